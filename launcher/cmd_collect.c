@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unetctl collect: the runs of a study into STUDY/logs. */
+#include "config.h"
+#include "launcher/launcher.h"
+
+#include <stdlib.h>
+
+#include "launcher/collect/collect.h"
+#include "launcher/report/escape.h"
+#include "launcher/report/json.h"
+#include "launcher/report/text.h"
+#include "launcher/workspace.h"
+
+static bool as_json;
+static struct workspace_args args;
+
+static const struct cli_option options[] = {
+    {"json", 0, CLI_FLAG, NULL, "print a JSON document instead of lines", &as_json, 0, 0},
+    WORKSPACE_OPTION_STUDY(args),
+    {0}};
+
+static void add_row(struct buf *b, const struct result *r)
+{
+    struct buf line = {0};
+
+    buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
+    if (r->state == RESULT_DONE)
+        buf_addf(&line, ", %ld epochs, IoU %.4f, logs/%s", r->epochs, r->iou, r->log);
+    else
+        buf_addf(&line, ": %s", r->note);
+    struct buf safe = {0};
+    escape_plain(&safe, line.data ? line.data : "");
+    text_wrap(b, safe.data ? safe.data : "", 2);
+    buf_destroy(&line);
+    buf_destroy(&safe);
+}
+
+static int print_results(const struct study *study, const struct results *table, struct err *e)
+{
+    struct buf b = {0};
+    char *out;
+
+    if (as_json) {
+        out = json_encode_results(study->name, table);
+    } else {
+        for (size_t i = 0; i < table->count; i++)
+            add_row(&b, &table->rows[i]);
+        buf_addf(&b, "%zu of %zu runs collected into %s/logs\n", results_count(table, RESULT_DONE),
+                 table->count, study->dir);
+        out = buf_steal(&b);
+    }
+    if (!out)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    fputs(out, stdout);
+    free(out);
+    return 0;
+}
+
+/* The first runs without a result, by name and state. */
+static void list_incomplete(const struct results *table, struct buf *b)
+{
+    size_t named = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        if (r->state == RESULT_DONE)
+            continue;
+        if (named++ == 8) {
+            buf_add(b, ", ...");
+            return;
+        }
+        buf_addf(b, "%s%s is %s", named > 1 ? ", " : "", r->run, result_state_name(r->state));
+    }
+}
+
+static int judge(const struct results *table, struct err *e)
+{
+    size_t ndone = results_count(table, RESULT_DONE), nbad = table->count - ndone;
+    struct buf list = {0};
+
+    if (nbad == 0 && ndone > 0)
+        return 0;
+    list_incomplete(table, &list);
+    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%s%zu of %zu runs gave no result: %s; see unetctl "
+            "status, or unetctl logs RUN", ndone ? "" : "nothing usable: ", nbad, table->count,
+            list.data ? list.data : "there is none; start with unetctl submit");
+    buf_destroy(&list);
+    return -1;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct workspace workspace;
+    struct results table = {0};
+    int rc = -1;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (workspace_open(&workspace, &args, e))
+        return -1;
+    if (collect_study(&workspace, &table, e) == 0 && print_results(&workspace.study, &table, e) == 0)
+        rc = judge(&table, e);
+    results_destroy(&table);
+    workspace_close(&workspace);
+    return rc;
+}
+
+const struct cli_command cmd_collect = {
+    .name = "collect",
+    .args = "",
+    .summary = "copy the runs' logs into logs/, and one table of all runs",
+    .details =
+        "Looks at the newest attempt of every run. A run counts only if it says DONE, its record is\n"
+        "whole and its log agrees with it; then its log becomes logs/log_N.csv (N GPUs; further\n"
+        "seeds log_N_sSEED.csv). logs/results.csv has one row per run, those that failed, were\n"
+        "killed, are still running, or were asked for by study.yaml and never submitted too, each\n"
+        "with its state and the reason.\n"
+        "Exit code: 0 when every run has a result, 1 when some have none, 7 when none has.\n"
+        "Example: unetctl collect -C demo\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

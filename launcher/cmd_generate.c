@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/launcher.h"
+
+#include "launcher/run_dir.h"
+#include "launcher/workspace.h"
+#include "src/log.h"
+
+#define LOCK_TIMEOUT_S 60
+
+static struct workspace_args args;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    size_t begun = 0;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        struct run_attempt newest;
+        const char *id = plan->runs[i].id;
+        if (run_dir_attempt(w->study.dir, id, &newest, e) ||
+            workspace_generate(w, &plan->runs[i], newest.number ? newest.number : 1, e))
+            return -1;
+        begun += newest.begun;
+    }
+    log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
+             plan->count, plan->count == 1 ? "" : "s", w->study.dir,
+             begun ? " (those that have begun were left as they are)" : "");
+    return 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct run_plan plan = {0};
+    struct workspace w;
+    int rc = -1;
+
+    (void)noperands, (void)operands;
+    if (workspace_open(&w, &args, e))
+        return -1;
+    if (job_options_decode(&w.options, nrest, rest, e) == 0 &&
+        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0 &&
+        ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0)
+        rc = generate_all(&w, &plan, e);
+    run_plan_destroy(&plan);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_generate = {
+    .name = "generate",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "write the folders of the runs without submitting them",
+    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}. A run that has begun is never\n"
+               "written again. `sbatch submit_file.sh` by hand does what `unetctl submit` does.\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/launcher.h"
+
+#include <string.h>
+
+#include "launcher/submission.h"
+#include "launcher/watch.h"
+#include "src/log.h"
+
+static struct workspace_args args;
+static bool wait_for_all;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_SITE(args),
+    {"wait", 'w', CLI_FLAG, NULL, "then watch until they have ended", &wait_for_all, 0, 0},
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+/* Where the study's newest submission went, unless the command line says where. */
+static int open_as_before(struct workspace *w, char kind[16], struct err *e)
+{
+    if (workspace_open(w, &args, e))
+        return -1;
+    if (args.scheduler || w->ledger.count == 0)
+        return 0;
+    snprintf(kind, 16, "%s", w->ledger.entries[w->ledger.count - 1].scheduler);
+    if (strcmp(kind, w->scheduler) == 0)
+        return 0;
+    workspace_close(w);
+    args.scheduler = kind;
+    return workspace_open(w, &args, e);
+}
+
+static int resume(struct workspace *w, int nids, char **ids, struct err *e)
+{
+    struct watch_options watch = {.ids = nids ? ids : NULL, .nids = (size_t)nids};
+    struct submission_counts counts;
+
+    if (submission_resume(w, ids, (size_t)nids, &counts, e))
+        return -1;
+    if (counts.submitted)
+        log_info("%zu run%s submitted again; training starts from the beginning", counts.submitted,
+                 counts.submitted == 1 ? "" : "s");
+    else
+        log_info("nothing to resume: %zu active, %zu done", counts.active, counts.good);
+    return wait_for_all ? watch_runs(w, &watch, e) : 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct workspace w;
+    char kind[16];
+    int rc;
+
+    if (open_as_before(&w, kind, e))
+        return -1;
+    rc = job_options_decode(&w.options, nrest, rest, e);
+    if (rc == 0)
+        rc = resume(&w, noperands, operands, e);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_resume = {
+    .name = "resume",
+    .args = "[RUN...] [-- SBATCH OPTIONS]",
+    .summary = "submit again what failed, was cancelled or ran out of time",
+    .details =
+        "Each such run (all of them without operands) gets a new attempt; nothing of the old one is\n"
+        "overwritten. Training starts from the beginning.\n",
+    .options = options,
+    .max_operands = -1,
+    .run = run,
+};

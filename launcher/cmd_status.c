@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/launcher.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/run_status.h"
+#include "src/log.h"
+
+static struct workspace_args args;
+static bool as_json;
+
+static const struct cli_option options[] = {
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
+    WORKSPACE_OPTION_SITE(args),
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+static json_t *encode_run(const struct run_status *s)
+{
+    static const char *const phases[] = {"planned", "active", "done", "failed", "unknown"};
+    const struct layout *l = &s->run.layout;
+    json_t *iou = s->progress.iou >= 0 ? json_real(s->progress.iou) : json_null();
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
+                     " s:f, s:o, s:i}",
+                     "run", s->run.id, "state", s->state, "phase", phases[s->phase], "reason",
+                     s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
+                     s->scheduler, "nodelist", s->nodes, "gpus", l->gpus, "nodes", l->nodes, "tasks",
+                     l->tasks, "seed", s->run.seed, "strategy", layout_strategy_encode(l->strategy),
+                     "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
+                     s->progress.loss, "iou", iou, "exit_code", s->exit_code);
+}
+
+static int print_json(const struct workspace *w, const struct run_status_list *list, struct err *e)
+{
+    json_t *runs = json_array(), *root;
+    int rc;
+
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(runs, encode_run(&list->runs[i]));
+    root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name, "study_id",
+                     w->ledger.study_id, "runs", runs);
+    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : -1;
+    putchar('\n');
+    json_decref(root);
+    return rc ? err_set(e, ERR_INTERNAL, "the status cannot be written as JSON") : 0;
+}
+
+/* Of the job, or of the training where no one asks for the job any more. */
+static void format_time(const struct run_status *s, char dst[32])
+{
+    long seconds = -1;
+
+    if (s->started)
+        seconds = (long)difftime(s->ended ? s->ended : time(NULL), s->started);
+    else if (s->phase == RUN_GOOD)
+        seconds = (long)s->progress.training_s;
+    if (seconds < 0)
+        snprintf(dst, 32, "-");
+    else
+        snprintf(dst, 32, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+static void print_run(const struct run_status *s)
+{
+    char elapsed[32], epochs[32] = "-", result[sizeof s->nodes + sizeof s->reason + 8];
+
+    format_time(s, elapsed);
+    if (s->progress.epochs)
+        snprintf(epochs, sizeof epochs, "%d/%d", s->progress.epoch, s->progress.epochs);
+    if (s->phase == RUN_GOOD && s->progress.iou >= 0)
+        snprintf(result, sizeof result, "IoU %.4f", s->progress.iou);
+    else if (!*s->reason || strcmp(s->reason, "None") == 0)
+        snprintf(result, sizeof result, "%s", s->nodes);
+    else
+        snprintf(result, sizeof result, "%s%s(%s)", s->nodes, *s->nodes ? " " : "", s->reason);
+    printf("%-16s %-13s %8s %4d %5d %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-",
+           s->run.layout.gpus, s->run.layout.nodes, elapsed, epochs, result);
+}
+
+static void print_table(const struct run_status_list *list)
+{
+    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", "RUN", "STATE", "JOB", "GPUS", "NODES", "TIME",
+           "EPOCH", "RESULT/NODELIST(REASON)");
+    for (size_t i = 0; i < list->count; i++)
+        print_run(&list->runs[i]);
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct run_status_list list;
+    struct workspace w;
+    int rc;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (workspace_open(&w, &args, e))
+        return -1;
+    rc = run_status_collect(&w, &list, e);
+    if (rc == 0) {
+        if (as_json)
+            rc = print_json(&w, &list, e);
+        else if (list.count)
+            print_table(&list);
+        else
+            log_info("%s has no runs yet: unetctl submit --gpus LIST", w.study.dir);
+        if (rc == 0 && list.unreachable) {
+            *e = list.reason;
+            rc = -1;
+        }
+        run_status_destroy(&list);
+    }
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_status = {
+    .name = "status",
+    .args = "",
+    .summary = "show the state of every run",
+    .details =
+        "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one has\n"
+        "the state its scheduler gives. Exit 0 whatever the states are; 4 when the scheduler cannot\n"
+        "be asked about a run that needs it (such runs are UNKNOWN).\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/launcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/submission.h"
+#include "launcher/watch.h"
+#include "src/log.h"
+
+static struct workspace_args args;
+static bool wait_for_all;
+static long timeout_s;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    {"wait", 'w', CLI_FLAG, NULL, "then watch until all runs have ended", &wait_for_all, 0, 0},
+    {"timeout", 0, CLI_INT, "SECONDS", "with --wait: give up waiting (exit 6), the jobs go on",
+     &timeout_s, 1, 1e9},
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+static int watch_plan(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct watch_options watch = {.nids = plan->count, .timeout_s = timeout_s};
+    int rc;
+
+    watch.ids = calloc(plan->count, sizeof *watch.ids);
+    if (!watch.ids)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (size_t i = 0; i < plan->count; i++)
+        watch.ids[i] = plan->runs[i].id;
+    rc = watch_runs(w, &watch, e);
+    free(watch.ids);
+    return rc;
+}
+
+static int submit(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct submission_counts counts;
+    bool dry;
+
+    if (submission_submit(w, plan, &counts, e))
+        return -1;
+    dry = strcmp(w->scheduler, "dry") == 0;
+    log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
+             counts.submitted, counts.submitted == 1 ? "" : "s", dry ? "would be " : "",
+             counts.active, counts.good, counts.bad);
+    return wait_for_all && !dry ? watch_plan(w, plan, e) : 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct run_plan plan = {0};
+    struct workspace w;
+    int rc = -1;
+
+    (void)noperands, (void)operands;
+    if (timeout_s && !wait_for_all)
+        return err_set(e, ERR_USAGE, "submit: --timeout is for --wait");
+    if (workspace_open(&w, &args, e))
+        return -1;
+    if (job_options_decode(&w.options, nrest, rest, e) == 0 &&
+        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
+        rc = submit(&w, &plan, e);
+    run_plan_destroy(&plan);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_submit = {
+    .name = "submit",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "submit the runs of a study, each exactly once",
+    .details =
+        "Generates what is missing, splits the data once (STUDY/split.json), and submits every run\n"
+        "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 only\n"
+        "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
+        "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
+    .options = options,
+    .run = run,
+};

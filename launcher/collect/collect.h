@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A study's folder to its results: one row per run that exists or is wanted, and copies of the logs
+ * of good runs in STUDY/logs. */
+#ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
+#define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
+
+#include "launcher/collect/results.h"
+#include "launcher/workspace.h"
+#include "src/err.h"
+
+#define COLLECT_WANTED_MAX 100000
+
+/* What the study wants: counts x seeds 1..nseeds, together at most COLLECT_WANTED_MAX. */
+struct collect_wanted {
+    const int *gpus;
+    size_t ngpus;
+    long nseeds;
+};
+
+/* Fill table (empty before) from study_dir/runs, add what is wanted and has no run, sort it, and
+ * give each good run the name of its log. Writes nothing. */
+int collect_scan(const char *study_dir, const struct collect_wanted *wanted, struct results *table,
+                 struct err *e);
+
+/* Write study_dir/logs: the logs of good runs, results.csv last. Logs that an earlier collect left
+ * for runs which are not good now are removed. */
+int collect_write(const char *study_dir, const struct results *table, struct err *e);
+
+/* Both, with what study.yaml wants, and what the scheduler knows of runs without a marker. */
+int collect_study(struct workspace *w, struct results *table, struct err *e);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tidy table of a study: one row per run, in logs/results.csv.
+ *
+ * Every run that was wanted has a row; only rows in state "done" carry measurements. Numbers that
+ * are not known are NaN here and empty in the file. */
+#ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_H
+#define UNETCTL_LAUNCHER_COLLECT_RESULTS_H
+
+#include <stddef.h>
+
+#include "src/err.h"
+
+enum result_state {
+    RESULT_DONE,        /* finished and verified */
+    RESULT_FAILED,      /* the run says so */
+    RESULT_CANCELLED,   /* somebody stopped it */
+    RESULT_KILLED,      /* it ended without a word */
+    RESULT_RUNNING,     /* it is going on */
+    RESULT_PENDING,     /* it waits for its job to start */
+    RESULT_UNFINISHED,  /* neither DONE nor FAILED, and the scheduler could not be asked */
+    RESULT_CORRUPT,     /* says DONE, but its files do not hold what they must */
+    RESULT_NOT_STARTED, /* generated, never submitted */
+    RESULT_MISSING      /* study.yaml asks for it, nobody generated it */
+};
+
+struct result {
+    char run[128];   /* unique in its table */
+    char engine[32]; /* embedded, native, horovod ... */
+    int gpus, nodes; /* nodes 0: not known */
+    long seed;
+    int attempt; /* 0: none */
+    enum result_state state;
+    long epochs;
+    double images; /* really processed in an epoch, all ranks, median */
+    double first_epoch_s, second_epoch_s;
+    double median_epoch_s; /* of all epochs after the first */
+    double training_time, test_time;
+    double images_per_s; /* median over the epochs after the first */
+    double loss;         /* of the last epoch */
+    double iou, dice;
+    double startup_s;      /* process start to first step */
+    double comm_s, data_s; /* in an epoch after the first, median; exposed waiting */
+    int oversubscribed;    /* 1, 0; -1 not known */
+    char host[128];        /* of rank 0 */
+    char log[128];         /* file in the same folder with its epochs, "" for none */
+    char note[512];        /* what went wrong, where, why */
+};
+
+struct results {
+    struct result *rows;
+    size_t count;
+};
+
+const char *result_state_name(enum result_state state);
+
+/* Everything unknown: NaN, 0, -1, "". */
+void result_init(struct result *r);
+
+/* Copy text into a field; too long ends in "...", control characters become blanks. */
+void result_set_text(char *dst, size_t size, const char *text);
+
+/* Append a copy of r. 0, or -1 when there is no memory. */
+int results_add(struct results *table, const struct result *r, struct err *e);
+
+/* By engine, GPUs, seed. */
+void results_sort(struct results *table);
+
+size_t results_count(const struct results *table, enum result_state state);
+
+/* The table as CSV text, malloc'ed. NULL when there is no memory. */
+char *results_encode(const struct results *table);
+
+/* Fill table (empty before) from a file that results_encode made. Columns are found by their name;
+ * a missing one, a bad number or an unknown state is ERR_DATA with FILE:LINE. */
+int results_read(struct results *table, const char *path, struct err *e);
+
+void results_destroy(struct results *table);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/run_folder.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/collect/path.h"
+#include "launcher/collect/run_record.h"
+#include "src/atomicfile.h"
+#include "src/epoch_csv.h"
+#include "src/stat.h"
+
+#define MAX_DOCUMENT (1 << 20)
+#define SCHEMA 1
+
+/* A JSON object with schema 1, which the caller unrefs. */
+static json_t *read_document(const char *path, int code, struct err *e)
+{
+    json_error_t why;
+    size_t n;
+    char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
+
+    if (!text)
+        return NULL;
+    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    free(text);
+    if (!o) {
+        err_set(e, code, "%s:%d: %s", path, why.line, why.text);
+        return NULL;
+    }
+    const json_t *schema = json_object_get(o, "schema");
+    if (json_is_integer(schema) && json_integer_value(schema) == SCHEMA)
+        return o;
+    err_set(e, code, "%s: this unetctl reads schema %d only", path, SCHEMA);
+    json_decref(o);
+    return NULL;
+}
+
+/* A whole number within min..max, or -1. */
+static long get_integer(const json_t *o, const char *key, long min, long max)
+{
+    const json_t *v = json_object_get(o, key);
+    json_int_t value = json_integer_value(v);
+
+    return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
+}
+
+static int read_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc = -1;
+
+    path_format(path, "%s/run.json", run_dir);
+    json_t *plan = read_document(path, ERR_CONFIG, e);
+    if (!plan) {
+        e->code = ERR_CONFIG;
+        return -1;
+    }
+    const char *run = json_string_value(json_object_get(plan, "run"));
+    const char *engine = json_string_value(json_object_get(plan, "engine"));
+    long gpus = get_integer(json_object_get(plan, "layout"), "gpus", 1, 1 << 20);
+    long nodes = get_integer(json_object_get(plan, "layout"), "nodes", 1, 1 << 20);
+    r->seed = get_integer(plan, "seed", 0, INT_MAX);
+    r->epochs = get_integer(json_object_get(plan, "train"), "epochs", 1, INT_MAX);
+    if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
+        err_set(e, ERR_CONFIG, "%s: run, engine, seed, layout.gpus, layout.nodes or train.epochs is "
+                               "missing or out of its bounds; run unetctl generate again", path);
+    else if (strcmp(run, name))
+        err_set(e, ERR_CONFIG, "%s: this is the plan of run '%.60s', not of the folder '%.60s'", path,
+                run, name);
+    else
+        rc = 0;
+    result_set_text(r->run, sizeof r->run, name);
+    if (engine)
+        result_set_text(r->engine, sizeof r->engine, engine);
+    r->gpus = gpus > 0 ? (int)gpus : 0;
+    r->nodes = nodes > 0 ? (int)nodes : 0;
+    json_decref(plan);
+    return rc;
+}
+
+int run_folder_attempt(const char *run_dir)
+{
+    int newest = 0;
+    DIR *dir = opendir(run_dir);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        int k, n = 0;
+        if (sscanf(entry->d_name, "attempt-%9d%n", &k, &n) == 1 && entry->d_name[n] == '\0' &&
+            k > newest)
+            newest = k;
+    }
+    if (dir)
+        closedir(dir);
+    return newest;
+}
+
+static void set_state(struct result *r, enum result_state state, const char *note)
+{
+    r->state = state;
+    result_set_text(r->note, sizeof r->note, note);
+}
+
+/* What stands in a note names files from the study's folder on. */
+static const char *from_study(const char *text, const char *study_dir)
+{
+    size_t n = strlen(study_dir);
+
+    return strncmp(text, study_dir, n) == 0 && text[n] == '/' ? text + n + 1 : text;
+}
+
+static void read_failed(const char *path, struct result *r)
+{
+    struct err e;
+    char note[sizeof r->note];
+    json_t *failed = read_document(path, ERR_DATA, &e);
+    const char *error = json_string_value(json_object_get(failed, "error"));
+    long code = get_integer(failed, "exit_code", 1, 255);
+
+    if (error && code > 0)
+        snprintf(note, sizeof note, "exit code %ld: %s", code, error);
+    else
+        snprintf(note, sizeof note, "it failed; why can't be read: %.400s",
+                 failed ? "FAILED has no exit_code or no error" : e.text);
+    set_state(r, RESULT_FAILED, note);
+    json_decref(failed);
+}
+
+/* Both hold the same number, one of them in six decimals. */
+static bool agree(double a, double b)
+{
+    return fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
+}
+
+/* The record must be that of the plan, whole, and agree with log.csv. */
+static int check(const struct result *r, const struct run_record *record, const char *record_path,
+                 const struct epoch_csv *log, const char *log_path, struct err *e)
+{
+    if (strcmp(record->run, r->run) || record->gpus != r->gpus || record->seed != r->seed)
+        return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPUs, seed %ld)",
+                       record_path, record->run, record->gpus, record->seed);
+    if (!record->done)
+        return err_set(e, ERR_DATA, "%s: there is a DONE marker, but no good end line", record_path);
+    if ((long)record->nepochs != r->epochs)
+        return err_set(e, ERR_DATA, "%s: %zu epochs, but run.json asks for %ld", record_path,
+                       record->nepochs, r->epochs);
+    if (log->count != record->nepochs)
+        return err_set(e, ERR_DATA, "%s:%zu: %zu epochs, but record.jsonl has %zu", log_path,
+                       log->count + 1, log->count, record->nepochs);
+    for (size_t i = 0; i < log->count; i++)
+        if (!agree(log->rows[i].time_per_epoch, record->epochs[i].seconds) ||
+            !agree(log->rows[i].loss, record->epochs[i].loss))
+            return err_set(e, ERR_DATA, "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
+                           log_path, i + 2, i);
+    if (!agree(log->rows[0].iou, record->iou))
+        return err_set(e, ERR_DATA, "%s:2: its IoU is %g, that of record.jsonl is %g", log_path,
+                       log->rows[0].iou, record->iou);
+    return 0;
+}
+
+static int check_done(const char *path, const struct run_record *record, struct err *e)
+{
+    json_error_t why;
+    size_t n;
+    char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
+
+    if (!text)
+        return -1;
+    json_t *done = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    free(text);
+    const char *status = json_string_value(json_object_get(done, "status"));
+    const json_t *iou = json_object_get(done, "iou");
+    bool same = status && strcmp(status, "done") == 0 && json_is_number(iou) &&
+                agree(json_number_value(iou), record->iou);
+    json_decref(done);
+    return same ? 0 : err_set(e, ERR_DATA, "%s: does not hold the end of record.jsonl", path);
+}
+
+enum field { SECONDS, RATE, COMM, DATA, IMAGES };
+
+static double field_of(const struct run_epoch *epoch, enum field field)
+{
+    switch (field) {
+    case SECONDS: return epoch->seconds;
+    case RATE: return epoch->seconds > 0 ? epoch->images / epoch->seconds : NAN;
+    case COMM: return epoch->comm_s;
+    case DATA: return epoch->data_s;
+    case IMAGES: return epoch->images;
+    }
+    return NAN;
+}
+
+/* Median over the epochs after the first, which pays for start-up; NaN when there is only one. */
+static double steady_median(const struct run_record *record, enum field field)
+{
+    size_t n = record->nepochs - 1;
+    double *values = calloc(n + 1, sizeof *values), median;
+
+    if (!values)
+        return NAN;
+    for (size_t i = 0; i < n; i++)
+        values[i] = field_of(&record->epochs[i + 1], field);
+    median = stat_median(values, n);
+    free(values);
+    return median;
+}
+
+static void measure(struct result *r, const struct run_record *record)
+{
+    r->first_epoch_s = record->epochs[0].seconds;
+    r->second_epoch_s = record->nepochs > 1 ? record->epochs[1].seconds : NAN;
+    r->median_epoch_s = steady_median(record, SECONDS);
+    r->images_per_s = steady_median(record, RATE);
+    r->comm_s = steady_median(record, COMM);
+    r->data_s = steady_median(record, DATA);
+    r->images = record->nepochs > 1 ? steady_median(record, IMAGES) : record->epochs[0].images;
+    r->training_time = record->training_time;
+    r->test_time = record->test_time;
+    r->startup_s = record->startup_s;
+    r->loss = record->epochs[record->nepochs - 1].loss;
+    r->iou = record->iou;
+    r->dice = record->dice;
+}
+
+static int read_done(const char *attempt_dir, struct result *r, struct err *e)
+{
+    char record_path[PATH_MAX], log_path[PATH_MAX], done_path[PATH_MAX];
+    struct run_record record;
+    struct epoch_csv log = {0};
+    int rc = -1;
+
+    path_format(record_path, "%s/record.jsonl", attempt_dir);
+    path_format(log_path, "%s/log.csv", attempt_dir);
+    path_format(done_path, "%s/DONE", attempt_dir);
+    if (run_record_read(record_path, &record, e))
+        return -1;
+    result_set_text(r->host, sizeof r->host, record.host);
+    r->oversubscribed = record.oversubscribed;
+    if (epoch_csv_read(log_path, &log, e) == 0 &&
+        check(r, &record, record_path, &log, log_path, e) == 0 &&
+        check_done(done_path, &record, e) == 0) {
+        measure(r, &record);
+        rc = 0;
+    }
+    epoch_csv_destroy(&log);
+    run_record_destroy(&record);
+    return rc;
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    path_format(path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Epochs that a run which is not done got through, as far as its record tells. */
+static long epochs_so_far(const char *attempt_dir)
+{
+    char path[PATH_MAX];
+    struct run_record record;
+    struct err e;
+    long n;
+
+    path_format(path, "%s/record.jsonl", attempt_dir);
+    if (run_record_read(path, &record, &e))
+        return 0;
+    n = (long)record.nepochs;
+    run_record_destroy(&record);
+    return n;
+}
+
+static void read_attempt(const char *study_dir, const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX];
+    struct err e;
+    bool done = has_file(attempt_dir, "DONE"), failed = has_file(attempt_dir, "FAILED");
+
+    path_format(path, "%s/FAILED", attempt_dir);
+    if (done && failed)
+        set_state(r, RESULT_CORRUPT, "there are both a DONE and a FAILED marker");
+    else if (failed)
+        read_failed(path, r);
+    else if (!done)
+        set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
+    else if (read_done(attempt_dir, r, &e))
+        set_state(r, RESULT_CORRUPT, from_study(e.text, study_dir));
+    else
+        set_state(r, RESULT_DONE, "");
+    if (r->state != RESULT_DONE)
+        r->epochs = epochs_so_far(attempt_dir);
+}
+
+int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e)
+{
+    char run_dir[PATH_MAX], attempt_dir[PATH_MAX];
+
+    path_format(run_dir, "%s/runs/%s", study_dir, name);
+    if (read_plan(run_dir, name, r, e)) {
+        set_state(r, RESULT_CORRUPT, from_study(e->text, study_dir));
+        r->epochs = 0;
+        return -1;
+    }
+    r->attempt = run_folder_attempt(run_dir);
+    if (r->attempt == 0) {
+        set_state(r, RESULT_NOT_STARTED, "generated, but never started");
+        r->epochs = 0;
+        return 0;
+    }
+    path_format(attempt_dir, "%s/attempt-%d", run_dir, r->attempt);
+    read_attempt(study_dir, attempt_dir, r);
+    return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/run_record.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/results.h"
+#include "src/atomicfile.h"
+
+#define MAX_FILE (64 << 20)
+#define SCHEMA 1
+
+struct reader {
+    const char *path;
+    size_t line;
+    bool started, ended;
+    struct run_record *dst;
+    struct err *e;
+};
+
+static int refuse(struct reader *r, const char *what, const char *key)
+{
+    return err_set(r->e, ERR_DATA, "%s:%zu: %s%s%s%s", r->path, r->line, what, *key ? " '" : "", key,
+                   *key ? "'" : "");
+}
+
+/* A finite number that must be there. */
+static int get_number(struct reader *r, const json_t *o, const char *key, double *dst)
+{
+    const json_t *v = json_object_get(o, key);
+
+    *dst = json_number_value(v);
+    if (!json_is_number(v) || !isfinite(*dst))
+        return refuse(r, "there is no number", key);
+    return 0;
+}
+
+static double optional_number(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static int get_integer(struct reader *r, const json_t *o, const char *key, long min, long *dst)
+{
+    const json_t *v = json_object_get(o, key);
+
+    *dst = (long)json_integer_value(v);
+    if (!json_is_integer(v) || *dst < min || *dst > INT_MAX)
+        return refuse(r, "there is no whole number in its bounds at", key);
+    return 0;
+}
+
+static int get_text(struct reader *r, const json_t *o, const char *key, char *dst, size_t size)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (!json_is_string(v))
+        return refuse(r, "there is no text", key);
+    result_set_text(dst, size, json_string_value(v));
+    return 0;
+}
+
+static int decode_run(struct reader *r, const json_t *o)
+{
+    struct run_record *d = r->dst;
+    const json_t *schema = json_object_get(o, "schema"), *over;
+    long gpus, nodes;
+
+    if (r->started)
+        return refuse(r, "a second run line", "");
+    r->started = true;
+    if (!json_is_integer(schema) || json_integer_value(schema) != SCHEMA)
+        return refuse(r, "this unetctl reads schema 1 only: collect with the unetctl that made the run; unknown", "schema");
+    if (get_text(r, o, "study", d->study, sizeof d->study) ||
+        get_text(r, o, "run", d->run, sizeof d->run) ||
+        get_text(r, o, "engine", d->engine, sizeof d->engine) ||
+        get_text(r, o, "host", d->host, sizeof d->host) ||
+        get_text(r, o, "started", d->started, sizeof d->started) ||
+        get_integer(r, o, "gpus", 1, &gpus) || get_integer(r, o, "nodes", 1, &nodes) ||
+        get_integer(r, o, "seed", 0, &d->seed) || get_integer(r, o, "epochs", 1, &d->epochs_wanted))
+        return -1;
+    d->gpus = (int)gpus;
+    d->nodes = (int)nodes;
+    over = json_object_get(o, "oversubscribed");
+    d->oversubscribed = json_is_boolean(over) ? json_is_true(over) : -1;
+    return 0;
+}
+
+static int decode_epoch(struct reader *r, const json_t *o)
+{
+    struct run_record *d = r->dst;
+    struct run_epoch epoch = {.data_s = optional_number(o, "data_s"),
+                              .compute_s = optional_number(o, "compute_s"),
+                              .comm_s = optional_number(o, "comm_s"),
+                              .wait_s = optional_number(o, "wait_s")};
+    long number;
+
+    if (get_integer(r, o, "epoch", 0, &number) || get_number(r, o, "seconds", &epoch.seconds) ||
+        get_number(r, o, "loss", &epoch.loss) || get_number(r, o, "lr", &epoch.lr) ||
+        get_number(r, o, "images", &epoch.images))
+        return -1;
+    if ((size_t)number != d->nepochs)
+        return refuse(r, "this is not the next epoch", "");
+    if (epoch.seconds < 0 || epoch.images < 0)
+        return refuse(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
+    struct run_epoch *epochs = reallocarray(d->epochs, d->nepochs + 1, sizeof *epochs);
+    if (!epochs)
+        return err_set(r->e, ERR_INTERNAL, "%s: out of memory", r->path);
+    d->epochs = epochs;
+    d->epochs[d->nepochs++] = epoch;
+    return 0;
+}
+
+static int decode_end(struct reader *r, const json_t *o)
+{
+    struct run_record *d = r->dst;
+    char status[16];
+    long code;
+
+    r->ended = true;
+    if (get_text(r, o, "status", status, sizeof status))
+        return -1;
+    if (strcmp(status, "failed") == 0) {
+        if (get_text(r, o, "error", d->error, sizeof d->error) ||
+            get_integer(r, o, "exit_code", 1, &code))
+            return -1;
+        d->exit_code = (int)code;
+        return 0;
+    }
+    if (strcmp(status, "done"))
+        return refuse(r, "unknown status", status);
+    d->done = true;
+    d->dice = optional_number(o, "dice");
+    d->startup_s = optional_number(o, "startup_s");
+    if (get_number(r, o, "training_time", &d->training_time) ||
+        get_number(r, o, "test_time", &d->test_time) || get_number(r, o, "iou", &d->iou))
+        return -1;
+    return d->iou >= 0 && d->iou <= 1 ? 0 : refuse(r, "outside 0..1:", "iou");
+}
+
+static int decode_object(struct reader *r, const json_t *o)
+{
+    const char *kind = json_string_value(json_object_get(o, "kind"));
+
+    if (!kind)
+        return refuse(r, "this is no line of a record: there is no", "kind");
+    if (r->ended)
+        return refuse(r, "something stands behind the end line", "");
+    if (strcmp(kind, "run") == 0)
+        return decode_run(r, o);
+    if (!r->started)
+        return refuse(r, "the first line must be of the kind", "run");
+    if (strcmp(kind, "epoch") == 0)
+        return decode_epoch(r, o);
+    if (strcmp(kind, "end") == 0)
+        return decode_end(r, o);
+    return 0; /* progress, and kinds that may be added within the schema */
+}
+
+static int decode_line(struct reader *r, const char *text, size_t n)
+{
+    json_error_t why;
+    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    int rc;
+
+    if (!o)
+        return refuse(r, "this is no JSON:", why.text);
+    rc = decode_object(r, o);
+    json_decref(o);
+    return rc;
+}
+
+int run_record_read(const char *path, struct run_record *dst, struct err *e)
+{
+    struct reader r = {.path = path, .dst = dst, .e = e};
+    size_t size;
+    char *text = atomicfile_read(path, MAX_FILE, &size, e), *p, *end;
+    int rc = 0;
+
+    *dst = (struct run_record){.oversubscribed = -1};
+    if (!text)
+        return -1;
+    for (p = text; rc == 0 && (end = memchr(p, '\n', (size_t)(text + size - p))); p = end + 1) {
+        r.line++;
+        rc = decode_line(&r, p, (size_t)(end - p));
+    }
+    free(text);
+    if (rc == 0 && !r.started)
+        rc = err_set(e, ERR_DATA, "%s: there is no whole line in it", path);
+    if (rc)
+        run_record_destroy(dst);
+    return rc;
+}
+
+void run_record_destroy(struct run_record *r)
+{
+    free(r->epochs);
+    r->epochs = NULL;
+    r->nepochs = 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/path.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+int main(void)
+{
+    char dir[] = "/tmp/unetctl-path.XXXXXX", path[PATH_MAX], deep[PATH_MAX], file[PATH_MAX];
+    struct stat st;
+    struct err e;
+
+    if (!mkdtemp(dir))
+        bail_out("no folder in /tmp");
+    is_str(path_format(path, "%s/%d", "a", 3), "a/3", "a path is put together");
+    is_str(path_format(path, "/%*s", PATH_MAX, "x"), "", "one that is too long is no path");
+    path_format(deep, "%s/a/b", dir);
+    ok(path_make_folder(deep, &e) == 0 && stat(deep, &st) == 0, "folders above are made too");
+    ok(path_make_folder(deep, &e) == 0, "one that exists is fine");
+    path_format(file, "%s/a/file", dir);
+    ok(atomicfile_write(file, "x", 1, 0600, &e) == 0 && path_make_folder(file, &e) == -1,
+       "a file in the way is an error");
+    ok(strstr(e.text, file) != NULL, "that names it");
+    path_format(path, "%s/below", file);
+    ok(path_make_folder(path, &e) == -1 && e.code == ERR_INTERNAL, "a folder below a file: an error");
+    unlink(file);
+    rmdir(deep);
+    path_format(path, "%s/a", dir);
+    rmdir(path);
+    rmdir(dir);
+    return done_testing();
+}

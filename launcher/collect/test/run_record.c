@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/run_record.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+#define RUN                                                                                  \
+    "{\"kind\":\"run\",\"schema\":1,\"study\":\"s\",\"run\":\"unet-g02-s1\",\"seed\":1,"     \
+    "\"engine\":\"embedded\",\"started\":\"2026-01-01T00:00:00Z\",\"host\":\"n1\","          \
+    "\"gpus\":2,\"nodes\":1,\"epochs\":2,\"oversubscribed\":true}\n"
+#define EPOCH(n) \
+    "{\"kind\":\"epoch\",\"epoch\":" #n ",\"seconds\":2.5,\"loss\":0.5,\"lr\":0.001,\"images\":32}\n"
+#define END                                                                                     \
+    "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":5.0,\"test_time\":0.5,\"iou\":0.9}\n"
+
+static char path[] = "/tmp/unetctl-record.XXXXXX";
+static struct err e;
+static struct run_record r;
+
+static int read_bytes(const char *text, size_t n)
+{
+    run_record_destroy(&r);
+    if (atomicfile_write(path, text, n, 0600, &e))
+        bail_out("%s", e.text);
+    return run_record_read(path, &r, &e);
+}
+
+static int read_text(const char *text)
+{
+    return read_bytes(text, strlen(text));
+}
+
+static void refused(const char *text, const char *line, const char *what)
+{
+    bool was_refused = read_text(text) == -1;
+
+    if (!ok(was_refused && e.code == ERR_DATA && strstr(e.text, line) && !r.epochs, "refused: %s",
+            what))
+        printf("# %s\n", was_refused ? e.text : "accepted");
+}
+
+static void check_good(void)
+{
+    ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a whole record is read");
+    ok(r.gpus == 2 && r.nepochs == 2 && r.done && r.iou == 0.9, "with its numbers");
+    is_str(r.host, "n1", "and texts");
+    is_int(r.oversubscribed, 1, "and flags");
+    ok(isnan(r.epochs[0].comm_s) && isnan(r.startup_s), "what it does not say is not known");
+    ok(read_text(RUN EPOCH(0) "{\"kind\":\"progress\",\"epoch\":1}\n{\"kind\":\"epo") == 0 &&
+           r.nepochs == 1 && !r.done,
+       "a torn last line is ignored, and the run has not ended");
+    ok(read_text(RUN "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":5,\"error\":\"peer\"}\n") ==
+               0 && !r.done && r.exit_code == 5,
+       "a failed end is no good end");
+    is_str(r.error, "peer", "with its reason");
+}
+
+static void check_bad(void)
+{
+    refused("", path, "an empty file");
+    refused("{\"kind\":\"run\"", path, "a torn first line");
+    refused("{\"kind\":\"run\",\"schema\":2}\n", ":1: ", "schema 2");
+    refused("{\"kind\":\"run\"}\n", ":1: ", "no schema");
+    refused(EPOCH(0), ":1: ", "an epoch without a run line");
+    refused(RUN EPOCH(1), ":2: ", "an epoch that is not the next");
+    refused(RUN EPOCH(0) EPOCH(0), ":3: ", "an epoch twice");
+    refused(RUN RUN, ":2: ", "two runs in one file");
+    refused(RUN END EPOCH(0), ":3: ", "an epoch behind the end");
+    refused(RUN "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":NaN}\n", ":2: ", "NaN");
+    refused(RUN "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":1e999}\n", ":2: ", "an overflow");
+    refused(RUN "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":-1,\"loss\":1,\"lr\":1,\"images\":1}\n",
+            ":2: ", "negative seconds");
+    refused(RUN "[1]\n", ":2: ", "an array");
+    refused(RUN "\n", ":2: ", "an empty line");
+    refused(RUN "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":1,\"test_time\":1,\"iou\":2}\n",
+            ":2: ", "an IoU of 2");
+    refused("me_per_epoch,loss\n" RUN, ":1: ", "bytes of another writer");
+    ok(read_bytes("\xff\0\n", 3) == -1, "refused: binary bytes");
+}
+
+/* Whatever byte is flipped, the reader answers and leaks nothing (run under sanitizers). */
+static void check_garbage(void)
+{
+    static const char good[] = RUN EPOCH(0) EPOCH(1) END;
+    char text[sizeof good];
+    size_t accepted = 0;
+
+    for (size_t i = 0; i < sizeof good - 1; i += 3) {
+        memcpy(text, good, sizeof good);
+        text[i] ^= 0x15;
+        accepted += read_bytes(text, sizeof good - 1) == 0;
+    }
+    ok(accepted < (sizeof good) / 3, "flipped bytes: not everything is accepted");
+}
+
+int main(void)
+{
+    close(mkstemp(path));
+    check_good();
+    check_bad();
+    check_garbage();
+    run_record_destroy(&r);
+    unlink(path);
+    return done_testing();
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/unfinished.h"
+
+#include "t/tap.h"
+
+static void check(enum run_phase phase, const char *state, const char *reason,
+                  enum result_state want, const char *note)
+{
+    struct run_status status = {.phase = phase};
+    struct result r;
+
+    result_init(&r);
+    snprintf(status.state, sizeof status.state, "%s", state);
+    snprintf(status.reason, sizeof status.reason, "%s", reason);
+    unfinished_decide(&r, &status);
+    is_str(result_state_name(r.state), result_state_name(want), "%s is %s", state,
+           result_state_name(want));
+    is_str(r.note, note, "its note");
+}
+
+int main(void)
+{
+    check(RUN_ACTIVE, "PENDING", "Resources", RESULT_PENDING, "its job waits: Resources");
+    check(RUN_ACTIVE, "RUNNING", "", RESULT_RUNNING, "its job is going on");
+    check(RUN_BAD, "CANCELLED", "", RESULT_CANCELLED, "somebody cancelled its job");
+    check(RUN_BAD, "OUT_OF_MEMORY", "", RESULT_KILLED, "its job ended as OUT_OF_MEMORY");
+    check(RUN_BAD, "FAILED", "exit code 9", RESULT_KILLED, "its job ended as FAILED: exit code 9");
+    check(RUN_PLANNED, "PLANNED", "", RESULT_NOT_STARTED, "generated, but never started");
+    check(RUN_PLANNED, "PLANNED", "the scheduler refused it", RESULT_NOT_STARTED,
+          "generated, but never started: the scheduler refused it");
+    check(RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked", RESULT_UNFINISHED,
+          "neither DONE nor FAILED: the scheduler cannot be asked");
+    check(RUN_GOOD, "COMPLETED", "", RESULT_RUNNING, "it finished just now: collect again");
+    return done_testing();
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/unfinished.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* note: "WHAT: REASON", or WHAT where there is no reason. */
+static void set_state(struct result *r, enum result_state state, const char *what,
+                      const char *reason)
+{
+    char note[sizeof r->note];
+
+    snprintf(note, sizeof note, "%s%s%.400s", what, *reason ? ": " : "", reason);
+    r->state = state;
+    result_set_text(r->note, sizeof r->note, note);
+}
+
+void unfinished_decide(struct result *r, const struct run_status *status)
+{
+    char what[64];
+
+    switch (status->phase) {
+    case RUN_ACTIVE:
+        if (strcmp(status->state, "PENDING") == 0)
+            set_state(r, RESULT_PENDING, "its job waits", status->reason);
+        else
+            set_state(r, RESULT_RUNNING, "its job is going on", status->reason);
+        break;
+    case RUN_BAD:
+        if (strcmp(status->state, "CANCELLED") == 0) {
+            set_state(r, RESULT_CANCELLED, "somebody cancelled its job", status->reason);
+            break;
+        }
+        snprintf(what, sizeof what, "its job ended as %s", status->state);
+        set_state(r, RESULT_KILLED, what, status->reason);
+        break;
+    case RUN_PLANNED:
+        set_state(r, RESULT_NOT_STARTED, "generated, but never started", status->reason);
+        break;
+    case RUN_GOOD:
+        set_state(r, RESULT_RUNNING, "it finished just now: collect again", "");
+        break;
+    case RUN_UNKNOWN:
+        set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->reason);
+        break;
+    }
+}
+
+void unfinished_resolve(struct workspace *w, struct results *table)
+{
+    struct run_status_list list;
+    struct err e;
+
+    if (results_count(table, RESULT_UNFINISHED) == 0 || run_status_collect(w, &list, &e))
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        for (size_t k = 0; k < list.count; k++)
+            if (table->rows[i].state == RESULT_UNFINISHED &&
+                strcmp(table->rows[i].run, list.runs[k].run.id) == 0) {
+                unfinished_decide(&table->rows[i], &list.runs[k]);
+                break;
+            }
+    run_status_destroy(&list);
+}

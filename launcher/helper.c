@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/paths.h"
+
+/* Slurm's own calls give up after MessageTimeout and their retries; this is for a helper that hangs. */
+#define PATIENCE_S 300.0
+#define ANSWER_LIMIT ((size_t)64 << 20)
+
+struct helper {
+    struct sandbox sandbox;
+    bool in_sandbox;
+    char program[PATH_MAX];
+    pid_t pid;     /* 0: not running */
+    int socket;    /* its stdin and stdout */
+    FILE *talk;    /* its stderr, a file without a name; NULL before it starts */
+    struct buf in; /* bytes behind the last answer */
+};
+
+struct helper *helper_create(const struct sandbox *sandbox, struct err *e)
+{
+    struct helper *h = calloc(1, sizeof *h);
+
+    if (!h) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    if (sandbox) {
+        h->sandbox = *sandbox;
+        h->in_sandbox = true;
+    }
+    h->socket = -1;
+    if (paths_libexec("unetctl-slurm", h->program, sizeof h->program, e) < 0) {
+        e->code = ERR_SCHED;
+        err_prefix(e, "this unetctl was built without Slurm (libslurm-dev); rebuild it, or use --scheduler local");
+        free(h);
+        return NULL;
+    }
+    return h;
+}
+
+/* In the child. A ^C on the terminal is not for the helper: it ends when its input ends. */
+static void become_helper(const struct helper *h, int socket)
+{
+    char *argv[] = {(char *)h->program, NULL};
+    struct err e = {0};
+
+    setpgid(0, 0);
+    dup2(socket, STDIN_FILENO);
+    dup2(socket, STDOUT_FILENO);
+    dup2(fileno(h->talk), STDERR_FILENO);
+    if (h->in_sandbox) {
+        sandbox_exec(&h->sandbox, NULL, argv, &e);
+        fprintf(stderr, "%s\n", e.text);
+    } else {
+        execv(h->program, argv);
+        fprintf(stderr, "%s: %s\n", h->program, strerror(errno));
+    }
+    _exit(127);
+}
+
+/* End a helper: by the end of its input, or by force where it hangs. What it said stays readable. */
+static void reap(struct helper *h, bool force)
+{
+    if (h->pid == 0)
+        return;
+    close(h->socket);
+    h->socket = -1;
+    if (force)
+        kill(h->pid, SIGKILL);
+    while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    h->pid = 0;
+}
+
+static void forget(struct helper *h)
+{
+    reap(h, false);
+    if (h->talk)
+        fclose(h->talk);
+    h->talk = NULL;
+    h->in.length = 0;
+}
+
+void helper_destroy(struct helper *h)
+{
+    if (!h)
+        return;
+    forget(h);
+    buf_destroy(&h->in);
+    free(h);
+}
+
+/* The last line that the helper wrote on stderr, which is the fatal one. */
+static void read_talk(const struct helper *h, char *dst, size_t size)
+{
+    char line[512];
+
+    snprintf(dst, size, "no reason given");
+    rewind(h->talk);
+    while (fgets(line, sizeof line, h->talk)) {
+        line[strcspn(line, "\n")] = 0;
+        if (*line)
+            snprintf(dst, size, "%s", line);
+    }
+}
+
+/* The helper is gone: what it said last is the reason. */
+static int lose(struct helper *h, int code, struct err *e)
+{
+    char text[512];
+
+    reap(h, false);
+    read_talk(h, text, sizeof text);
+    forget(h);
+    return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local does without)",
+                   text);
+}
+
+static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
+{
+    while (n > 0) {
+        ssize_t sent = send(h->socket, data, n, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return lose(h, ERR_SCHED, e);
+        data += sent;
+        n -= (size_t)sent;
+    }
+    return 0;
+}
+
+/* One line into h->in; its length without the newline, or -1. */
+static ssize_t receive_line(struct helper *h, struct err *e)
+{
+    double deadline = clock_now() + PATIENCE_S;
+    size_t seen = 0;
+
+    for (;;) {
+        char *newline = h->in.length > seen ? memchr(h->in.data + seen, '\n', h->in.length - seen) : NULL;
+        if (newline)
+            return newline - h->in.data;
+        seen = h->in.length;
+        struct pollfd p = {.fd = h->socket, .events = POLLIN};
+        int left_ms = (int)((deadline - clock_now()) * 1000);
+        char *room = buf_reserve(&h->in, 65536);
+        if (left_ms <= 0 || !room || seen > ANSWER_LIMIT) {
+            reap(h, true);
+            forget(h);
+            return err_set(e, ERR_INTERNAL, "Slurm gave no answer within %.0f seconds", PATIENCE_S);
+        }
+        if (poll(&p, 1, left_ms) <= 0)
+            continue;
+        ssize_t n = recv(h->socket, room, 65536, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return lose(h, ERR_INTERNAL, e);
+        h->in.length += (size_t)n;
+    }
+}
+
+static json_t *receive(struct helper *h, struct err *e)
+{
+    json_error_t error;
+    ssize_t n = receive_line(h, e);
+
+    if (n < 0)
+        return NULL;
+    json_t *answer = json_loadb(h->in.data, (size_t)n, 0, &error);
+    h->in.length -= (size_t)n + 1;
+    memmove(h->in.data, h->in.data + n + 1, h->in.length);
+    if (!answer)
+        err_set(e, ERR_INTERNAL, "%s gave an answer that is no JSON: %s", h->program, error.text);
+    return answer;
+}
+
+static json_t *converse(struct helper *h, const char *request, struct err *e)
+{
+    json_t *answer = NULL;
+
+    if (send_all(h, request, strlen(request), e) == 0 && send_all(h, "\n", 1, e) == 0)
+        answer = receive(h, e);
+    if (answer && !json_is_true(json_object_get(answer, "ok"))) {
+        const char *why = json_string_value(json_object_get(answer, "error"));
+        err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
+        json_decref(answer);
+        return NULL;
+    }
+    return answer;
+}
+
+/* A ping tells a Slurm that can't be reached from one that lost a request. */
+static int start(struct helper *h, struct err *e)
+{
+    int pair[2];
+
+    forget(h);
+    h->talk = tmpfile();
+    if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_errno(e, ERR_SCHED, errno, "can't start %s", h->program);
+    pid_t pid = fork();
+    if (pid == 0)
+        become_helper(h, pair[1]);
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return err_errno(e, ERR_SCHED, errno, "can't start %s", h->program);
+    }
+    h->pid = pid;
+    h->socket = pair[0];
+    json_t *answer = converse(h, "{\"op\":\"ping\"}", e);
+    json_decref(answer);
+    if (!answer) {
+        e->code = ERR_SCHED;
+        forget(h);
+        return -1;
+    }
+    return 0;
+}
+
+json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
+{
+    char *text = json_dumps(request, JSON_COMPACT);
+    json_t *answer = NULL;
+
+    json_decref(request);
+    if (!text) {
+        err_set(e, ERR_CONFIG, "a request to Slurm is not UTF-8; rename the study or its folder");
+        return NULL;
+    }
+    if (h->pid || start(h, e) == 0)
+        answer = converse(h, text, e);
+    free(text);
+    return answer;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The helper program unetctl-slurm as a conversation of JSON lines (launcher/slurm/PROTOCOL.md). */
+#ifndef UNETCTL_LAUNCHER_HELPER_H
+#define UNETCTL_LAUNCHER_HELPER_H
+
+#include <jansson.h>
+
+#include "launcher/sandbox/sandbox.h"
+#include "src/err.h"
+
+struct helper;
+
+/* sandbox: where it is to run; NULL: here. Copied. The program starts with the first request, and
+ * again with the next one after it died. */
+struct helper *helper_create(const struct sandbox *sandbox, struct err *e);
+void helper_destroy(struct helper *h);
+
+/* Send a request (the reference is taken over) and wait for its answer, which the caller decrefs.
+ * NULL with ERR_SCHED: the helper refused (its text), or nothing was carried out because it could
+ * not be started; with ERR_INTERNAL: the request was sent, but its answer is lost. */
+json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
+
+#endif

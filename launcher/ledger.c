@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "src/log.h"
+
+#define SCHEMA 1
+#define MAX_LEDGER ((size_t)1 << 30)
+
+static const char *const event_names[] = {"submitting", "submitted", "cancelled", "lost", "refused"};
+#define NEVENTS (int)(sizeof event_names / sizeof *event_names)
+
+static void path_of(const struct ledger *l, const char *name, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/%s", l->dir, name);
+}
+
+static struct ledger_entry *find(const struct ledger *l, const char *run, int attempt)
+{
+    for (size_t i = l->count; i > 0; i--) {
+        struct ledger_entry *entry = &l->entries[i - 1];
+        if (strcmp(entry->run, run) == 0 && (attempt == 0 || entry->attempt == attempt))
+            return entry;
+    }
+    return NULL;
+}
+
+const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt)
+{
+    return find(l, run, attempt);
+}
+
+static int apply(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                 const char *scheduler, const char *job, struct err *e)
+{
+    struct ledger_entry *entry = find(l, run, attempt);
+
+    if (!entry) {
+        struct ledger_entry *grown = realloc(l->entries, (l->count + 1) * sizeof *grown);
+        if (!grown)
+            return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
+        l->entries = grown;
+        entry = &grown[l->count++];
+        *entry = (struct ledger_entry){.attempt = attempt};
+        snprintf(entry->run, sizeof entry->run, "%s", run);
+    }
+    entry->last = event;
+    snprintf(entry->scheduler, sizeof entry->scheduler, "%s", scheduler);
+    if (job)
+        snprintf(entry->job, sizeof entry->job, "%s", job);
+    return 0;
+}
+
+/* One line; a torn one is -2. */
+static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
+                       size_t length, struct err *e)
+{
+    json_error_t error;
+    json_t *root = json_loadb(line, length, 0, &error);
+    const char *event = NULL, *run = NULL, *scheduler = NULL, *job = NULL;
+    int schema = 0, attempt = 0, i = 0, rc = -2;
+
+    if (root && json_unpack(root, "{s:i}", "schema", &schema) == 0 && schema != SCHEMA)
+        rc = err_set(e, ERR_CONFIG, "%s:%zu: schema %d is not known to this unetctl (it knows %d)",
+                     file, number, schema, SCHEMA);
+    else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s}", "event", &event, "run", &run,
+                                 "attempt", &attempt, "scheduler", &scheduler, "job", &job) == 0) {
+        while (i < NEVENTS && strcmp(event, event_names[i]) != 0)
+            i++;
+        rc = i < NEVENTS ? apply(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
+                         : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number, event);
+    }
+    json_decref(root);
+    return rc;
+}
+
+int ledger_reload(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX];
+    char *text, *line, *end;
+    size_t n, number = 1, id_length;
+    int rc = 0;
+
+    l->count = 0;
+    path_of(l, "id", file);
+    if (access(file, F_OK) == 0) {
+        text = atomicfile_read(file, 64, &id_length, e);
+        if (!text)
+            return -1;
+        snprintf(l->study_id, sizeof l->study_id, "%.16s", text);
+        free(text);
+    }
+    path_of(l, "ledger.jsonl", file);
+    if (access(file, F_OK) != 0)
+        return 0;
+    text = atomicfile_read(file, MAX_LEDGER, &n, e);
+    if (!text)
+        return -1;
+    for (line = text; rc != -1 && (end = strchr(line, '\n')); line = end + 1, number++) {
+        rc = replay_line(l, file, number, line, (size_t)(end - line), e);
+        if (rc == -2)
+            log_debug("%s:%zu: a torn line was skipped", file, number);
+    }
+    free(text);
+    return rc == -1 ? -1 : 0;
+}
+
+int ledger_open(struct ledger *l, const char *study_dir, struct err *e)
+{
+    *l = (struct ledger){.lock_fd = -1};
+    if (asprintf(&l->dir, "%s/.unetctl", study_dir) < 0) {
+        l->dir = NULL;
+        return err_errno(e, ERR_INTERNAL, errno, "%s", study_dir);
+    }
+    if (ledger_reload(l, e)) {
+        ledger_close(l);
+        return -1;
+    }
+    return 0;
+}
+
+void ledger_close(struct ledger *l)
+{
+    if (l->dir)
+        ledger_unlock(l);
+    free(l->entries);
+    free(l->dir);
+    *l = (struct ledger){.lock_fd = -1};
+}
+
+/* Who wrote its name into the lock file last. */
+static void read_holder(int fd, char *dst, size_t size)
+{
+    ssize_t n = pread(fd, dst, size - 1, 0);
+
+    dst[n > 0 ? n : 0] = 0;
+    dst[strcspn(dst, "\n")] = 0;
+    if (!*dst)
+        snprintf(dst, size, "an unknown process");
+}
+
+static int write_holder(int fd, const char *file, struct err *e)
+{
+    char host[128] = "", text[256];
+    int n;
+
+    gethostname(host, sizeof host - 1);
+    n = snprintf(text, sizeof text, "host %s, pid %ld\n", host, (long)getpid());
+    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
+    return 0;
+}
+
+static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const struct timespec pause = {.tv_nsec = 100000000};
+    double end = clock_now() + timeout_s;
+    char holder[256];
+    bool told = false;
+
+    while (fcntl(fd, F_OFD_SETLK, &lock)) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", file);
+        read_holder(fd, holder, sizeof holder);
+        if (clock_now() >= end)
+            return err_set(e, ERR_TIMEOUT,
+                           "%s: held by another unetctl (%s) for more than %d s; wait for it, or "
+                           "end it", file, holder, timeout_s);
+        if (!told)
+            log_info("another unetctl works on this study (%s): waiting", holder);
+        told = true;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static int make_study_id(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX], text[LEDGER_STUDY_ID_SIZE + 1];
+    uint64_t id;
+
+    if (getrandom(&id, sizeof id, 0) != sizeof id)
+        return err_errno(e, ERR_INTERNAL, errno, "random numbers");
+    path_of(l, "id", file);
+    snprintf(text, sizeof text, "%016llx\n", (unsigned long long)id);
+    if (atomicfile_write(file, text, strlen(text), 0666, e))
+        return -1;
+    snprintf(l->study_id, sizeof l->study_id, "%.16s", text);
+    return 0;
+}
+
+int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
+{
+    char file[PATH_MAX];
+
+    if (mkdir(l->dir, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
+    path_of(l, "lock", file);
+    l->lock_fd = open(file, O_RDWR | O_CREAT, 0666);
+    if (l->lock_fd < 0)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
+    if (wait_for_lock(l->lock_fd, file, timeout_s, e) || write_holder(l->lock_fd, file, e) ||
+        ledger_reload(l, e) || (!*l->study_id && make_study_id(l, e))) {
+        ledger_unlock(l);
+        return -1;
+    }
+    return 0;
+}
+
+void ledger_unlock(struct ledger *l)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    if (l->lock_fd < 0)
+        return;
+    /* Said aloud: a helper that is still open shares the descriptor and would keep the lock. */
+    fcntl(l->lock_fd, F_OFD_SETLK, &lock);
+    close(l->lock_fd);
+    l->lock_fd = -1;
+}
+
+int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                  const char *scheduler, const char *job, struct err *e)
+{
+    char date[32], tag[256], file[PATH_MAX];
+    json_t *root;
+    char *line;
+    int rc;
+
+    clock_date(date);
+    ledger_tag(l, run, attempt, tag);
+    root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "schema", SCHEMA, "time", date, "event",
+                     event_names[event], "run", run, "attempt", attempt, "scheduler", scheduler,
+                     "tag", tag);
+    if (root && job && json_object_set_new(root, "job", json_string(job)))
+        json_decref(root), root = NULL;
+    line = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    if (!line)
+        return err_set(e, ERR_INTERNAL, "%s: event of %s cannot be encoded", l->dir, run);
+    path_of(l, "ledger.jsonl", file);
+    rc = atomicfile_append(file, line, e);
+    free(line);
+    return rc ? -1 : apply(l, event, run, attempt, scheduler, job, e);
+}
+
+void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256])
+{
+    int n = snprintf(dst, 256, "unetctl:%s:", l->study_id);
+
+    if (run)
+        snprintf(dst + n, 256 - (size_t)n, "%s:%d", run, attempt);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/escape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 character at p (RFC 3629: shortest form, no surrogates), 0 if it is none. */
+static size_t character_size(const unsigned char *p)
+{
+    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+typedef const char *replace_f(char c, char scratch[8]);
+
+/* replace gives what stands for an ASCII character, NULL for itself. */
+static void add(struct buf *b, const char *text, replace_f *replace)
+{
+    char scratch[8];
+
+    while (*text) {
+        size_t n = character_size((const unsigned char *)text);
+        const char *other = NULL;
+        if (n == 0)
+            other = "?";
+        else if ((unsigned char)*text < ' ' || *text == 127 || (n == 2 && text[0] == '\xc2' && (unsigned char)text[1] < 0xa0))
+            other = " ";
+        else if (n == 1 && replace)
+            other = replace(*text, scratch);
+        if (other)
+            buf_add(b, other);
+        else
+            buf_add_bytes(b, text, n);
+        text += n ? n : 1;
+    }
+}
+
+static const char *replace_html(char c, char scratch[8])
+{
+    (void)scratch;
+    switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
+    }
+}
+
+static const char *replace_markdown(char c, char scratch[8])
+{
+    if (strchr("&<>", c))
+        return replace_html(c, scratch);
+    if (!strchr("\\`*_[]#|~$", c))
+        return NULL;
+    snprintf(scratch, 8, "\\%c", c);
+    return scratch;
+}
+
+static const char *replace_gnuplot(char c, char scratch[8])
+{
+    (void)scratch;
+    return c == '\'' ? "''" : NULL;
+}
+
+void escape_html(struct buf *b, const char *text)
+{
+    add(b, text, replace_html);
+}
+
+void escape_markdown(struct buf *b, const char *text)
+{
+    add(b, text, replace_markdown);
+}
+
+void escape_gnuplot(struct buf *b, const char *text)
+{
+    buf_add(b, "'");
+    add(b, text, replace_gnuplot);
+    buf_add(b, "'");
+}
+
+void escape_plain(struct buf *b, const char *text)
+{
+    add(b, text, NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results and reports as JSON documents (schema 1). */
+#ifndef UNETCTL_LAUNCHER_REPORT_JSON_H
+#define UNETCTL_LAUNCHER_REPORT_JSON_H
+
+#include "launcher/report/report.h"
+
+/* {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"base_gpus":...,"points":[...],
+ * "verdict":{...}}],"runs":[...]}. Times are seconds; what is not known is null. malloc'ed, with a
+ * newline at the end; NULL without memory. */
+char *json_encode_report(const struct report *r);
+
+/* {"schema":1,"study":...,"complete":bool,"runs":[...]}: what collect found. The same otherwise. */
+char *json_encode_results(const char *study, const struct results *results);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/markdown.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/report/escape.h"
+#include "launcher/report/tables.h"
+#include "src/atomicfile.h"
+
+static void add_lines(struct buf *b, const char *text, const char *before, const char *behind)
+{
+    char *copy = strdup(text), *next = copy;
+
+    b->failed |= !copy;
+    for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n")) {
+        if (!*line)
+            continue;
+        buf_add(b, before);
+        escape_markdown(b, line);
+        buf_add(b, behind);
+    }
+    free(copy);
+}
+
+static void add_table(struct buf *b, struct table *t)
+{
+    table_encode_markdown(t, b);
+    b->failed |= t->failed;
+    table_destroy(t);
+}
+
+static void add_figures(struct buf *b, const struct figures *f)
+{
+    for (size_t i = 0; f->drawn && i < f->count; i++) {
+        buf_add(b, "![");
+        escape_markdown(b, f->list[i].title);
+        buf_addf(b, "](figures/%s.png)\n\n", f->list[i].name);
+        escape_markdown(b, f->list[i].caption);
+        buf_add(b, "\n\n");
+    }
+    if (f->drawn)
+        return;
+    buf_add(b, "There are no figures: ");
+    escape_markdown(b, f->why_not);
+    buf_add(b, ".\n\n");
+}
+
+static void add_tables(struct buf *b, const struct report *r)
+{
+    struct table t;
+
+    for (size_t i = 0; i < r->nengines; i++) {
+        tables_fill_speed(&t, &r->engines[i].scaling);
+        add_table(b, &t);
+        tables_fill_quality(&t, &r->engines[i].scaling);
+        add_table(b, &t);
+        if (tables_has_parts(&r->engines[i].scaling)) {
+            tables_fill_parts(&t, &r->engines[i].scaling);
+            add_table(b, &t);
+        }
+    }
+    buf_add(b, "## Runs\n\n");
+    tables_fill_runs(&t, r->results);
+    add_table(b, &t);
+}
+
+int markdown_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
+{
+    struct buf b = {0};
+    char *text;
+    int rc;
+
+    buf_add(&b, "# ");
+    escape_markdown(&b, r->title);
+    buf_add(&b, ": how many GPUs are worth it?\n\n");
+    for (size_t i = 0; i < r->nengines; i++) {
+        add_lines(&b, r->engines[i].words, "", "  \n");
+        buf_add(&b, "\n");
+    }
+    buf_add(&b, "The rule: " VERDICT_RULE ".\n\n");
+    if (*r->problems) {
+        buf_add(&b, "Runs without a result (they are in no number below):\n\n");
+        add_lines(&b, r->problems, "- ", "\n");
+        buf_add(&b, "\n");
+    }
+    buf_add(&b, "## Figures\n\n");
+    add_figures(&b, f);
+    buf_add(&b, "## Numbers\n\n");
+    add_tables(&b, r);
+    buf_addf(&b, "Made by unetctl %s on %s.\n", PACKAGE_VERSION, r->created);
+    text = buf_steal(&b);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory for %s", path);
+    rc = atomicfile_write(path, text, strlen(text), 0666, e);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A table of texts, and how HTML, Markdown and a terminal write it. */
+#ifndef UNETCTL_LAUNCHER_REPORT_TABLE_H
+#define UNETCTL_LAUNCHER_REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "src/buf.h"
+
+struct table_column {
+    const char *head;
+    bool left; /* texts; numbers stand to the right */
+};
+
+struct table {
+    char caption[256];
+    const struct table_column *columns;
+    size_t ncolumns;
+    char **cells; /* row by row */
+    size_t ncells;
+    bool failed; /* no memory: the table is incomplete */
+};
+
+/* An empty table; columns is kept by pointer. */
+void table_init(struct table *t, const struct table_column *columns, size_t ncolumns,
+                const char *caption, ...) __attribute__((format(printf, 4, 5)));
+
+/* Add the next cell of the row. */
+void table_addf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A number with so many decimals; "-" for NaN. */
+void table_add_number(struct table *t, double value, int decimals);
+
+/* A column in which every cell is "-" is left out. */
+void table_encode_html(const struct table *t, struct buf *b);
+void table_encode_markdown(const struct table *t, struct buf *b);
+void table_encode_text(const struct table *t, struct buf *b);
+
+void table_destroy(struct table *t);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of a report. Each fills an uninitialised table; table_destroy frees. */
+#ifndef UNETCTL_LAUNCHER_REPORT_TABLES_H
+#define UNETCTL_LAUNCHER_REPORT_TABLES_H
+
+#include <stdbool.h>
+
+#include "launcher/analysis/scaling.h"
+#include "launcher/collect/results.h"
+#include "launcher/report/table.h"
+
+void tables_fill_speed(struct table *t, const struct scaling *s);
+void tables_fill_quality(struct table *t, const struct scaling *s);
+
+/* Where the time of an epoch goes; only for records that tell it (tables_has_parts). */
+void tables_fill_parts(struct table *t, const struct scaling *s);
+bool tables_has_parts(const struct scaling *s);
+
+/* Speed and quality in short, for a terminal of 80 columns. */
+void tables_fill_short(struct table *t, const struct scaling *s);
+
+/* Every run and its state. */
+void tables_fill_runs(struct table *t, const struct results *results);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What lies in STUDY/runs/RUN: attempts, their markers, how far the training is. Reads only. */
+#ifndef UNETCTL_LAUNCHER_RUN_DIR_H
+#define UNETCTL_LAUNCHER_RUN_DIR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/run_plan.h"
+#include "src/err.h"
+
+enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
+
+/* The newest attempt of a run. */
+struct run_attempt {
+    int number; /* 0: there is none */
+    bool begun; /* a job wrote into it */
+    char job[64]; /* id of the job that took it, "" before it began */
+    enum run_marker marker;
+    int exit_code;    /* of FAILED */
+    char error[512];  /* of FAILED */
+    char path[PATH_MAX];
+};
+
+/* Progress as record.jsonl tells it. */
+struct run_progress {
+    int epochs;     /* planned; 0: nothing was recorded yet */
+    int epoch;      /* epochs completed */
+    int step, steps; /* inside the present epoch; 0 before its first report */
+    double loss, epoch_s; /* of the last epoch */
+    double iou, training_s; /* iou is negative before the end */
+};
+
+/* STUDY/runs/RUN, and below it NAME unless that is NULL. */
+void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
+
+/* The ids of all runs that have a run.json, sorted; *ids is freed with run_dir_list_destroy. A study
+ * without runs has none. */
+int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
+void run_dir_list_destroy(char **ids, size_t count);
+
+/* Read the run's plan back. text (optional) gets run.json, to be freed. ERR_CONFIG if it is broken. */
+int run_dir_read(const char *study_dir, const char *run, struct run *dst, char **text,
+                 struct err *e);
+
+int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
+
+/* A record that is missing or torn gives what is known. */
+void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst);
+
+/* The output of the attempt's job: newest *.out in the attempt. 0, or -1 with ERR_DATA. */
+int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/run_plan.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/range.h"
+
+#define MAX_RUNS 100000
+
+static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
+                       struct run *dst, struct err *e)
+{
+    enum layout_strategy strategy;
+    int per_node = site->gpus_per_node ? (int)site->gpus_per_node : gpus;
+
+    if (layout_strategy_decode(study->strategy, &strategy, e) ||
+        layout_compute(gpus, per_node, strategy, &dst->layout, e))
+        return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
+    dst->seed = seed;
+    snprintf(dst->id, sizeof dst->id, "%s-g%02d-s%d", study->model.name, gpus, seed);
+    return 0;
+}
+
+int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
+                     long seeds, struct run_plan *dst, struct err *e)
+{
+    struct range counts;
+    int rc = 0;
+
+    *dst = (struct run_plan){0};
+    if (range_decode(gpus, 1, STUDY_GPUS_MAX, &counts, e))
+        return err_prefix(e, "--gpus");
+    if (counts.count > (size_t)(MAX_RUNS / seeds)) {
+        err_set(e, ERR_USAGE, "%zu GPU counts x %ld seeds: a study has at most %d runs",
+                counts.count, seeds, MAX_RUNS);
+        range_destroy(&counts);
+        return -1;
+    }
+    dst->runs = calloc(counts.count * (size_t)seeds, sizeof *dst->runs);
+    if (!dst->runs)
+        rc = err_errno(e, ERR_INTERNAL, errno, "plan");
+    for (size_t i = 0; rc == 0 && i < counts.count; i++)
+        for (int seed = 1; rc == 0 && seed <= seeds; seed++)
+            rc = compute_run(study, site, counts.values[i], seed, &dst->runs[dst->count++], e);
+    range_destroy(&counts);
+    if (rc)
+        run_plan_destroy(dst);
+    return rc;
+}
+
+void run_plan_destroy(struct run_plan *plan)
+{
+    free(plan->runs);
+    *plan = (struct run_plan){0};
+}
+
+static json_t *encode_layout(const struct layout *l)
+{
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:s}", "gpus", l->gpus, "nodes", l->nodes, "tasks",
+                     l->tasks, "tasks_per_node", l->tasks_per_node, "gpus_per_task",
+                     l->gpus_per_task, "strategy", layout_strategy_encode(l->strategy));
+}
+
+static json_t *encode_train(const struct study *s)
+{
+    return json_pack("{s:I, s:I, s:s, s:f, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "epochs",
+                     (json_int_t)s->train.epochs, "batch_per_gpu",
+                     (json_int_t)s->train.batch_per_gpu, "optimizer", s->train.optimizer, "lr",
+                     s->train.lr, "lr_scaling", s->train.lr_scaling, "lr_schedule",
+                     s->train.lr_schedule, "backend", s->train.backend, "comm", s->train.comm,
+                     "threads", (json_int_t)s->train.threads, "bucket_mib",
+                     (json_int_t)s->train.bucket_mib, "timeout_s", (json_int_t)s->train.timeout_s);
+}
+
+static json_t *encode_data(const struct study *s)
+{
+    char path[PATH_MAX], split[PATH_MAX];
+
+    /* A folder that is not there (yet) keeps its written name. */
+    if (!realpath(s->data.dir, path))
+        snprintf(path, sizeof path, "%s", s->data.dir);
+    snprintf(split, sizeof split, "%s/split.json", s->dir);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:s}", "dir", path, "split", split,
+                     "height", (json_int_t)s->data.height, "width", (json_int_t)s->data.width,
+                     "channels", (json_int_t)s->data.channels, "repeat",
+                     (json_int_t)s->data.repeat, "soft_masks", s->data.soft_masks, "remainder",
+                     s->data.remainder);
+}
+
+char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
+                      struct err *e)
+{
+    json_t *data = encode_data(s), *train = encode_train(s), *layout = encode_layout(&run->layout);
+    json_t *model = json_pack("{s:s, s:I, s:I, s:s}", "name", s->model.name, "base",
+                              (json_int_t)s->model.base, "depth", (json_int_t)s->model.depth,
+                              "batch_norm", s->model.batch_norm);
+    json_error_t error;
+    json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o}",
+                                "schema", 1, "study", s->name, "study_id", study_id, "run", run->id,
+                                "engine", s->engine, "seed", run->seed, "data", data, "model", model,
+                                "train", train, "layout", layout);
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+
+    if (!text)
+        err_set(e, ERR_CONFIG, "%s: cannot be written as JSON: %s (is every name UTF-8?)", s->file,
+                error.text);
+    json_decref(root);
+    return text;
+}
+
+static int compare_values(const char *path, const json_t *was, const json_t *now, struct err *e)
+{
+    char inner[128], *a, *b;
+    const char *key;
+    json_t *value;
+
+    if (json_is_object(was) && json_is_object(now)) {
+        json_object_foreach((json_t *)now, key, value) {
+            snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", key);
+            if (compare_values(inner, json_object_get(was, key), value, e))
+                return -1;
+        }
+        return 0;
+    }
+    if (json_equal(was, now))
+        return 0;
+    a = was ? json_dumps(was, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
+    b = json_dumps(now, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    err_set(e, ERR_CONFIG, "%s is %s, the study now says %s", path, a ? a : "missing", b ? b : "?");
+    free(a);
+    free(b);
+    return -1;
+}
+
+int run_plan_compare(const char *old_text, const char *new_text, struct err *e)
+{
+    json_error_t error;
+    json_t *was = json_loads(old_text, JSON_REJECT_DUPLICATES, &error);
+    json_t *now = was ? json_loads(new_text, JSON_REJECT_DUPLICATES, &error) : NULL;
+    int rc = now ? compare_values("", was, now, e)
+                 : err_set(e, ERR_CONFIG, "not JSON: %s", error.text);
+
+    json_decref(was);
+    json_decref(now);
+    return rc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The runs of a study: GPU counts x seeds, each with its layout. */
+#ifndef UNETCTL_LAUNCHER_RUN_PLAN_H
+#define UNETCTL_LAUNCHER_RUN_PLAN_H
+
+#include <stddef.h>
+
+#include "launcher/site.h"
+#include "launcher/study.h"
+#include "src/layout.h"
+
+#define RUN_ID_SIZE 64
+
+struct run {
+    char id[RUN_ID_SIZE]; /* "unet-g04-s1": model, GPUs, seed */
+    int seed;
+    struct layout layout;
+};
+
+struct run_plan {
+    struct run *runs; /* by count, then seed */
+    size_t count;
+};
+
+/* The runs of study on site for the list of counts gpus and seeds 1..seeds. 0, or -1: ERR_USAGE for
+ * a bad list, ERR_CONFIG for a layout that is impossible, naming the count. run_plan_destroy frees. */
+int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
+                     long seeds, struct run_plan *dst, struct err *e);
+void run_plan_destroy(struct run_plan *plan);
+
+/* run.json of a run, as doc/FORMATS.md has it; NULL with an error. The caller frees. */
+char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
+                      struct err *e);
+
+/* Do two run.json texts mean the same run? 0, or -1 with ERR_CONFIG that names the first value that
+ * differs: "train.lr is 0.001, study.yaml now says 0.01". */
+int run_plan_compare(const char *old_text, const char *new_text, struct err *e);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/run_status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set_state(struct run_status *s, enum run_phase phase, const char *state,
+                      const char *reason)
+{
+    s->phase = phase;
+    snprintf(s->state, sizeof s->state, "%s", state);
+    snprintf(s->reason, sizeof s->reason, "%s", reason);
+}
+
+/* The trainer's FAILED says what it saw; how Slurm ended the job says why. */
+static void decide_failed(struct run_status *s, const struct job_state *job,
+                          const struct ledger_entry *entry)
+{
+    const char *state = "FAILED";
+
+    if (job && job->phase == JOB_ENDED && strcmp(job->state, "COMPLETED") != 0)
+        state = job->state;
+    else if (entry && entry->last == LEDGER_CANCELLED)
+        state = "CANCELLED";
+    set_state(s, RUN_BAD, state, s->attempt.error);
+    s->exit_code = s->attempt.exit_code;
+}
+
+static void decide_ended(struct run_status *s, const struct job_state *job)
+{
+    char reason[sizeof job->reason + 64];
+
+    s->exit_code = job->exit_code;
+    if (strcmp(job->state, "COMPLETED") == 0) {
+        set_state(s, RUN_BAD, "FAILED", "the job ended without writing DONE or FAILED");
+        return;
+    }
+    snprintf(reason, sizeof reason, "%s", job->reason);
+    if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
+        snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
+    set_state(s, RUN_BAD, job->state, reason);
+}
+
+static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
+{
+    if (entry && entry->last == LEDGER_CANCELLED)
+        set_state(s, RUN_BAD, "CANCELLED", "");
+    else if (s->attempt.begun || (entry && entry->last == LEDGER_SUBMITTED))
+        set_state(s, RUN_BAD, "LOST", "it was submitted, and the scheduler no longer knows it");
+    else if (entry && entry->last == LEDGER_SUBMITTING)
+        set_state(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
+    else if (entry && entry->last == LEDGER_REFUSED)
+        set_state(s, RUN_PLANNED, "PLANNED", "the scheduler refused it");
+    else
+        set_state(s, RUN_PLANNED, "PLANNED", "");
+}
+
+void run_status_decide(struct run_status *s, const struct job_state *job,
+                       const struct ledger_entry *entry)
+{
+    snprintf(s->job, sizeof s->job, "%s", job ? job->id : entry ? entry->job : "");
+    if (job) {
+        snprintf(s->nodes, sizeof s->nodes, "%s", job->nodes);
+        s->started = job->started;
+        s->ended = job->ended;
+    }
+    s->exit_code = 0;
+    if (s->attempt.marker == RUN_DONE)
+        set_state(s, RUN_GOOD, "COMPLETED", "");
+    else if (s->attempt.marker == RUN_FAILED)
+        decide_failed(s, job, entry);
+    else if (job && job->phase == JOB_ENDED)
+        decide_ended(s, job);
+    else if (job)
+        set_state(s, RUN_ACTIVE, job->state, job->phase == JOB_PENDING ? job->reason : "");
+    else
+        decide_without_job(s, entry);
+}
+
+int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
+                     struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, kind, e);
+    char prefix[256];
+
+    *jobs = NULL;
+    *njobs = 0;
+    ledger_tag(&w->ledger, NULL, 0, prefix);
+    return scheduler ? scheduler_query(scheduler, prefix, jobs, njobs, e) : -1;
+}
+
+const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
+                                            const char *id, const struct job_state *jobs,
+                                            size_t njobs)
+{
+    const struct job_state *best = NULL;
+    char tag[256];
+
+    ledger_tag(&w->ledger, run, attempt, tag);
+    for (size_t i = 0; i < njobs; i++) {
+        if (strcmp(jobs[i].tag, tag) != 0)
+            continue;
+        if (id && strcmp(jobs[i].id, id) == 0)
+            return &jobs[i];
+        if (!best || best->phase == JOB_ENDED || jobs[i].phase != JOB_ENDED)
+            best = &jobs[i];
+    }
+    return best;
+}
+
+/* What one scheduler knows; asked when the first run needs it. */
+struct answer {
+    bool asked, failed;
+    struct job_state *jobs;
+    size_t njobs;
+};
+
+static const struct answer *ask(struct workspace *w, struct run_status_list *list,
+                                struct answer *answers, const char *kind)
+{
+    int i = strcmp(kind, "slurm") == 0 ? WORKSPACE_SLURM
+            : strcmp(kind, "local") == 0 ? WORKSPACE_LOCAL : WORKSPACE_DRY;
+    struct answer *a = &answers[i];
+
+    if (!a->asked) {
+        a->asked = true;
+        a->failed = run_status_query(w, kind, &a->jobs, &a->njobs, &list->reason) != 0;
+    }
+    return a;
+}
+
+/* The ledger was read first, then the scheduler is asked, then the markers are read (again): what a
+ * job that ends in between did is seen whole. */
+static int collect_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
+                       const char *id, struct run_status *s, struct err *e)
+{
+    const char *dir = w->study.dir;
+    const struct ledger_entry *entry;
+    const struct job_state *job = NULL;
+    const struct answer *a = NULL;
+
+    if (run_dir_read(dir, id, &s->run, NULL, e) || run_dir_attempt(dir, id, &s->attempt, e))
+        return -1;
+    entry = s->attempt.number ? ledger_find(&w->ledger, id, s->attempt.number) : NULL;
+    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
+    if (s->attempt.number && s->attempt.marker != RUN_DONE && *w->ledger.study_id) {
+        a = ask(w, list, answers, s->scheduler);
+        job = run_status_find_job(w, id, s->attempt.number, s->attempt.job, a->jobs, a->njobs);
+        if (run_dir_attempt(dir, id, &s->attempt, e))
+            return -1;
+    }
+    run_status_decide(s, job, entry);
+    if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
+        set_state(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
+        list->unreachable = true;
+    }
+    run_dir_progress(&s->attempt, &s->progress);
+    return 0;
+}
+
+int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e)
+{
+    struct answer answers[WORKSPACE_NKINDS] = {{0}};
+    char **ids;
+    size_t count;
+    int rc = 0;
+
+    *dst = (struct run_status_list){0};
+    if (ledger_reload(&w->ledger, e) || run_dir_list(w->study.dir, &ids, &count, e))
+        return -1;
+    dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
+    if (!dst->runs)
+        rc = err_errno(e, ERR_INTERNAL, errno, "status");
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = collect_run(w, dst, answers, ids[i], &dst->runs[dst->count++], e);
+    for (int i = 0; i < WORKSPACE_NKINDS; i++)
+        free(answers[i].jobs);
+    run_dir_list_destroy(ids, count);
+    if (rc)
+        run_status_destroy(dst);
+    return rc;
+}
+
+void run_status_destroy(struct run_status_list *list)
+{
+    free(list->runs);
+    *list = (struct run_status_list){0};
+}

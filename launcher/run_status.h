@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state of every run of a study, put together from markers, scheduler and ledger. */
+#ifndef UNETCTL_LAUNCHER_RUN_STATUS_H
+#define UNETCTL_LAUNCHER_RUN_STATUS_H
+
+#include "launcher/run_dir.h"
+#include "launcher/workspace.h"
+
+enum run_phase {
+    RUN_PLANNED, /* nothing was submitted */
+    RUN_ACTIVE,  /* waits or runs */
+    RUN_GOOD,    /* DONE */
+    RUN_BAD,     /* ended without a result */
+    RUN_UNKNOWN  /* the scheduler, which would know, cannot be asked */
+};
+
+struct run_status {
+    struct run run;
+    struct run_attempt attempt; /* the newest; number 0: none */
+    enum run_phase phase;
+    /* As Slurm names them: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...;
+     * also PLANNED, LOST (it was submitted, and no one knows it any more) and UNKNOWN. */
+    char state[24];
+    char reason[512]; /* why it waits or failed, "" for none */
+    char job[SCHEDULER_ID_SIZE];
+    char scheduler[16]; /* that has the job */
+    char nodes[128];
+    int exit_code;
+    time_t started, ended; /* of the job, 0: not known */
+    struct run_progress progress;
+};
+
+struct run_status_list {
+    struct run_status *runs; /* by id */
+    size_t count;
+    bool unreachable;  /* some are RUN_UNKNOWN */
+    struct err reason; /* then why */
+};
+
+/* The state of one attempt. job: what the scheduler says of it, NULL if it does not know it; entry:
+ * what the ledger says, NULL if nothing. A marker decides; an ended job without marker has its
+ * scheduler's state and is never good. Fills phase, state, reason, job, exit_code. */
+void run_status_decide(struct run_status *s, const struct job_state *job,
+                       const struct ledger_entry *entry);
+
+/* All runs in STUDY/runs, by what the ledger says now. Asks each scheduler that has jobs of the study at most once. A scheduler
+ * that cannot be asked is no error here: see unreachable. */
+int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
+void run_status_destroy(struct run_status_list *list);
+
+/* The jobs of the study that the scheduler knows; as scheduler_query. */
+int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
+                     struct err *e);
+
+/* The job of one attempt among jobs: the one that took the attempt directory, else the newest that
+ * is still active, else the newest; NULL if there is none. */
+const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
+                                            const char *id, const struct job_state *jobs,
+                                            size_t njobs);
+
+#endif

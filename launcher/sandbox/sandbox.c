@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/jobenv.h"
+#include "launcher/procid.h"
+#include "launcher/statedir.h"
+#include "src/atomicfile.h"
+
+#define INSIDE_VARIABLE "UNETCTL_IN_SANDBOX"
+#define CHOICE_VARIABLE "UNETCTL_SANDBOX"
+#define CONF_LIMIT 4096
+
+int sandbox_default_dir(char dst[PATH_MAX], struct err *e)
+{
+    const char *choice = getenv(CHOICE_VARIABLE);
+
+    if (choice && *choice)
+        return snprintf(dst, PATH_MAX, "%s", choice) < PATH_MAX
+                   ? 0
+                   : err_set(e, ERR_USAGE, CHOICE_VARIABLE ": this path is too long");
+    return statedir_path("sandbox", dst, e);
+}
+
+/* One "name=value" line of sandbox.conf. Unknown names are left to later versions. */
+static void set_field(struct sandbox *sb, struct procid *holder, const char *name,
+                      const char *value)
+{
+    if (strcmp(name, "mode") == 0)
+        snprintf(sb->mode, sizeof sb->mode, "%s", value);
+    else if (strcmp(name, "userns") == 0)
+        sb->userns = atoi(value) != 0;
+    else if (strcmp(name, "nodes") == 0)
+        sb->nodes = atoi(value);
+    else if (strcmp(name, "gpus_per_node") == 0)
+        sb->gpus_per_node = atoi(value);
+    else if (strcmp(name, "cpus_per_node") == 0)
+        sb->cpus_per_node = atoi(value);
+    else if (strcmp(name, "holder") == 0)
+        holder->pid = atoi(value);
+    else if (strcmp(name, "holder_start") == 0)
+        holder->start = strtoull(value, NULL, 10);
+    else if (strcmp(name, "boot") == 0)
+        snprintf(holder->boot, sizeof holder->boot, "%s", value);
+}
+
+static int is_complete(const struct sandbox *sb)
+{
+    return (strcmp(sb->mode, "netns") == 0 || strcmp(sb->mode, "flat") == 0) && sb->nodes > 0;
+}
+
+int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
+{
+    char path[PATH_MAX + 16], *text, *save = NULL;
+    const char *inside = getenv(INSIDE_VARIABLE);
+    struct procid holder = {0};
+    size_t n;
+
+    *dst = (struct sandbox){0};
+    if (!realpath(dir, dst->dir))
+        snprintf(dst->dir, sizeof dst->dir, "%s", dir);
+    snprintf(path, sizeof path, "%s/sandbox.conf", dst->dir);
+    if (access(path, F_OK) < 0)
+        return 0;
+    text = atomicfile_read(path, CONF_LIMIT, &n, e);
+    if (!text)
+        return -1;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *value = strchr(line, '=');
+        if (!value)
+            continue;
+        *value++ = 0;
+        set_field(dst, &holder, line, value);
+    }
+    free(text);
+    if (!is_complete(dst))
+        return err_set(e, ERR_DATA, "%s is damaged; type 'unetctl sandbox down --dir %s'", path,
+                       dst->dir);
+    dst->holder = holder.pid;
+    dst->inside = inside && strcmp(inside, dst->dir) == 0;
+    dst->running = dst->inside || procid_is_alive(&holder);
+    return 0;
+}
+
+int sandbox_note_path(char dst[PATH_MAX], struct err *e)
+{
+    char folder[PATH_MAX];
+
+    return statedir_path("", folder, e) < 0 || statedir_make(folder, e) < 0 ||
+                   statedir_path("sandbox.last", dst, e) < 0
+               ? -1
+               : 0;
+}
+
+static int find_noted(struct sandbox *dst, struct err *e)
+{
+    char path[PATH_MAX], *dir;
+    size_t n;
+
+    if (statedir_path("sandbox.last", path, e) < 0 || access(path, F_OK) < 0)
+        return 0;
+    dir = atomicfile_read(path, PATH_MAX, &n, e);
+    if (!dir)
+        return -1;
+    dir[strcspn(dir, "\n")] = 0;
+    int rc = sandbox_load(dir, dst, e);
+    free(dir);
+    return rc;
+}
+
+int sandbox_find(const char *dir, struct sandbox *dst, struct err *e)
+{
+    char path[PATH_MAX];
+    const char *choice = getenv(CHOICE_VARIABLE);
+
+    if (!dir)
+        dir = getenv(INSIDE_VARIABLE);
+    if (!dir) {
+        if (sandbox_default_dir(path, e) < 0)
+            return -1;
+        if (sandbox_load(path, dst, e) < 0)
+            return -1;
+        if (dst->running || (choice && *choice))
+            return sandbox_require(dst, e);
+        if (find_noted(dst, e) < 0)
+            return -1;
+        if (dst->running)
+            return 0;
+        dir = path;
+    }
+    return sandbox_load(dir, dst, e) < 0 ? -1 : sandbox_require(dst, e);
+}
+
+int sandbox_require(const struct sandbox *sb, struct err *e)
+{
+    if (sb->running)
+        return 0;
+    return err_set(e, ERR_SCHED, "no sandbox is running in %s; type 'unetctl sandbox up --dir %s'",
+                   sb->dir, sb->dir);
+}
+
+/* "3" or "node3" as a number; 0, or -1. */
+static int decode_node(const struct sandbox *sb, const char *node, int *number, struct err *e)
+{
+    const char *digits = strncmp(node, "node", 4) == 0 ? node + 4 : node;
+    char *end;
+    long i = strtol(digits, &end, 10);
+
+    if (end == digits || *end || i < 1 || i > sb->nodes)
+        return err_set(e, ERR_USAGE, "--node %s: the nodes of this sandbox are node1 to node%d",
+                       node, sb->nodes);
+    if (sb->inside)
+        return err_set(e, ERR_USAGE, "--node %s: inside the sandbox type 'srun -w node%ld CMD'", node, i);
+    *number = (int)i;
+    return 0;
+}
+
+/* The process whose namespaces a command enters, as a folder of /proc: the login node's (0), or a
+ * node's. A node's pid counts in the sandbox, so it is looked up in the sandbox's /proc, which its supervisor sees. */
+static int find_namespaces(const struct sandbox *sb, int node, char dst[128], struct err *e)
+{
+    char path[PATH_MAX + 32], *text;
+    size_t n;
+
+    if (node == 0) {
+        snprintf(dst, 128, "/proc/%d", (int)sb->holder);
+        return 0;
+    }
+    snprintf(path, sizeof path, "%s/run/node%d.pid", sb->dir, node);
+    text = atomicfile_read(path, 15, &n, e);
+    if (!text)
+        return -1;
+    snprintf(dst, 128, "/proc/%d/root/proc/%d", (int)sb->holder, atoi(text));
+    free(text);
+    return 0;
+}
+
+static int set_environment(const struct sandbox *sb)
+{
+    char conf[PATH_MAX + 32], path[4096];
+    const char *old = getenv("PATH");
+
+    jobenv_clean();
+    snprintf(conf, sizeof conf, "%s/etc/slurm.conf", sb->dir);
+    snprintf(path, sizeof path, "%s:/usr/sbin:/sbin", old ? old : "/usr/bin:/bin");
+    if (setenv("SLURM_CONF", conf, 1) < 0 || setenv(INSIDE_VARIABLE, sb->dir, 1) < 0 ||
+        (!sb->inside && setenv("PATH", path, 1) < 0))
+        return -1;
+    /* More ranks than cores, perhaps as root: both are what a sandbox is for. */
+    if (setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0) < 0 ||
+        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0) < 0 ||
+        setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) < 0)
+        return -1;
+    /* Flat nodes share host name and /dev/shm, which the shared-memory transport can't stand. */
+    if (strcmp(sb->mode, "flat") == 0)
+        return setenv("OMPI_MCA_btl", "self,tcp", 0);
+    return 0;
+}
+
+/* The words before a command that take it into namespaces. */
+struct entrance {
+    char mount[160], root[160], net[160], uts[160], ipc[160], pid[160], user[160];
+    char cwd[PATH_MAX + 8];
+    const char *words[16];
+    size_t n;
+};
+
+static int prepare_entrance(struct entrance *in, const struct sandbox *sb, int node, struct err *e)
+{
+    char folder[128];
+
+    if (find_namespaces(sb, node, folder, e) < 0)
+        return -1;
+    strcpy(in->cwd, "--wdns=");
+    if (!getcwd(in->cwd + 7, PATH_MAX))
+        return err_errno(e, ERR_INTERNAL, errno, "can't tell the current directory");
+    snprintf(in->mount, sizeof in->mount, "--mount=%s/ns/mnt", folder);
+    /* Joining a mount namespace leads to its own root, which is not ours in a chroot. */
+    snprintf(in->root, sizeof in->root, "--root=%s/root", folder);
+    snprintf(in->net, sizeof in->net, "--net=%s/ns/net", folder);
+    snprintf(in->uts, sizeof in->uts, "--uts=%s/ns/uts", folder);
+    snprintf(in->ipc, sizeof in->ipc, "--ipc=%s/ns/ipc", folder);
+    snprintf(in->pid, sizeof in->pid, "--pid=/proc/%d/ns/pid_for_children", (int)sb->holder);
+    snprintf(in->user, sizeof in->user, "--user=/proc/%d/ns/user", (int)sb->holder);
+    const char *words[] = {"nsenter", in->mount, in->root, in->net, in->uts,
+                           in->ipc,   in->pid,   in->cwd};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        in->words[in->n++] = words[i];
+    if (sb->userns) {
+        in->words[in->n++] = in->user;
+        in->words[in->n++] = "--preserve-credentials";
+    }
+    /* nsenter waits for the command in another process; that one must not outlive it. */
+    const char *end[] = {"--", "setpriv", "--pdeathsig", "TERM", "--"};
+    for (size_t i = 0; i < sizeof end / sizeof *end; i++)
+        in->words[in->n++] = end[i];
+    return 0;
+}
+
+int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[], struct err *e)
+{
+    struct entrance in = {.n = 0};
+    size_t argc = 0;
+    int number = 0;
+
+    if (node && decode_node(sb, node, &number, e) < 0)
+        return -1;
+    /* flat nodes are where we are */
+    if (strcmp(sb->mode, "netns") == 0 && !sb->inside && prepare_entrance(&in, sb, number, e) < 0)
+        return -1;
+    while (argv[argc])
+        argc++;
+    const char **command = calloc(in.n + argc + 1, sizeof *command);
+    if (!command)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    memcpy(command, in.words, in.n * sizeof *in.words);
+    memcpy(command + in.n, argv, argc * sizeof *argv);
+    if (set_environment(sb) == 0)
+        execvp(command[0], (char *const *)command);
+    err_errno(e, errno == ENOENT ? ERR_USAGE : ERR_INTERNAL, errno, "can't run %s", command[0]);
+    free(command);
+    return -1;
+}

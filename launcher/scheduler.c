@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler.h"
+
+#include <string.h>
+
+
+static const struct {
+    const char *kind;
+    struct scheduler *(*open)(const struct scheduler_config *config, struct err *e);
+} kinds[] = {
+    {"slurm", scheduler_slurm_open},
+    {"local", scheduler_local_open},
+    {"dry", scheduler_dry_open},
+};
+
+struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(config->kind, kinds[i].kind) == 0)
+            return kinds[i].open(config, e);
+    err_set(e, ERR_USAGE, "unknown scheduler '%s'; use slurm, local or dry", config->kind);
+    return NULL;
+}
+
+void scheduler_close(struct scheduler *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                        struct err *e)
+{
+    return s->ops->partition(s, name, p, e);
+}
+
+int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
+{
+    return s->ops->check(s, job, e);
+}
+
+int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                     struct err *e)
+{
+    return s->ops->submit(s, job, id, e);
+}
+
+int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                    size_t *nstates, struct err *e)
+{
+    *states = NULL;
+    *nstates = 0;
+    return s->ops->query(s, tag_prefix, states, nstates, e);
+}
+
+int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    return s->ops->cancel(s, id, e);
+}

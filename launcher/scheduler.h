@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where jobs run: Slurm (through the helper unetctl-slurm), this machine, or nowhere (dry).
+ *
+ * One vtable; the verbs never ask which one it is. A job's identity is its tag: after a crash the
+ * ledger is matched with scheduler_query by tag, so nothing is submitted twice. */
+#ifndef UNETCTL_LAUNCHER_SCHEDULER_H
+#define UNETCTL_LAUNCHER_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "launcher/job.h"
+#include "src/err.h"
+
+#define SCHEDULER_ID_SIZE 32
+
+enum job_phase { JOB_PENDING, JOB_RUNNING, JOB_ENDED };
+
+struct job_state {
+    char id[SCHEDULER_ID_SIZE];
+    enum job_phase phase;
+    char state[24];   /* Slurm's name: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
+    char reason[128]; /* why it waits or ended, as Slurm says it; "" for none */
+    int exit_code;    /* of the script, once ENDED */
+    int signal;       /* that ended it, or 0 */
+    int restarts;     /* times requeued */
+    time_t submitted, started, ended; /* 0: not yet */
+    char nodes[128];                  /* node list in Slurm's notation, "" before it starts */
+    char tag[256];
+    char name[128];
+};
+
+/* What a partition of the cluster can give; zeros where the scheduler can't tell. */
+struct scheduler_partition {
+    char name[64];
+    int nodes;
+    int gpus_per_node; /* the most that any of its nodes has */
+    int cpus_per_node; /* the least */
+    int max_time_min;  /* 0: no limit */
+};
+
+struct scheduler_config {
+    const char *kind;        /* "slurm", "local" or "dry" */
+    bool sandbox;            /* slurm: talk to the sandbox's Slurm, not to the machine's */
+    const char *sandbox_dir; /* its folder; NULL: the one that runs (see sandbox_find) */
+    const char *state_dir;   /* local: where the queue is kept; NULL: the user's state folder */
+    int max_in_flight;       /* local: jobs that run at once; 0 means 1 */
+};
+
+struct scheduler;
+
+struct scheduler_ops {
+    const char *name;
+    int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                     struct err *e);
+    int (*check)(struct scheduler *s, const struct job *job, struct err *e);
+    int (*submit)(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                  struct err *e);
+    int (*query)(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                 size_t *nstates, struct err *e);
+    int (*cancel)(struct scheduler *s, const char *id, struct err *e);
+    void (*close)(struct scheduler *s);
+};
+
+struct scheduler {
+    const struct scheduler_ops *ops;
+    void *priv;
+};
+
+/* One for each kind, for scheduler_open. */
+struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e);
+struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
+struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
+
+/* Strings of config must live until close. Starts the helper or reads the queue; ERR_SCHED when the
+ * scheduler can't be reached, with what to type next. */
+struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e);
+void scheduler_close(struct scheduler *s);
+
+/* The partition called name, or the default one for NULL. ERR_SCHED when there is none. */
+int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                        struct err *e);
+
+/* Would this job ever run? -1 with ERR_SCHED and the reason (more nodes or GPUs than the partition
+ * has, time above its limit, unknown account ...). Nothing is submitted. */
+int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
+
+/* Submit; the id as the scheduler prints it. -1 means that no job exists, except when e->code is
+ * ERR_INTERNAL: then the answer was lost, and the tag must be queried before another try. */
+int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                     struct err *e);
+
+/* Every job whose tag starts with tag_prefix, in one call, by id. The caller frees *states (NULL
+ * for none). Slurm forgets ended jobs after a while (MinJobAge): absent is no proof of failure, the
+ * DONE or FAILED marker is the truth. */
+int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                    size_t *nstates, struct err *e);
+
+/* Cancel; a job that already ended, or is no longer known, is no error. */
+int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Prints what would be submitted, and submits nothing. */
+#include "config.h"
+#include "launcher/scheduler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int dry_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                         struct err *e)
+{
+    (void)s, (void)e;
+    *p = (struct scheduler_partition){0};
+    snprintf(p->name, sizeof p->name, "%s", name ? name : "dry");
+    return 0;
+}
+
+static int dry_check(struct scheduler *s, const struct job *job, struct err *e)
+{
+    (void)s, (void)job, (void)e;
+    return 0;
+}
+
+static int dry_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                      struct err *e)
+{
+    (void)s, (void)e;
+    printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name, job->nodes,
+           job->nodes == 1 ? "" : "s", job->tasks, job->tasks == 1 ? "" : "s", job->gpus_per_task,
+           job->gpus_per_task == 1 ? "" : "s", job->script);
+    strcpy(id, "dry");
+    return 0;
+}
+
+static int dry_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                     size_t *nstates, struct err *e)
+{
+    (void)s, (void)tag_prefix, (void)e;
+    *states = NULL;
+    *nstates = 0;
+    return 0;
+}
+
+static int dry_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    (void)s, (void)id, (void)e;
+    return 0;
+}
+
+static void dry_close(struct scheduler *s)
+{
+    (void)s;
+}
+
+struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e)
+{
+    static const struct scheduler_ops ops = {"dry",      dry_partition, dry_check, dry_submit,
+                                             dry_query,  dry_cancel,    dry_close};
+    static struct scheduler dry = {.ops = &ops};
+
+    (void)config, (void)e;
+    return &dry;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm, through the helper program: here a job becomes JSON and an answer becomes structs. */
+#include "config.h"
+#include "launcher/scheduler.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/helper.h"
+
+struct slurm {
+    struct scheduler scheduler;
+    struct helper *helper;
+};
+
+static json_t *ask(struct scheduler *s, json_t *request, struct err *e)
+{
+    const struct slurm *slurm = s->priv;
+
+    return helper_ask(slurm->helper, request, e);
+}
+
+/* A question may be asked again: an answer that got lost is no more than an unreachable Slurm. */
+static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
+{
+    json_t *answer = ask(s, request, e);
+
+    if (!answer && e->code == ERR_INTERNAL)
+        e->code = ERR_SCHED;
+    return answer;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+static long long number_of(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static void set_text(json_t *o, const char *key, const char *value)
+{
+    if (value)
+        json_object_set_new(o, key, json_string(value));
+}
+
+static void set_number(json_t *o, const char *key, long value)
+{
+    if (value)
+        json_object_set_new(o, key, json_integer(value));
+}
+
+static json_t *encode_job(const struct job *job)
+{
+    const struct job_options *options = &job->options;
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "tag", job->tag, "name",
+                          job->name, "script", job->script, "work_dir", job->work_dir, "output",
+                          job->output, "nodes", job->nodes, "tasks", job->tasks, "gpus_per_task",
+                          job->gpus_per_task, "cpus_per_task", job->cpus_per_task);
+
+    set_text(o, "partition", options->partition);
+    set_text(o, "account", options->account);
+    set_text(o, "qos", options->qos);
+    set_text(o, "constraint", options->constraint);
+    set_text(o, "reservation", options->reservation);
+    set_text(o, "nodelist", options->nodelist);
+    set_text(o, "exclude", options->exclude);
+    set_text(o, "dependency", options->dependency);
+    set_text(o, "licenses", options->licenses);
+    set_number(o, "mem_mib", options->mem ? job_mem_decode(options->mem) : 0);
+    set_number(o, "time_min", options->time_min);
+    set_number(o, "nice", options->nice);
+    if (job_needs_whole_nodes(job))
+        json_object_set_new(o, "exclusive", json_true());
+    if (options->hold)
+        json_object_set_new(o, "hold", json_true());
+    return o;
+}
+
+static void decode_partition(const json_t *o, struct scheduler_partition *p)
+{
+    snprintf(p->name, sizeof p->name, "%s", text_of(o, "name"));
+    p->nodes = (int)number_of(o, "nodes");
+    p->gpus_per_node = (int)number_of(o, "gpus_per_node");
+    p->cpus_per_node = (int)number_of(o, "cpus_per_node");
+    p->max_time_min = (int)number_of(o, "max_time_min");
+}
+
+static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                           struct err *e)
+{
+    json_t *answer = ask_again(s, json_pack("{s:s}", "op", "partitions"), e), *o;
+    char names[512] = "";
+    size_t i;
+
+    if (!answer)
+        return -1;
+    json_array_foreach(json_object_get(answer, "partitions"), i, o) {
+        if (name ? strcmp(text_of(o, "name"), name) == 0 : json_is_true(json_object_get(o, "default"))) {
+            decode_partition(o, p);
+            json_decref(answer);
+            return 0;
+        }
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", text_of(o, "name"));
+    }
+    json_decref(answer);
+    if (name)
+        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%s'; this cluster has %s", name, names);
+    return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
+}
+
+static int slurm_check(struct scheduler *s, const struct job *job, struct err *e)
+{
+    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", "check", "job", encode_job(job)), e);
+
+    json_decref(answer);
+    return answer ? 0 : -1;
+}
+
+static int slurm_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                        struct err *e)
+{
+    json_t *answer = ask(s, json_pack("{s:s, s:o}", "op", "submit", "job", encode_job(job)), e);
+
+    if (!answer)
+        return -1;
+    snprintf(id, SCHEDULER_ID_SIZE, "%s", text_of(answer, "id"));
+    json_decref(answer);
+    return 0;
+}
+
+static enum job_phase phase_of(const char *state)
+{
+    static const char *const running[] = {"RUNNING", "COMPLETING", "SUSPENDED", NULL};
+
+    if (strcmp(state, "PENDING") == 0)
+        return JOB_PENDING;
+    for (const char *const *r = running; *r; r++)
+        if (strcmp(state, *r) == 0)
+            return JOB_RUNNING;
+    return JOB_ENDED;
+}
+
+static void decode_state(const json_t *o, struct job_state *dst)
+{
+    snprintf(dst->id, sizeof dst->id, "%s", text_of(o, "id"));
+    snprintf(dst->state, sizeof dst->state, "%s", text_of(o, "state"));
+    snprintf(dst->reason, sizeof dst->reason, "%s", text_of(o, "reason"));
+    snprintf(dst->nodes, sizeof dst->nodes, "%s", text_of(o, "nodes"));
+    snprintf(dst->tag, sizeof dst->tag, "%s", text_of(o, "tag"));
+    snprintf(dst->name, sizeof dst->name, "%s", text_of(o, "name"));
+    dst->phase = phase_of(dst->state);
+    dst->exit_code = (int)number_of(o, "exit_code");
+    dst->signal = (int)number_of(o, "signal");
+    dst->restarts = (int)number_of(o, "restarts");
+    dst->submitted = (time_t)number_of(o, "submitted");
+    dst->started = (time_t)number_of(o, "started");
+    dst->ended = (time_t)number_of(o, "ended");
+}
+
+static int by_id(const void *a, const void *b)
+{
+    unsigned long x = strtoul(((const struct job_state *)a)->id, NULL, 10);
+    unsigned long y = strtoul(((const struct job_state *)b)->id, NULL, 10);
+
+    return (x > y) - (x < y);
+}
+
+static int slurm_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                       size_t *nstates, struct err *e)
+{
+    json_t *answer =
+        ask_again(s, json_pack("{s:s, s:s}", "op", "query", "tag_prefix", tag_prefix), e);
+
+    if (!answer)
+        return -1;
+    const json_t *jobs = json_object_get(answer, "jobs");
+    size_t n = json_array_size(jobs);
+    if (n > 0 && !(*states = calloc(n, sizeof **states))) {
+        json_decref(answer);
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    }
+    for (size_t i = 0; i < n; i++)
+        decode_state(json_array_get(jobs, i), &(*states)[i]);
+    json_decref(answer);
+    if (n > 1)
+        qsort(*states, n, sizeof **states, by_id);
+    *nstates = n;
+    return 0;
+}
+
+static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", "cancel", "id", id), e);
+
+    json_decref(answer);
+    return answer ? 0 : -1;
+}
+
+static void slurm_close(struct scheduler *s)
+{
+    struct slurm *slurm = s->priv;
+
+    helper_destroy(slurm->helper);
+    free(slurm);
+}
+
+struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e)
+{
+    static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check, slurm_submit,
+                                             slurm_query,  slurm_cancel,    slurm_close};
+    struct sandbox sandbox;
+    struct slurm *slurm;
+
+    if (config->sandbox && sandbox_find(config->sandbox_dir, &sandbox, e) < 0)
+        return NULL;
+    slurm = calloc(1, sizeof *slurm);
+    if (!slurm) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
+    slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, e);
+    if (!slurm->helper) {
+        free(slurm);
+        return NULL;
+    }
+    json_t *answer = helper_ask(slurm->helper, json_pack("{s:s}", "op", "ping"), e);
+    if (!answer) {
+        slurm_close(&slurm->scheduler);
+        return NULL;
+    }
+    json_decref(answer);
+    return &slurm->scheduler;
+}

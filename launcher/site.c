@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/site.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli.h"
+#include "src/paths.h"
+
+#define MAX_SITES 64
+#define SUFFIX ".yaml"
+
+static const char *const schedulers[] = {"slurm", "local", NULL};
+
+#define AT(member) offsetof(struct site, member)
+
+static const struct yaml_key keys[] = {
+    YAML_KEY("scheduler", YAML_WORD, AT(scheduler), "slurm", .words = schedulers),
+    YAML_KEY("sandbox", YAML_SWITCH, AT(sandbox), "false"),
+    YAML_KEY("gpus_per_node", YAML_INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096),
+    YAML_KEY("max_in_flight", YAML_INT, AT(max_in_flight), "1", .min = 1, .max = 4096),
+    YAML_KEY("port_base", YAML_INT, AT(port_base), "0", .min = 0, .max = 65000),
+    YAML_KEY("launcher", YAML_TEXT, AT(launcher), ""),
+    YAML_KEY("spec", YAML_TEXT, AT(spec), ""),
+    YAML_KEY("trainer", YAML_PATH, AT(trainer), ""),
+    YAML_KEY("setup", YAML_LINES, AT(setup), ""),
+    YAML_KEY("env", YAML_PAIRS, AT(env), ""),
+    YAML_KEY("partition", YAML_TEXT, AT(slurm.partition), ""),
+    YAML_KEY("account", YAML_TEXT, AT(slurm.account), ""),
+    YAML_KEY("qos", YAML_TEXT, AT(slurm.qos), ""),
+    YAML_KEY("constraint", YAML_TEXT, AT(slurm.constraint), ""),
+    YAML_KEY("licenses", YAML_TEXT, AT(licenses), ""),
+    YAML_KEY("time", YAML_TEXT, AT(slurm.time), "", .check = study_check_time),
+    YAML_KEY("cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "1", .min = 1, .max = 4096),
+    YAML_KEY("mem", YAML_TEXT, AT(slurm.mem), ""),
+    YAML_KEY(NULL, YAML_TEXT, 0, NULL),
+};
+
+static int unknown_site(const char *name, const char *folder, struct err *e)
+{
+    char *names[MAX_SITES + 1], all[512] = "";
+    const char *near;
+    size_t n = 0, length = 0;
+    struct dirent *d;
+    DIR *dir = opendir(folder);
+
+    while (dir && n < MAX_SITES && (d = readdir(dir))) {
+        size_t stem = strlen(d->d_name);
+        if (stem <= strlen(SUFFIX) || strcmp(d->d_name + stem - strlen(SUFFIX), SUFFIX) != 0)
+            continue;
+        names[n] = strndup(d->d_name, stem - strlen(SUFFIX));
+        if (!names[n])
+            break;
+        if (length < sizeof all)
+            length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", n ? ", " : "",
+                                       names[n]);
+        n++;
+    }
+    names[n] = NULL;
+    if (dir)
+        closedir(dir);
+    near = cli_nearest(name, (const char *const *)names);
+    err_set(e, ERR_CONFIG, "unknown site '%s'%s%s%s (known: %s; or the path of a file, with a /)",
+            name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);
+    while (n > 0)
+        free(names[--n]);
+    return -1;
+}
+
+static int locate(struct site *s, const char *name, const char *base_dir, struct err *e)
+{
+    char folder[PATH_MAX];
+    int rc;
+
+    if (strchr(name, '/')) {
+        rc = name[0] == '/' ? asprintf(&s->file, "%s", name)
+                            : asprintf(&s->file, "%s/%s", base_dir, name);
+    } else {
+        if (paths_data("templates/sites", folder, sizeof folder, e))
+            return -1;
+        rc = asprintf(&s->file, "%s/%s%s", folder, name, SUFFIX);
+        if (rc >= 0 && access(s->file, F_OK) != 0)
+            return unknown_site(name, folder, e);
+    }
+    if (rc < 0) {
+        s->file = NULL;
+        return err_errno(e, ERR_INTERNAL, errno, "site %s", name);
+    }
+    s->name = strdup(name);
+    return s->name ? 0 : err_errno(e, ERR_INTERNAL, errno, "site %s", name);
+}
+
+int site_open(struct site *s, const char *name, const char *base_dir, struct err *e)
+{
+    *s = (struct site){0};
+    if (locate(s, name, base_dir, e) || yaml_table_read(keys, s->file, s, e)) {
+        site_close(s);
+        return -1;
+    }
+    return 0;
+}
+
+void site_close(struct site *s)
+{
+    yaml_table_destroy(keys, s);
+    free(s->file);
+    free(s->name);
+    *s = (struct site){0};
+}

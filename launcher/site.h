@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Site profiles: what differs from cluster to cluster, in templates/sites/NAME.yaml or a file of
+ * the user's own. doc/FORMATS.md describes the keys. */
+#ifndef UNETCTL_LAUNCHER_SITE_H
+#define UNETCTL_LAUNCHER_SITE_H
+
+#include <stdbool.h>
+
+#include "launcher/study.h"
+#include "launcher/yaml_table.h"
+
+struct site {
+    char *name, *file;
+    const char *scheduler; /* "slurm" or "local" */
+    bool sandbox;          /* the Slurm of `unetctl sandbox` */
+    long gpus_per_node;    /* 0: one node, any number */
+    long max_in_flight;    /* local: jobs at once */
+    char *licenses;        /* slurm: what each job takes of the cluster's licenses */
+    long port_base;        /* 0: unetctl spec chooses by the job's number */
+    char *launcher; /* shell words before the rank program when there are several ranks; {{tasks}}
+                     * and {{nodes}} are filled in */
+    char *spec;     /* shell words behind `unetctl spec`, likewise */
+    char *trainer;  /* program that runs instead of unet-train, or "" */
+    struct yaml_lines setup; /* shell lines: modules */
+    struct yaml_lines env;   /* NAME=VALUE */
+    struct study_slurm slurm;
+};
+
+/* The profile called name; a name with a slash is a file, from base_dir if relative. 0, or -1 with
+ * ERR_CONFIG and nothing to destroy; an unknown name lists the known ones. */
+int site_open(struct site *s, const char *name, const char *base_dir, struct err *e);
+void site_close(struct site *s);
+
+#endif

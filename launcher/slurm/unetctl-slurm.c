@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unetctl-slurm: Slurm's C interface as JSON lines, see PROTOCOL.md beside this file.
+ *
+ * The only program that links libslurm: libslurm ends its process when it finds no usable
+ * configuration, is under the GPL, and changes its ABI with each release. Made for 22.05. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/jobenv.h"
+#include "src/atomicfile.h"
+#include "src/buf.h"
+
+/* Exported by the library, but not declared in its header. */
+extern char *slurm_job_reason_string(enum job_state_reason reason);
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
+
+#define SCRIPT_LIMIT ((size_t)4 << 20)
+
+/* An answer that refuses. code: Slurm's errno, or 0 for a refusal of our own. */
+static json_t *refuse(int code, const char *text)
+{
+    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", code, "error", text);
+}
+
+static json_t *refuse_slurm(int code)
+{
+    return refuse(code, slurm_strerror(code));
+}
+
+static json_t *refuse_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static json_t *refuse_text(const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return refuse(0, text);
+}
+
+static const char *string_of(const json_t *o, const char *key)
+{
+    return json_string_value(json_object_get(o, key));
+}
+
+static long number_of(const json_t *o, const char *key)
+{
+    return (long)json_integer_value(json_object_get(o, key));
+}
+
+static bool flag_of(const json_t *o, const char *key)
+{
+    return json_is_true(json_object_get(o, key));
+}
+
+static json_t *text_or_empty(const char *text)
+{
+    json_t *s = text ? json_string(text) : NULL;
+
+    return s ? s : json_string("");
+}
+
+/* ---- the cluster ---- */
+
+static json_t *op_ping(void)
+{
+    slurm_conf_t *conf;
+    int up = -1;
+    char version[32];
+
+    snprintf(version, sizeof version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
+        return refuse_slurm(slurm_get_errno());
+    for (int i = 0; i < (int)conf->control_cnt && up < 0; i++)
+        if (slurm_ping(i) == SLURM_SUCCESS)
+            up = i;
+    json_t *o = json_pack("{s:b, s:s, s:o, s:o}", "ok", 1, "slurm",
+                          version, "cluster",
+                          text_or_empty(conf->cluster_name), "controller",
+                          text_or_empty(up < 0 ? NULL : conf->control_machine[up]));
+    slurm_free_ctl_conf(conf);
+    return o;
+}
+
+/* GPUs in a node's gres, e.g. "gpu:h200:4(S:0-1),gpu:2,mps:100". */
+static int count_gpus(const char *gres)
+{
+    int n = 0;
+
+    for (const char *item = gres; item && *item; item += strcspn(item, ","), item += *item == ',') {
+        size_t length = strcspn(item, ",(");
+        if (strncmp(item, "gpu", 3) != 0 || (item[3] != ':' && length != 3))
+            continue;
+        const char *last = item;
+        for (const char *s = item; s < item + length; s++)
+            if (*s == ':')
+                last = s + 1;
+        n += last > item && *last >= '0' && *last <= '9' ? atoi(last) : 1;
+        item += length;
+    }
+    return n;
+}
+
+/* What the nodes of a partition have. */
+struct capacity {
+    int nodes, gpus_per_node, cpus_per_node; /* most GPUs, fewest CPUs of any node */
+    int away;                                /* nodes that are down or drained now */
+};
+
+static bool is_away(uint32_t state)
+{
+    return (state & NODE_STATE_BASE) == NODE_STATE_DOWN ||
+           (state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND)) != 0;
+}
+
+static struct capacity measure(const partition_info_t *p, const node_info_msg_t *nodes)
+{
+    struct capacity c = {.nodes = (int)p->total_nodes};
+    const int32_t *pair = p->node_inx;
+
+    for (; pair && pair[0] >= 0; pair += 2)
+        for (int32_t i = pair[0]; i <= pair[1] && i < (int32_t)nodes->record_count; i++) {
+            const node_info_t *node = &nodes->node_array[i];
+            int gpus = count_gpus(node->gres);
+
+            if (!node->name)
+                continue;
+            if (gpus > c.gpus_per_node)
+                c.gpus_per_node = gpus;
+            if (c.cpus_per_node == 0 || node->cpus < c.cpus_per_node)
+                c.cpus_per_node = node->cpus;
+            c.away += is_away(node->node_state);
+        }
+    return c;
+}
+
+static int minutes_of(uint32_t limit)
+{
+    return limit == INFINITE || limit == NO_VAL || limit > INT_MAX ? 0 : (int)limit;
+}
+
+struct cluster {
+    partition_info_msg_t *partitions;
+    node_info_msg_t *nodes;
+};
+
+static int cluster_load(struct cluster *c)
+{
+    *c = (struct cluster){0};
+    if (slurm_load_partitions(0, &c->partitions, SHOW_ALL) != SLURM_SUCCESS)
+        return -1;
+    if (slurm_load_node(0, &c->nodes, SHOW_ALL) != SLURM_SUCCESS) {
+        int code = slurm_get_errno();
+        slurm_free_partition_info_msg(c->partitions);
+        errno = code;
+        return -1;
+    }
+    return 0;
+}
+
+static void cluster_free(struct cluster *c)
+{
+    slurm_free_partition_info_msg(c->partitions);
+    slurm_free_node_info_msg(c->nodes);
+}
+
+static json_t *op_partitions(void)
+{
+    struct cluster cluster;
+    json_t *list = json_array();
+
+    if (cluster_load(&cluster) < 0) {
+        json_decref(list);
+        return refuse_slurm(slurm_get_errno());
+    }
+    for (uint32_t i = 0; i < cluster.partitions->record_count; i++) {
+        const partition_info_t *p = &cluster.partitions->partition_array[i];
+        struct capacity c = measure(p, cluster.nodes);
+
+        json_array_append_new(
+            list, json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i}", "name", text_or_empty(p->name),
+                            "default", (p->flags & PART_FLAG_DEFAULT) != 0, "up",
+                            p->state_up == PARTITION_UP, "nodes", c.nodes, "gpus_per_node",
+                            c.gpus_per_node, "cpus_per_node", c.cpus_per_node, "max_time_min",
+                            minutes_of(p->max_time)));
+    }
+    cluster_free(&cluster);
+    return json_pack("{s:b, s:o}", "ok", 1, "partitions", list);
+}
+
+/* ---- the job's description ---- */
+
+/* Everything that slurm_submit_batch_job needs and that we own. */
+struct description {
+    job_desc_msg_t msg;
+    char *script;
+    char tres_per_task[32];
+    char **environment;
+    size_t nenvironment;
+    char *argv[1];
+};
+
+static int add_variable(struct description *d, const char *name, const char *value)
+{
+    char *entry;
+
+    if (asprintf(&entry, "%s=%s", name, value) < 0)
+        return -1;
+    d->environment[d->nenvironment++] = entry;
+    return 0;
+}
+
+static int add_number(struct description *d, const char *name, long value)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%ld", value);
+    return add_variable(d, name, text);
+}
+
+#define SBATCH_VARIABLES 10
+
+/* What sbatch hands to a job: our own environment but another job's variables, and its additions. */
+static int fill_environment(struct description *d, const json_t *job)
+{
+    char host[256] = "", mask_text[8];
+    size_t n = 0;
+    mode_t mask = umask(0);
+
+    umask(mask);
+    snprintf(mask_text, sizeof mask_text, "%04o", (unsigned)mask);
+    gethostname(host, sizeof host - 1);
+    while (environ[n])
+        n++;
+    d->environment = calloc(n + SBATCH_VARIABLES, sizeof *d->environment);
+    if (!d->environment)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (jobenv_is_foreign(environ[i]))
+            continue;
+        char *copy = strdup(environ[i]);
+        if (!copy)
+            return -1;
+        d->environment[d->nenvironment++] = copy;
+    }
+    errno = 0;
+    int niceness = getpriority(PRIO_PROCESS, 0);
+    if (add_variable(d, "SLURM_SUBMIT_DIR", string_of(job, "work_dir")) < 0 ||
+        add_variable(d, "SLURM_SUBMIT_HOST", host) < 0 ||
+        add_variable(d, "SLURM_JOB_NAME", string_of(job, "name")) < 0 ||
+        add_number(d, "SLURM_PRIO_PROCESS", niceness) < 0 ||
+        add_variable(d, "SLURM_UMASK", mask_text) < 0 ||
+        add_number(d, "SLURM_NTASKS", number_of(job, "tasks")) < 0 ||
+        add_number(d, "SLURM_NPROCS", number_of(job, "tasks")) < 0 ||
+        add_number(d, "SLURM_CPUS_PER_TASK", number_of(job, "cpus_per_task")) < 0 ||
+        add_number(d, "SLURM_GPUS_PER_TASK", number_of(job, "gpus_per_task")) < 0)
+        return -1;
+    d->msg.environment = d->environment;
+    d->msg.env_size = (uint32_t)d->nenvironment;
+    return 0;
+}
+
+/* The options that people choose; what is absent keeps Slurm's default. */
+static void fill_options(job_desc_msg_t *m, const json_t *job)
+{
+    m->partition = (char *)string_of(job, "partition");
+    m->account = (char *)string_of(job, "account");
+    m->qos = (char *)string_of(job, "qos");
+    m->features = (char *)string_of(job, "constraint");
+    m->reservation = (char *)string_of(job, "reservation");
+    m->req_nodes = (char *)string_of(job, "nodelist");
+    m->exc_nodes = (char *)string_of(job, "exclude");
+    m->dependency = (char *)string_of(job, "dependency");
+    m->licenses = (char *)string_of(job, "licenses");
+    if (number_of(job, "mem_mib") > 0)
+        m->pn_min_memory = (uint64_t)number_of(job, "mem_mib");
+    if (number_of(job, "time_min") > 0)
+        m->time_limit = (uint32_t)number_of(job, "time_min");
+    if (number_of(job, "nice") != 0)
+        m->nice = (uint32_t)(NICE_OFFSET + number_of(job, "nice"));
+    if (flag_of(job, "exclusive"))
+        m->shared = JOB_SHARED_NONE;
+    if (flag_of(job, "hold"))
+        m->priority = 0;
+}
+
+static void describe(struct description *d, const json_t *job)
+{
+    job_desc_msg_t *m = &d->msg;
+    uint32_t tasks = (uint32_t)number_of(job, "tasks"), cpus = (uint32_t)number_of(job, "cpus_per_task");
+
+    slurm_init_job_desc_msg(m);
+    m->name = (char *)string_of(job, "name");
+    m->comment = (char *)string_of(job, "tag");
+    m->script = d->script;
+    m->work_dir = (char *)string_of(job, "work_dir");
+    m->std_in = "/dev/null";
+    m->std_out = (char *)string_of(job, "output");
+    d->argv[0] = (char *)string_of(job, "script");
+    m->argv = d->argv;
+    m->argc = 1;
+    m->user_id = getuid();
+    m->group_id = getgid();
+    m->min_nodes = m->max_nodes = (uint32_t)number_of(job, "nodes");
+    m->num_tasks = tasks;
+    m->cpus_per_task = (uint16_t)cpus;
+    m->min_cpus = tasks * cpus;
+    /* With GPUs counted by task, Slurm fills node after node: 3 tasks on 2-GPU nodes are 2+1. */
+    snprintf(d->tres_per_task, sizeof d->tres_per_task, "gres:gpu:%ld", number_of(job, "gpus_per_task"));
+    m->tres_per_task = d->tres_per_task;
+    fill_options(m, job);
+}
+
+static void description_free(struct description *d)
+{
+    for (size_t i = 0; i < d->nenvironment; i++)
+        free(d->environment[i]);
+    free(d->environment);
+    free(d->script);
+}
+
+static json_t *description_load(struct description *d, const json_t *job)
+{
+    static const char *const texts[] = {"tag", "name", "script", "work_dir", "output", NULL};
+    static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
+    struct err e;
+    size_t n;
+
+    *d = (struct description){0};
+    for (const char *const *s = texts; *s; s++)
+        if (!string_of(job, *s))
+            return refuse_text("the job has no \"%s\"", *s);
+    for (const char *const *s = numbers; *s; s++)
+        if (number_of(job, *s) < 1 || number_of(job, *s) > UINT16_MAX)
+            return refuse_text("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
+    d->script = atomicfile_read(string_of(job, "script"), SCRIPT_LIMIT, &n, &e);
+    if (!d->script)
+        return refuse_text("%s", e.text);
+    /* Slurm takes a script without it, and the job fails with "Exec format error". */
+    if (strncmp(d->script, "#!", 2) != 0)
+        return refuse_text("%s does not start with #!", string_of(job, "script"));
+    describe(d, job);
+    if (fill_environment(d, job) < 0)
+        return refuse_text("out of memory");
+    return NULL;
+}
+
+/* ---- check and submit ---- */
+
+/* Slurm's reasons to let a job wait for its turn. Any other one lets it wait for ever. */
+static bool may_pass(int code)
+{
+    switch (code) {
+    case ESLURM_NODES_BUSY:
+    case ESLURM_NODE_NOT_AVAIL:
+    case ESLURM_JOB_HELD:
+    case ESLURM_DEPENDENCY:
+    case ESLURM_PARTITION_DOWN:
+    case ESLURM_RESERVATION_BUSY:
+    case ESLURM_RESERVATION_MAINT:
+    case ESLURM_RESERVATION_NOT_USABLE:
+    case ESLURM_QOS_THRES:
+    case ESLURM_ACCOUNTING_POLICY:
+    case ESLURM_BURST_BUFFER_WAIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static json_t *refuse_partition(const char *name, const partition_info_msg_t *partitions)
+{
+    struct buf names = {0};
+    json_t *answer;
+
+    for (uint32_t i = 0; i < partitions->record_count; i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", partitions->partition_array[i].name);
+    char *list = buf_steal(&names);
+    if (name)
+        answer = refuse_text("there is no partition '%s'; this cluster has %s", name, list ? list : "");
+    else
+        answer = refuse_text("this cluster has no default partition; choose one of %s", list ? list : "");
+    free(list);
+    return answer;
+}
+
+static const partition_info_t *find_partition(const partition_info_msg_t *partitions, const char *name)
+{
+    for (uint32_t i = 0; i < partitions->record_count; i++) {
+        const partition_info_t *p = &partitions->partition_array[i];
+        if (name ? p->name && strcmp(p->name, name) == 0 : (p->flags & PART_FLAG_DEFAULT) != 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* Is the job larger than the partition, whatever runs there now? Slurm's own text for this
+ * ("Requested node configuration is not available") does not say what is too much. */
+static json_t *check_size(const json_t *job, const partition_info_t *p, const struct capacity *c)
+{
+    long nodes = number_of(job, "nodes"), tasks = number_of(job, "tasks");
+    long per_node = (tasks + nodes - 1) / nodes;
+    long gpus = per_node * number_of(job, "gpus_per_task");
+    long cpus = per_node * number_of(job, "cpus_per_task"), minutes = number_of(job, "time_min");
+
+    if (nodes > c->nodes)
+        return refuse_text("%ld nodes are asked for, but partition '%s' has %d", nodes, p->name, c->nodes);
+    if (gpus > c->gpus_per_node)
+        return refuse_text("%ld GPUs per node are asked for, but nodes of partition '%s' have at most %d",
+                           gpus, p->name, c->gpus_per_node);
+    if (cpus > c->cpus_per_node && c->cpus_per_node > 0 && number_of(job, "cpus_per_task") > 1)
+        return refuse_text("%ld CPUs per node are asked for (%ld for each of %ld tasks), but nodes of "
+                           "partition '%s' have %d", cpus, number_of(job, "cpus_per_task"), per_node,
+                           p->name, c->cpus_per_node);
+    if (minutes_of(p->max_time) && minutes > minutes_of(p->max_time))
+        return refuse_text("a time limit of %ld minutes is asked for, but partition '%s' allows %d",
+                           minutes, p->name, minutes_of(p->max_time));
+    return NULL;
+}
+
+/* NULL, or why the job can never run here. *away: nodes that it has to do without for now. */
+static json_t *check_cluster(const json_t *job, int *away)
+{
+    const char *name = string_of(job, "partition");
+    struct cluster cluster;
+    json_t *refusal = NULL;
+
+    *away = 0;
+    if (name && strchr(name, ','))
+        return NULL; /* any of several: Slurm tells */
+    if (cluster_load(&cluster) < 0)
+        return refuse_slurm(slurm_get_errno());
+    const partition_info_t *p = find_partition(cluster.partitions, name);
+    if (p) {
+        struct capacity c = measure(p, cluster.nodes);
+        refusal = check_size(job, p, &c);
+        *away = c.away;
+    } else {
+        refusal = refuse_partition(name, cluster.partitions);
+    }
+    cluster_free(&cluster);
+    return refusal;
+}
+
+/* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
+ * Slurm's "not available" may mean just that, so it is no reason to refuse. */
+static json_t *ask_slurm(struct description *d, int away)
+{
+    will_run_response_msg_t *expected = NULL;
+    json_t *answer;
+
+    if (slurm_job_will_run2(&d->msg, &expected) == SLURM_SUCCESS) {
+        answer = json_pack("{s:b, s:I, s:o}", "ok", 1, "start", (json_int_t)expected->start_time,
+                           "nodes", text_or_empty(expected->node_list));
+        slurm_free_will_run_response_msg(expected);
+        return answer;
+    }
+    int code = slurm_get_errno();
+    if (may_pass(code) || (code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE && away > 0))
+        return json_pack("{s:b, s:I, s:s}", "ok", 1, "start", (json_int_t)0, "nodes", "");
+    return refuse_slurm(code);
+}
+
+/* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
+ * the answer's error_code tells. */
+static json_t *submit(struct description *d, int away)
+{
+    submit_response_msg_t *response = NULL;
+    char id[16];
+
+    (void)away;
+    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS)
+        return refuse_slurm(slurm_get_errno());
+    uint32_t job_id = response->job_id;
+    int code = (int)response->error_code;
+    slurm_free_submit_response_response_msg(response);
+    if (code && !may_pass(code)) {
+        slurm_kill_job(job_id, SIGKILL, 0);
+        return refuse_slurm(code);
+    }
+    snprintf(id, sizeof id, "%u", job_id);
+    return json_pack("{s:b, s:s}", "ok", 1, "id", id);
+}
+
+/* What may be refused without Slurm is refused first; finish does the rest. */
+static json_t *with_job(const json_t *job, json_t *(*finish)(struct description *d, int away))
+{
+    struct description d;
+    json_t *answer = description_load(&d, job);
+    int away;
+
+    if (!answer)
+        answer = check_cluster(job, &away);
+    if (!answer)
+        answer = finish(&d, away);
+    description_free(&d);
+    return answer;
+}
+
+static json_t *op_check(const json_t *job)
+{
+    return with_job(job, ask_slurm);
+}
+
+static json_t *op_submit(const json_t *job)
+{
+    return with_job(job, submit);
+}
+
+/* ---- query and cancel ---- */
+
+static const char *state_name(uint32_t state)
+{
+    static const char *const names[JOB_END] = {
+        [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
+        [JOB_COMPLETE] = "COMPLETED",  [JOB_CANCELLED] = "CANCELLED", [JOB_FAILED] = "FAILED",
+        [JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
+        [JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY"};
+    uint32_t base = state & JOB_STATE_BASE;
+
+    if (state & JOB_COMPLETING)
+        return "COMPLETING";
+    return base < JOB_END ? names[base] : "UNKNOWN";
+}
+
+static json_t *describe_job(const slurm_job_info_t *j)
+{
+    int status = (int)j->exit_code;
+    bool ended = (j->job_state & JOB_STATE_BASE) >= JOB_COMPLETE;
+    bool pending = (j->job_state & JOB_STATE_BASE) == JOB_PENDING;
+    const char *reason = j->state_desc            ? j->state_desc
+                         : j->state_reason != 0 ? slurm_job_reason_string(j->state_reason)
+                                                : NULL;
+    char id[16];
+
+    snprintf(id, sizeof id, "%u", j->job_id);
+    /* A waiting job's start and a running job's end are only expected. */
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id, "state",
+                     state_name(j->job_state), "reason", text_or_empty(reason), "exit_code",
+                     ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
+                     ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
+                     (int)j->restart_cnt, "submitted", (json_int_t)j->submit_time, "started",
+                     (json_int_t)(pending ? 0 : j->start_time), "ended",
+                     (json_int_t)(ended ? j->end_time : 0), "nodes", text_or_empty(j->nodes), "tag",
+                     text_or_empty(j->comment), "name", text_or_empty(j->name));
+}
+
+static bool is_asked_for(const slurm_job_info_t *j, const char *prefix, const json_t *ids)
+{
+    const json_t *id;
+    size_t i;
+
+    if (prefix)
+        return j->comment && strncmp(j->comment, prefix, strlen(prefix)) == 0;
+    json_array_foreach(ids, i, id)
+        if (json_is_string(id) && strtoul(json_string_value(id), NULL, 10) == j->job_id)
+            return true;
+    return false;
+}
+
+static json_t *op_query(const json_t *request)
+{
+    const char *prefix = string_of(request, "tag_prefix");
+    const json_t *ids = json_object_get(request, "ids");
+    job_info_msg_t *jobs;
+    json_t *list;
+
+    if (!prefix && !json_is_array(ids))
+        return refuse_text("query needs \"tag_prefix\" or \"ids\"");
+    if (slurm_load_job_user(&jobs, getuid(), SHOW_ALL) != SLURM_SUCCESS) {
+        /* Slurm's way to say that the user has none */
+        if (slurm_get_errno() == ESLURM_INVALID_JOB_ID)
+            return json_pack("{s:b, s:[]}", "ok", 1, "jobs");
+        return refuse_slurm(slurm_get_errno());
+    }
+    list = json_array();
+    for (uint32_t i = 0; i < jobs->record_count; i++)
+        if (is_asked_for(&jobs->job_array[i], prefix, ids))
+            json_array_append_new(list, describe_job(&jobs->job_array[i]));
+    slurm_free_job_info_msg(jobs);
+    return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+}
+
+static json_t *op_cancel(const json_t *request)
+{
+    const char *id = string_of(request, "id");
+    char *end;
+
+    if (!id)
+        return refuse_text("cancel needs \"id\"");
+    unsigned long n = strtoul(id, &end, 10);
+    if (end == id || *end || n == 0 || n > UINT32_MAX)
+        return refuse_text("'%s' is not the id of a Slurm job", id);
+    if (slurm_kill_job((uint32_t)n, SIGKILL, 0) != SLURM_SUCCESS) {
+        int code = slurm_get_errno();
+        if (code != ESLURM_ALREADY_DONE && code != ESLURM_INVALID_JOB_ID)
+            return refuse_slurm(code);
+    }
+    return json_pack("{s:b}", "ok", 1);
+}
+
+/* ---- the loop ---- */
+
+static json_t *answer_request(const json_t *request)
+{
+    const char *op = string_of(request, "op");
+    const json_t *job = json_object_get(request, "job");
+
+    if (!op)
+        return refuse_text("the request has no \"op\"");
+    if (strcmp(op, "ping") == 0)
+        return op_ping();
+    if (strcmp(op, "partitions") == 0)
+        return op_partitions();
+    if (strcmp(op, "check") == 0)
+        return op_check(job);
+    if (strcmp(op, "submit") == 0)
+        return op_submit(job);
+    if (strcmp(op, "query") == 0)
+        return op_query(request);
+    if (strcmp(op, "cancel") == 0)
+        return op_cancel(request);
+    return refuse_text("unknown op \"%s\"", op);
+}
+
+static int write_answer(json_t *answer)
+{
+    int rc = !answer || json_dumpf(answer, stdout, JSON_COMPACT) < 0 || putchar('\n') == EOF ||
+                     fflush(stdout) == EOF
+                 ? -1
+                 : 0;
+
+    json_decref(answer);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+
+    if (argc > 1) {
+        fprintf(stderr, "%s: unetctl starts this program and talks to it on stdin; see PROTOCOL.md\n",
+                argv[0]);
+        return 2;
+    }
+    /* libslurm would wait a minute for the file to appear. */
+    const char *conf = getenv("SLURM_CONF");
+    if (conf && access(conf, R_OK) < 0) {
+        fprintf(stderr, "SLURM_CONF=%s: %s\n", conf, strerror(errno));
+        return 1;
+    }
+    slurm_init(NULL);
+    while ((n = getline(&line, &capacity, stdin)) > 0) {
+        json_error_t error;
+        json_t *request = json_loadb(line, (size_t)n, 0, &error);
+        json_t *answer = request ? answer_request(request)
+                                 : refuse_text("no JSON: %s", error.text);
+        json_decref(request);
+        if (write_answer(answer) < 0)
+            break;
+    }
+    free(line);
+    slurm_fini();
+    return 0;
+}

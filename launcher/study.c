@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/job.h"
+#include "launcher/yaml_table.h"
+#include "src/cli.h"
+#include "src/range.h"
+
+#define MAX_SIDE 65536
+
+static const char *const engines[] = {"embedded", NULL};
+static const char *const strategies[] = {"auto", "mirrored", "multi-worker", NULL};
+static const char *const remainders[] = {"keep", "drop", NULL};
+static const char *const models[] = {"unet", NULL};
+static const char *const batch_norms[] = {"local", "sync", "none", NULL};
+static const char *const optimizers[] = {"adam", NULL};
+static const char *const lr_scalings[] = {"none", "linear", "sqrt", NULL};
+static const char *const lr_schedules[] = {"step", "constant", NULL};
+static const char *const backends[] = {"auto", "ref", "dnnl", NULL};
+static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
+
+static const char *check_filled(const char *text)
+{
+    return *text ? NULL : "must not be empty";
+}
+
+static const char *check_gpus(const char *text)
+{
+    struct err e;
+    struct range r;
+
+    if (range_decode(text, 1, STUDY_GPUS_MAX, &r, &e))
+        return "is no list of GPU counts (N, N..M, N..M:STEP, or several with commas, from 1)";
+    range_destroy(&r);
+    return NULL;
+}
+
+const char *study_check_name(const char *text)
+{
+    if (!*text || *text == '.' || strlen(text) > 64 ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-") != strlen(text))
+        return "must be 1 to 64 of a-z 0-9 . _ - (and not start with a dot)";
+    return NULL;
+}
+
+const char *study_check_time(const char *text)
+{
+    return job_time_decode(text) > 0 ? NULL : "is no time limit such as 01:30:00 or 2-00:00:00";
+}
+
+#define AT(member) offsetof(struct study, member)
+
+static const struct yaml_key keys[] = {
+    YAML_KEY("name", YAML_TEXT, AT(name), NULL, .check = study_check_name,
+             .help = "part of the jobs' names"),
+    YAML_KEY("engine", YAML_WORD, AT(engine), "embedded", .words = engines,
+             .help = "who trains"),
+    YAML_KEY("site", YAML_TEXT, AT(site), "generic", .check = check_filled,
+             .help = "generic, sandbox, local, or the path of a site file (with a /)"),
+    YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .check = check_gpus,
+             .help = "GPU counts: N, N..M, N..M:STEP, comma lists"),
+    YAML_KEY("seeds", YAML_INT, AT(seeds), "1", .min = 1, .max = 1000,
+             .help = "each count runs with the seeds 1..SEEDS"),
+    YAML_KEY("strategy", YAML_WORD, AT(strategy), "auto", .words = strategies,
+             .help = "auto, mirrored (one process per node), multi-worker (per GPU)"),
+    YAML_KEY("data.dir", YAML_PATH, AT(data.dir), NULL, .check = check_filled,
+             .help = "images/ and masks/, PNG with equal names"),
+    YAML_KEY("data.height", YAML_INT, AT(data.height), NULL, .min = 1, .max = MAX_SIDE,
+             .help = "every image is resized, aspect kept, and padded to this"),
+    YAML_KEY("data.width", YAML_INT, AT(data.width), NULL, .min = 1, .max = MAX_SIDE,
+             .help = ""),
+    YAML_KEY("data.channels", YAML_INT, AT(data.channels), "1", .min = 1, .max = 3,
+             .help = "1 grey, 3 RGB"),
+    YAML_KEY("data.val_fraction", YAML_REAL, AT(data.val_fraction), "0.2", .min = 0.001, .max = 0.999,
+             .help = "share of the images that validates"),
+    YAML_KEY("data.split_seed", YAML_INT, AT(data.split_seed), "1244", .min = 0, .max = INT_MAX,
+             .help = ""),
+    YAML_KEY("data.repeat", YAML_INT, AT(data.repeat), "1", .min = 1, .max = 100000,
+             .help = "times each training image is used per epoch"),
+    YAML_KEY("data.soft_masks", YAML_SWITCH, AT(data.soft_masks), "false",
+             .help = "true: grey mask values are kept"),
+    YAML_KEY("data.remainder", YAML_WORD, AT(data.remainder), "keep", .words = remainders,
+             .help = "keep (short steps, weighted by real counts) or drop"),
+    YAML_KEY("model.name", YAML_WORD, AT(model.name), "unet", .words = models,
+             .help = ""),
+    YAML_KEY("model.base", YAML_INT, AT(model.base), "8", .min = 1, .max = 1024,
+             .help = "filters of the first level"),
+    YAML_KEY("model.depth", YAML_INT, AT(model.depth), "4", .min = 1, .max = 10,
+             .help = "poolings"),
+    YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "local", .words = batch_norms,
+             .help = "local, sync, none"),
+    YAML_KEY("train.epochs", YAML_INT, AT(train.epochs), "200", .min = 1, .max = 1000000,
+             .help = ""),
+    YAML_KEY("train.batch_per_gpu", YAML_INT, AT(train.batch_per_gpu), "16", .min = 1, .max = 65536,
+             .help = ""),
+    YAML_KEY("train.optimizer", YAML_WORD, AT(train.optimizer), "adam", .words = optimizers,
+             .help = ""),
+    YAML_KEY("train.lr", YAML_REAL, AT(train.lr), "0.001", .min = 1e-12, .max = 1000,
+             .help = ""),
+    YAML_KEY("train.lr_scaling", YAML_WORD, AT(train.lr_scaling), "linear", .words = lr_scalings,
+             .help = "none, linear, sqrt: with the number of GPUs"),
+    YAML_KEY("train.lr_schedule", YAML_WORD, AT(train.lr_schedule), "step", .words = lr_schedules,
+             .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), constant"),
+    YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = backends,
+             .help = "auto, ref, dnnl"),
+    YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = comms,
+             .help = "auto, self, thread, mpi"),
+    YAML_KEY("train.threads", YAML_INT, AT(train.threads), "0", .min = 0, .max = 4096,
+             .help = "per GPU; 0: what the allocation gives"),
+    YAML_KEY("train.bucket_mib", YAML_INT, AT(train.bucket_mib), "1", .min = 1, .max = 4096,
+             .help = "size of one all-reduce"),
+    YAML_KEY("train.timeout_s", YAML_INT, AT(train.timeout_s), "300", .min = 1, .max = 86400,
+             .help = "of the rendezvous and of collectives"),
+    YAML_KEY("slurm.partition", YAML_TEXT, AT(slurm.partition), "",
+             .help = "empty values: the site's"),
+    YAML_KEY("slurm.account", YAML_TEXT, AT(slurm.account), "",
+             .help = ""),
+    YAML_KEY("slurm.qos", YAML_TEXT, AT(slurm.qos), ""),
+    YAML_KEY("slurm.constraint", YAML_TEXT, AT(slurm.constraint), ""),
+    YAML_KEY("slurm.time", YAML_TEXT, AT(slurm.time), "", .check = study_check_time,
+             .help = "limit of each run, HH:MM:SS"),
+    YAML_KEY("slurm.cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "0", .min = 0, .max = 4096),
+    YAML_KEY("slurm.mem", YAML_TEXT, AT(slurm.mem), ""),
+    YAML_KEY(NULL, YAML_TEXT, 0, NULL),
+};
+
+int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
+                 struct err *e)
+{
+    return yaml_table_encode(keys, settings, nsettings, dst, e);
+}
+
+int study_check_engine(const char *engine, struct err *e)
+{
+    const char *near;
+
+    for (const char *const *known = engines; *known; known++)
+        if (strcmp(*known, engine) == 0)
+            return 0;
+    near = cli_nearest(engine, engines);
+    return err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded)", engine,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The nearest folder from dir upwards that has a study.yaml; dir is changed in place. */
+static int find_upwards(char *dir, struct err *e)
+{
+    char start[PATH_MAX];
+
+    snprintf(start, sizeof start, "%s", dir);
+    for (;;) {
+        char file[PATH_MAX + sizeof STUDY_FILE];
+        snprintf(file, sizeof file, "%s/%s", dir, STUDY_FILE);
+        if (access(file, F_OK) == 0)
+            return 0;
+        char *slash = strrchr(dir, '/');
+        if (!slash || !dir[1])
+            return err_set(e, ERR_CONFIG,
+                           "no study here: neither %s nor a folder above has %s (name one with "
+                           "-C STUDY, or make one: unetctl init STUDY --data DIR)",
+                           start, STUDY_FILE);
+        slash[slash == dir] = 0;
+    }
+}
+
+static int locate(struct study *s, const char *dir, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (!realpath(dir ? dir : ".", path))
+        return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
+    if (!dir && find_upwards(path, e))
+        return -1;
+    /* These would tear the scripts that name the folder, whatever quotes stand around them. */
+    for (const char *p = path; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return err_set(e, ERR_CONFIG,
+                           "study %s: the folder's name has a newline or control character; "
+                           "rename it", path);
+    s->dir = strdup(path);
+    if (!s->dir || asprintf(&s->file, "%s/%s", path, STUDY_FILE) < 0) {
+        s->file = NULL;
+        return err_errno(e, ERR_INTERNAL, errno, "study %s", path);
+    }
+    if (access(s->file, F_OK) != 0)
+        return err_errno(e, ERR_CONFIG, errno, "%s (unetctl init STUDY --data DIR makes one)",
+                         s->file);
+    return 0;
+}
+
+/* What one key alone cannot tell. */
+static int check_together(const struct study *s, struct err *e)
+{
+    long step = 1L << s->model.depth;
+
+    if (s->data.channels == 2)
+        return err_set(e, ERR_CONFIG, "%s: data.channels: 1 (grey) or 3 (RGB)", s->file);
+    if (s->data.height % step || s->data.width % step)
+        return err_set(e, ERR_CONFIG,
+                       "%s: data.height %ld and data.width %ld must be multiples of %ld "
+                       "(2 to the power of model.depth %ld)",
+                       s->file, s->data.height, s->data.width, step, s->model.depth);
+    return 0;
+}
+
+int study_open(struct study *s, const char *dir, struct err *e)
+{
+    *s = (struct study){0};
+    if (locate(s, dir, e) || yaml_table_read(keys, s->file, s, e) || check_together(s, e)) {
+        study_close(s);
+        return -1;
+    }
+    return 0;
+}
+
+void study_close(struct study *s)
+{
+    yaml_table_destroy(keys, s);
+    free(s->file);
+    free(s->dir);
+    *s = (struct study){0};
+}

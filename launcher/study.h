@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* study.yaml: what the user wants. doc/FORMATS.md describes the keys. */
+#ifndef UNETCTL_LAUNCHER_STUDY_H
+#define UNETCTL_LAUNCHER_STUDY_H
+
+#include <stdbool.h>
+
+#include "launcher/yaml_table.h"
+#include "src/buf.h"
+#include "src/err.h"
+
+#define STUDY_FILE "study.yaml"
+#define STUDY_GPUS_MAX 65536 /* the largest count in a list of GPU counts */
+
+/* What both a study and a site may say about jobs; "" and 0: not said. */
+struct study_slurm {
+    char *partition, *account, *qos, *constraint, *time, *mem;
+    long cpus_per_gpu;
+};
+
+struct study {
+    char *dir;  /* absolute, without symbolic links */
+    char *file; /* dir/study.yaml */
+    char *name, *site, *gpus;
+    const char *engine, *strategy;
+    long seeds;
+    struct {
+        char *dir;
+        long height, width, channels, split_seed, repeat;
+        double val_fraction;
+        bool soft_masks;
+        const char *remainder;
+    } data;
+    struct {
+        const char *name, *batch_norm;
+        long base, depth;
+    } model;
+    struct {
+        const char *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
+        long epochs, batch_per_gpu, threads, bucket_mib, timeout_s;
+        double lr;
+    } train;
+    struct study_slurm slurm;
+};
+
+/* The study in folder dir, or for NULL in the current folder or the nearest one above that has a
+ * study.yaml. 0, or -1 with ERR_CONFIG and nothing to destroy. */
+int study_open(struct study *s, const char *dir, struct err *e);
+void study_close(struct study *s);
+
+/* Add the text of a commented study.yaml with these values and presets for the rest. 0, or -1 with
+ * ERR_USAGE for an unknown key; study_open checks the values. */
+int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
+                 struct err *e);
+
+/* Is text a study's name ([a-z0-9._-]+, not starting with a dot)? NULL, or what is wrong with it. */
+const char *study_check_name(const char *text);
+
+/* Is text a Slurm time limit? NULL, or what is wrong with it. */
+const char *study_check_time(const char *text);
+
+/* An engine that the launcher knows: 0, or -1 with ERR_CONFIG that lists the known ones. */
+int study_check_engine(const char *engine, struct err *e);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/job.h"
+
+#include "t/tap.h"
+
+static int decode(struct job_options *o, char **words, struct err *e)
+{
+    int n = 0;
+
+    while (words[n])
+        n++;
+    *o = (struct job_options){0};
+    return job_options_decode(o, n, words, e);
+}
+
+static void test_words(void)
+{
+    struct job_options o;
+    struct err e;
+
+    ok(decode(&o, (char *[]){"-p", "gpu", "--account=lab", "-t2:00:00", "--mem", "4G", "--exclusive",
+                             "-H", "--nice", "-w", "n[1-2]", "-L", "machine:1", NULL}, &e) == 0,
+       "long, short and glued words are decoded");
+    is_str(o.partition, "gpu", "-p VALUE");
+    is_str(o.account, "lab", "--account=VALUE");
+    is_str(o.mem, "4G", "--mem VALUE");
+    is_str(o.nodelist, "n[1-2]", "-w VALUE");
+    is_str(o.licenses, "machine:1", "-L VALUE");
+    is_int(o.time_min, 120, "-tVALUE in minutes");
+    ok(o.exclusive && o.hold && o.nice == 100, "flags and a bare --nice");
+    ok(decode(&o, (char *[]){"--nice=-5", NULL}, &e) == 0 && o.nice == -5, "--nice=N");
+    ok(decode(&o, (char *[]){NULL}, &e) == 0, "no words");
+
+    o = (struct job_options){.partition = "site", .qos = "low"};
+    ok(job_options_decode(&o, 2, (char *[]){"-p", "mine"}, &e) == 0, "over a site's values");
+    is_str(o.partition, "mine", "a word wins");
+    is_str(o.qos, "low", "what is not given stays");
+}
+
+static void test_refusals(void)
+{
+    static char *const bad[][3] = {
+        {"--array=1-3", NULL}, {"--job-name=x", NULL}, {"script.sh", NULL},  {"-p", NULL},
+        {"--time=soon", NULL}, {"--time=0", NULL},     {"--mem=much", NULL}, {"--nice=x", NULL},
+        {"--exclusive=user", NULL}, {"--partition=", NULL}, {"-", NULL}, {"--", NULL},
+        {"-p", "a\n#SBATCH -x", NULL}};
+    struct job_options o;
+    struct err e;
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ok(decode(&o, (char **)bad[i], &e) == -1 && e.code == ERR_USAGE, "refused: %s", e.text);
+    decode(&o, (char *[]){"--partitoin=x", NULL}, &e);
+    ok(strstr(e.text, "--partition") != NULL, "a near word is named: %s", e.text);
+    decode(&o, (char *[]){"--array=1", NULL}, &e);
+    ok(strstr(e.text, "submit_file.sh") != NULL, "and where other options go");
+}
+
+static void test_times(void)
+{
+    static const struct { const char *text; int minutes; } cases[] = {
+        {"90", 90}, {"1:30", 2}, {"0:30", 1}, {"2:00:00", 120}, {"0:00:01", 1}, {"1-0", 1440},
+        {"1-2", 1560}, {"1-2:30", 1590}, {"1-0:0:1", 1441}, {"7-12:00:00", 10800}, {"0", -1},
+        {"", -1}, {"x", -1}, {"-1", -1}, {"1:", -1}, {"1-", -1}, {"1:2:3:4", -1}, {"1-2-3", -1},
+        {"1-1:1:1:1", -1}, {"99999999999", -1}, {"10m", -1}, {"UNLIMITED", -1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        is_int(job_time_decode(cases[i].text), cases[i].minutes, "time '%s'", cases[i].text);
+}
+
+static void test_memory(void)
+{
+    static const struct { const char *text; long mib; } cases[] = {
+        {"500", 500}, {"500M", 500}, {"4G", 4096}, {"4g", 4096}, {"1T", 1048576}, {"2048K", 2},
+        {"1K", 1}, {"", -1}, {"G", -1}, {"4GB", -1}, {"-1", -1}, {"4P", -1}, {"99999999999999999999", -1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        is_int(job_mem_decode(cases[i].text), cases[i].mib, "memory '%s'", cases[i].text);
+}
+
+static void test_directives(void)
+{
+    struct job job = {.tag = "unetctl:ab:unet-g03-s1:1", .name = "demo-unet-g03-s1",
+                      .work_dir = "/home/me/my \"study\"", .output = "/out/slurm-%j.out",
+                      .nodes = 2, .tasks = 3, .gpus_per_task = 1, .cpus_per_task = 4,
+                      .options = {.partition = "gpu", .time_min = 90}};
+    char *text = job_directives(&job);
+
+    is_str(text,
+           "#SBATCH --job-name=demo-unet-g03-s1\n"
+           "#SBATCH --comment=unetctl:ab:unet-g03-s1:1\n"
+           "#SBATCH --chdir=\"/home/me/my \\\"study\\\"\"\n"
+           "#SBATCH --output=/out/slurm-%j.out\n"
+           "#SBATCH --nodes=2\n"
+           "#SBATCH --ntasks=3\n"
+           "#SBATCH --cpus-per-task=4\n"
+           "#SBATCH --gpus-per-task=1\n"
+           "#SBATCH --partition=gpu\n"
+           "#SBATCH --time=90\n"
+           "#SBATCH --exclusive\n", "the lines of a job; 2+1 tasks have their nodes for themselves");
+    free(text);
+    job.tasks = 4;
+    job.options = (struct job_options){0};
+    text = job_directives(&job);
+    ok(text && !strstr(text, "exclusive"), "2+2 tasks may have neighbours");
+    free(text);
+}
+
+int main(void)
+{
+    test_words();
+    test_refusals();
+    test_times();
+    test_memory();
+    test_directives();
+    return done_testing();
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replay after every kind of crash, and the lock between processes. */
+#include "config.h"
+#include "launcher/ledger.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+
+static char dir[64] = "/tmp/unetctl-ledger.XXXXXX";
+
+static struct ledger open_ledger(void)
+{
+    struct ledger l;
+    struct err e = {0};
+
+    if (ledger_open(&l, dir, &e))
+        bail_out("%s", e.text);
+    return l;
+}
+
+static void append_raw(const char *text)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/.unetctl/ledger.jsonl", dir);
+    f = fopen(path, "a");
+    if (!f || fputs(text, f) < 0 || fclose(f))
+        bail_out("%s", path);
+}
+
+static void check_events(void)
+{
+    struct ledger l = open_ledger();
+    const struct ledger_entry *entry;
+    struct err e = {0};
+    char id[LEDGER_STUDY_ID_SIZE], tag[256], want[256];
+
+    is_int(l.count, 0, "a new study has an empty ledger");
+    is_str(l.study_id, "", "and no id");
+    if (ledger_lock(&l, 0, &e))
+        bail_out("%s", e.text);
+    strcpy(id, l.study_id);
+    is_int(strlen(id), 16, "the lock makes an id");
+    ok(ledger_append(&l, LEDGER_SUBMITTING, "unet-g01-s1", 1, "slurm", NULL, &e) == 0 &&
+           ledger_append(&l, LEDGER_SUBMITTED, "unet-g01-s1", 1, "slurm", "17", &e) == 0 &&
+           ledger_append(&l, LEDGER_SUBMITTING, "unet-g02-s1", 1, "slurm", NULL, &e) == 0,
+       "events are appended");
+    ledger_tag(&l, "unet-g01-s1", 1, tag);
+    snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:1", id);
+    is_str(tag, want, "tag");
+    ledger_close(&l);
+
+    l = open_ledger();
+    is_str(l.study_id, id, "the id stays");
+    is_int(l.count, 2, "two runs are replayed");
+    entry = ledger_find(&l, "unet-g01-s1", 0);
+    ok(entry && entry->last == LEDGER_SUBMITTED && entry->attempt == 1, "the first was submitted");
+    is_str(entry->job, "17", "as job 17");
+    entry = ledger_find(&l, "unet-g02-s1", 1);
+    ok(entry && entry->last == LEDGER_SUBMITTING, "the second is open");
+    ok(!ledger_find(&l, "unet-g02-s1", 2), "there is no second attempt");
+    ledger_close(&l);
+}
+
+static void check_torn(void)
+{
+    struct ledger l;
+    struct err e = {0};
+
+    append_raw("{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
+    l = open_ledger();
+    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTING, "a torn last line is skipped");
+    if (ledger_lock(&l, 0, &e))
+        bail_out("%s", e.text);
+    ok(ledger_append(&l, LEDGER_SUBMITTED, "unet-g02-s1", 1, "slurm", "18", &e) == 0,
+       "appending behind it");
+    ledger_close(&l);
+    l = open_ledger();
+    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTED, "harms neither line");
+    ledger_close(&l);
+}
+
+static void check_schema(void)
+{
+    struct ledger l;
+    struct err e = {0};
+
+    append_raw("{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\",\"attempt\":1,\"scheduler\":\"x\"}\n");
+    is_int(ledger_open(&l, dir, &e), -1, "an unknown schema is refused");
+    ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"), "with its line");
+}
+
+/* A child takes the lock and is killed; a grandchild that shares it lives on for a while, as a
+ * scheduler's helper would. */
+static void check_lock(void)
+{
+    struct ledger l;
+    struct err e = {0};
+    int ready[2], hold[2];
+    char c, want[64];
+
+    if (pipe(ready) || pipe(hold))
+        bail_out("no pipe");
+    l = open_ledger();
+    pid_t child = fork();
+    if (child == 0) {
+        close(hold[1]);
+        if (ledger_lock(&l, 0, &e) || (fork() == 0 && read(hold[0], &c, 1) >= 0))
+            _exit(0);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(hold[0]);
+    if (read(ready[0], &c, 1) != 1)
+        bail_out("the child did not get the lock");
+    is_int(ledger_lock(&l, 0, &e), -1, "a second process does not get the lock");
+    is_int(e.code, ERR_TIMEOUT, "exit code");
+    snprintf(want, sizeof want, "pid %ld", (long)child);
+    ok(strstr(e.text, want) && strstr(e.text, "host "), "it says who holds it");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    is_int(ledger_lock(&l, 0, &e), -1, "the killed holder's helper still keeps it");
+    close(hold[1]);
+    is_int(ledger_lock(&l, 30, &e), 0, "until it ends");
+    ledger_unlock(&l);
+    is_int(ledger_lock(&l, 0, &e), 0, "unlocked and locked again");
+    ledger_close(&l);
+}
+
+int main(void)
+{
+    char command[128];
+
+    if (!mkdtemp(dir))
+        bail_out("no folder in /tmp");
+    check_events();
+    check_torn();
+    check_lock();
+    check_schema();
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    if (system(command))
+        bail_out("%s", command);
+    return done_testing();
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/run_plan.h"
+
+#include <stdlib.h>
+
+#include "t/tap.h"
+
+static struct study study = {
+    .dir = "/studies/s",
+    .file = "/studies/s/study.yaml",
+    .name = "demo",
+    .engine = "embedded",
+    .strategy = "auto",
+    .data = {"/nowhere/data", 96, 128, 1, 1244, 1, 0.2, false, "keep"},
+    .model = {"unet", "local", 8, 4},
+    .train = {"adam", "linear", "step", "auto", "auto", 200, 16, 0, 1, 300, 0.001},
+};
+static struct site site = {.name = "generic", .gpus_per_node = 2};
+
+static void check_counts(void)
+{
+    struct run_plan p;
+    struct err e = {0};
+
+    if (!ok(run_plan_compute(&study, &site, "1..14", 3, &p, &e) == 0, "1..14 x 3 seeds"))
+        bail_out("%s", e.text);
+    is_int(p.count, 42, "runs");
+    is_str(p.runs[0].id, "unet-g01-s1", "the first");
+    is_str(p.runs[41].id, "unet-g14-s3", "the last");
+    is_int(p.runs[6].layout.nodes, 2, "3 GPUs: nodes");
+    is_int(p.runs[6].layout.tasks, 3, "3 GPUs: tasks");
+    run_plan_destroy(&p);
+    site.gpus_per_node = 0;
+    ok(run_plan_compute(&study, &site, "5", 1, &p, &e) == 0, "a site of one node");
+    is_int(p.runs[0].layout.nodes, 1, "has all GPUs there");
+    is_int(p.runs[0].layout.gpus_per_task, 5, "driven by one process");
+    run_plan_destroy(&p);
+    site.gpus_per_node = 2;
+}
+
+static void check_bad(const char *gpus, const char *strategy, int code, const char *word)
+{
+    struct run_plan p;
+    struct err e = {0};
+
+    study.strategy = strategy;
+    is_int(run_plan_compute(&study, &site, gpus, 1, &p, &e), -1, "%s %s is refused", gpus, strategy);
+    is_int(e.code, code, "exit code");
+    if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
+        printf("# %s\n", e.text);
+    study.strategy = "auto";
+}
+
+static void check_encode(void)
+{
+    struct run_plan p;
+    struct err e = {0};
+    char *old, *new;
+
+    if (run_plan_compute(&study, &site, "3", 1, &p, &e))
+        bail_out("%s", e.text);
+    old = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
+    ok(old && strstr(old, "\"study_id\": \"0123456789abcdef\"") && strstr(old, "\"lr\": 0.001") &&
+           strstr(old, "\"split\": \"/studies/s/split.json\""),
+       "run.json is written");
+    is_int(run_plan_compare(old, old, &e), 0, "equal to itself");
+    study.train.lr = 0.01;
+    new = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
+    is_int(run_plan_compare(old, new, &e), -1, "another learning rate is seen");
+    is_str(e.text, "train.lr is 0.001, the study now says 0.01", "and named");
+    study.train.lr = 0.001;
+    is_int(run_plan_compare("{}", new, &e), -1, "a missing value is a difference");
+    is_int(run_plan_compare("{", new, &e), -1, "what is no JSON is refused");
+    free(old);
+    free(new);
+    run_plan_destroy(&p);
+}
+
+int main(void)
+{
+    check_counts();
+    check_bad("0", "auto", ERR_USAGE, "0");
+    check_bad("1..", "auto", ERR_USAGE, "1..");
+    check_bad("14..1", "auto", ERR_USAGE, "14..1");
+    check_bad("1..99999999", "auto", ERR_USAGE, "99999999");
+    check_bad("2,3", "mirrored", ERR_CONFIG, "3 GPUs on site generic");
+    check_encode();
+    return done_testing();
+}

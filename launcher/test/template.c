@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/template.h"
+
+#include "t/tap.h"
+
+static const struct template_value values[] = {
+    {"name", "it's a \"test\" $HOME `x` \xc3\xa9", false},
+    {"plain", "/a/b-c_d.e,f=1:2@3%4+5", true},
+    {"empty", "", true},
+    {"lines", "one\ntwo", true},
+    {NULL, NULL, false},
+};
+
+static void check(const char *text, const char *want)
+{
+    struct buf b = {0};
+    struct err e = {0};
+
+    if (ok(template_render("file", text, values, &b, &e) == 0, "renders %s", want))
+        is_str(b.data, want, "as wanted");
+    else
+        printf("# %s\n", e.text);
+    buf_destroy(&b);
+}
+
+static void check_bad(const char *text, const char *word)
+{
+    struct buf b = {0};
+    struct err e = {0};
+
+    is_int(template_render("file", text, values, &b, &e), -1, "refused: %s", text);
+    is_int(e.code, ERR_CONFIG, "exit code");
+    if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
+        printf("# %s\n", e.text);
+    buf_destroy(&b);
+}
+
+int main(void)
+{
+    check("a {{name|sh}} b\n", "a 'it'\\''s a \"test\" $HOME `x` \xc3\xa9' b\n");
+    check("{{name}}{{plain|sh}}\n",
+          "it's a \"test\" $HOME `x` \xc3\xa9/a/b-c_d.e,f=1:2@3%4+5\n");
+    check("{{name}}\n{{empty}}\nx{{empty}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\nx\n");
+    check("{{empty|sh}}{{name}}", "''it's a \"test\" $HOME `x` \xc3\xa9");
+    check("{{name}}\n{{lines}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\none\ntwo\n");
+    check_bad("{{name}}\n{{plian}}\n", "file:2: unknown marker '{{plian}}'; did you mean '{{plain}}'");
+    check_bad("{{name}}\n\n{{name\n}}", "file:3: '{{' without '}}'");
+    check_bad("no marker\n", "file:2: the marker '{{name}}' is missing");
+    check_bad("{{name|html}}", "file:1: unknown filter '|html'");
+    check_bad("{{name}}{{lines|sh}}", "file:1: the value of 'lines' has a newline");
+    return done_testing();
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train as a child or successor of unetctl, for the verbs that it does better. */
+#ifndef UNETCTL_LAUNCHER_TRAINER_PROGRAM_H
+#define UNETCTL_LAUNCHER_TRAINER_PROGRAM_H
+
+#include "src/err.h"
+
+/* Run `unet-train ARGV...` (NULL-terminated, without the program's name), which says on stderr what
+ * it has to say. 0, or -1 with its exit code as the error's. */
+int trainer_program_run(const char *const *argv, struct err *e);
+
+/* Become `unet-train ARGV...`; returns -1 only if that failed. */
+int trainer_program_exec(const char *const *argv, struct err *e);
+
+#endif

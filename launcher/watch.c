@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/watch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/run_status.h"
+#include "src/clock.h"
+#include "src/log.h"
+
+#define POLL_MIN_S 1.0
+#define POLL_MAX_S 5.0
+#define POLL_GROWTH 1.25
+#define BAR_WIDTH 24
+
+static volatile sig_atomic_t interrupted;
+
+struct watch {
+    const struct watch_options *options;
+    struct run_status_list list;
+    struct seen {
+        char run[RUN_ID_SIZE], state[24];
+    } * seen; /* as told last */
+    size_t nseen;
+    bool live, colors;
+    bool warned;    /* that the scheduler is away */
+    int lines;      /* on the screen */
+    double started; /* clock_now() */
+};
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+static bool is_followed(const struct watch *w, const struct run_status *s)
+{
+    if (!w->options->ids)
+        return s->phase != RUN_PLANNED;
+    for (size_t i = 0; i < w->options->nids; i++)
+        if (strcmp(w->options->ids[i], s->run.id) == 0)
+            return true;
+    return false;
+}
+
+static bool is_moving(const struct run_status *s)
+{
+    return s->phase == RUN_ACTIVE || s->phase == RUN_UNKNOWN;
+}
+
+static const char *color_of(const struct watch *w, const struct run_status *s)
+{
+    if (!w->colors)
+        return "";
+    switch (s->phase) {
+    case RUN_GOOD: return "\033[32m";
+    case RUN_BAD: return "\033[31m";
+    case RUN_ACTIVE: return strcmp(s->state, "RUNNING") == 0 ? "\033[36m" : "\033[33m";
+    default: return "";
+    }
+}
+
+/* 0..1 of the epochs, the present one's steps included. */
+static double fraction_done(const struct run_status *s)
+{
+    const struct run_progress *p = &s->progress;
+
+    if (s->phase == RUN_GOOD)
+        return 1;
+    if (p->epochs <= 0)
+        return 0;
+    return (p->epoch + (p->steps > 0 ? (double)p->step / p->steps : 0)) / p->epochs;
+}
+
+static void describe_progress(const struct run_status *s, char *dst, size_t size)
+{
+    const struct run_progress *p = &s->progress;
+
+    if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || strcmp(s->state, "PENDING") == 0)
+        snprintf(dst, size, "%s", s->reason);
+    else if (p->iou >= 0)
+        snprintf(dst, size, "%d epochs  loss %.4f  IoU %.4f", p->epoch, p->loss, p->iou);
+    else if (p->epoch > 0)
+        snprintf(dst, size, "epoch %d/%d  loss %.4f  %.3g s/epoch", p->epoch, p->epochs, p->loss,
+                 p->epoch_s);
+    else
+        snprintf(dst, size, "%s", s->phase == RUN_ACTIVE ? "starting" : "");
+}
+
+static int screen_size(int *columns)
+{
+    struct winsize size;
+
+    *columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_row < 4)
+        return 24;
+    if (size.ws_col > 20)
+        *columns = size.ws_col;
+    return size.ws_row;
+}
+
+static void draw_run(const struct watch *w, const struct run_status *s, int columns)
+{
+    char bar[BAR_WIDTH + 1], text[sizeof s->reason], line[sizeof text + 128];
+    int filled = (int)(fraction_done(s) * BAR_WIDTH);
+
+    memset(bar, '.', BAR_WIDTH);
+    memset(bar, '#', (size_t)(filled > BAR_WIDTH ? BAR_WIDTH : filled));
+    bar[BAR_WIDTH] = 0;
+    describe_progress(s, text, sizeof text);
+    snprintf(line, sizeof line, "%-16s %-11s [%s] %s", s->run.id, s->state, bar, text);
+    line[columns - 1 < (int)sizeof line ? columns - 1 : (int)sizeof line - 1] = 0;
+    fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
+}
+
+/* Redraw in place. Runs that move come first when the screen is too low for all. */
+static void draw(struct watch *w)
+{
+    int columns, rows = screen_size(&columns) - 2, drawn = 0, left = 0;
+    size_t followed = 0;
+
+    for (size_t i = 0; i < w->list.count; i++)
+        followed += is_followed(w, &w->list.runs[i]);
+    if (w->lines)
+        fprintf(stderr, "\033[%dA", w->lines);
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        if (!is_followed(w, s) || ((int)followed > rows && !is_moving(s)))
+            continue;
+        if (drawn < rows)
+            draw_run(w, s, columns);
+        else
+            left++;
+        drawn += drawn < rows;
+    }
+    if (left)
+        fprintf(stderr, "... and %d more\033[K\n", left);
+    fprintf(stderr, "\033[J");
+    w->lines = drawn + (left > 0);
+    fflush(stderr);
+}
+
+static void tell_change(const struct run_status *s)
+{
+    char text[sizeof s->reason + 2] = "";
+
+    if (s->phase == RUN_GOOD && s->progress.iou >= 0)
+        snprintf(text, sizeof text, ", IoU %.4f", s->progress.iou);
+    else if (*s->reason && strcmp(s->reason, "None") != 0)
+        snprintf(text, sizeof text, ": %s", s->reason);
+    log_info("%s: %s%s%s%s%s%s", s->run.id, s->state, *s->job ? " job " : "", s->job,
+             *s->nodes ? " on " : "", s->nodes, text);
+}
+
+/* Where the last told state of a run is kept; "" at first. NULL without memory. */
+static char *told_state(struct watch *w, const char *run)
+{
+    struct seen *grown;
+
+    for (size_t i = 0; i < w->nseen; i++)
+        if (strcmp(w->seen[i].run, run) == 0)
+            return w->seen[i].state;
+    grown = realloc(w->seen, (w->nseen + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    w->seen = grown;
+    grown[w->nseen] = (struct seen){0};
+    snprintf(grown[w->nseen].run, RUN_ID_SIZE, "%s", run);
+    return grown[w->nseen++].state;
+}
+
+/* Did any state change since the last look? Tells each change when there are no bars. */
+static bool note_changes(struct watch *w)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        char *told = is_followed(w, s) ? told_state(w, s->run.id) : NULL;
+        if (!told || s->phase == RUN_UNKNOWN || strcmp(told, s->state) == 0)
+            continue;
+        memcpy(told, s->state, sizeof s->state);
+        changed = true;
+        if (!w->live)
+            tell_change(s);
+    }
+    return changed;
+}
+
+static size_t count_moving(const struct watch *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->list.count; i++)
+        n += is_followed(w, &w->list.runs[i]) && is_moving(&w->list.runs[i]);
+    return n;
+}
+
+static int look(struct workspace *work, struct watch *w, struct err *e)
+{
+    run_status_destroy(&w->list);
+    if (run_status_collect(work, &w->list, e))
+        return -1;
+    if (w->list.unreachable && !w->warned && !w->live)
+        log_warn("%s; trying again", w->list.reason.text);
+    w->warned = w->list.unreachable;
+    return 0;
+}
+
+static void pause_s(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds};
+
+    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+    if (!interrupted)
+        nanosleep(&t, NULL);
+}
+
+static int summarize(const struct watch *w)
+{
+    size_t good = 0, bad = 0;
+    char failed[400] = "";
+
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        if (!is_followed(w, s))
+            continue;
+        good += s->phase == RUN_GOOD;
+        if (s->phase == RUN_GOOD)
+            continue;
+        bad++;
+        size_t n = strlen(failed);
+        snprintf(failed + n, sizeof failed - n, "%s%s %s", n ? ", " : "", s->run.id, s->state);
+    }
+    if (bad)
+        log_error("%zu of %zu runs have no result: %s ('unetctl logs RUN' tells why, 'unetctl "
+                  "resume' tries again)", bad, good + bad, failed);
+    else
+        log_info("%zu run%s done in %.0f s", good, good == 1 ? "" : "s", clock_now() - w->started);
+    return bad ? ERR_INTERNAL : 0;
+}
+
+static int follow(struct workspace *work, struct watch *w, struct err *e)
+{
+    double interval = POLL_MIN_S;
+
+    for (;;) {
+        if (look(work, w, e))
+            return -1;
+        interval = note_changes(w) ? POLL_MIN_S : interval * POLL_GROWTH;
+        if (w->live)
+            draw(w);
+        if (count_moving(w) == 0)
+            return summarize(w);
+        if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
+            log_error("%zu runs have not ended within %ld s; the jobs go on ('unetctl watch -C %s')",
+                      count_moving(w), w->options->timeout_s, work->study.dir);
+            return ERR_TIMEOUT;
+        }
+        pause_s(interval < POLL_MAX_S ? interval : POLL_MAX_S);
+        if (interrupted) {
+            log_error("interrupted; the jobs go on ('unetctl watch -C %s' shows them again, "
+                      "'unetctl cancel' stops them)", work->study.dir);
+            return ERR_INTERRUPT;
+        }
+    }
+}
+
+int watch_runs(struct workspace *work, const struct watch_options *options, struct err *e)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    struct sigaction action = {.sa_handler = on_interrupt}, old_int, old_term;
+    struct watch w = {.options = options, .started = clock_now()};
+    int rc;
+
+    w.live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    w.colors = w.live && !(no_color && *no_color);
+    interrupted = 0;
+    sigaction(SIGINT, &action, &old_int);
+    sigaction(SIGTERM, &action, &old_term);
+    rc = follow(work, &w, e);
+    sigaction(SIGINT, &old_int, NULL);
+    sigaction(SIGTERM, &old_term, NULL);
+    run_status_destroy(&w.list);
+    free(w.seen);
+    return rc;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Follow runs until they have ended: a bar per run on a terminal, else a line per change of state. */
+#ifndef UNETCTL_LAUNCHER_WATCH_H
+#define UNETCTL_LAUNCHER_WATCH_H
+
+#include "launcher/workspace.h"
+
+struct watch_options {
+    char **ids; /* of the runs to follow; NULL: all that were submitted */
+    size_t nids;
+    long timeout_s; /* 0: none */
+};
+
+/* Talks on stderr. Returns 0 when all runs are done, ERR_INTERNAL (1) when some ended without a
+ * result, ERR_TIMEOUT, or ERR_INTERRUPT after Ctrl-C (the jobs go on); -1 with an error. */
+int watch_runs(struct workspace *w, const struct watch_options *options, struct err *e);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/workspace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/run_dir.h"
+#include "launcher/template.h"
+#include "src/atomicfile.h"
+#include "src/paths.h"
+
+static const char *const kinds[] = {"slurm", "local", "dry", NULL};
+
+/* The first text that says something, or NULL. */
+static const char *prefer(const char *first, const char *second)
+{
+    return *first ? first : *second ? second : NULL;
+}
+
+static void merge_options(struct workspace *w)
+{
+    const struct study_slurm *study = &w->study.slurm, *site = &w->site.slurm;
+    const char *time = prefer(study->time, site->time);
+
+    w->options = (struct job_options){
+        .partition = prefer(study->partition, site->partition),
+        .account = prefer(study->account, site->account),
+        .qos = prefer(study->qos, site->qos),
+        .constraint = prefer(study->constraint, site->constraint),
+        .licenses = prefer(w->site.licenses, ""),
+        .mem = prefer(study->mem, site->mem),
+        .time_min = time ? job_time_decode(time) : 0,
+    };
+}
+
+static int check_kind(const char *kind, struct err *e)
+{
+    const char *near;
+
+    for (const char *const *known = kinds; *known; known++)
+        if (strcmp(kind, *known) == 0)
+            return 0;
+    near = cli_nearest(kind, kinds);
+    return err_set(e, ERR_USAGE, "--scheduler %s: unknown%s%s%s (known: slurm, local, dry)", kind,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The site, and the scheduler that new jobs go to. */
+static int choose_site(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    if (args->scheduler && check_kind(args->scheduler, e))
+        return -1;
+    if (site_open(&w->site, args->site ? args->site : w->study.site,
+                  args->site ? "." : w->study.dir, e))
+        return -1;
+    w->scheduler = args->scheduler ? args->scheduler : w->site.scheduler;
+    if (strcmp(w->scheduler, "dry") == 0 || strcmp(w->scheduler, w->site.scheduler) == 0)
+        return 0;
+    if (strcmp(w->scheduler, "local") != 0)
+        return err_set(e, ERR_CONFIG, "--scheduler %s: site %s is for scheduler %s; choose another "
+                       "with --site", w->scheduler, w->site.name, w->site.scheduler);
+    site_close(&w->site);
+    return site_open(&w->site, "local", ".", e);
+}
+
+int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    *w = (struct workspace){.ledger.lock_fd = -1};
+    if ((args->engine && study_check_engine(args->engine, e)) ||
+        study_open(&w->study, args->dir, e) || choose_site(w, args, e) ||
+        ledger_open(&w->ledger, w->study.dir, e)) {
+        workspace_close(w);
+        return -1;
+    }
+    if (args->engine)
+        w->study.engine = args->engine;
+    w->gpus = args->gpus ? args->gpus : w->study.gpus;
+    w->seeds = args->seeds ? args->seeds : w->study.seeds;
+    merge_options(w);
+    return 0;
+}
+
+void workspace_close(struct workspace *w)
+{
+    for (int i = 0; i < WORKSPACE_NKINDS; i++)
+        scheduler_close(w->open[i]);
+    ledger_close(&w->ledger);
+    site_close(&w->site);
+    study_close(&w->study);
+    *w = (struct workspace){.ledger.lock_fd = -1};
+}
+
+struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
+{
+    struct scheduler_config config = {.kind = kind,
+                                      .sandbox = w->site.sandbox,
+                                      .max_in_flight = (int)w->site.max_in_flight};
+
+    for (int i = 0; i < WORKSPACE_NKINDS; i++) {
+        if (strcmp(kinds[i], kind) != 0)
+            continue;
+        if (!w->open[i])
+            w->open[i] = scheduler_open(&config, e);
+        return w->open[i];
+    }
+    err_set(e, ERR_CONFIG, "unknown scheduler '%s' in the ledger", kind);
+    return NULL;
+}
+
+/* Slurm fills in patterns such as %j in the name of the output; those of the folder are not meant. */
+static void double_percents(const char *path, struct buf *dst)
+{
+    for (; *path; path++)
+        buf_add_bytes(dst, *path == '%' ? "%%" : path, *path == '%' ? 2 : 1);
+}
+
+int workspace_job(const struct workspace *w, const struct run *run, int attempt,
+                  struct workspace_job *dst, struct err *e)
+{
+    long cpus = w->study.slurm.cpus_per_gpu ? w->study.slurm.cpus_per_gpu
+                                            : w->site.slurm.cpus_per_gpu;
+    struct buf output = {0};
+    int n;
+
+    ledger_tag(&w->ledger, run->id, attempt, dst->tag);
+    snprintf(dst->name, sizeof dst->name, "%s-%s", w->study.name, run->id);
+    run_dir_path(w->study.dir, run->id, "submit_file.sh", dst->script);
+    run_dir_path(w->study.dir, run->id, NULL, dst->work_dir);
+    double_percents(dst->work_dir, &output);
+    buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
+    n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);
+    buf_destroy(&output);
+    if (n <= 0 || n >= PATH_MAX)
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", dst->work_dir);
+    dst->job = (struct job){.tag = dst->tag,
+                            .name = dst->name,
+                            .script = dst->script,
+                            .work_dir = dst->work_dir,
+                            .output = dst->output,
+                            .nodes = run->layout.nodes,
+                            .tasks = run->layout.tasks,
+                            .gpus_per_task = run->layout.gpus_per_task,
+                            .cpus_per_task = (int)cpus * run->layout.gpus_per_task,
+                            .options = w->options};
+    return 0;
+}
+
+/* Everything that the two scripts of an attempt are made from. */
+struct script_values {
+    char attempt[16], gpus[16], nodes[16], tasks[16], cpus[16];
+    char unetctl[PATH_MAX], trainer[PATH_MAX], run_dir[PATH_MAX], run_file[PATH_MAX];
+    char *directives, *launcher, *spec, *setup, *env;
+};
+
+static void destroy_values(struct script_values *v)
+{
+    free(v->directives);
+    free(v->launcher);
+    free(v->spec);
+    free(v->setup);
+    free(v->env);
+}
+
+/* Shell words of the site with this run's numbers in them. What is not empty gets the blank that
+ * separates it from its neighbour in the template. */
+static char *site_words(const struct workspace *w, const struct script_values *v,
+                        const char *options, const char *before, const char *words,
+                        const char *after, struct err *e)
+{
+    const struct template_value values[] = {{"nodes", v->nodes, true},
+                                            {"tasks", v->tasks, true},
+                                            {"cpus_per_task", v->cpus, true},
+                                            {NULL, NULL, false}};
+    struct buf b = {0};
+    char *text;
+
+    buf_add(&b, options);
+    if (*words) {
+        buf_add(&b, before);
+        if (template_render(w->site.file, words, values, &b, e)) {
+            buf_destroy(&b);
+            return NULL;
+        }
+        buf_add(&b, after);
+    }
+    text = buf_steal(&b);
+    if (!text)
+        err_set(e, ERR_INTERNAL, "no memory");
+    return text;
+}
+
+/* Lines without the newline of the last one: the marker's own line has it. */
+static char *join_lines(const struct yaml_lines *list, bool exported)
+{
+    struct buf b = {0};
+
+    for (size_t i = 0; i < list->count; i++) {
+        const char *line = list->lines[i], *equals = exported ? strchr(line, '=') : NULL;
+        if (i)
+            buf_add(&b, "\n");
+        if (equals) {
+            buf_add(&b, "export ");
+            buf_add_bytes(&b, line, (size_t)(equals - line) + 1);
+            template_quote_sh(&b, equals + 1);
+        } else {
+            buf_add(&b, line);
+        }
+    }
+    return buf_steal(&b);
+}
+
+/* The marker's own line has one. */
+static void drop_last_newline(char *text)
+{
+    size_t n = strlen(text);
+
+    if (n && text[n - 1] == '\n')
+        text[n - 1] = 0;
+}
+
+static int find_programs(const struct workspace *w, struct script_values *v, struct err *e)
+{
+    char bindir[PATH_MAX - 16];
+
+    if (paths_bindir(bindir, sizeof bindir))
+        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
+    snprintf(v->unetctl, sizeof v->unetctl, "%s/unetctl", bindir);
+    if (*w->site.trainer)
+        snprintf(v->trainer, sizeof v->trainer, "%s", w->site.trainer);
+    else
+        snprintf(v->trainer, sizeof v->trainer, "%s/unet-train", bindir);
+    return 0;
+}
+
+static int fill_values(const struct workspace *w, const struct run *run, int attempt,
+                       struct script_values *v, struct err *e)
+{
+    struct workspace_job job;
+    char port[40] = "";
+
+    if (find_programs(w, v, e) || workspace_job(w, run, attempt, &job, e))
+        return -1;
+    snprintf(v->attempt, sizeof v->attempt, "%d", attempt);
+    snprintf(v->gpus, sizeof v->gpus, "%d", run->layout.gpus);
+    snprintf(v->nodes, sizeof v->nodes, "%d", run->layout.nodes);
+    snprintf(v->tasks, sizeof v->tasks, "%d", run->layout.tasks);
+    snprintf(v->cpus, sizeof v->cpus, "%d", job.job.cpus_per_task);
+    if (w->site.port_base)
+        snprintf(port, sizeof port, " --port-base %ld", w->site.port_base);
+    run_dir_path(w->study.dir, run->id, NULL, v->run_dir);
+    run_dir_path(w->study.dir, run->id, "run_file.sh", v->run_file);
+    v->launcher = site_words(w, v, "", "", run->layout.tasks > 1 ? w->site.launcher : "", " ", e);
+    v->spec = v->launcher ? site_words(w, v, port, " ", w->site.spec, "", e) : NULL;
+    if (!v->spec)
+        return -1;
+    if (run->layout.tasks > 1 && !*v->launcher)
+        return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no 'launcher' "
+                       "that starts several", w->site.file, run->layout.gpus, run->layout.tasks);
+    v->directives = job_directives(&job.job);
+    v->setup = join_lines(&w->site.setup, false);
+    v->env = join_lines(&w->site.env, true);
+    if (!v->directives || !v->setup || !v->env)
+        return err_set(e, ERR_INTERNAL, "no memory");
+    drop_last_newline(v->directives);
+    return 0;
+}
+
+static int write_script(const char *template_name, const char *path,
+                        const struct template_value *values, struct err *e)
+{
+    char *text = template_render_file(template_name, values, e);
+    int rc = text ? atomicfile_write(path, text, strlen(text), 0777, e) : -1;
+
+    free(text);
+    return rc;
+}
+
+static int write_scripts(const struct workspace *w, const struct run *run, int attempt,
+                         struct err *e)
+{
+    struct script_values v = {0};
+    char name[96], submit_file[PATH_MAX];
+    int rc = fill_values(w, run, attempt, &v, e);
+
+    if (rc == 0) {
+        const struct template_value run_values[] = {
+            {"run", run->id, true}, {"study", w->study.name, true}, {"attempt", v.attempt, false},
+            {"setup", v.setup, false}, {"env", v.env, false}, {"unetctl", v.unetctl, false},
+            {"spec", v.spec, false}, {"run_dir", v.run_dir, false},
+            {"trainer", v.trainer, false}, {NULL, NULL, false}};
+        const struct template_value submit_values[] = {
+            {"directives", v.directives, false}, {"run", run->id, true},
+            {"study", w->study.name, true}, {"attempt", v.attempt, false}, {"gpus", v.gpus, true},
+            {"nodes", v.nodes, true}, {"tasks", v.tasks, true}, {"setup", v.setup, false},
+            {"env", v.env, false}, {"run_dir", v.run_dir, false}, {"launcher", v.launcher, false},
+            {"run_file", v.run_file, false}, {NULL, NULL, false}};
+        snprintf(name, sizeof name, "%s/run_file.sh", w->study.engine);
+        rc = write_script(name, v.run_file, run_values, e);
+        run_dir_path(w->study.dir, run->id, "submit_file.sh", submit_file);
+        snprintf(name, sizeof name, "%s/submit_file.sh", w->study.engine);
+        if (rc == 0)
+            rc = write_script(name, submit_file, submit_values, e);
+    }
+    destroy_values(&v);
+    return rc;
+}
+
+static int make_folder(const char *path, struct err *e)
+{
+    return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
+}
+
+/* run.json of a run that has begun must still be what the study says. */
+static int write_run_json(const struct workspace *w, const struct run *run, bool begun,
+                          struct err *e)
+{
+    char file[PATH_MAX], *text, *old = NULL;
+    struct run ignored;
+    int rc = -1;
+
+    run_dir_path(w->study.dir, run->id, "run.json", file);
+    text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    if (!text)
+        return -1;
+    if (!begun) {
+        struct buf b = {0};
+        buf_addf(&b, "%s\n", text);
+        rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory")
+                      : atomicfile_write(file, b.data, b.length, 0666, e);
+        buf_destroy(&b);
+    } else if (run_dir_read(w->study.dir, run->id, &ignored, &old, e) == 0) {
+        rc = run_plan_compare(old, text, e);
+        if (rc)
+            err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make another "
+                       "study with 'unetctl init')", run->id, w->study.file);
+    }
+    free(old);
+    free(text);
+    return rc;
+}
+
+int workspace_generate(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+{
+    char path[PATH_MAX], name[32];
+    struct run_attempt newest;
+    bool begun;
+
+    if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+        return -1;
+    begun = newest.number > 1 || newest.begun;
+    snprintf(path, sizeof path, "%s/runs", w->study.dir);
+    if (make_folder(path, e))
+        return -1;
+    run_dir_path(w->study.dir, run->id, NULL, path);
+    if (make_folder(path, e) || write_run_json(w, run, begun, e))
+        return -1;
+    if (newest.begun && newest.number >= attempt)
+        return 0;
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    return make_folder(path, e) ? -1 : write_scripts(w, run, attempt, e);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A study opened for work: study.yaml, its site, the ledger, the schedulers, and the options that
+ * all verbs share. */
+#ifndef UNETCTL_LAUNCHER_WORKSPACE_H
+#define UNETCTL_LAUNCHER_WORKSPACE_H
+
+#include <limits.h>
+
+#include "launcher/job.h"
+#include "launcher/ledger.h"
+#include "launcher/run_plan.h"
+#include "launcher/scheduler.h"
+#include "launcher/site.h"
+#include "launcher/study.h"
+#include "src/cli.h"
+
+/* What the command line said; NULL and 0: nothing. */
+struct workspace_args {
+    const char *dir, *site, *scheduler, *engine, *gpus;
+    long seeds;
+};
+
+/* Rows of an option table over a static struct workspace_args. */
+#define WORKSPACE_OPTION_STUDY(args)                                                    \
+    {"study", 'C', CLI_STRING, "STUDY",                                                 \
+     "the study's folder (default: this one or the nearest above)", &(args).dir, 0, 0}
+#define WORKSPACE_OPTION_SCHEDULER(args)                                                \
+    {"scheduler", 0, CLI_STRING, "KIND", "slurm, local or dry (default: the site's)",   \
+     &(args).scheduler, 0, 0}
+#define WORKSPACE_OPTION_SITE(args)                                                     \
+    {"site", 0, CLI_STRING, "SITE", "site profile (default: the study's)", &(args).site, 0, 0}
+#define WORKSPACE_OPTIONS_PLAN(args)                                                    \
+    {"gpus", 'g', CLI_STRING, "LIST", "GPU counts, such as 1..14 (default: the study's)", \
+     &(args).gpus, 0, 0},                                                               \
+    {"seeds", 0, CLI_INT, "N", "seeds 1..N for each count (default: the study's)",      \
+     &(args).seeds, 1, 1000},                                                           \
+    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded (default: the study's)",    \
+     &(args).engine, 0, 0},                                                             \
+    WORKSPACE_OPTION_SITE(args)
+
+enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
+
+struct workspace {
+    struct study study;
+    struct site site;
+    struct ledger ledger;
+    const char *gpus, *scheduler; /* the list of counts; the kind that new jobs go to */
+    long seeds;
+    struct job_options options; /* site, then study; submit adds the words of its command line */
+    struct scheduler *open[WORKSPACE_NKINDS];
+};
+
+/* 0, or -1 and nothing to close. `--scheduler local` with a site that has another scheduler takes
+ * the site "local", since layouts differ. */
+int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e);
+void workspace_close(struct workspace *w);
+
+/* The scheduler of this kind, opened at first use and closed by workspace_close. */
+struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e);
+
+/* One attempt of a run as the scheduler takes it; strings point into the struct and w. */
+struct workspace_job {
+    struct job job;
+    char tag[256], name[160];
+    char script[PATH_MAX], work_dir[PATH_MAX], output[PATH_MAX];
+};
+int workspace_job(const struct workspace *w, const struct run *run, int attempt,
+                  struct workspace_job *dst, struct err *e);
+
+/* Write what the attempt needs: run.json (once per run), run_file.sh, submit_file.sh, attempt-K/.
+ * If an attempt of the run has begun, run.json is compared instead, and a study that has changed
+ * since is ERR_CONFIG. Under the ledger's lock. */
+int workspace_generate(const struct workspace *w, const struct run *run, int attempt,
+                       struct err *e);
+
+#endif

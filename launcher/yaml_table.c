@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/yaml_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "src/cli.h"
+
+#define MAX_KEYS 128
+#define MAX_NAME 96
+
+/* One reading of a file. */
+struct reader {
+    const struct yaml_key *keys;
+    const char *file;
+    yaml_document_t *document;
+    void *dst;
+    bool seen[MAX_KEYS];
+};
+
+static size_t line_of(const yaml_node_t *node)
+{
+    return node->start_mark.line + 1;
+}
+
+static bool is_section(const struct yaml_key *key, const char *section, size_t length)
+{
+    return strncmp(key->path, section, length) == 0 && key->path[length] == '.';
+}
+
+static void *member(const struct reader *r, const struct yaml_key *key)
+{
+    return (char *)r->dst + key->offset;
+}
+
+static const char *type_name(const struct yaml_key *key)
+{
+    switch (key->type) {
+    case YAML_INT: return "a whole number";
+    case YAML_REAL: return "a number";
+    case YAML_SWITCH: return "true or false";
+    case YAML_LINES: return "a list of texts";
+    case YAML_PAIRS: return "a mapping NAME: VALUE";
+    default: return "a text";
+    }
+}
+
+/* Control characters, newlines first, would tear the scripts that the value ends up in. */
+static bool is_one_line(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static int wrong(const struct reader *r, const struct yaml_key *key, size_t line, const char *text,
+                 const char *why, struct err *e)
+{
+    return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s%s%s%s", r->file, line, key->path,
+                   text ? "'" : "", text ? text : "", text ? "' " : "", why);
+}
+
+static int out_of_bounds(const struct reader *r, const struct yaml_key *key, size_t line,
+                         const char *text, struct err *e)
+{
+    char why[96];
+
+    snprintf(why, sizeof why, "must be from %g to %g", key->min, key->max);
+    return wrong(r, key, line, text, why, e);
+}
+
+static bool in_bounds(const struct yaml_key *key, double v)
+{
+    return (key->min == 0 && key->max == 0) || (v >= key->min && v <= key->max);
+}
+
+static int set_word(const struct reader *r, const struct yaml_key *key, const char *text,
+                    size_t line, struct err *e)
+{
+    char all[256] = "";
+    const char *near;
+
+    for (int i = 0; key->words[i]; i++) {
+        if (strcmp(key->words[i], text) == 0) {
+            *(const char **)member(r, key) = key->words[i];
+            return 0;
+        }
+        size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", key->words[i]);
+    }
+    near = cli_nearest(text, key->words);
+    return err_set(e, ERR_CONFIG, "%s:%zu: %s: unknown word '%s'%s%s%s (known: %s)", r->file, line,
+                   key->path, text, near ? "; did you mean '" : "", near ? near : "",
+                   near ? "'?" : "", all);
+}
+
+static int set_number(const struct reader *r, const struct yaml_key *key, const char *text,
+                      size_t line, struct err *e)
+{
+    char *end;
+    char why[64];
+
+    errno = 0;
+    if (key->type == YAML_INT) {
+        long v = strtol(text, &end, 10);
+        if (end != text && !*end && !errno) {
+            if (!in_bounds(key, (double)v))
+                return out_of_bounds(r, key, line, text, e);
+            *(long *)member(r, key) = v;
+            return 0;
+        }
+    } else {
+        double v = strtod(text, &end);
+        if (end != text && !*end && isfinite(v)) {
+            if (!in_bounds(key, v))
+                return out_of_bounds(r, key, line, text, e);
+            *(double *)member(r, key) = v;
+            return 0;
+        }
+    }
+    snprintf(why, sizeof why, "is not %s", type_name(key));
+    return wrong(r, key, line, text, why, e);
+}
+
+/* A relative path is meant from the folder of the file that names it. */
+static char *resolve_path(const char *file, const char *text)
+{
+    const char *slash = strrchr(file, '/');
+    char *path;
+
+    if (text[0] == '/' || text[0] == 0 || !slash)
+        return strdup(text);
+    if (asprintf(&path, "%.*s/%s", (int)(slash - file), file, text) < 0)
+        return NULL;
+    return path;
+}
+
+static int set_scalar(const struct reader *r, const struct yaml_key *key, const char *text,
+                      size_t line, struct err *e)
+{
+    bool on;
+
+    switch (key->type) {
+    case YAML_WORD:
+        return set_word(r, key, text, line, e);
+    case YAML_INT:
+    case YAML_REAL:
+        return set_number(r, key, text, line, e);
+    case YAML_SWITCH:
+        on = strcmp(text, "true") == 0;
+        if (!on && strcmp(text, "false") != 0)
+            return wrong(r, key, line, text, "is not true or false", e);
+        *(bool *)member(r, key) = on;
+        return 0;
+    default:
+        if (key->check && !(key->preset && strcmp(text, key->preset) == 0) && key->check(text))
+            return wrong(r, key, line, text, key->check(text), e);
+        char **dst = member(r, key);
+        *dst = key->type == YAML_PATH ? resolve_path(r->file, text) : strdup(text);
+        return *dst ? 0 : err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+    }
+}
+
+static int append_line(const struct reader *r, struct yaml_lines *list, char *line, struct err *e)
+{
+    char **lines = line ? realloc(list->lines, (list->count + 1) * sizeof *lines) : NULL;
+
+    if (!lines) {
+        free(line);
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
+    }
+    list->lines = lines;
+    list->lines[list->count++] = line;
+    return 0;
+}
+
+/* The text of a scalar node that is one line. */
+static const char *node_text(const struct reader *r, const yaml_node_t *node, const char *path,
+                             const char *want, struct err *e)
+{
+    const char *text;
+
+    if (node->type != YAML_SCALAR_NODE) {
+        err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected, not a %s", r->file, line_of(node), path,
+                want, node->type == YAML_SEQUENCE_NODE ? "list" : "mapping");
+        return NULL;
+    }
+    text = (const char *)node->data.scalar.value;
+    if (strlen(text) != node->data.scalar.length || !is_one_line(text, strlen(text))) {
+        err_set(e, ERR_CONFIG, "%s:%zu: %s: control characters and newlines are not allowed",
+                r->file, line_of(node), path);
+        return NULL;
+    }
+    return text;
+}
+
+static int set_lines(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                     struct err *e)
+{
+    struct yaml_lines *list = member(r, key);
+
+    if (node->type != YAML_SEQUENCE_NODE)
+        return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
+                       key->path, type_name(key));
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
+         i++) {
+        const char *text =
+            node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
+        if (!text || append_line(r, list, strdup(text), e))
+            return -1;
+    }
+    return 0;
+}
+
+static int check_duplicates(const struct reader *r, const yaml_node_t *mapping, struct err *e)
+{
+    yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
+
+    for (yaml_node_pair_t *p = first; p < mapping->data.mapping.pairs.top; p++)
+        for (yaml_node_pair_t *q = first; q < p; q++) {
+            const yaml_node_t *a = yaml_document_get_node(r->document, p->key);
+            const yaml_node_t *b = yaml_document_get_node(r->document, q->key);
+            if (a->type == YAML_SCALAR_NODE && b->type == YAML_SCALAR_NODE &&
+                strcmp((char *)a->data.scalar.value, (char *)b->data.scalar.value) == 0)
+                return err_set(e, ERR_CONFIG, "%s:%zu: %s is given twice (first in line %zu)",
+                               r->file, line_of(a), (char *)a->data.scalar.value, line_of(b));
+        }
+    return 0;
+}
+
+static int set_pairs(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                     struct err *e)
+{
+    struct yaml_lines *list = member(r, key);
+
+    if (node->type != YAML_MAPPING_NODE)
+        return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
+                       key->path, type_name(key));
+    if (check_duplicates(r, node, e))
+        return -1;
+    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+         p++) {
+        const yaml_node_t *name_node = yaml_document_get_node(r->document, p->key);
+        const char *name = node_text(r, name_node, key->path, "a name", e);
+        const char *value = name ? node_text(r, yaml_document_get_node(r->document, p->value),
+                                             key->path, "a text", e)
+                                 : NULL;
+        char *line = NULL;
+
+        if (!value)
+            return -1;
+        if (!*name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
+                          != strlen(name) || (*name >= '0' && *name <= '9'))
+            return wrong(r, key, line_of(name_node), name, "is not a variable's name", e);
+        if (asprintf(&line, "%s=%s", name, value) < 0)
+            line = NULL;
+        if (append_line(r, list, line, e))
+            return -1;
+    }
+    return 0;
+}
+
+static int set_key(struct reader *r, const struct yaml_key *key, const yaml_node_t *value,
+                   struct err *e)
+{
+    const char *text;
+
+    r->seen[key - r->keys] = true;
+    if (key->type == YAML_LINES)
+        return set_lines(r, key, value, e);
+    if (key->type == YAML_PAIRS)
+        return set_pairs(r, key, value, e);
+    text = node_text(r, value, key->path, type_name(key), e);
+    return text ? set_scalar(r, key, text, line_of(value), e) : -1;
+}
+
+/* The last part of a path: what stands in the file inside its section. */
+static const char *leaf(const struct yaml_key *key)
+{
+    const char *dot = strchr(key->path, '.');
+    return dot ? dot + 1 : key->path;
+}
+
+/* Names allowed in a section (NULL: at the top, sections included). */
+static void list_names(const struct reader *r, const char *section,
+                       char names[MAX_KEYS][MAX_NAME], const char *pointers[MAX_KEYS + 1])
+{
+    size_t n = 0;
+
+    for (const struct yaml_key *k = r->keys; k->path && n < MAX_KEYS; k++) {
+        if (section && !is_section(k, section, strlen(section)))
+            continue;
+        snprintf(names[n], MAX_NAME, "%.*s", section ? MAX_NAME : (int)strcspn(k->path, "."),
+                 section ? leaf(k) : k->path);
+        if (n == 0 || strcmp(names[n], names[n - 1]) != 0) {
+            pointers[n] = names[n];
+            n++;
+        }
+    }
+    pointers[n] = NULL;
+}
+
+static int unknown_key(const struct reader *r, const char *section, const char *name, size_t line,
+                       struct err *e)
+{
+    static const char separator[] = ".";
+    char names[MAX_KEYS][MAX_NAME], all[512] = "";
+    const char *pointers[MAX_KEYS + 1], *near;
+
+    list_names(r, section, names, pointers);
+    near = cli_nearest(name, pointers);
+    if (near)
+        return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s'; did you mean '%s'?", r->file,
+                       line, section ? section : "", section ? separator : "", name, near);
+    for (size_t i = 0; pointers[i]; i++) {
+        size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", pointers[i]);
+    }
+    return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s' (known: %s)", r->file, line,
+                   section ? section : "", section ? separator : "", name, all);
+}
+
+static int read_mapping(struct reader *r, const char *section, const yaml_node_t *mapping,
+                        struct err *e);
+
+static int read_pair(struct reader *r, const char *section, const yaml_node_t *name_node,
+                     const yaml_node_t *value, struct err *e)
+{
+    const char *name = node_text(r, name_node, section ? section : "key", "a name", e);
+
+    if (!name)
+        return -1;
+    for (const struct yaml_key *k = r->keys; k->path; k++) {
+        if (!section && is_section(k, name, strlen(name))) {
+            if (value->type != YAML_MAPPING_NODE)
+                return err_set(e, ERR_CONFIG,
+                               "%s:%zu: %s: is a section; its keys stand below it, indented",
+                               r->file, line_of(value), name);
+            return read_mapping(r, name, value, e);
+        }
+        if (section ? is_section(k, section, strlen(section)) && strcmp(leaf(k), name) == 0
+                    : strcmp(k->path, name) == 0)
+            return set_key(r, k, value, e);
+    }
+    return unknown_key(r, section, name, line_of(name_node), e);
+}
+
+static int read_mapping(struct reader *r, const char *section, const yaml_node_t *mapping,
+                        struct err *e)
+{
+    if (check_duplicates(r, mapping, e))
+        return -1;
+    for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
+         p < mapping->data.mapping.pairs.top; p++)
+        if (read_pair(r, section, yaml_document_get_node(r->document, p->key),
+                      yaml_document_get_node(r->document, p->value), e))
+            return -1;
+    return 0;
+}
+
+static int set_presets(struct reader *r, struct err *e)
+{
+    for (const struct yaml_key *k = r->keys; k->path; k++) {
+        if (r->seen[k - r->keys])
+            continue;
+        if (!k->preset)
+            return err_set(e, ERR_CONFIG, "%s: required key '%s' is missing", r->file, k->path);
+        if (k->type == YAML_LINES || k->type == YAML_PAIRS)
+            continue;
+        if (k->type == YAML_TEXT || k->type == YAML_PATH) {
+            char **dst = member(r, k);
+            *dst = strdup(k->preset);
+            if (!*dst)
+                return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+        } else if (set_scalar(r, k, k->preset, 0, e)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Has this line of the file a tab? YAML's own words do not say so. */
+static bool has_tab(const char *file, size_t line)
+{
+    char text[4096];
+    bool found = false;
+    FILE *f = fopen(file, "r");
+
+    for (size_t i = 0; f && i <= line && fgets(text, sizeof text, f); i++)
+        found = i == line && strchr(text, '\t');
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static int syntax_error(const yaml_parser_t *p, const char *file, struct err *e)
+{
+    size_t line = p->problem_mark.line;
+
+    if (p->error == YAML_READER_ERROR)
+        return err_set(e, ERR_CONFIG, "%s: not UTF-8 text: %s (byte %zu)", file, p->problem,
+                       p->problem_offset);
+    if (has_tab(file, line))
+        return err_set(e, ERR_CONFIG, "%s:%zu: a tab; YAML is indented with blanks only", file,
+                       line + 1);
+    return err_set(e, ERR_CONFIG, "%s:%zu: not YAML: %s%s%s", file, line + 1,
+                   p->context ? p->context : "", p->context ? ", " : "",
+                   p->problem ? p->problem : "unknown problem");
+}
+
+static int read_document(struct reader *r, struct err *e)
+{
+    yaml_node_t *root = yaml_document_get_root_node(r->document);
+
+    if (root && root->type != YAML_MAPPING_NODE)
+        return err_set(e, ERR_CONFIG, "%s:%zu: 'KEY: VALUE' lines are expected", r->file,
+                       line_of(root));
+    if (root && read_mapping(r, NULL, root, e))
+        return -1;
+    return set_presets(r, e);
+}
+
+int yaml_table_read(const struct yaml_key *keys, const char *file, void *dst, struct err *e)
+{
+    yaml_document_t document;
+    yaml_parser_t parser;
+    struct reader r = {.keys = keys, .file = file, .document = &document, .dst = dst};
+    FILE *f = fopen(file, "r");
+    int rc;
+
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        size_t size = k->type == YAML_LINES || k->type == YAML_PAIRS ? sizeof(struct yaml_lines)
+                      : k->type == YAML_TEXT || k->type == YAML_PATH ? sizeof(char *)
+                                                                     : 0;
+        memset((char *)dst + k->offset, 0, size);
+    }
+    if (!f)
+        return err_errno(e, ERR_CONFIG, errno, "%s", file);
+    if (!yaml_parser_initialize(&parser)) {
+        fclose(f);
+        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", file);
+    }
+    yaml_parser_set_input_file(&parser, f);
+    if (yaml_parser_load(&parser, &document)) {
+        rc = read_document(&r, e);
+        yaml_document_delete(&document);
+        if (rc)
+            yaml_table_destroy(keys, dst);
+    } else {
+        rc = syntax_error(&parser, file, e);
+    }
+    yaml_parser_delete(&parser);
+    fclose(f);
+    return rc;
+}
+
+static int check_settings(const struct yaml_key *keys, const struct yaml_setting *settings,
+                          size_t nsettings, struct err *e)
+{
+    const char *names[MAX_KEYS + 1], *near;
+    size_t n = 0;
+
+    for (; n < MAX_KEYS && keys[n].path; n++)
+        names[n] = keys[n].path;
+    names[n] = NULL;
+    for (size_t i = 0; i < nsettings; i++) {
+        size_t k = 0;
+        while (names[k] && strcmp(names[k], settings[i].path) != 0)
+            k++;
+        if (names[k])
+            continue;
+        near = cli_nearest(settings[i].path, names);
+        return err_set(e, ERR_USAGE, "unknown key '%s'%s%s%s", settings[i].path,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return 0;
+}
+
+/* A text that means itself in YAML stands bare, any other in JSON's quotes, which YAML reads. */
+static void add_value(struct buf *dst, const struct yaml_key *key, const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
+
+    if (*value && *value != '-' && *value != ',' && strspn(value, plain) == strlen(value))
+        buf_add(dst, value);
+    else if (key->type == YAML_TEXT || key->type == YAML_PATH || !*value)
+        buf_add_json_string(dst, value);
+    else
+        buf_add(dst, value);
+}
+
+static void add_key(struct buf *dst, const struct yaml_key *key, const char *value)
+{
+    size_t start = dst->length;
+
+    buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", leaf(key));
+    add_value(dst, key, value);
+    if (*key->help)
+        buf_addf(dst, "%*s # %s", dst->length - start < 30 ? (int)(30 - (dst->length - start)) : 0,
+                 "", key->help);
+    buf_add(dst, "\n");
+}
+
+int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *settings,
+                      size_t nsettings, struct buf *dst, struct err *e)
+{
+    char section[MAX_NAME] = "";
+
+    if (check_settings(keys, settings, nsettings, e))
+        return -1;
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        const char *value = k->preset ? k->preset : "", *dot = strchr(k->path, '.');
+        if (!k->help)
+            continue;
+        if (dot && !is_section(k, section, strlen(section))) {
+            snprintf(section, sizeof section, "%.*s", (int)(dot - k->path), k->path);
+            buf_addf(dst, "%s:\n", section);
+        }
+        for (size_t i = 0; i < nsettings; i++)
+            if (strcmp(settings[i].path, k->path) == 0)
+                value = settings[i].value;
+        add_key(dst, k, value);
+    }
+    return 0;
+}
+
+void yaml_table_destroy(const struct yaml_key *keys, void *dst)
+{
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        void *p = (char *)dst + k->offset;
+        if (k->type == YAML_TEXT || k->type == YAML_PATH) {
+            free(*(char **)p);
+            *(char **)p = NULL;
+        } else if (k->type == YAML_LINES || k->type == YAML_PAIRS) {
+            struct yaml_lines *list = p;
+            for (size_t i = 0; i < list->count; i++)
+                free(list->lines[i]);
+            free(list->lines);
+            *list = (struct yaml_lines){0};
+        }
+    }
+}

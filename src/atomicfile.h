@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole files and whole lines: a reader never sees half of what was written, whatever happens to
+ * the writer.
+ *
+ * Writing goes to PATH.tmp-PID-N in the same folder -> fsync -> rename -> fsync of the folder. When
+ * any step fails (disk full, no permission) the old file stays and the temporary one is removed;
+ * only a writer that is killed leaves it behind. A symbolic link is followed; what exists and is
+ * not a regular file (device, FIFO, folder) is refused.
+ *
+ * Errors: ERR_INTERNAL when writing fails, ERR_DATA when reading fails; the text names the path. */
+#ifndef UNETCTL_SRC_ATOMICFILE_H
+#define UNETCTL_SRC_ATOMICFILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "src/err.h"
+
+/* path gets exactly data[0..n). mode is as for open(2), under the umask. */
+int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
+
+/* The same in pieces. commit and abort both free a; commit fails if any write to the stream did. */
+struct atomicfile;
+struct atomicfile *atomicfile_open(const char *path, mode_t mode, struct err *e);
+FILE *atomicfile_stream(struct atomicfile *a);
+int atomicfile_commit(struct atomicfile *a, struct err *e);
+void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
+
+/* The whole regular file, malloc'ed, with a NUL behind it that *n does not count. More than limit
+ * bytes, a folder, a FIFO (without waiting for its writer) and a device are refused. */
+char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
+
+/* Append one line and fsync. line: without newline, which is added. A last line that an earlier
+ * writer left without newline is closed first, so that it spoils no other. If the disk is full the
+ * file is as before. One writer at a time. */
+int atomicfile_append(const char *path, const char *line, struct err *e);
+
+#endif

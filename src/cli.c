@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/log.h"
+
+#define MAX_WORD 64
+
+static int min3(int a, int b, int c)
+{
+    int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Levenshtein distance of two short words; long ones count as far apart. */
+static int edit_distance(const char *a, const char *b)
+{
+    int row[MAX_WORD + 1];
+    size_t na = strlen(a), nb = strlen(b);
+
+    if (na > MAX_WORD || nb > MAX_WORD)
+        return MAX_WORD;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            int above = row[j];
+            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[nb];
+}
+
+const char *cli_nearest(const char *word, const char *const *names)
+{
+    const char *best = NULL;
+    int best_distance = 1 + (int)strlen(word) / 3;
+
+    for (; *names; names++) {
+        int d = edit_distance(word, *names);
+        if (strncmp(word, *names, strlen(word)) == 0 && strlen(word) >= 3)
+            d = 1;
+        if (d <= best_distance) {
+            best_distance = d - 1;
+            best = *names;
+        }
+    }
+    return best;
+}
+
+static const struct cli_option *find_long(const struct cli_option *options, const char *name,
+                                          size_t length)
+{
+    for (const struct cli_option *o = options; o && o->name; o++)
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
+static const struct cli_option *find_letter(const struct cli_option *options, char letter)
+{
+    for (const struct cli_option *o = options; o && o->name; o++)
+        if (o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static int unknown_option(const struct cli_command *c, const char *word, struct err *e)
+{
+    const char *names[128];
+    char bare[MAX_WORD + 1];
+    size_t n = 0;
+
+    for (const struct cli_option *o = c->options; o && o->name && n < 126; o++)
+        names[n++] = o->name;
+    names[n++] = "help";
+    names[n] = NULL;
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
+    const char *near = cli_nearest(bare + strspn(bare, "-"), names);
+    if (near)
+        return err_set(e, ERR_USAGE, "%s: unknown option '%s'; did you mean '--%s'? (%s --help)",
+                       c->name, bare, near, c->name);
+    return err_set(e, ERR_USAGE, "%s: unknown option '%s' (%s --help lists them)", c->name, bare,
+                   c->name);
+}
+
+static int check_bounds(const struct cli_option *o, double v, const char *text, struct err *e)
+{
+    if (!(o->min == 0 && o->max == 0) && !(v >= o->min && v <= o->max))
+        return err_set(e, ERR_USAGE, "--%s %s: must be from %g to %g", o->name, text, o->min,
+                       o->max);
+    return 0;
+}
+
+static int store(const struct cli_option *o, const char *text, struct err *e)
+{
+    char *end;
+
+    switch (o->type) {
+    case CLI_FLAG:
+        *(bool *)o->dst = true;
+        return 0;
+    case CLI_STRING:
+        *(const char **)o->dst = text;
+        return 0;
+    case CLI_INT: {
+        errno = 0;
+        long v = strtol(text, &end, 10);
+        if (end == text || *end || errno)
+            return err_set(e, ERR_USAGE, "--%s %s: not a whole number", o->name, text);
+        if (check_bounds(o, (double)v, text, e))
+            return -1;
+        *(long *)o->dst = v;
+        return 0;
+    }
+    case CLI_DOUBLE: {
+        double v = strtod(text, &end);
+        if (end == text || *end || !isfinite(v))
+            return err_set(e, ERR_USAGE, "--%s %s: not a number", o->name, text);
+        if (check_bounds(o, v, text, e))
+            return -1;
+        *(double *)o->dst = v;
+        return 0;
+    }
+    case CLI_LIST: {
+        struct cli_list *list = o->dst;
+        if (list->count == CLI_LIST_MAX)
+            return err_set(e, ERR_USAGE, "--%s: given more than %d times", o->name, CLI_LIST_MAX);
+        list->values[list->count++] = text;
+        return 0;
+    }
+    }
+    return err_set(e, ERR_INTERNAL, "--%s: option of unknown type", o->name);
+}
+
+static void env_name(char *dst, size_t size, const char *prefix, const char *option)
+{
+    size_t n = (size_t)snprintf(dst, size, "%s%s", prefix, option);
+    for (size_t i = strlen(prefix); i < n && i + 1 < size; i++)
+        dst[i] = dst[i] == '-' ? '_' : (char)toupper((unsigned char)dst[i]);
+}
+
+/* Options not on the command line may come from the environment. */
+static int decode_environment(const struct cli_command *c, const char *prefix, const bool *seen,
+                              struct err *e)
+{
+    char name[128];
+
+    for (int i = 0; c->options && c->options[i].name; i++) {
+        const struct cli_option *o = &c->options[i];
+        env_name(name, sizeof name, prefix, o->name);
+        const char *v = seen[i] || o->type == CLI_LIST ? NULL : getenv(name);
+        if (!v || !*v || (o->type == CLI_FLAG && strcmp(v, "0") == 0))
+            continue;
+        if (store(o, v, e))
+            return err_prefix(e, "%s: from the environment variable %s", c->name, name);
+    }
+    return 0;
+}
+
+int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, char **argv,
+               int *noperands, int *nrest, char ***rest, struct err *e)
+{
+    bool seen[128] = {false};
+    int n = 0, i;
+
+    *nrest = 0;
+    *rest = argv + argc;
+    for (i = 0; i < argc; i++) {
+        char *word = argv[i];
+        const struct cli_option *o;
+        const char *value = NULL;
+
+        if (strcmp(word, "--") == 0) {
+            *rest = argv + i + 1;
+            *nrest = argc - i - 1;
+            break;
+        }
+        if (word[0] != '-' || word[1] == 0) {
+            argv[n++] = word;
+            continue;
+        }
+        if (word[1] == '-') {
+            size_t length = strcspn(word + 2, "=");
+            o = find_long(c->options, word + 2, length);
+            if (o && word[2 + length] == '=')
+                value = word + 2 + length + 1;
+        } else {
+            o = find_letter(c->options, word[1]);
+            if (o && word[2] && o->type == CLI_FLAG)
+                o = NULL;
+            else if (o && word[2])
+                value = word + 2;
+        }
+        if (!o)
+            return unknown_option(c, word, e);
+        if (o->type == CLI_FLAG && value)
+            return err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
+        if (o->type != CLI_FLAG && !value) {
+            if (i + 1 == argc)
+                return err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name,
+                               o->name, o->arg);
+            value = argv[++i];
+        }
+        if (store(o, value, e))
+            return err_prefix(e, "%s", c->name);
+        seen[o - c->options] = true;
+    }
+    *noperands = n;
+    if (n < c->min_operands)
+        return err_set(e, ERR_USAGE, "%s: missing operand; usage: %s %s", c->name, c->name,
+                       c->args);
+    if (c->max_operands >= 0 && n > c->max_operands)
+        return err_set(e, ERR_USAGE, "%s: unexpected operand '%s' (%s --help)", c->name,
+                       argv[c->max_operands], c->name);
+    return env_prefix ? decode_environment(c, env_prefix, seen, e) : 0;
+}
+
+static void print_program_help(const struct cli_program *p)
+{
+    printf("%s - %s\n\nUsage: %s VERB [OPTIONS]\n\n", p->name, p->summary, p->name);
+    for (const struct cli_command *const *c = p->commands; *c; c++)
+        printf("  %-11s %s\n", (*c)->name, (*c)->summary);
+    printf("\n%s VERB --help tells more of a verb; man %s has it all. %s --version\n", p->name,
+           p->name, p->name);
+}
+
+static void print_group_help(const struct cli_program *p, const char *group)
+{
+    size_t n = strlen(group);
+
+    printf("Usage: %s %s VERB [OPTIONS]\n\n", p->name, group);
+    for (const struct cli_command *const *c = p->commands; *c; c++)
+        if (strncmp((*c)->name, group, n) == 0 && (*c)->name[n] == ' ')
+            printf("  %-11s %s\n", (*c)->name, (*c)->summary);
+}
+
+static void print_command_help(const struct cli_program *p, const struct cli_command *c)
+{
+    char left[64];
+
+    printf("Usage: %s %s %s%s\n\n%s.\n", p->name, c->name,
+           c->options && c->options->name ? "[OPTIONS] " : "", c->args, c->summary);
+    if (c->options && c->options->name)
+        printf("\nOptions:\n");
+    for (const struct cli_option *o = c->options; o && o->name; o++) {
+        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
+                 o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        printf("  %-30s %s\n", left, o->help);
+    }
+    if (c->details)
+        printf("\n%s", c->details);
+}
+
+/* Text to roff: a backslash and a dot or quote at the start of a line have a meaning there. */
+static void print_roff(const char *text)
+{
+    bool start = true;
+
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+        start = *text == '\n';
+    }
+    if (!start)
+        putchar('\n');
+}
+
+static void print_man(const struct cli_program *p)
+{
+    static const char *const codes[] = {
+        "0", "success", "1", "internal error, or some runs failed", "2", "usage",
+        "3", "configuration or template", "4", "scheduler unreachable or refusing",
+        "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
+        "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
+        "9", "checkpoint unusable", "130", "interrupted", "128+n", "ended by signal n", NULL};
+
+    printf(".TH %s 1 \"\" \"unetctl %s\" \"User Commands\"\n.SH NAME\n", p->name, p->version);
+    printf("%s \\- %s\n.SH SYNOPSIS\n", p->name, p->summary);
+    for (const struct cli_command *const *c = p->commands; *c; c++)
+        printf(".B %s %s\n[OPTIONS] %s\n.br\n", p->name, (*c)->name, (*c)->args);
+    printf(".SH DESCRIPTION\n");
+    print_roff(p->description);
+    printf(".SH VERBS\n");
+    for (const struct cli_command *const *c = p->commands; *c; c++) {
+        printf(".SS %s %s\n", (*c)->name, (*c)->args);
+        print_roff((*c)->summary);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
+            printf(".TP\n.B ");
+            if (o->letter)
+                printf("\\-%c, ", o->letter);
+            fputs("\\-\\-", stdout);
+            for (const char *s = o->name; *s; s++)
+                fputs(*s == '-' ? "\\-" : (char[]){*s, 0}, stdout);
+            printf("%s%s\n", o->arg ? " " : "", o->arg ? o->arg : "");
+            print_roff(o->help);
+        }
+        if ((*c)->details) {
+            printf(".PP\n.nf\n");
+            print_roff((*c)->details);
+            printf(".fi\n");
+        }
+    }
+    printf(".SH ENVIRONMENT\nEach option that takes a value can be given as %s and its name in "
+           "capitals; the command line wins.\n.SH EXIT STATUS\n", p->env_prefix);
+    for (const char *const *s = codes; *s; s += 2)
+        printf(".TP\n.B %s\n%s\n", s[0], s[1]);
+    if (p->files) {
+        printf(".SH FILES\n.nf\n");
+        print_roff(p->files);
+        printf(".fi\n");
+    }
+}
+
+static int unknown_verb(const struct cli_program *p, const char *word)
+{
+    const char *names[64];
+    size_t n = 0;
+
+    for (const struct cli_command *const *c = p->commands; *c && n < 63; c++)
+        names[n++] = (*c)->name;
+    names[n] = NULL;
+    const char *near = cli_nearest(word + strspn(word, "-"), names);
+    if (near)
+        log_error("unknown verb '%s'; did you mean '%s %s'?", word, p->name, near);
+    else
+        log_error("unknown verb '%s' (%s --help lists them)", word, p->name);
+    return ERR_USAGE;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (is_help(argv[i]))
+            return true;
+    return false;
+}
+
+/* How many words of argv the verb's name takes: its one or two, 0 when it is another verb. */
+static int match_verb(const struct cli_command *c, int argc, char **argv)
+{
+    size_t first = strcspn(c->name, " ");
+
+    if (strlen(argv[0]) != first || strncmp(c->name, argv[0], first) != 0)
+        return 0;
+    if (c->name[first] == 0)
+        return 1;
+    return argc > 1 && strcmp(c->name + first + 1, argv[1]) == 0 ? 2 : 0;
+}
+
+/* The first word of verbs of two words: lists them on help. */
+static bool is_group(const struct cli_program *p, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const struct cli_command *const *c = p->commands; *c; c++)
+        if (strncmp((*c)->name, word, n) == 0 && (*c)->name[n] == ' ')
+            return true;
+    return false;
+}
+
+static int run_group(const struct cli_program *p, int argc, char **argv)
+{
+    char verb[2 * MAX_WORD];
+
+    if (argc > 1 && argv[1][0] == '-' && !is_help(argv[1])) {
+        log_error("%s: unknown option '%s'; a second word comes first (%s %s --help lists them)",
+                  argv[0], argv[1], p->name, argv[0]);
+        return ERR_USAGE;
+    }
+    if (argc > 1 && !is_help(argv[1])) {
+        snprintf(verb, sizeof verb, "%s %s", argv[0], argv[1]);
+        return unknown_verb(p, verb);
+    }
+    if (argc == 1)
+        log_error("%s: a second word is missing (%s %s --help lists them)", argv[0], p->name,
+                  argv[0]);
+    else
+        print_group_help(p, argv[0]);
+    return argc == 1 ? ERR_USAGE : 0;
+}
+
+static int run_verb(const struct cli_program *p, const struct cli_command *c, int argc, char **argv)
+{
+    struct err e = {0};
+    int noperands, nrest;
+    char **rest;
+
+    if (!c->verbatim && wants_help(argc, argv))
+        return print_command_help(p, c), 0;
+    int rc = c->verbatim ? 0 : cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest, &e);
+    if (rc == 0)
+        rc = c->verbatim ? c->run(0, argv, argc, argv, &e)
+                         : c->run(noperands, argv, nrest, rest, &e);
+    if (rc >= 0)
+        return rc;
+    log_error("%s", e.text);
+    return e.code ? e.code : ERR_INTERNAL;
+}
+
+int cli_run(const struct cli_program *p, int argc, char **argv)
+{
+    log_open(p->name, LOG_INFO);
+    if (argc < 2) {
+        log_error("a verb is missing (%s --help lists them)", p->name);
+        return ERR_USAGE;
+    }
+    if (is_help(argv[1]) || strcmp(argv[1], "help") == 0)
+        return print_program_help(p), 0;
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        return printf("%s %s\n", p->name, p->version), 0;
+    if (strcmp(argv[1], "--man") == 0)
+        return print_man(p), 0;
+    for (const struct cli_command *const *c = p->commands; *c; c++) {
+        int nwords = match_verb(*c, argc - 1, argv + 1);
+        if (nwords)
+            return run_verb(p, *c, argc - 1 - nwords, argv + 1 + nwords);
+    }
+    if (is_group(p, argv[1]))
+        return run_group(p, argc - 1, argv + 1);
+    return unknown_verb(p, argv[1]);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/clock.h"
+
+#include <time.h>
+
+double clock_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void clock_date(char dst[32])
+{
+    time_t now = time(NULL);
+    struct tm tm;
+
+    strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+}

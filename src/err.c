@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void mark_cut(struct err *e, int length)
+{
+    if (length >= ERR_TEXT_SIZE)
+        strcpy(e->text + ERR_TEXT_SIZE - 4, "...");
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    e->code = code;
+    va_start(ap, fmt);
+    mark_cut(e, vsnprintf(e->text, sizeof e->text, fmt, ap));
+    va_end(ap);
+    return -1;
+}
+
+int err_errno(struct err *e, int code, int errnum, const char *fmt, ...)
+{
+    char what[ERR_TEXT_SIZE];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return err_set(e, code, "%s: %s", what, strerror(errnum));
+}
+
+int err_prefix(struct err *e, const char *fmt, ...)
+{
+    char context[ERR_TEXT_SIZE], old[ERR_TEXT_SIZE];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(context, sizeof context, fmt, ap);
+    va_end(ap);
+    memcpy(old, e->text, sizeof old);
+    return err_set(e, e->code, "%s: %s", context, old);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One error: an exit code and one sentence for the user (what, where, why, what to type next). */
+#ifndef UNETCTL_SRC_ERR_H
+#define UNETCTL_SRC_ERR_H
+
+/* The exit codes of both programs; published in the man pages, never renumbered. */
+enum err_code {
+    ERR_OK = 0,
+    ERR_INTERNAL = 1,    /* internal error, or some runs failed */
+    ERR_USAGE = 2,       /* command line */
+    ERR_CONFIG = 3,      /* study, site, run.json or template */
+    ERR_SCHED = 4,       /* scheduler unreachable or refusing */
+    ERR_PEER = 5,        /* peer lost, rendezvous or preflight failed */
+    ERR_TIMEOUT = 6,     /* timed out */
+    ERR_DATA = 7,        /* data missing or corrupt */
+    ERR_STATS = 8,       /* not enough data for the asked statistics */
+    ERR_CHECKPOINT = 9,  /* checkpoint unusable */
+    ERR_SKIP = 77,       /* prerequisite of a test missing */
+    ERR_INTERRUPT = 130  /* interrupted */
+};
+
+#define ERR_TEXT_SIZE 1024
+
+/* Every function that can fail for a reason of the outside world takes a struct err * as its last
+ * parameter, fills it and returns -1 (or NULL). The pointer is never NULL. Filled once, at the
+ * place that knows most; callers add context with err_prefix. A text that does not fit ends in
+ * "...". */
+struct err {
+    int code; /* enum err_code */
+    char text[ERR_TEXT_SIZE];
+};
+
+/* Fill e; returns -1, so that an error path is one line: return err_set(e, ERR_DATA, ...). */
+int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* As err_set, with ": " and the text of errnum (an errno) behind. */
+int err_errno(struct err *e, int code, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Put context before the text that e already has: "CONTEXT: TEXT". Returns -1. */
+int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/log.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *log_name = "unetctl";
+static enum log_level log_level = LOG_INFO;
+
+void log_open(const char *name, enum log_level level)
+{
+    log_name = name;
+    log_level = level;
+}
+
+/* One write per line, so that lines of several ranks do not mix. File names come from anywhere: a
+ * newline or an escape sequence in one must not forge a line or move a cursor. */
+static void write_line(const char *kind, const char *fmt, va_list ap)
+{
+    char text[2048];
+
+    vsnprintf(text, sizeof text, fmt, ap);
+    for (char *s = text; *s; s++)
+        if (iscntrl((unsigned char)*s))
+            *s = '?';
+    fprintf(stderr, "%s: %s%s\n", log_name, kind, text);
+}
+
+#define LOG_FUNCTION(name, least, kind)  \
+    void name(const char *fmt, ...)      \
+    {                                    \
+        va_list ap;                      \
+                                         \
+        if (log_level < (least))         \
+            return;                      \
+        va_start(ap, fmt);               \
+        write_line(kind, fmt, ap);       \
+        va_end(ap);                      \
+    }
+
+LOG_FUNCTION(log_error, LOG_QUIET, "error: ")
+LOG_FUNCTION(log_warn, LOG_WARN, "warning: ")
+LOG_FUNCTION(log_info, LOG_INFO, "")
+LOG_FUNCTION(log_debug, LOG_DEBUG, "debug: ")

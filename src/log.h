@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one writer of talk: lines "PROGRAM: TEXT" on stderr. Results go to stdout, by the commands
+ * themselves. Library code that only computes does not log. */
+#ifndef UNETCTL_SRC_LOG_H
+#define UNETCTL_SRC_LOG_H
+
+enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* name: what stands before each line; kept by pointer. Before this call it is "unetctl", LOG_INFO. */
+void log_open(const char *name, enum log_level level);
+
+void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* always written */
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

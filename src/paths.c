@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/paths.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int paths_bindir(char *dst, size_t size)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+
+    if (n <= 0)
+        return -1;
+    exe[n] = 0;
+    char *slash = strrchr(exe, '/');
+    if (!slash)
+        return -1;
+    *slash = 0;
+    return (size_t)snprintf(dst, size, "%s", exe) < size ? 0 : -1;
+}
+
+static bool is_build_tree(const char *bindir)
+{
+    char path[PATH_MAX];
+    return (size_t)snprintf(path, sizeof path, "%s/config.status", bindir) < sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+static bool try_folder(const char *folder, const char *name, int access_mode, char *dst,
+                       size_t size)
+{
+    return (size_t)snprintf(dst, size, "%s/%s", folder, name) < size &&
+           access(dst, access_mode) == 0;
+}
+
+/* Looks in the folder the variable names, else beside the executable. */
+static int find(const char *variable, const char *installed, const char *name, int access_mode,
+                char *dst, size_t size, struct err *e)
+{
+    char bindir[PATH_MAX], folder[PATH_MAX + 64];
+    const char *chosen = getenv(variable);
+
+    if (chosen && *chosen) {
+        if (try_folder(chosen, name, access_mode, dst, size))
+            return 0;
+        return err_set(e, ERR_INTERNAL, "%s is not in %s, where the variable %s points", name,
+                       chosen, variable);
+    }
+    if (paths_bindir(bindir, sizeof bindir))
+        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?); "
+                       "set %s to the folder that has %s", variable, name);
+    if (is_build_tree(bindir)) {
+        if (try_folder(bindir, name, access_mode, dst, size) ||
+            try_folder(SOURCE_DIR, name, access_mode, dst, size))
+            return 0;
+        return err_set(e, ERR_INTERNAL, "%s is neither in the build folder %s nor in the source "
+                       "folder %s; run make", name, bindir, SOURCE_DIR);
+    }
+    snprintf(folder, sizeof folder, "%s/../%s/unetctl", bindir, installed);
+    if (try_folder(folder, name, access_mode, dst, size))
+        return 0;
+    return err_set(e, ERR_INTERNAL, "%s is not in %s; install it there (make install) or set %s",
+                   name, folder, variable);
+}
+
+int paths_libexec(const char *name, char *dst, size_t size, struct err *e)
+{
+    return find("UNETCTL_LIBEXECDIR", "libexec", name, X_OK, dst, size, e);
+}
+
+int paths_data(const char *name, char *dst, size_t size, struct err *e)
+{
+    return find("UNETCTL_DATADIR", "share", name, R_OK, dst, size, e);
+}

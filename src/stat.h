@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Statistics of small samples. What is undefined is NaN: any statistic of no values, the deviation
+ * of one value, and everything of a sample that holds a NaN. src is not changed. */
+#ifndef UNETCTL_SRC_STAT_H
+#define UNETCTL_SRC_STAT_H
+
+#include <stddef.h>
+
+double stat_mean(const double *src, size_t n);
+
+/* Sample standard deviation, n - 1 in the denominator, two passes. */
+double stat_stddev(const double *src, size_t n);
+
+double stat_min(const double *src, size_t n);
+double stat_max(const double *src, size_t n);
+
+/* Quantile with linear interpolation between order statistics (type 7 of Hyndman and Fan 1996, as
+ * NumPy and R do); p in [0, 1], otherwise NaN. NaN too when memory runs out. */
+double stat_quantile(const double *src, size_t n, double p);
+double stat_median(const double *src, size_t n);
+
+#endif

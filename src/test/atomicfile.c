@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/atomicfile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+
+static struct err e;
+
+static bool holds(const char *path, const char *want)
+{
+    size_t n = 0;
+    char *got = atomicfile_read(path, 1 << 20, &n, &e);
+    bool same = got && n == strlen(want) && memcmp(got, want, n) == 0;
+
+    free(got);
+    return same;
+}
+
+static int files_here(void)
+{
+    DIR *d = opendir(".");
+    int n = -2;
+
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? 0 : st.st_mode & 07777;
+}
+
+/* The kernel then refuses to let a file grow beyond n bytes: EFBIG takes the way of ENOSPC. */
+static void limit_file_size(rlim_t n)
+{
+    struct rlimit limit = {n, RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void writing(void)
+{
+    ok(atomicfile_write("a", "one\n", 4, 0666, &e) == 0 && holds("a", "one\n"), "a new file");
+    is_int(mode_of("a"), 0644, "its mode is under the umask");
+    ok(atomicfile_write("a", "", 0, 0600, &e) == 0 && holds("a", ""), "replaced by an empty one");
+    is_int(mode_of("a"), 0600, "with the new mode");
+    ok(atomicfile_write("a", "x\0y", 3, 0644, &e) == 0 && !holds("a", "x"), "NUL bytes are kept");
+    ok(atomicfile_write("nowhere/a", "x", 1, 0644, &e) == -1 && e.code == ERR_INTERNAL &&
+           strstr(e.text, "nowhere/a"), "no such folder: %s", e.text);
+    ok(atomicfile_write("sub", "x", 1, 0644, &e) == -1, "a folder is in the way: %s", e.text);
+    ok(atomicfile_write("fifo", "x", 1, 0644, &e) == -1, "a FIFO is in the way: %s", e.text);
+    ok(symlink("../a", "sub/link") == 0 && atomicfile_write("sub/link", "thru", 4, 0644, &e) == 0 &&
+           holds("a", "thru") && readlink("sub/link", (char[8]){0}, 8) == 4, "a link is followed");
+    is_int(files_here(), 3, "no temporary file is left");
+}
+
+static void streaming(void)
+{
+    struct atomicfile *a = atomicfile_open("s", 0644, &e);
+
+    fprintf(atomicfile_stream(a), "%d %s\n", 5, "words");
+    ok(access("s", F_OK) != 0, "before the commit there is no file");
+    ok(atomicfile_commit(a, &e) == 0 && holds("s", "5 words\n"), "after it there is");
+    a = atomicfile_open("s", 0644, &e);
+    fprintf(atomicfile_stream(a), "lost");
+    atomicfile_abort(a);
+    ok(holds("s", "5 words\n") && files_here() == 4, "abort leaves the old file and nothing else");
+    atomicfile_abort(NULL);
+}
+
+static void full_disk(void)
+{
+    char big[9000];
+    struct atomicfile *a;
+
+    memset(big, 'x', sizeof big);
+    ok(atomicfile_append("l", "first", &e) == 0, "append to a new file");
+    limit_file_size(4096);
+    ok(atomicfile_write("s", big, sizeof big, 0644, &e) == -1 && strstr(e.text, strerror(EFBIG)),
+       "no room: %s", e.text);
+    ok(holds("s", "5 words\n"), "the old file is intact");
+    a = atomicfile_open("s", 0644, &e);
+    for (int i = 0; i < 9000; i++)
+        putc('y', atomicfile_stream(a));
+    errno = 0;
+    ok(atomicfile_commit(a, &e) == -1 && holds("s", "5 words\n"), "so it is after a stream: %s",
+       e.text);
+    big[sizeof big - 1] = 0;
+    ok(atomicfile_append("l", big, &e) == -1 && holds("l", "first\n"), "and after an append: %s",
+       e.text);
+    limit_file_size(RLIM_INFINITY);
+    is_int(files_here(), 5, "no temporary file is left");
+}
+
+static void reading(void)
+{
+    size_t n;
+    char *text;
+
+    ok(atomicfile_read("missing", 10, &n, &e) == NULL && e.code == ERR_DATA, "%s", e.text);
+    ok(atomicfile_read("sub", 10, &n, &e) == NULL && strstr(e.text, "folder"), "%s", e.text);
+    ok(atomicfile_read("fifo", 10, &n, &e) == NULL && strstr(e.text, "regular"), "%s", e.text);
+    ok(atomicfile_read("/dev/zero", 10, &n, &e) == NULL, "%s", e.text);
+    atomicfile_write("ten", "0123456789", 10, 0644, &e);
+    text = atomicfile_read("ten", 10, &n, &e);
+    ok(text && n == 10 && text[10] == 0, "as long as the limit");
+    free(text);
+    ok(atomicfile_read("ten", 9, &n, &e) == NULL && strstr(e.text, "9 bytes"), "%s", e.text);
+    text = atomicfile_read("/proc/self/status", 1 << 20, &n, &e);
+    ok(text && n == strlen(text) && n > 100, "a file whose size says 0");
+    free(text);
+    ok(atomicfile_read("/proc/self/status", 50, &n, &e) == NULL, "and its limit: %s", e.text);
+}
+
+static void appending(void)
+{
+    ok(atomicfile_append("l", "second\n", &e) == 0 && holds("l", "first\nsecond\n"),
+       "a newline that is there is not doubled");
+    atomicfile_write("l", "whole\nto", 8, 0644, &e);
+    ok(atomicfile_append("l", "next", &e) == 0 && holds("l", "whole\nto\nnext\n"),
+       "a torn line is closed first");
+    ok(atomicfile_append("nowhere/l", "x", &e) == -1, "%s", e.text);
+}
+
+int main(void)
+{
+    char dir[] = "/tmp/unetctl-atomicfile.XXXXXX", command[64];
+
+    umask(022);
+    if (!mkdtemp(dir) || chdir(dir) || mkdir("sub", 0755) || mkfifo("fifo", 0600))
+        bail_out("no work folder in /tmp");
+    writing();
+    streaming();
+    full_disk();
+    reading();
+    appending();
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command) || done_testing();
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/cli.h"
+
+#include "t/tap.h"
+
+static bool flag;
+static const char *word;
+static long number;
+static struct cli_list list;
+static const struct cli_option options[] = {
+    {"verbose", 'v', CLI_FLAG, NULL, "say more", &flag, 0, 0},
+    {"gpus", 'g', CLI_STRING, "LIST", "counts", &word, 0, 0},
+    {"port-base", 0, CLI_INT, "P", "first port", &number, 1, 65535},
+    {"set", 'S', CLI_LIST, "K=V", "override", &list, 0, 0},
+    {0}};
+static const struct cli_command command = {
+    .name = "submit", .args = "[FILE]", .summary = "x", .options = options, .max_operands = 1};
+
+static int decode(char **argv, int *noperands, int *nrest, struct err *e)
+{
+    char **rest;
+    int argc = 0;
+
+    flag = false, word = NULL, number = 0, list.count = 0;
+    while (argv[argc])
+        argc++;
+    return cli_decode(&command, "UTEST_", argc, argv, noperands, nrest, &rest, e);
+}
+
+int main(void)
+{
+    struct err e;
+    int n, nrest;
+
+    ok(decode((char *[]){"--gpus", "1..4", "-v", "a", "-S", "k=1", "--set=k=2", "--", "-x", "y", NULL},
+              &n, &nrest, &e) == 0, "a full command line is decoded");
+    is_str(word, "1..4", "value behind a blank");
+    ok(flag && n == 1 && nrest == 2 && list.count == 2, "flag, operand, list and rest");
+    ok(decode((char *[]){"-g3", "--port-base=13565", NULL}, &n, &nrest, &e) == 0 && number == 13565,
+       "-gVALUE and --name=VALUE");
+    ok(decode((char *[]){"--gpu", "4", NULL}, &n, &nrest, &e) == -1 && e.code == ERR_USAGE,
+       "an unknown option is a usage error");
+    ok(strstr(e.text, "--gpus") != NULL, "it names the nearest: %s", e.text);
+    ok(decode((char *[]){"--port-base", "0", NULL}, &n, &nrest, &e) == -1, "out of bounds: %s", e.text);
+    ok(decode((char *[]){"--port-base", "12x", NULL}, &n, &nrest, &e) == -1, "no number: %s", e.text);
+    ok(decode((char *[]){"--gpus", NULL}, &n, &nrest, &e) == -1, "value missing: %s", e.text);
+    ok(decode((char *[]){"--verbose=1", NULL}, &n, &nrest, &e) == -1, "flag with value: %s", e.text);
+    ok(decode((char *[]){"a", "b", NULL}, &n, &nrest, &e) == -1, "operand too many: %s", e.text);
+    setenv("UTEST_PORT_BASE", "77", 1);
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && number == 77, "the environment fills in");
+    ok(decode((char *[]){"--port-base", "5", NULL}, &n, &nrest, &e) == 0 && number == 5,
+       "the command line wins over the environment");
+    setenv("UTEST_PORT_BASE", "x", 1);
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == -1 && strstr(e.text, "UTEST_PORT_BASE"),
+       "a bad variable is named: %s", e.text);
+    return done_testing();
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/clock.h"
+
+#include <time.h>
+
+#include "t/tap.h"
+
+int main(void)
+{
+    char date[32];
+    struct tm tm = {0};
+    double last = clock_now();
+    bool forward = true;
+
+    for (int i = 0; i < 100000; i++) {
+        double now = clock_now();
+        forward = forward && now >= last;
+        last = now;
+    }
+    ok(forward, "the clock never goes back");
+
+    setenv("TZ", "Asia/Tokyo", 1);
+    tzset();
+    time_t before = time(NULL);
+    clock_date(date);
+    time_t after = time(NULL);
+    const char *end = strptime(date, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    ok(end && *end == 0, "ISO 8601: %s", date);
+    time_t got = timegm(&tm);
+    ok(got >= before && got <= after, "it is UTC whatever the time zone");
+    return done_testing();
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The expectations for CLUSTER_SPEC_TF are those of TensorFlow's slurm_cluster_resolver_test.py and
+ * of the resolver's README. */
+#include "config.h"
+#include "src/cluster_spec.h"
+
+#include "src/tasklist.h"
+#include "t/tap.h"
+
+/* What differs between the cases below; zero means: not given. */
+struct input {
+    const char *nodes, *tasks, *jobs;
+    size_t rank;
+    int port_base;
+    enum cluster_spec_order order;
+    int gpus_per_node, gpus_per_task;
+};
+
+#define IN(n, t, ...) (struct input){.nodes = n, .tasks = t, __VA_ARGS__}
+
+/* The specification, or the error; malloc'ed. */
+static char *encoded(const struct input *in)
+{
+    struct err e = {0};
+    struct buf b = {0};
+    struct tasklist tasks = {0};
+    struct cluster_spec s = {.rank = in->rank, .port_base = in->port_base ? in->port_base : 8888,
+                             .order = in->order, .gpus_per_node = in->gpus_per_node,
+                             .gpus_per_task = in->gpus_per_task};
+    struct nodelist *nodes = nodelist_decode(in->nodes, NODELIST_LIMIT, &e);
+    int rc = nodes ? tasklist_decode(in->tasks, NODELIST_LIMIT, &tasks, &e) : -1;
+
+    s.nodes = nodes;
+    s.tasks = tasks.tasks;
+    if (rc == 0 && in->jobs)
+        rc = cluster_spec_decode_jobs(in->jobs, &s, &e);
+    if (rc == 0)
+        rc = cluster_spec_encode(&s, &b, &e);
+    nodelist_destroy(nodes);
+    tasklist_destroy(&tasks);
+    if (rc) {
+        buf_destroy(&b);
+        buf_addf(&b, "%d: %s", e.code, e.text);
+    }
+    return buf_steal(&b);
+}
+
+static void gives(const char *what, struct input in, const char *want)
+{
+    char *got = encoded(&in);
+    is_str(got, want, "%s", what);
+    free(got);
+}
+
+static void refuses(const char *what, struct input in, const char *want)
+{
+    char *got = encoded(&in);
+    if (!ok(got && strstr(got, want), "%s", what))
+        printf("# got '%s', want '%s'\n", got, want);
+    free(got);
+}
+
+#define W "{\"cluster\":{\"worker\":["
+#define T3 "t02n13,t02n41,t02n43"
+#define PS_AND_2                                                                                   \
+    "{\"cluster\":{\"ps\":[\"t02n13:8888\"],\"worker\":[\"t02n41:8888\",\"t02n43:8888\"]},"
+
+static void slurm_order(void)
+{
+    gives("one task", IN("n1", "1"), W "\"n1:8888\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
+    gives("3 GPUs on nodes of 2", IN("node[1-2]", "2,1", .rank = 2),
+          W "\"node1:8888\",\"node1:8889\",\"node2:8888\"]},\"task\":{\"type\":\"worker\","
+            "\"index\":2}}");
+    gives("the order of the list is kept", IN("n[3,1]", "1(x2)", .port_base = 13565),
+          W "\"n3:13565\",\"n1:13565\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
+    gives("the last ports", IN("n1", "2", .port_base = 65534),
+          W "\"n1:65534\",\"n1:65535\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
+    gives("jobs in the order of their names", IN(T3, "1(x3)", .jobs = "worker:2,ps:1", .rank = 2),
+          PS_AND_2 "\"task\":{\"type\":\"worker\",\"index\":1}}");
+    refuses("a rank too large", IN("n1", "2", .rank = 2), "5: rank 2: there are 2 tasks");
+    refuses("a node twice", IN("n1,n2,n1", "1(x3)"), "5: node n1 stands twice");
+    refuses("ports beyond 65535", IN("n1", "3", .port_base = 65534), "5: 3 tasks on a node need "
+            "ports from 65534 to 65536");
+}
+
+static void tf_order(void)
+{
+    static const char two[] =
+        "{\"cluster\":{\"worker\":[\"t02n13:8888\",\"t02n13:8889\",\"t02n41:8888\","
+        "\"t02n41:8889\"]},\"task\":{\"type\":\"worker\",\"index\":3}}";
+
+    gives("SimpleRetrievalFromEnv",
+          IN(T3, "1(x3)", .order = CLUSTER_SPEC_TF, .gpus_per_node = 1, .gpus_per_task = 1),
+          W "\"t02n13:8888\",\"t02n41:8888\",\"t02n43:8888\"]},\"task\":{\"type\":\"worker\","
+            "\"index\":0}}");
+    gives("SimpleSuccessfulRetrieval",
+          IN(T3, "1(x3)", .jobs = "ps:1,worker:2", .order = CLUSTER_SPEC_TF, .gpus_per_node = 1,
+             .gpus_per_task = 1),
+          PS_AND_2 "\"task\":{\"type\":\"ps\",\"index\":0}}");
+    gives("SimpleMasterRetrieval", IN(T3, "1(x3)", .jobs = "ps:1,worker:2", .rank = 2,
+          .order = CLUSTER_SPEC_TF), PS_AND_2 "\"task\":{\"type\":\"worker\",\"index\":1}}");
+    gives("README, 2 nodes x 2 tasks x 4 GPUs", IN("t02n13,t02n41", "2(x2)", .rank = 3,
+          .order = CLUSTER_SPEC_TF, .gpus_per_node = 4, .gpus_per_task = 2), two);
+    gives("hosts are sorted by name", IN("t02n41,t02n13", "2(x2)", .rank = 3,
+          .order = CLUSTER_SPEC_TF), two);
+    gives("README, port 1337", IN("t02n13,t02n41", "2(x2)", .jobs = "ps:1,worker:3", .rank = 1,
+          .port_base = 1337, .order = CLUSTER_SPEC_TF),
+          "{\"cluster\":{\"ps\":[\"t02n13:1337\"],\"worker\":[\"t02n13:1338\",\"t02n41:1337\","
+          "\"t02n41:1338\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
+    gives("sorting takes the tasks along, and n10 before n9", IN("n[9-10]", "2,1",
+          .order = CLUSTER_SPEC_TF),
+          W "\"n10:8888\",\"n9:8888\",\"n9:8889\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
+    gives("no GPUs at all", IN("n1", "1", .order = CLUSTER_SPEC_TF, .gpus_per_node = 0),
+          W "\"n1:8888\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
+    refuses("more GPUs than a node has",
+            IN("n[1-2]", "2(x2)", .order = CLUSTER_SPEC_TF, .gpus_per_node = 3, .gpus_per_task = 2),
+            "5: requested more GPUs per node than available");
+    refuses("jobs that do not add up",
+            IN(T3, "1(x3)", .jobs = "ps:1,worker:3", .order = CLUSTER_SPEC_TF),
+            "5: requested 4 tasks but 3 were assigned");
+}
+
+static void jobs(void)
+{
+    static const char *const bad[] = {
+        "", "ps", "ps:", "ps:0", "ps:x", ":1", "ps:1,", "ps:1;worker:2", "PS:1", "ps:1 ",
+        "ps:99999999999", "ps:1,ps:2"};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuses(bad[i], IN(T3, "1(x3)", .jobs = bad[i]), "2: jobs");
+}
+
+/* 10000 nodes x 8 tasks: every address where it belongs. */
+static void many(void)
+{
+    char *text = encoded(&IN("node[00001-10000]", "8(x10000)", .rank = 79999));
+    size_t wrong = 0;
+    char want[32];
+    const char *p = text + strlen(W);
+
+    for (int i = 0; i < 80000; i++) {
+        int n = snprintf(want, sizeof want, "\"node%05d:%d\"%s", i / 8 + 1, 8888 + i % 8,
+                         i < 79999 ? "," : "");
+        wrong += strncmp(p, want, (size_t)n) != 0;
+        p += n;
+    }
+    is_int(wrong, 0, "80000 tasks");
+    is_str(p, "]},\"task\":{\"type\":\"worker\",\"index\":79999}}", "and the end");
+    free(text);
+}
+
+int main(void)
+{
+    slurm_order();
+    tf_order();
+    jobs();
+    many();
+    return done_testing();
+}

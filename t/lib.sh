@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What every shell test sources: TAP, a private work folder, a clean environment.
+#
+#   ok COMMAND...                "ok" if the command succeeds; its output is shown when it fails
+#   is GOT WANT TEXT             compares strings
+#   exits CODE TEXT COMMAND...   runs it; out and err are kept in $OUT and $ERR
+#   like FILE REGEX TEXT         the file has a line that matches (extended regex)
+#   unlike FILE REGEX TEXT
+#   skip_all REASON              the prerequisite is missing: the whole file is skipped
+#   skip REASON TEXT
+#   wait_until SECONDS COMMAND   polls; false when time is up
+#   done_testing                 last line of every test
+
+set -u
+builddir=${builddir:-$(pwd)}
+srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
+builddir=$(cd "$builddir" && pwd)
+srcdir=$(cd "$srcdir" && pwd)
+UNETCTL_SHARED=${UNETCTL_SHARED:-$srcdir/../shared}
+export builddir srcdir UNETCTL_SHARED LC_ALL=C
+
+# A test inside a job, an MPI run or a user's session must behave as one outside.
+for v in $(compgen -e); do
+    case $v in
+    UNETCTL_SHARED) ;;
+    SLURM* | PMI* | OMPI* | PRTE* | UNETCTL_* | TF_CONFIG | MASTER_* | XDG_* | CUDA_VISIBLE_DEVICES) unset "$v" ;;
+    esac
+done
+PATH=$builddir:$PATH
+# MPI as root, and more ranks than cores: both are wanted here.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+
+TMP=$(mktemp -d "${TMPDIR:-/tmp}/unetctl-t.XXXXXX")
+OUT=$TMP/.out ERR=$TMP/.err
+export HOME=$TMP/home XDG_STATE_HOME=$TMP/home/state XDG_CONFIG_HOME=$TMP/home/config
+mkdir -p "$HOME"
+cleanup_hooks=()
+cleanup() {
+    local hook
+    for hook in ${cleanup_hooks[@]+"${cleanup_hooks[@]}"}; do $hook; done
+    if [ -n "${KEEP_TMP:-}" ]; then echo "# kept $TMP"; else rm -rf "$TMP"; fi
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+cd "$TMP" || exit 255
+
+test_n=0 test_failed=0
+report() { # STATUS TEXT
+    test_n=$((test_n + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $test_n - $2"
+    else
+        echo "not ok $test_n - $2"
+        test_failed=$((test_failed + 1))
+        return 1
+    fi
+}
+diag() { sed 's/^/# /' | head -n 60; }
+ok() {
+    local text=$1
+    shift
+    if [ $# = 0 ]; then set -- true; fi
+    if "$@" >"$OUT" 2>"$ERR"; then report 0 "$text"; else
+        report 1 "$text"
+        { echo "command: $*"; cat "$OUT" "$ERR"; } | diag
+    fi
+}
+is() {
+    if [ "$1" = "$2" ]; then report 0 "$3"; else
+        report 1 "$3"
+        printf 'got:  %s\nwant: %s\n' "$1" "$2" | diag
+    fi
+}
+exits() {
+    local want=$1 text=$2 got
+    shift 2
+    "$@" >"$OUT" 2>"$ERR"
+    got=$?
+    if [ $got = "$want" ]; then report 0 "$text"; else
+        report 1 "$text"
+        { echo "command: $*"; echo "exit code $got, want $want"; cat "$OUT" "$ERR"; } | diag
+    fi
+}
+like() {
+    if grep -Eq -- "$2" "$1"; then report 0 "$3"; else
+        report 1 "$3"
+        { echo "no line matches: $2"; cat "$1"; } | diag
+    fi
+}
+unlike() {
+    if ! grep -Eq -- "$2" "$1"; then report 0 "$3"; else
+        report 1 "$3"
+        { echo "a line matches: $2"; cat "$1"; } | diag
+    fi
+}
+skip_all() {
+    echo "1..0 # skip $1"
+    exit 0
+}
+skip() {
+    test_n=$((test_n + 1))
+    echo "ok $test_n - $2 # skip $1"
+}
+wait_until() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.1
+    done
+}
+shared() { # PATH: fails when the shared data is absent
+    [ -e "$UNETCTL_SHARED/$1" ]
+}
+done_testing() {
+    echo "1..$test_n"
+    [ $test_failed = 0 ]
+    exit
+}

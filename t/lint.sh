@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# lint.sh TREE: warnings as errors with gcc and, where installed, clang; cppcheck; shellcheck.
+set -u
+: "${srcdir:?}" "${builddir:?}"
+tree=${1:?usage: lint.sh UNCONFIGURED-TREE}
+rc=0
+
+for cc in gcc clang; do
+    if ! command -v $cc >/dev/null; then
+        echo "lint: skipped: $cc is not installed"
+        continue
+    fi
+    mkdir "$tree/build-$cc"
+    echo "lint: warnings as errors with $cc"
+    (cd "$tree/build-$cc" && ../configure -q --enable-werror CC=$cc CFLAGS='-O2' &&
+        make -s -j"$(nproc)" check-build) >"$tree/$cc.log" 2>&1 ||
+        { tail -n 30 "$tree/$cc.log"; rc=1; }
+done
+
+cd "$srcdir" || exit 1
+if command -v cppcheck >/dev/null; then
+    echo "lint: cppcheck"
+    cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
+        --error-exitcode=1 -j"$(nproc)" -I . -I "$builddir" -D HAVE_SLURM -D HAVE_MPI -D HAVE_DNNL \
+        --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=invalidPointerCast src launcher trainer || rc=1
+else
+    echo "lint: skipped: cppcheck is not installed"
+fi
+
+echo "lint: shellcheck"
+git ls-files -z 2>/dev/null | xargs -0 -r grep -lE '^#!.*\b(ba)?sh\b' -- | grep -v '^templates/' |
+    xargs -r shellcheck -x || rc=1
+exit $rc

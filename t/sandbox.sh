@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced after lib.sh by tests that need a real Slurm: a private sandbox, gone when the test ends.
+#
+#   sandbox_up [OPTIONS OF unetctl sandbox up]    the file is skipped where Slurm is missing
+#   login COMMAND...                              runs it as on the sandbox's login node
+#   wait_job ID SECONDS                           until Slurm says that it ended; prints its state
+
+sandbox_up() {
+    local program
+    for program in slurmctld slurmd munged srun; do
+        PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip_all "$program is not installed"
+    done
+    cleanup_hooks+=(sandbox_down)
+    if ! unetctl sandbox up "$@" >"$OUT" 2>"$ERR"; then
+        diag <"$ERR"
+        echo "Bail out! no sandbox"
+        exit 255
+    fi
+}
+sandbox_down() { unetctl sandbox down >/dev/null; }
+login() { unetctl sandbox exec -- "$@"; }
+
+job_state() { login scontrol -o show job "$1" | sed 's/.* JobState=\([A-Z_]*\) .*/\1/'; }
+job_ended() {
+    case $(job_state "$1") in PENDING | RUNNING | COMPLETING | CONFIGURING | SUSPENDED | "") return 1 ;; esac
+}
+wait_job() {
+    wait_until "$2" job_ended "$1"
+    job_state "$1"
+}

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced after lib.sh by tests that need a study.
+#
+#   make_study DIR SITE [UNETCTL INIT OPTIONS]   a study whose trainer is t/trainer.sh; SITE is the
+#                                                profile that its site file starts from; no data is read
+#   states STUDY                                 "RUN STATE" of each run, by run
+#   all_states STUDY STATE                       true when every run has it
+#   field FILE EXPRESSION                        a value of a JSON file, as Python writes it
+
+make_study() {
+    local dir=$1 site=$2
+    shift 2
+    mkdir -p "$TMP/data/images" "$TMP/data/masks" "$dir"
+    { cat "${srcdir:?}/templates/sites/$site.yaml"; echo "trainer: $srcdir/t/trainer.sh"; } >"$dir/site.yaml"
+    unetctl init "$dir" --data "$TMP/data" --name demo --site ./site.yaml --set data.height=96 \
+        --set data.width=128 "$@" 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
+    echo '{"schema":1}' >"$dir/split.json"
+}
+states() { unetctl status -C "$1" 2>/dev/null | awk 'NR > 1 { print $1, $2 }'; }
+all_states() { states "$1" | awk -v want="$2" '$2 != want { bad = 1 } END { exit bad || NR == 0 }'; }
+field() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every shell script of the tree is clean in shellcheck's eyes. (Templates are checked as rendered.)
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
+cd "$srcdir" || exit 255
+
+scripts() {
+    find bootstrap .ci src launcher trainer t -type f -size -200k ! -path '*/test/*' \
+        -exec grep -lE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
+}
+mapfile -t scripts < <(scripts)
+for script in bootstrap t/lib.sh t/run-tests t/t0020-shell.t; do
+    ok "$script is among them" grep -qxF "$script" <(printf '%s\n' "${scripts[@]}")
+done
+for script in "${scripts[@]}"; do
+    ok "$script" shellcheck -x "$script"
+done
+done_testing

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Command lines of both programs: usage errors, help, version, man page.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+# The names stand in the synopsis of the man page; some have two words (data synth).
+verbs() { "$1" --man | sed -n "s/^\.B $1 //p" | sed 's/ *$//'; }
+options() { # PROGRAM VERB
+    # shellcheck disable=SC2086 # two words
+    "$1" $2 --help | sed -n '/^Options:/,/^$/s/^  \(-., \|    \)--\([a-z-]*\).*/\2/p'
+}
+no_longer_than() { [ "$(wc -l <"$2")" -le "$1" ]; }
+no_wider_than() { ! grep -qE "^.{$(($1 + 1))}" "$2"; }
+
+check_verb() { # PROGRAM VERB
+    local program=$1 verb=$2 option
+    like "$TMP/help" "^  $verb +[A-Za-z]" "$program $verb is in the help"
+    # shellcheck disable=SC2086 # two words
+    exits 0 "$program $verb --help" "$program" $verb --help
+    ok '... fits on a screen' no_longer_than 42 "$OUT"
+    ok '... and on a line' no_wider_than 110 "$OUT"
+    for option in $(options "$program" "$verb"); do
+        ok "... --$option is in the man page" grep -qE -- "--$option( |$)" "$TMP/man"
+    done
+    # shellcheck disable=SC2086
+    exits 2 "$program $verb --no-such-option" "$program" $verb --no-such-option
+    like "$ERR" "unknown option '--no-such-option'" '... is named'
+    ok '... in one line' no_longer_than 1 "$ERR"
+}
+
+for program in unetctl unet-train; do
+    exits 2 "$program without a verb" $program
+    like "$ERR" '^'$program': error: a verb is missing' '... says so'
+    exits 2 "$program with an unknown verb" $program xyzzy
+    like "$ERR" "unknown verb 'xyzzy'.*--help" '... points to the help'
+    ok '... and prints nothing on stdout' test ! -s "$OUT"
+    exits 0 "$program --version" $program --version
+    like "$OUT" "^$program [0-9]+\.[0-9]+" '... prints name and version'
+    exits 0 "$program --help" $program --help
+    cp "$OUT" "$TMP/help"
+    ok '... fits on a screen' no_longer_than 40 "$TMP/help"
+    exits 0 "$program --man" $program --man
+    sed 's/\\-/-/g' "$OUT" >"$TMP/man"
+    if command -v man >/dev/null && command -v groff >/dev/null; then
+        is "$($program --man | man --warnings -E UTF-8 -l -Tutf8 - 2>&1 >/dev/null)" '' '... is good roff'
+    else
+        skip 'man or groff is not installed' '... is good roff'
+    fi
+    while read -r verb; do
+        check_verb $program "$verb"
+    done < <(verbs $program)
+done
+
+is "$(verbs unetctl | grep -cE '^(nodelist|sandbox|spec)$')" 3 'the verbs are found'
+is "$(options unetctl spec | sort -u | grep -c .)" 8 'the options are found'
+exits 2 'a verb with a typing error' unetctl nodelits
+like "$ERR" "did you mean 'unetctl nodelist'" '... the nearest is named'
+exits 2 'an option with a typing error' unetctl spec --nodelit n1
+like "$ERR" "did you mean '--nodelist'" '... the nearest is named'
+exits 2 'an option without its value' unetctl spec --nodelist
+exits 2 'an operand too many' unetctl spec n1
+done_testing

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What generate writes for 1..14 GPUs on 2-GPU nodes, against t/golden (UPDATE_GOLDEN=1 renews it);
+# and names that try to break the scripts.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/study.sh"
+
+# The study's id and the folders differ from machine to machine.
+plain() {
+    sed -e "s|$(cat study/.unetctl/id)|STUDY_ID|g" -e "s|$TMP|TMP|g" \
+        -e "s|$builddir/unetctl|BIN/unetctl|" -e "s|$srcdir/t/|SRC/t/|" "$1"
+}
+golden() { # NAME: standard input must be t/golden/NAME
+    cat >got
+    if [ -n "${UPDATE_GOLDEN:-}" ]; then cp got "$srcdir/t/golden/$1"; fi
+    ok "$1 is as in t/golden" diff "$srcdir/t/golden/$1" got
+}
+
+make_study study sandbox
+exits 0 "generate --gpus 1..14" unetctl generate -C study --gpus 1..14
+is "$(find study/runs -name submit_file.sh | wc -l)" 14 "one folder for each count"
+layouts() {
+    local f
+    for f in study/runs/*/submit_file.sh; do
+        plain "$f" | grep -E '^#SBATCH|run_file.sh &$'
+    done
+}
+golden layouts.txt < <(layouts)
+for run in unet-g02-s1 unet-g03-s1; do
+    for f in run.json run_file.sh submit_file.sh; do
+        golden "$run.${f%.sh}" < <(plain "study/runs/$run/$f")
+    done
+done
+unlike <(cat study/runs/*/*.sh) '\{\{|\}\}' "no marker is left"
+if command -v shellcheck >/dev/null; then
+    find study/runs -name '*.sh' -print0 >scripts
+    ok "the scripts are shellcheck-clean" xargs -0 -a scripts shellcheck
+else
+    skip "shellcheck is not installed" "the scripts are shellcheck-clean"
+fi
+
+# Folders with every character that a shell, sbatch or YAML could trip over.
+odd="$TMP/it's \"a\" \$HOME \`id\` é #50% \\ (x) & ;"
+make_study "$odd" local --set data.dir="$TMP/data"
+exits 0 "generate in a folder with an odd name" unetctl generate -C "$odd" --gpus 1
+ok "run_file.sh is valid shell" bash -n "$odd/runs/unet-g01-s1/run_file.sh"
+ok "submit_file.sh runs there" bash "$odd/runs/unet-g01-s1/submit_file.sh"
+ok "and the trainer wrote its marker" test -e "$odd/runs/unet-g01-s1/attempt-1/DONE"
+exits 1 "an attempt runs once" bash "$odd/runs/unet-g01-s1/submit_file.sh"
+like "$ERR" 'has begun before' "the second job says so"
+mkdir $'new\nline'
+cp study/study.yaml study/site.yaml $'new\nline'
+exits 3 "a folder with a newline is refused" unetctl generate -C $'new\nline'
+
+# Nothing that has begun is written again.
+touch study/runs/unet-g01-s1/attempt-1/job
+cp study/runs/unet-g01-s1/submit_file.sh kept
+sed -i 's/time: 01:00:00/time: 02:00:00/' study/site.yaml
+exits 0 "generate again, with another time limit" unetctl generate -C study --gpus 1..2
+ok "the run that has begun is as before" cmp kept study/runs/unet-g01-s1/submit_file.sh
+like study/runs/unet-g02-s1/submit_file.sh 'time=120' "the other one has the new limit"
+sed -i 's/lr: 0.001/lr: 0.01/' study/study.yaml
+exits 3 "a changed study is refused for a run that has begun" unetctl generate -C study --gpus 1
+like "$ERR" 'train.lr is 0.001, the study now says 0.01' "it names what differs"
+exits 0 "but not for the others" unetctl generate -C study --gpus 2
+
+sed -i 's/tasks}} -/tsks}} -/' study/site.yaml
+exits 3 "a wrong marker in the site's launcher" unetctl generate -C study --gpus 3
+like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" "the nearest one"
+mkdir -p data2/templates/embedded data2/templates/sites
+cp "$srcdir"/templates/embedded/* data2/templates/embedded
+echo 'echo {{attmpt}}' >>data2/templates/embedded/run_file.sh
+exits 3 "a wrong marker in a template" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study --gpus 2
+like "$ERR" "run_file.sh:[0-9]+: unknown marker '\{\{attmpt\}\}'" "file and line"
+grep -v 'TF_CONFIG=' "$srcdir/templates/embedded/run_file.sh" >data2/templates/embedded/run_file.sh
+exits 3 "a template without a needed marker" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study \
+    --gpus 2
+like "$ERR" "run_file.sh:[0-9]+: the marker '\{\{(unetctl|spec)\}\}' is missing" "is named"
+done_testing

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The life of a study on --scheduler local: a real tiny training, then every way in which a run can
+# end, with a stand-in trainer.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/study.sh"
+
+# ---- a real study
+ok "a data set" unetctl data synth --out "$TMP/real-data" --count 8 --size 32x32 --seed 1
+ok "a study of it" unetctl init real --data "$TMP/real-data" --site local --set data.height=32 \
+    --set data.width=32 --set train.epochs=2 --set train.batch_per_gpu=2 --set model.base=2 \
+    --set model.depth=2
+exits 0 "submit --wait on 1 and 2 devices" unetctl submit -C real --gpus 1,2 --wait
+like "$ERR" 'unet-g02-s1: COMPLETED' "each change of state is a line"
+ok "the split was frozen" test -s real/split.json
+exits 0 "status" unetctl status -C real
+like "$OUT" 'unet-g02-s1 +COMPLETED.* 2/2 +IoU 0\.' "has epochs and IoU"
+exits 0 "logs" unetctl logs -C real unet-g01-s1
+like "$OUT" 'epoch 2/2' "is the trainer's output"
+exits 0 "submit again" unetctl submit -C real --gpus 1,2
+like "$ERR" '0 runs submitted; before: 0 active, 2 done' "does nothing"
+sed -i 's/strategy: auto/strategy: multi-worker/' real/study.yaml
+if [ -n "$(command -v mpirun)" ] && unet-train devices --json | grep -q '"mpi"\]'; then
+    exits 0 "3 ranks through mpirun" unetctl submit -C real --gpus 3 --wait
+    like real/runs/unet-g03-s1/submit_file.sh 'mpirun .*-np 3 bash' "no srun on this site"
+else
+    skip "no mpirun, or built without MPI" "3 ranks through mpirun"
+fi
+rm -r "$TMP/real-data/masks"
+ok "a study of data without masks" cp -r real nomask
+rm -rf nomask/split.json nomask/runs nomask/.unetctl
+exits 7 "missing masks stop the submission" unetctl submit -C nomask --gpus 1
+ok "nothing was submitted" test ! -e nomask/.unetctl/ledger.jsonl
+
+# ---- every end, with a stand-in
+make_study study local
+cd study || exit 255
+ends() { # BEHAVIOUR COUNT STATE TEXT: what becomes of a run whose trainer behaves so
+    echo "$1" >behave
+    exits 1 "$1: submit --wait exits 1" unetctl submit --gpus "$2" --wait
+    like <(states .) "unet-g0$2-s1 $3" "$1: status says $3"
+    like <(unetctl status) "unet-g0$2-s1 .*$4" "$1: and why"
+}
+ends fail 1 FAILED 'told to fail'
+ends silent 2 FAILED 'without writing DONE'
+ends crash 3 FAILED 'signal 9'
+exits 0 "status --json" unetctl status --json
+is "$(field "$OUT" '[r["exit_code"] for r in d["runs"]]')" "[5, 1, 137]" "exit codes"
+
+echo hang >behave
+exits 0 "a run that hangs" unetctl submit --gpus 4,5
+hangs() { grep -q hang runs/unet-g04-s1/attempt-1/*.out; } # the file is not there at once
+ok "is running" wait_until 60 hangs
+exits 6 "submit --wait --timeout gives up" unetctl submit --gpus 4 --wait --timeout 1
+like "$ERR" 'the jobs go on' "and says that the job goes on"
+is "$(states . | grep g05)" "unet-g05-s1 PENDING" "the next one waits for its turn"
+exits 0 "cancel of one" unetctl cancel unet-g05-s1
+exits 0 "cancel of all" unetctl cancel
+both_cancelled() { [ "$(states . | grep -c CANCELLED)" = 2 ]; }
+ok "both are cancelled" wait_until 60 both_cancelled
+exits 0 "nothing more to cancel" unetctl cancel
+like "$ERR" 'no run is active' "it says so"
+exits 2 "cancel of an unknown run" unetctl cancel unet-g99-s1
+
+exits 0 "submit leaves runs without result alone" unetctl submit --gpus 1..5
+like "$ERR" "0 runs submitted.*5 without result" "and counts them"
+like "$ERR" "unet-g01-s1: FAILED in attempt 1.*unetctl resume" "and says what to type"
+rm behave
+exits 2 "resume of an unknown run" unetctl resume unet-g1-s1
+exits 0 "resume of one" unetctl resume unet-g01-s1 --wait
+like "$ERR" 'starts from the beginning' "says that training starts again"
+ok "attempt 2 is done" test -e runs/unet-g01-s1/attempt-2/DONE
+ok "attempt 1 is untouched" test -e runs/unet-g01-s1/attempt-1/FAILED
+exits 2 "a run that is done is not resumed" unetctl resume unet-g01-s1
+exits 0 "resume of the rest" unetctl resume --wait
+ok "now all are done" all_states . COMPLETED
+
+echo hang >behave
+unetctl submit --gpus 6 --wait 2>watch.err &
+pid=$!
+ok "a watched run" wait_until 60 grep -q RUNNING watch.err
+kill -s INT $pid
+wait $pid
+is $? 130 "Ctrl-C ends the watching with 130"
+like watch.err 'the jobs go on' "the message says how to go on"
+like <(states .) 'unet-g06-s1 RUNNING' "the job goes on"
+exits 0 "cancel" unetctl cancel
+exits 1 "watch sees the end" unetctl watch unet-g06-s1
+if command -v script >/dev/null; then
+    rm behave
+    script -qec "TERM=xterm NO_COLOR=1 unetctl submit --gpus 7 --wait" tty.out </dev/null >/dev/null
+    like tty.out 'unet-g07-s1 +COMPLETED +\[####' "a terminal gets bars"
+    unlike tty.out $'\033\\[3[0-9]m' "without colours under NO_COLOR"
+else
+    skip "script(1) is not installed" "a terminal gets bars"
+fi
+done_testing

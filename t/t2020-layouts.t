@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# 1 to 14 GPUs on nodes with two: tasks 2, 2, ..., 1 in block order, a GPU for each.
+. "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
+. "$srcdir/t/sandbox.sh"
+
+[ -x "$builddir/unetctl-slurm" ] || skip_all "built without libslurm"
+sandbox_up --nodes 7
+
+# Each rank prints: rank, node's number in the job, GPU
+cat >"$TMP/rank" <<'END'
+#!/bin/bash
+echo "$SLURM_PROCID $SLURM_NODEID $CUDA_VISIBLE_DEVICES"
+END
+chmod +x "$TMP/rank"
+
+job() { # GPUS
+    local nodes=$((($1 + 1) / 2)) exclusive=false
+    [ $(($1 % nodes)) = 0 ] || exclusive=true # job_needs_whole_nodes
+    printf '#!/bin/bash\nsrun --mpi=pmix --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --gpus-per-task=1 --cpus-per-task=1 ./rank\n' \
+        "$nodes" "$1" >"$TMP/g$1.sh"
+    printf '{"op":"submit","job":{"tag":"layout:%d","name":"g%d","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1,"exclusive":%s}}\n' \
+        "$1" "$1" "$TMP/g$1.sh" "$TMP" "$TMP/g$1.out" "$nodes" "$1" "$exclusive"
+}
+want() { # GPUS
+    local rank
+    for ((rank = 0; rank < $1; rank++)); do echo "$rank $((rank / 2)) $((rank % 2))"; done
+}
+queue_empty() { [ -z "$(login squeue -h -t pending,running,completing -n "$1")" ]; }
+
+# A stranger has one GPU of the first node; nobody must begin with the half that is left.
+login sbatch -w node1 -n1 --gpus-per-task=1 -J stranger -o /dev/null --wrap 'sleep 1000' >/dev/null
+ok "a stranger's job runs" wait_until 60 bash -c "[ \"\$(unetctl sandbox exec -- squeue -h -t running -n stranger -o %N)\" = node1 ]"
+for n in 3 5; do job $n; done | login "$builddir/unetctl-slurm" >"$OUT"
+ok "3 and 5 GPUs end" wait_until 120 queue_empty g3,g5
+for n in 3 5; do is "$(sort -n "$TMP/g$n.out")" "$(want $n)" "$n GPUs beside a stranger"; done
+login scancel -n stranger
+
+for ((n = 1; n <= 14; n++)); do job $n; done | login "$builddir/unetctl-slurm" >"$OUT"
+is "$(grep -c '"ok":true' "$OUT")" 14 "1 to 14 GPUs are accepted"
+ok "all jobs end" wait_until 240 queue_empty "$(echo g{1..14} | tr ' ' ,)"
+for ((n = 1; n <= 14; n++)); do is "$(sort -n "$TMP/g$n.out")" "$(want $n)" "$n GPUs"; done
+done_testing

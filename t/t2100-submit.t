@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Submission to a real Slurm: every count 1..14, exactly once, whatever happens to unetctl.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 7 --gpus-per-node 2
+
+jobs_of() { # STUDY: the tags of its jobs, finished ones too
+    login squeue -h -a -t all -o %k | grep "^unetctl:$(cat "$1/.unetctl/id"):" | sort
+}
+
+# ---- all counts, as ranks see them
+make_study all sandbox
+exits 0 "submit --gpus 1..14 --wait" unetctl submit -C all --gpus 1..14 --wait --timeout 300
+is "$(jobs_of all | uniq | wc -l)" 14 "14 jobs"
+ok "14 results" test -e all/runs/unet-g14-s1/attempt-1/DONE
+is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' ')" \
+    "1 1 3 4 5 6 7 8 9 10 11 12 13 14" "as many ranks as planned"
+like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
+    '"node[0-9]:[0-9]+","node[0-9]:[0-9]+","node[0-9]:[0-9]+"' "every rank has all addresses"
+
+# ---- by hand
+make_study "by 'hand' %j é" sandbox
+(cd "by 'hand' %j é" && unetctl generate --gpus 1,5 2>/dev/null)
+ok "sbatch by hand" login sbatch "by 'hand' %j é/runs/unet-g05-s1/submit_file.sh"
+exits 0 "submit after it adopts the job" unetctl submit -C "by 'hand' %j é" --gpus 1,5 --wait --timeout 300
+is "$(jobs_of "by 'hand' %j é" | wc -l)" 2 "one job for each run"
+show() { # STUDY RUN: what Slurm knows of its job, without what differs from job to job
+    local id
+    id=$(cat "$1/runs/$2/attempt-1/job")
+    login scontrol -o show job "$id" | tr ' ' '\n' |
+        grep -E '^(NumNodes|NumCPUs|NumTasks|CPUs/Task|TresPerTask|TimeLimit|Partition|Requeue|Nice)='
+}
+is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" "and it is the same job"
+
+# ---- kill -9 at any moment
+seed=${SEED:-20261120}
+RANDOM=$seed
+echo "# seed $seed"
+make_study killed sandbox
+kills=0
+for _ in $(seq 40); do
+    unetctl submit -C killed --gpus 1..14 -- --hold 2>/dev/null &
+    pid=$!
+    sleep "0.$(printf %03d $((RANDOM % 200)))"
+    kill -s KILL $pid 2>/dev/null && kills=$((kills + 1))
+    wait $pid 2>/dev/null
+done
+echo "# $kills of 40 were killed; $(jobs_of killed | wc -l) jobs then"
+exits 0 "a last submit" unetctl submit -C killed --gpus 1..14 -- --hold
+is "$(jobs_of killed | wc -l)" 14 "14 jobs"
+is "$(jobs_of killed | uniq | wc -l)" 14 "one for each run"
+is "$(unetctl status -C killed --json >"$OUT" && field "$OUT" 'sorted(set(r["state"] for r in d["runs"]))')" \
+    "['PENDING']" "status sees them wait"
+
+# The ledger alone is torn away: jobs that exist are found by their tags.
+: >killed/.unetctl/ledger.jsonl
+exits 0 "submit with an emptied ledger" unetctl submit -C killed --gpus 1..14 -- --hold
+is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
+
+# ---- two at once
+make_study twice sandbox
+unetctl submit -C twice --gpus 1..14 -- --hold 2>first.err &
+pid=$!
+exits 0 "the second of two submits" unetctl submit -C twice --gpus 1..14 -- --hold
+wait $pid
+is $? 0 "the first of two submits"
+is "$(jobs_of twice | wc -l)" 14 "14 jobs for both"
+
+# ---- ends that only Slurm knows
+exits 0 "cancel" unetctl cancel -C killed
+ok "all are CANCELLED" wait_until 60 all_states killed CANCELLED
+login scancel -u "$(id -un)" >/dev/null
+ok "scancel by hand: CANCELLED too" wait_until 60 all_states twice CANCELLED
+make_study stopped sandbox
+echo hang >stopped/behave
+exits 0 "a run that hangs" unetctl submit -C stopped --gpus 3
+ok "runs" wait_until 60 eval 'grep -q hang stopped/runs/unet-g03-s1/attempt-1/*.out'
+login scancel "$(cat stopped/runs/unet-g03-s1/attempt-1/job)"
+exits 1 "its end is a failure to watch" unetctl watch -C stopped --timeout 120
+is "$(states stopped)" "unet-g03-s1 CANCELLED" "and CANCELLED in status"
+exits 0 "resume" unetctl resume -C stopped -- --hold
+ok "as attempt 2" test -d stopped/runs/unet-g03-s1/attempt-2
+
+# ---- what is refused before anything is submitted
+make_study large sandbox
+exits 4 "more GPUs than the partition has" unetctl submit -C large --gpus 1..15
+like "$ERR" '15 GPUs need 8 nodes.*at most 14' "names the count and the most"
+is "$(jobs_of large 2>/dev/null | wc -l)" 0 "nothing was submitted"
+exits 4 "an unknown partition" unetctl submit -C large --gpus 1 -- --partition=nowhere
+exits 2 "an unknown sbatch option" unetctl submit -C large --gpus 1 -- --frobnicate
+exits 0 "dry" unetctl submit -C large --gpus 1..3 --scheduler dry
+ok "a dry submission leaves no trace in the ledger" test ! -e large/.unetctl/ledger.jsonl
+
+# ---- no Slurm
+ok "the sandbox goes down" unetctl sandbox down
+exits 4 "Slurm not running" unetctl submit -C large --gpus 1
+ok "nothing was noted" test ! -e large/.unetctl/ledger.jsonl
+exits 4 "status of runs that need it" unetctl status -C stopped
+like "$OUT" 'UNKNOWN' "says that it does not know"
+exits 0 "status of runs that do not" unetctl status -C all
+done_testing

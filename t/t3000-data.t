@@ -1,0 +1,191 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Reading images and data sets: every malformed and odd file of the shared collection by its
+# verdict, file names and files that no collection can hold, bounded memory.
+# shellcheck source=t/lib.sh
+. "${srcdir:?}/t/lib.sh"
+
+# Runs a command with 50 MB for its heap. Not under a sanitizer, which needs more for itself.
+sanitized() { nm "$builddir/unet-train" 2>/dev/null | grep -q '__asan_init'; }
+limited() {
+    if sanitized; then "$@"; else (ulimit -d 50000 && exec "$@"); fi
+}
+
+# --- the verbs -----------------------------------------------------------------------------------
+exits 2 "the second word of the verb is missing" unet-train data
+exits 0 "help of the group" unet-train data --help
+like "$OUT" '^  data split ' "lists its verbs"
+exits 0 "help of one of them" unet-train data split --help
+like "$OUT" '^Usage: unet-train data split' "tells its usage"
+exits 2 "a mistyped second word" unet-train data splt --data x
+like "$ERR" "did you mean 'unet-train data split'" "names the nearest"
+exits 2 "an option in its place" unet-train data --seed 1
+like "$ERR" "unknown option '--seed'" "is named"
+exits 2 "data check without files" unet-train data check
+
+# --- names and kinds of files ------------------------------------------------------------------
+ok "a set to play with" unet-train data synth --out set --count 6 --size 64x64 --seed 1
+mkfifo fifo.png
+exits 7 "a FIFO does not block" timeout 20 unet-train data check fifo.png
+like "$ERR" 'fifo.png' "and is named"
+exits 7 "a folder is no image" unet-train data check set
+ln -s loop.png loop.png
+exits 7 "a link to itself" unet-train data check loop.png
+like "$ERR" 'loop.png.*[Ll]evels' "is told so"
+exits 7 "a missing file" unet-train data check none.png
+is "$(wc -l <"$ERR")" 1 "is one line of error"
+
+odd=$'new\nline\x1b[31m.png'
+latin=$'latin-\xfc.png'
+# shellcheck disable=SC2016 # meant literally
+dollar='$(touch pwned).png'
+for name in "$odd" "$latin" "$dollar" ' .png' '-v.png'; do cp set/images/0001.png "./$name"; done
+ok "odd names" unet-train data check "$odd" "$latin" "$dollar" ' .png' -- -v.png
+is "$(wc -l <"$OUT")" 5 "one line each"
+like "$OUT" '^new\\x0aline\\x1b\[31m\.png	64	64	1	8	[0-9a-f]{16}$' "control characters are escaped"
+like "$OUT" '^latin-\\xfc\.png	' "so are bytes that are no UTF-8"
+is "$(cut -f 6 "$OUT" | sort -u | wc -l)" 1 "all are the same picture"
+[ ! -e pwned ]
+report $? "no name is run as a command"
+printf garbage >"$odd"
+exits 7 "a bad file with a newline in its name" unet-train data check "$odd"
+is "$(wc -l <"$ERR")" 1 "is one line of error"
+exits 7 "a bad file among good ones" unet-train data check set/images/0001.png "$odd" set/images/0002.png
+is "$(wc -l <"$OUT")" 2 "the good ones are printed"
+like "$ERR" '1 of 3 files' "the bad ones are counted"
+
+odd_set() { # IMAGE-NAME: a copy of the set with one more pair of that name
+    rm -rf odd && cp -r set odd && cp set/images/0001.png "odd/images/$1" && cp set/masks/0001.png "odd/masks/$1"
+}
+odd_set $'a\nb.png'
+ok "a newline in a set's file name" unet-train data split --data odd --out odd1.json
+ok "is escaped in the split" grep -q 'a\\nb.png\|a\\u000ab.png' odd1.json
+odd_set "$dollar"
+ok "a command in a set's file name" unet-train data split --data odd --out odd2.json
+[ ! -e pwned ]
+report $? "is not run"
+odd_set "$latin"
+exits 7 "a name that JSON can't hold" unet-train data split --data odd --out odd3.json
+like "$ERR" 'UTF-8' "is refused with the reason"
+[ ! -e odd3.json ]
+report $? "without a half-made split"
+rm -rf odd && cp -r set odd && ln -s . odd/images/again && ln -s ../images odd/images/more
+ok "a loop of links in a set is not followed" timeout 60 unet-train data split --data odd --out odd4.json
+ln -s 0007.png odd/images/0007.png && cp set/masks/0001.png odd/masks/0007.png
+exits 7 "an image that is a link to itself" timeout 60 unet-train data split --data odd --out odd5.json
+like "$ERR" 'images/0007.png' "is named"
+rm -rf odd && cp -r set odd && rm odd/images/0003.png && mkfifo odd/images/0003.png
+exits 7 "a FIFO in a set" timeout 20 unet-train data split --data odd --out odd6.json
+like "$ERR" 'images/0003.png' "is named"
+
+# --- sets ----------------------------------------------------------------------------------------
+exits 7 "no such folder" unet-train data split --data none --out n.json
+exits 7 "a folder without images/ and masks/" unet-train data split --data set/images --out n.json
+like "$ERR" 'has images/ and masks/' "is told what is wanted"
+exits 2 "no --out" unet-train data split --data set
+exits 2 "a share of 0" unet-train data split --data set --out n.json --val-fraction 0
+printf '0001.png\n0002.png\r\n\n0003.png\n' >train.txt
+printf '0005.png' >val.txt
+ok "a given split" unet-train data split --data set --out given.json --train-list train.txt --val-list val.txt
+given() { python3 -c 'import json,sys; print(*[i["stem"] for i in json.load(open("given.json"))[sys.argv[1]]])' "$1"; }
+is "$(given train)" "0001 0002 0003" "has the listed ones to train"
+is "$(given val)" "0005" "and to validate"
+exits 2 "one list alone" unet-train data split --data set --out n.json --train-list train.txt
+exits 7 "the same image on both sides" unet-train data split --data set --out n.json --train-list train.txt --val-list train.txt
+like "$ERR" '0001.png is listed twice' "is named"
+echo 0099.png >val.txt
+exits 7 "an image that is not there" unet-train data split --data set --out n.json --train-list train.txt --val-list val.txt
+like "$ERR" 'val.txt: names 0099.png' "is named"
+rm -rf odd && cp -r set odd && cp set/images/0001.png odd/images/0006.png
+echo 0006.png >val.txt
+exits 7 "the same picture on both sides" unet-train data split --data odd --out n.json --train-list train.txt --val-list val.txt
+like "$ERR" '0001.png and images/0006.png are the same picture' "is found by its samples"
+for seed in 1 2 3 4 5 6; do
+    unet-train data split --data odd --out "eq$seed.json" --seed $seed --val-fraction 0.5 2>/dev/null
+    python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+print(sum({"0001", "0006"} <= {i["stem"] for i in s[k]} for k in ("train", "val")))' "eq$seed.json"
+done >sides
+is "$(sort -u sides)" 1 "equal pictures are on one side, with any seed"
+[ ! -e n.json ]
+report $? "no refused split was written"
+
+# --- the shared collection -----------------------------------------------------------------------
+bad=$UNETCTL_SHARED/bad-inputs
+if ! shared bad-inputs/expect.tsv; then
+    skip "the shared malformed inputs are not here (UNETCTL_SHARED)" "verdicts of malformed inputs"
+    done_testing
+fi
+
+# Only PNG is read so far: another format must be refused with a word about it.
+unsupported() { [[ $1 == jpeg/* || $1 == tiff/* ]]; }
+check_file() { # PATH VERDICT WANT
+    local path=$1 verdict=$2 want=$3
+    (cd "$bad" && limited timeout 60 unet-train data check "$path") >"$OUT" 2>"$ERR"
+    local rc=$?
+    if [ $rc = 0 ] && [ "$verdict" != reject ]; then
+        is "$(cat "$OUT")" "$want" "$path: $verdict: the right samples"
+    elif [ $rc = 7 ] && [ "$verdict" = accept ] && unsupported "$path"; then
+        like "$ERR" "$path.*convert it to PNG" "$path: not supported, said clearly"
+    elif [ $rc = 7 ] && [ "$verdict" != accept ]; then
+        is "$(grep -c "error: $path: " "$ERR")" 1 "$path: $verdict: one error that names it"
+    else
+        report 1 "$path: $verdict, exit code $rc"
+        cat "$OUT" "$ERR" | diag
+    fi
+}
+check_set() { # PATH VERDICT
+    local path=${1%/} verdict=$2
+    (cd "$bad" && limited timeout 60 unet-train data split --data "$path" --out "$TMP/set.json") >"$OUT" 2>"$ERR"
+    local rc=$?
+    rm -f "$TMP/set.json"
+    case $verdict,$rc in
+    accept,0 | either,0) report 0 "$path: $verdict: split" ;;
+    reject,7 | either,7) is "$(grep -c "error: $path" "$ERR")" 1 "$path: $verdict: one error that names it" ;;
+    *)
+        report 1 "$path: $verdict, exit code $rc"
+        diag <"$ERR"
+        ;;
+    esac
+}
+while IFS=$'\t' read -r path verdict width height channels bits hash _; do
+    case $path in
+    path | cls/*) ;; # classification data has no reader
+    sets/*) check_set "$path" "$verdict" ;;
+    *) check_file "$path" "$verdict" "$path	$width	$height	$channels	$bits	$hash" ;;
+    esac
+done < <(sed 's/\t\t/\t-\t/g; s/\t\t/\t-\t/g' "$bad/expect.tsv")
+
+names_both() { # SET REGEX TEXT
+    unet-train data split --data "$bad/sets/$1" --out "$TMP/set.json" 2>"$ERR"
+    like "$ERR" "$2" "$3"
+}
+names_both 01_mask_size_mismatch 'images/03.png has 96 x 96 .*masks/03.png 90 x 80' "both files and sizes are named"
+names_both 06_mask_out_of_range 'masks/03.png.*value 7.*soft_masks: true' "file, value and a way out are named"
+names_both 16_duplicate_stems '00.png and images/00.tif' "both files of one stem are named"
+names_both 21_one_corrupt 'images/05.png' "the corrupt one of six is named"
+
+if sanitized; then
+    skip "a sanitizer needs memory for itself" "memory is limited"
+else
+    exits 1 "what needs more memory than there is, says so" limited unet-train data synth --out big --size 4096x4096
+    like "$ERR" 'no memory' "in words"
+fi
+exits 7 "the header bomb" limited unet-train data check "$bad/png/10_header_bomb_100000x100000.png"
+like "$ERR" '100000 x 100000 pixels' "is refused by its size"
+ok "the text bomb is not inflated" limited unet-train data check "$bad/png/12_ztxt_bomb.png"
+
+# --- numbers known of the real sets --------------------------------------------------------------
+stats_are() { # SET REGEX
+    if shared "data/$1"; then
+        unet-train data stats --data "$UNETCTL_SHARED/data/$1" >"$OUT"
+        like "$OUT" "$2" "$1: a threshold's IoU as published with the set"
+    else
+        skip "the shared data are not here (UNETCTL_SHARED)" "$1"
+    fi
+}
+stats_are nuclei_fluo 'IoU 0\.806[0-9] at native size .bright'
+stats_are emps_particles 'IoU 0\.280[0-9] at native size'
+stats_are isbi2012_em 'IoU 0\.647[5-9]|IoU 0\.648[0-4]'
+done_testing

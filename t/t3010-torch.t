@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The same weights and images through our network and PyTorch: loss, gradients, running statistics,
+# three Adam steps and inference agree to 1e-4 in fp32.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+python=
+for p in python3 /usr/bin/python3; do
+    if "$p" -c 'import torch, numpy' 2>/dev/null; then
+        python=$p
+        break
+    fi
+done
+[ -n "$python" ] || skip_all "no python3 with torch and numpy (Debian: python3-torch)"
+dump=$builddir/trainer/core/test/dump
+[ -x "$dump" ] || skip_all "$dump is not built"
+
+compare() { # BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
+    local dir=$TMP/$*
+    dir=${dir// /-}
+    mkdir -p "$dir"
+    if ! "$dump" "$@" 3 "$dir" 2>"$ERR"; then
+        grep -q 'there is no backend' "$ERR" && return 77
+        cat "$ERR"
+        return 1
+    fi
+    shift
+    OMP_NUM_THREADS=1 "$python" "$srcdir/t/torch_unet.py" "$dir" "$@"
+}
+
+for backend in ref dnnl; do
+    for shape in "8 4 1 32 48 2 local" "8 4 1 32 48 2 none" "4 2 3 20 28 3 local" \
+        "4 2 3 20 28 3 none"; do
+        text="$backend, base depth channels height width batch norm = $shape"
+        # shellcheck disable=SC2086 # a list of words
+        compare $backend $shape >"$OUT"
+        rc=$?
+        case $rc in
+        77) skip "oneDNN is not built in" "$text" ;;
+        *) report $rc "$text: $(tr '\n' ' ' <"$OUT")" ;;
+        esac
+    done
+done
+done_testing

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# unet-train train and eval on a small synthetic data set: what a run leaves behind, what it
+# refuses, how it fails.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+# One thread: this test shares its machine with others.
+train=(unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --lr-scaling none)
+field() { # FILE KEY: a number or word of a JSON line
+    sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1
+}
+no_result() { [ ! -e "$1/DONE" ] && [ -e "$1/FAILED" ]; }
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 1
+
+# --- a good run ---
+exits 0 "a run" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --out good
+like "$ERR" 'epoch 15/15: loss 0\.[0-9]+, [0-9.]+ s, [0-9.]+ images/s' "a plain line per epoch"
+for f in DONE log.csv record.jsonl split.json checkpoint/weights.safetensors checkpoint/model.json; do
+    ok "leaves $f" test -s "good/$f"
+done
+ok "and no FAILED" test ! -e good/FAILED
+is "$(head -n 1 good/log.csv)" ",time_per_epoch,loss,lr,training_time,test_time,iou" "log.csv has the header"
+is "$(wc -l <good/log.csv)" 16 "and 15 rows"
+is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" "0.010000 0.005000 0.002500 0.001250 " \
+    "the rate goes down in steps"
+is "$(sed -n 's/^{"kind":"\([a-z]*\)".*/\1/p' good/record.jsonl | uniq | tr '\n' ' ')" "run epoch end " \
+    "record.jsonl: run, epochs, end"
+for k in schema study run seed engine attempt_dir started version host hosts gpus nodes world_size devices \
+    strategy backend comm dtype threads cores oversubscribed model height width channels batch_per_gpu \
+    global_batch epochs train_images val_images repeat remainder optimizer lr lr_scaling lr_schedule \
+    bucket_mib versions slurm_job; do
+    grep -q "^{\"kind\":\"run\".*\"$k\":" good/record.jsonl || echo "$k"
+done >missing
+is "$(cat missing)" "" "the first line has every key of logs/SCHEMA.md"
+is "$(tail -n 1 good/record.jsonl)" "$(cat good/DONE)" "DONE holds the last line"
+is "$(field good/DONE weights_sha256)" "$(sha256sum good/checkpoint/weights.safetensors | cut -c1-16)" \
+    "the hash is the checkpoint's"
+is "$(field good/record.jsonl images)" 32 "every training image is used"
+first=$(sed -n 2p good/log.csv | cut -d, -f3) last=$(tail -n 1 good/log.csv | cut -d, -f3)
+ok "the loss falls ($first to $last)" awk "BEGIN { exit !($last < $first / 2) }"
+iou=$(field good/DONE iou)
+ok "IoU beats 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
+
+# --- eval ---
+exits 0 "eval on the run's split" \
+    unet-train eval --checkpoint good/checkpoint --split good/split.json --threads 1 --json
+is "$(field "$OUT" iou) $(field "$OUT" images)" "$iou 8" "gives exactly the run's IoU"
+exits 0 "eval on all pairs of a folder" unet-train eval --checkpoint good/checkpoint/weights.safetensors \
+    --data data --size 64x64 --threads 1 --json
+is "$(field "$OUT" images)" 40 "takes all of them"
+exits 2 "eval without images" unet-train eval --checkpoint good/checkpoint
+exits 9 "eval without a checkpoint" unet-train eval --checkpoint none --data data
+cp -r good/checkpoint cut
+truncate -s -100 cut/weights.safetensors
+exits 9 "eval of a checkpoint cut short" unet-train eval --checkpoint cut --data data
+like "$ERR" 'cut/weights.safetensors: [a-z0-9.]+: data_offsets are not' "names the tensor"
+
+# --- the same run again is the same run ---
+ok "again, same seed" "${train[@]}" --epochs 2 --batch-size 4 --split good/split.json --out again-1
+ok "and again" "${train[@]}" --epochs 2 --batch-size 4 --split good/split.json --out again-2
+is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)" "give the same weights"
+
+# --- repeat and drop ---
+ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --repeat 2 --remainder drop --out drop
+is "$(field drop/record.jsonl images)" 63 "63 of 2 x 32 images fill batches of 7"
+
+# --- refusals ---
+exits 3 "a folder that holds a run is refused" "${train[@]}" --epochs 1 --out good
+like "$ERR" 'already holds DONE .*--out' "the text says what to do"
+ok "and the run there is as it was" test -e good/DONE -a ! -e good/FAILED
+mkdir again-3 && cp again-1/* again-3 2>/dev/null
+exits 0 "unless Slurm restarted the job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
+ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl -a -e again-3/DONE
+exits 2 "without --out" "${train[@]}"
+exits 2 "without data" unet-train train --out r
+exits 2 "a bad value" "${train[@]}" --epochs many --out r
+like "$ERR" 'train: [-]-epochs: .*not a number' "the text names the option"
+exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 --depth 2 --out r
+exits 2 "--run with an option that it says" unet-train train --run r.json --epochs 3 --out r
+exits 3 "no run.json" unet-train train --run none.json --out r
+ok "nothing was made for what was refused" test ! -e r
+exits 7 "no data" "${train[@]}" --data none --out nodata
+ok "is marked" no_result nodata
+like nodata/FAILED '"exit_code":7,"error":"none' "FAILED has code and reason"
+
+# --- run.json ---
+cat >run.json <<END
+{"schema":1,"study":"t","study_id":"1","run":"unet-g01-s1","engine":"embedded","seed":1,
+ "data":{"dir":"$TMP/data","split":"$TMP/good/split.json","height":64,"width":64,"channels":1,"repeat":1,
+  "soft_masks":false,"remainder":"keep"},
+ "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
+ "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":0.001,"lr_scaling":"none","lr_schedule":"step",
+  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":60},
+ "layout":{"gpus":1,"nodes":1,"tasks":1,"tasks_per_node":1,"gpus_per_task":1,"strategy":"mirrored"}}
+END
+exits 0 "a run from run.json" unet-train train --run run.json --out fromjson
+is "$(field fromjson/DONE weights_sha256)" "$(field again-1/DONE weights_sha256)" \
+    "is the run that the same options give"
+
+# --- failures ---
+exits 1 "an absurd learning rate" "${train[@]}" --epochs 30 --lr 1e12 --out nan
+ok "is no success" no_result nan
+like nan/FAILED 'diverged' "FAILED says why"
+like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "so does record.jsonl"
+
+"${train[@]}" --epochs 100000 --out killed 2>/dev/null &
+pid=$!
+ok "it is under way" wait_until 60 grep -q '"kind":"epoch"' killed/record.jsonl
+kill -TERM $pid
+wait $pid
+is $? 143 "SIGTERM ends it with 143"
+ok "and marks it" no_result killed
+like killed/FAILED '"exit_code":143,"error":"stopped by signal 15' "with the reason"
+
+"${train[@]}" --epochs 100000 --out killed9 2>/dev/null &
+pid=$!
+ok "another is under way" wait_until 60 grep -q '"kind":"epoch"' killed9/record.jsonl
+kill -KILL $pid
+wait $pid 2>/dev/null
+ok "killed, it leaves no DONE" test ! -e killed9/DONE
+
+# A disk of 64 KiB: the record fits, the checkpoint does not.
+mkdir small
+if mount -t tmpfs -o size=64k none small 2>/dev/null; then
+    unmount() { umount small; }
+    cleanup_hooks+=(unmount)
+    exits 1 "a full disk" unet-train train --data data --size 64x64 --base 8 --depth 2 --threads 1 \
+        --epochs 1 --split good/split.json --out small/run
+    like "$ERR" 'No space left on device' "is told"
+    ok "and is no success" test ! -e small/run/DONE
+else
+    skip "no right to mount a tmpfs" "a full disk"
+fi
+exits 3 "a folder that cannot be made" "${train[@]}" --out /proc/none/run
+
+exits 0 "devices" unet-train devices --json
+like "$OUT" '"backends":\[.*"ref"\],"communicators":\["self","thread"' "lists backends and communicators"
+done_testing

@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Data-parallel training: N replicas with batch b are one with batch N*b, as threads and as MPI
+# ranks; what must not start does not; a lost rank ends the others.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+differ=$builddir/trainer/checkpoint/test/checkpoint.t
+[ -x "$differ" ] || skip_all "the unit tests are not built (make check-build)"
+mpi=
+if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then mpi=yes; fi
+
+train=(unet-train train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
+    --split split.json --timeout 20)
+field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
+mpirun_() { timeout 120 mpirun -np "$@"; }
+no_result() { [ ! -e "$1/DONE" ] && [ -e "$1/FAILED" ]; }
+
+# The weights of a tensor differ by at most this (root mean square). Sums of floats in another order
+# differ in the last digits; Adam divides each gradient by its size, so where a gradient is nearly
+# zero, its rounding error weighs more: single weights may differ by some 1e-4. 9 steps with rate
+# 0.001 move a weight by up to 9e-3, and so would a wrong gradient, all of them.
+tolerance=1e-4
+difference() { "$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors"; }
+close() {
+    local d
+    d=$(difference "$1" "$2") || return 1
+    echo "$d"
+    awk -v d="${d%% *}" -v t="$tolerance" 'BEGIN { exit !(d <= t) }'
+}
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+
+# 32 images in 3 steps of at most 12: steps of 10 and 11, so ranks have unequal shares.
+for norm in sync none; do
+    step=("${train[@]}" --epochs 3 --batch-norm "$norm")
+    ok "$norm: 1 replica, batch 12" "${step[@]}" --batch-size 12 --out "$norm-1"
+    for n in 2 3 4; do
+        ok "$norm: $n threads, batch $((12 / n))" "${step[@]}" --gpus $n --batch-size $((12 / n)) --out "$norm-t$n"
+        ok "$norm: $n threads give the same weights" close "$norm-1" "$norm-t$n"
+    done
+    for n in 2 3; do
+        [ -n "$mpi" ] || { skip "no MPI" "$norm: $n MPI ranks"; continue; }
+        ok "$norm: $n MPI ranks" mpirun_ $n "${step[@]}" --batch-size $((12 / n)) --out "$norm-m$n"
+        ok "$norm: $n MPI ranks give the same weights" close "$norm-1" "$norm-m$n"
+    done
+done
+ok "local batch norm" "${train[@]}" --epochs 3 --gpus 3 --batch-size 4 --out local-t3
+ok "is another training, which this comparison sees" eval '! close sync-1 local-t3'
+is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \
+    "1 3 thread" "a mirrored run is one process with three devices"
+
+ok "3 threads again" "${train[@]}" --epochs 3 --batch-norm sync --gpus 3 --batch-size 4 --out sync-t3b
+is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)" "give the same bits"
+ok "eval with one process" eval 'unet-train eval --checkpoint sync-t3/checkpoint --split split.json --threads 1 --json >eval.json'
+is "$(field eval.json iou) $(field eval.json intersection)" "$(field sync-t3/DONE iou) $(field sync-t3/DONE intersection)" \
+    "counts what three replicas counted"
+
+# Two training images for three replicas: one has none.
+ok "a tiny set" unet-train data synth --out tiny --count 3 --size 64x64 --seed 3
+ok "its split" unet-train data split --data tiny --out tiny.json
+few=(unet-train train --data tiny --split tiny.json --size 32x32 --base 4 --depth 2 --threads 1
+    --lr-scaling none --epochs 4)
+ok "1 replica on 2 images" "${few[@]}" --batch-norm none --batch-size 3 --out few-1
+ok "3 replicas on 2 images" "${few[@]}" --batch-norm none --batch-size 1 --gpus 3 --out few-3
+ok "give the same weights" close few-1 few-3
+exits 3 "but not with synchronised batch norm" "${few[@]}" --batch-norm sync --batch-size 1 --gpus 3 --out few-s
+like "$ERR" 'needs an image on each of the 3 GPUs' "which says why"
+
+# A replica that finds a broken image takes the others with it.
+cp -r data broken
+ok "a set" unet-train data split --data broken --out broken.json
+mapfile -t images < <(grep -o '"image":"[^"]*"' broken.json | sed 's/.*:"//; s/"$//')
+ok "an image changed since the split" cp "broken/${images[1]}" "broken/${images[0]}"
+bad=("${train[@]}" --data broken --split broken.json --epochs 3 --batch-size 4)
+exits 7 "threads: a replica's error is the run's" timeout 60 "${bad[@]}" --gpus 3 --out bad-t
+ok "and marked" no_result bad-t
+
+[ -n "$mpi" ] || { skip "no MPI" "disagreements between ranks"; done_testing; }
+
+exits 7 "MPI: a rank's error is the run's" mpirun_ 3 "${bad[@]}" --out bad-m
+ok "and rank 0 marks it" no_result bad-m
+like bad-m/FAILED '"exit_code":7' "with its code"
+
+# --- what must not start ---
+cat >run.json <<END
+{"schema":1,"study":"t","study_id":"1","run":"unet-g02-s1","engine":"embedded","seed":1,
+ "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
+  "soft_masks":false,"remainder":"keep"},
+ "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
+ "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":0.001,"lr_scaling":"none","lr_schedule":"step",
+  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":20},
+ "layout":{"gpus":2,"nodes":1,"tasks":2,"tasks_per_node":2,"gpus_per_task":1,"strategy":"multi-worker"}}
+END
+host=$(uname -n)
+# Runs with TF_CONFIG as a rank's own: $WORKERS and $INDEX may use the rank as $r.
+cat >rank.sh <<'END'
+r=$OMPI_COMM_WORLD_RANK
+if [ -n "${WORKERS:-}" ]; then
+    export TF_CONFIG="{\"cluster\":{\"worker\":[$WORKERS]},\"task\":{\"type\":\"worker\",\"index\":$((INDEX))}}"
+fi
+[ "$r" != 1 ] || set -- "$@" ${EXTRA:-}
+exec "$@"
+END
+spec_run() { # NP OUT
+    mpirun_ "$1" bash rank.sh unet-train train --run run.json --out "$2"
+}
+export INDEX=r
+two="\"$host:1001\",\"$host:1002\""
+WORKERS=$two exits 0 "a spec that agrees" spec_run 2 spec-good
+ok "and a result" test -e spec-good/DONE
+is "$(field spec-good/record.jsonl world_size)" 2 "of two ranks"
+WORKERS="" exits 5 "no spec" spec_run 2 spec-none
+like "$ERR" 'TF_CONFIG, .* is not set' "says so"
+WORKERS="$two,\"$host:1003\"" exits 5 "a spec of three workers for two tasks" spec_run 2 spec-three
+like "$ERR" 'has 2 tasks \(layout.tasks\), but TF_CONFIG lists 3 workers' "says what was expected and found"
+WORKERS=$two exits 5 "three ranks for two tasks" spec_run 3 spec-np3
+like "$ERR" 'has 2 tasks .* but 3 were started \(OMPI_COMM_WORLD_SIZE\)' "says what was started"
+WORKERS=$two INDEX=1-r exits 5 "indices swapped" spec_run 2 spec-swapped
+like "$ERR" 'this task is [01] \(OMPI_COMM_WORLD_RANK\), but TF_CONFIG says worker [01]' "says which"
+WORKERS="\"$host:1001\",\"elsewhere:1002\"" exits 5 "a worker on another host" spec_run 2 spec-host
+like "$ERR" "worker 1 runs on elsewhere, but this host is $host" "names both"
+WORKERS="\"localhost:1001\",\"elsewhere:1002\"" exits 5 "localhost among others" spec_run 2 spec-local
+WORKERS="\"localhost:1001\",\"localhost:1002\"" exits 0 "localhost alone" spec_run 2 spec-local2
+WORKERS=$two exits 5 "a broken spec" env INDEX=7 bash -c 'exec timeout 120 mpirun -np 2 bash rank.sh unet-train train --run run.json --out spec-index'
+for r in none three np3 swapped host local index; do [ ! -e spec-$r/DONE ] || echo "$r"; done >results
+is "$(cat results)" "" "none of them is a result"
+
+exits 5 "ranks with different options" env EXTRA="--lr 0.5" timeout 120 \
+    mpirun -np 3 bash rank.sh "${train[@]}" --epochs 2 --batch-size 4 --out differ
+like "$ERR" "rank 1 on $host has another run.json or other options than rank 0" "name the rank that differs"
+ok "and is marked" no_result differ
+
+# --- a rank that dies ---
+timeout 120 mpirun -np 3 "${train[@]}" --epochs 100000 --batch-size 4 --out lost >"$OUT" 2>"$ERR" &
+launcher=$!
+ok "three ranks are under way" wait_until 60 grep -q '"kind":"epoch"' lost/record.jsonl
+victim=$(for p in /proc/[0-9]*; do
+    tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "OMPI_COMM_WORLD_RANK=2" &&
+        tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "HOME=$HOME" && echo "${p#/proc/}"
+done)
+ok "rank 2 is found" test -n "$victim"
+kill -KILL "$victim"
+wait $launcher
+code=$?
+ok "the others end, with exit code $code" test $code != 0 -a $code != 124
+ok "without DONE" test ! -e lost/DONE
+ok "rank 0 marks the run" wait_until 5 test -e lost/FAILED
+
+# --- a launcher that is told to stop ---
+# (Without timeout(1), which signals mpirun twice: the second one makes it kill the ranks at once.)
+mpirun -np 2 "${train[@]}" --epochs 100000 --batch-size 4 --out stopped >"$OUT" 2>"$ERR" &
+launcher=$!
+ok "two ranks are under way" wait_until 60 grep -q '"kind":"epoch"' stopped/record.jsonl
+kill -TERM $launcher
+wait $launcher
+ok "SIGTERM ends the run as failed" wait_until 20 no_result stopped
+done_testing

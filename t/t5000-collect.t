@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# collect: what counts as a result, what does not, and how that is said.
+. "${srcdir:-.}/t/lib.sh"
+. "$srcdir/t/study-fixture.sh"
+
+state_of() { awk -F, -v run="$1" '$1 == run { print $7 }' s/logs/results.csv; }
+
+# Everything good.
+make_study s demo 1..2 1
+add_run s 1 1 4 0.9
+add_run s 2 1 2.5 0.9
+exits 0 "a complete study is collected" unetctl collect -C s
+like "$OUT" '2 of 2 runs collected' "and that is said"
+ok "log_1.csv is the run's log" cmp s/logs/log_1.csv s/runs/unet-g01-s1/attempt-1/log.csv
+is "$(sed -n 's/^unet-g02-s1,\(.*\),n1,log_2.csv,$/\1/p' s/logs/results.csv)" \
+    "embedded,2,1,1,1,done,4,64.000000,7.500000,2.500000,2.500000,15.000000,0.500000,25.600000,0.125000,0.900000,0.900000,0.250000,0.625000,0.000000,no" \
+    "results.csv has its row"
+exits 0 "collecting again changes nothing" unetctl collect -C s
+exits 0 "--json" unetctl collect --json -C s
+like "$OUT" '"complete": true' "says complete"
+
+# Seeds.
+add_run s 2 2 2.5 0.8
+exits 0 "a further seed" unetctl collect -C s
+ok "gets a name with its seed" test -e s/logs/log_2_s2.csv
+rm -r s/runs/unet-g02-s2 s/logs/log_2_s2.csv
+
+# What is wanted and missing.
+sed -i 's/^gpus: .*/gpus: 1..3/; s/^seeds: .*/seeds: 1/' s/study.yaml
+exits 1 "a count that nobody submitted" unetctl collect -C s
+like "$ERR" '1 of 3 runs gave no result: unet-g03-s1 is missing' "is named"
+is "$(state_of unet-g03-s1)" missing "and has its row"
+
+# Failed, then good in a second attempt.
+make_run s unet-g03-s1 3 1
+exits 1 "generated and never submitted" unetctl collect -C s
+is "$(state_of unet-g03-s1)" "not started" "is not started"
+mkdir s/runs/unet-g03-s1/attempt-1
+echo '{"schema":1,"exit_code":5,"error":"rank 1 lost, \"n2\""}' >s/runs/unet-g03-s1/attempt-1/FAILED
+exits 1 "a failed run" unetctl collect -C s
+like "$OUT" 'exit code 5: rank 1 lost, "n2"' "is told with its reason"
+is "$(state_of unet-g03-s1)" failed "and is failed in the table"
+ok "and leaves no log" test ! -e s/logs/log_3.csv
+exits 1 "--json" unetctl collect --json -C s
+like "$OUT" '"complete": false' "says incomplete"
+make_attempt s unet-g03-s1 3 1 2 2 0.9
+exits 0 "the newest attempt counts" unetctl collect -C s
+ok "its log is there" test -e s/logs/log_3.csv
+
+# Killed: no marker. What an earlier collect left goes away.
+rm s/runs/unet-g03-s1/attempt-2/DONE
+printf '{"kind":"epo' >>s/runs/unet-g03-s1/attempt-2/record.jsonl
+exits 1 "a run without a marker" unetctl collect -C s
+is "$(state_of unet-g03-s1)" unfinished "is unfinished"
+ok "and the log of an earlier collect is gone" test ! -e s/logs/log_3.csv
+
+# Files that do not hold what they must.
+corrupt() { # WHAT REGEX COMMAND...
+    local what=$1 regex=$2
+    shift 2
+    rm -rf s/runs/unet-g03-s1
+    add_run s 3 1 2 0.9
+    (cd s/runs/unet-g03-s1/attempt-1 && "$@")
+    exits 1 "$what" unetctl collect -C s
+    is "$(state_of unet-g03-s1)" corrupt "is corrupt"
+    like s/logs/results.csv "^unet-g03-s1,.*$regex" "and is told where"
+    ok "and kept out" test ! -e s/logs/log_3.csv
+}
+at=runs/unet-g03-s1/attempt-1
+# shellcheck disable=SC2317 # called through corrupt
+drop_last() { head -n -1 "$1" >"$1.new" && mv "$1.new" "$1"; }
+# shellcheck disable=SC2317
+header_overwritten() { printf '""\n' | dd of=log.csv conv=notrunc status=none; }
+corrupt "three bytes of another rank over the header" "$at/log.csv:1:" header_overwritten
+corrupt "a row cut off" "$at/log.csv:5:" truncate -s -10 log.csv
+corrupt "a row missing" "$at/log.csv:4: 3 epochs, but record.jsonl has 4" drop_last log.csv
+corrupt "NaN" "$at/log.csv:3:" sed -i '3s/0.250000/nan/' log.csv
+corrupt "an empty log" "$at/log.csv" truncate -s 0 log.csv
+corrupt "no log" "$at/log.csv" rm log.csv
+corrupt "the log of another run" "$at/log.csv:2: time or loss" sed -i 's/,2.000000,/,1.000000,/; s/,6.000000,/,3.000000,/' log.csv
+corrupt "another schema" "$at/record.jsonl:1:.*schema" sed -i '1s/"schema":1/"schema":2/' record.jsonl
+corrupt "the record of another run" "$at/record.jsonl:1:.*unet-g09" sed -i '1s/unet-g03-s1/unet-g09-s1/' record.jsonl
+corrupt "a record without its end" "$at/record.jsonl: there is a DONE" drop_last record.jsonl
+corrupt "garbage in a record" "$at/record.jsonl:3:" sed -i '3s/.*/\xff\xfe{/' record.jsonl
+corrupt "a DONE of another run" "$at/DONE" sed -i 's/0.900000/0.100000/' DONE
+corrupt "both markers" "both a DONE and a FAILED" touch FAILED
+rm -rf s/runs/unet-g03-s1
+add_run s 3 1 2 0.9
+echo '{' >s/runs/unet-g03-s1/run.json
+exits 1 "an unreadable run.json" unetctl collect -C s
+is "$(state_of unet-g03-s1)" corrupt "is corrupt, too"
+
+# Nothing usable.
+make_study empty empty 1..2 1
+exits 7 "no run at all" unetctl collect -C empty
+like "$ERR" 'nothing usable: 2 of 2 runs gave no result' "is said"
+sed -i 's/^gpus: .*/gpus: 1..60000/; s/^seeds: .*/seeds: 1000/' empty/study.yaml
+exits 3 "more runs than anybody wants" unetctl collect -C empty
+like "$ERR" '60000 counts with 1000 seeds' "are refused"
+exits 3 "no study" unetctl collect -C "$TMP/nowhere"
+exits 2 "an unknown option" unetctl collect --jsn -C s
+
+done_testing

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# report: known speed-ups come out, in every form; what may not be said is not said.
+. "${srcdir:-.}/t/lib.sh"
+. "$srcdir/t/study-fixture.sh"
+command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
+
+json() { python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))" "$1" "$2"; }
+
+# 1, 2 and 4 GPUs: steady epochs 4 s, 2.5 s, 2 s.
+make_study s demo 1,2,4 1
+add_run s 1 1 4 0.9
+exits 8 "one count is no speed-up" unetctl report -C s
+like "$ERR" 'compares two numbers of GPUs.* 1 GPU only' "and that is said"
+ok "and no picture of nothing is left" test ! -e s/report
+add_run s 2 1 2.5 0.9
+add_run s 4 1 2 0.9
+exits 0 "a report" unetctl report -C s
+like "$OUT" '^2 GPUs are worth it \(embedded\): 1.60 times as fast as 1 GPU' "the verdict is its first line"
+like "$OUT" 'with 4 GPUs efficiency is 0.50, below 0.80; waiting for' "what limits is named"
+like "$OUT" 'Not enough repeats' "too few repeats are said"
+like "$OUT" 's/report/report.html' "and where the report is"
+r=s/report/report.json
+is "$(json $r '[round(p["speedup_steady"],6) for p in r["engines"][0]["points"]]')" "[1.0, 1.6, 2.0]" "steady speed-ups"
+is "$(json $r '[round(p["speedup_total"],6) for p in r["engines"][0]["points"]]')" "[1.0, 1.6, 2.0]" "total speed-ups"
+is "$(json $r '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" "efficiencies"
+is "$(json $r '[round(p["images_per_s"]["median"],6) for p in r["engines"][0]["points"]]')" "[16.0, 25.6, 32.0]" "images per second"
+is "$(json $r 'r["engines"][0]["verdict"]["worth_gpus"], r["engines"][0]["verdict"]["enough_repeats"]')" "(2, False)" "the verdict for programs"
+
+# The files.
+html=s/report/report.html
+for f in speedup efficiency epoch_time loss; do
+    ok "$f.svg, .png, .gp" test -s s/report/figures/$f.svg -a -s s/report/figures/$f.png -a -s s/report/figures/$f.gp
+    ok "$f can be drawn by hand" env -C s/report/figures gnuplot $f.gp
+done
+is "$(head -c 8 s/report/figures/speedup.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a "PNG is PNG"
+is "$(grep -c '<svg ' $html)" 4 "the page holds four drawings"
+is "$(grep -c 'aria-label="' $html)" 5 "each drawing, and the verdict, has a label"
+unlike $html '(https?:|//[a-z]|src=|href="[^#]|@import|url\()' "the page asks nobody for anything"
+is "$(grep -oE "id='[^']*'" $html | sort | uniq -d)" "" "identifiers are unique in the page"
+ok "the page is well-formed" python3 -c '
+import html.parser, sys
+class P(html.parser.HTMLParser):
+    stack = []
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "br"): self.stack.append(tag)
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, (tag, self.getpos())
+p = P(); p.feed(open(sys.argv[1]).read()); assert not p.stack, p.stack' $html
+like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
+like s/report/report.md '^!\[Speed-up.*\]\(figures/speedup.png\)' "and the figures"
+
+# Forms on stdout come alone.
+rm -r s/report
+exits 0 "--text" unetctl report -C s --text
+is "$(awk 'length > 80' "$OUT")" "" "fits 80 columns"
+like "$OUT" '^ +2  #+\.+\|  +1.60$' "has a chart"
+exits 0 "--json -" unetctl report -C s --json -
+cp "$OUT" stdout.json
+ok "is JSON only" python3 -m json.tool stdout.json
+ok "neither writes a folder" test ! -e s/report
+exits 0 "--json FILE -o DIR" unetctl report -C s --json numbers.json -o elsewhere
+ok "writes both" test -s numbers.json -a -s elsewhere/report.html
+
+# A collected folder alone is enough, and says the same.
+cp -r s/logs moved
+exits 0 "--logs of a collected folder" unetctl report --logs moved --json -
+is "$(json "$OUT" '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" "gives the same numbers"
+exits 2 "-C and --logs" unetctl report -C s --logs moved
+exits 7 "no such folder" unetctl report --logs nowhere
+mkdir bare
+exits 7 "a folder without logs" unetctl report --logs bare
+cp s/logs/log_2.csv bare/log_2.csv
+exits 8 "one log" unetctl report --logs bare
+cp s/logs/log_4.csv bare/log_4.csv
+exits 0 "two bare logs" unetctl report --logs bare --text
+like "$OUT" 'base case is 2 GPUs' "the base case is the smallest count, in words"
+head -n 2 s/logs/log_4.csv >bare/log_4.csv
+exits 0 "a log of one epoch beside a longer one" unetctl report --logs bare --text
+like "$OUT" 'with 4 GPUs there is no steady epoch to judge by' "is not judged"
+head -n 2 s/logs/log_2.csv >bare/log_2.csv
+exits 8 "one epoch only in the base case" unetctl report --logs bare
+like "$ERR" 'no steady epoch to compare' "is no steady speed-up"
+cp s/logs/log_2.csv s/logs/log_4.csv bare
+head -c 100 s/logs/log_1.csv >bare/log_1.csv
+exits 0 "and a broken one" unetctl report --logs bare --text
+like "$OUT" 'log_1 \(1 GPU\) is corrupt' "which is told"
+cp moved/results.csv broken.csv
+mkdir badtable
+sed '3s/done/dome/' moved/results.csv >badtable/results.csv
+exits 7 "a broken results.csv" unetctl report --logs badtable
+like "$ERR" 'results.csv:3:' "is told with its line"
+
+# Failed runs are in no number.
+sed -i 's/^gpus: .*/gpus: 1,2,4,6,8/' s/study.yaml
+make_run s unet-g08-s1 8 1
+mkdir s/runs/unet-g08-s1/attempt-1
+echo '{"schema":1,"exit_code":7,"error":"no space left"}' >s/runs/unet-g08-s1/attempt-1/FAILED
+exits 0 "a study with a failed and a missing run" unetctl report -C s
+like "$OUT" '^- unet-g08-s1 \(8 GPUs\) is failed: exit code 7: no space left' "the failed one is listed"
+like "$OUT" '^- unet-g06-s1 \(6 GPUs\) is missing' "the missing one, too"
+is "$(json $r '[p["gpus"] for p in r["engines"][0]["points"]]')" "[1, 2, 4]" "neither is in a number"
+like $html '3 of 5 runs have a result' "the page says how many"
+
+# Workers that share cores.
+make_study o over 1,2 1
+add_run o 1 1 4 0.9
+add_run o 2 1 4 0.9 true
+exits 0 "more workers than cores" unetctl report -C o
+is "$(sed -n 1,2p "$OUT" | tr -s ' \n' ' ')" \
+    "This speed-up measures the machine, not the method: with 2 GPUs the workers outnumber the cores they run on. " \
+    "is the first thing said"
+like o/report/report.html '<section class="verdict" aria-label="Verdict">' "in the page"
+is "$(grep -A1 'class="verdict"' o/report/report.html | grep -c 'measures the machine, not the method')" 1 "up front, too"
+
+# Three seeds: medians and spread; IoU may fall as far as the base case's seeds differ.
+make_study t three 1,2 3
+for seed in 1 2 3; do
+    add_run t 1 $seed "$((seed + 3))" "0.$((85 + 2 * seed))"
+    add_run t 2 $seed 2.75 0.86
+done
+exits 0 "three seeds" unetctl report -C t
+unlike "$OUT" 'Not enough repeats' "are enough repeats"
+like "$OUT" '^2 GPUs are worth it.*1.82 times' "the median of the base case counts"
+is "$(json t/report/report.json 'r["engines"][0]["points"][0]["median_epoch_s"]')" \
+    "{'median': 5.0, 'min': 4.0, 'max': 6.0}" "its spread is told"
+
+# Hostile names: nothing from a file reaches a page or a script as anything but text.
+# shellcheck disable=SC2016 # meant literally
+evil='a<b>&"$(touch X)`touch Y`'"'"
+mkdir evil
+for n in 1 2; do cp s/logs/log_$n.csv evil/; done
+EVIL=$evil python3 - <<'EOF'
+import csv, os
+rows = list(csv.DictReader(open("moved/results.csv")))
+for row in rows:
+    row["engine"] = os.environ["EVIL"]
+    row["host"] = "\x1b]0;h\x07</td><script>alert(1)</script>"
+    row["run"] = "<img src=x>" + row["run"]
+with open("evil/results.csv", "w") as f:
+    w = csv.DictWriter(f, rows[0].keys())
+    w.writeheader()
+    w.writerows(rows)
+    rows[0]["engine"] = "'; system('touch Z') #\\"
+    w.writerow(rows[0])
+    rows[1]["engine"] = rows[0]["engine"]
+    w.writerow(rows[1])
+EOF
+mv evil "$evil"
+exits 0 "hostile names" unetctl report --logs "$evil" -o evil-report
+unlike evil-report/report.html '<(b|script|img)[ >]' "are text in the page"
+unlike evil-report/report.md '<(b|script|img)[ >]' "and in Markdown"
+unlike evil-report/report.html "$(printf '\033')" "without escape codes"
+is "$(find . -name '[XYZ]')" "" "and run nothing"
+ok "the drawings are XML" python3 -c '
+import sys, xml.dom.minidom
+for f in sys.argv[1:]: xml.dom.minidom.parse(f)' evil-report/figures/*.svg
+exits 0 "--json of them" unetctl report --logs "$evil" --json -
+cp "$OUT" stdout.json
+ok "is JSON" python3 -m json.tool stdout.json
+
+# Without gnuplot.
+mkdir nobin
+ln -s "$(command -v unetctl)" nobin/
+exits 0 "without gnuplot there is a report" env PATH="$TMP/nobin" unetctl report -C o
+like "$ERR" 'warning: .*no figures: gnuplot is not installed' "with a warning"
+like o/report/report.html 'There are no figures: gnuplot is not installed' "that says so"
+ok "and no old picture" test ! -e o/report/figures/speedup.svg
+like o/report/report.md 'There are no figures' "in Markdown, too"
+
+# Where it can't write.
+: >file
+exits 1 "a folder that can't be made" unetctl report -C s -o file/report
+exits 1 "a file that can't be written" unetctl report -C s --json nowhere/x.json --text
+
+done_testing

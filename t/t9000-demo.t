@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# make demo, shorter: the real trainer on the real private Slurm, from synthetic images to a report.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+
+for program in slurmctld slurmd munged srun; do
+    PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip_all "$program is not installed"
+done
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI: 3 GPUs need two nodes"
+export DEMO_DIR=$TMP/demo DEMO_GPUS=1..3 DEMO_EPOCHS=3
+study=$DEMO_DIR/study
+
+ok "the demo" timeout 300 bash "$srcdir/t/demo.sh"
+like "$OUT" "^The report: $study/report/report.html" "says where the report is"
+exits 4 "its sandbox is down" unetctl sandbox status --dir "$DEMO_DIR/sandbox"
+like "$study/logs/results.csv" '^unet-g01-s1,embedded,1,1,1,1,done,3,64' "1 GPU: 64 images in each of 3 epochs"
+like "$study/logs/results.csv" '^unet-g02-s1,embedded,2,1,1,1,done,3,64' "2 GPUs: likewise, on one node"
+like "$study/logs/results.csv" '^unet-g03-s1,embedded,3,2,1,1,done,3,64' "3 GPUs: likewise, on two nodes"
+record=runs/unet-g03-s1/attempt-1/record.jsonl
+like "$study/$record" '"hosts":\["node1","node1","node2"\]' "3 GPUs are 2+1"
+like "$study/$record" '"comm":"mpi"' "which meet over MPI"
+like "$study/runs/unet-g02-s1/attempt-1/record.jsonl" '"comm":"thread"' "2 GPUs need no MPI launcher"
+ok "the reference's file names" test -s "$study/logs/log_1.csv" -a -s "$study/logs/log_3.csv"
+ok "report.html is there" test -s "$study/report/report.html"
+if command -v gnuplot >/dev/null; then
+    ok "and has its figures inside" grep -q '<svg' "$study/report/report.html"
+else
+    skip "gnuplot is not installed" "figures"
+fi
+done_testing

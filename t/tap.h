@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Test Anything Protocol for unit tests: one line per check, a plan at the end. */
+#ifndef UNETCTL_T_TAP_H
+#define UNETCTL_T_TAP_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int tap_count, tap_failures;
+
+__attribute__((format(printf, 4, 5), unused)) static bool
+tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+
+    printf("%sok %d - ", pass ? "" : "not ", ++tap_count);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+    if (!pass) {
+        tap_failures++;
+        printf("# failed at %s:%d\n", file, line);
+    }
+    fflush(stdout);
+    return pass;
+}
+
+/* ok(condition, "what is true", ...) */
+#define ok(condition, ...) tap_ok((condition), __FILE__, __LINE__, __VA_ARGS__)
+
+/* is_int(got, want, "what"), is_str(...): print both values when they differ */
+#define is_int(got, want, ...)                                                 \
+    do {                                                                       \
+        long long tap_g = (long long)(got), tap_w = (long long)(want);         \
+        if (!ok(tap_g == tap_w, __VA_ARGS__))                                  \
+            printf("# got %lld, want %lld\n", tap_g, tap_w);                   \
+    } while (0)
+
+#define is_str(got, want, ...)                                                         \
+    do {                                                                               \
+        const char *tap_g = (got), *tap_w = (want);                                    \
+        if (!ok(tap_g && tap_w ? strcmp(tap_g, tap_w) == 0 : tap_g == tap_w, __VA_ARGS__)) \
+            printf("# got  '%s'\n# want '%s'\n", tap_g ? tap_g : "(null)",             \
+                   tap_w ? tap_w : "(null)");                                          \
+    } while (0)
+
+__attribute__((unused)) static void tap_skip(int n, const char *reason)
+{
+    while (n-- > 0)
+        printf("ok %d # skip %s\n", ++tap_count, reason);
+}
+
+/* The rest can't run at all: the whole file counts as skipped. Only before the first check. */
+#define skip_all(reason)                     \
+    do {                                     \
+        printf("1..0 # skip %s\n", (reason)); \
+        exit(0);                             \
+    } while (0)
+
+#define bail_out(...)              \
+    do {                           \
+        printf("Bail out! ");      \
+        printf(__VA_ARGS__);       \
+        putchar('\n');             \
+        exit(255);                 \
+    } while (0)
+
+/* return done_testing(); at the end of main */
+__attribute__((unused)) static int done_testing(void)
+{
+    printf("1..%d\n", tap_count);
+    return tap_failures ? 1 : 0;
+}
+
+#endif

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Repeat in PyTorch what trainer/core/test/dump did, and compare.
+
+usage: torch_unet.py DIR BASE DEPTH CHANNELS HEIGHT WIDTH BATCH none|local
+
+The same weights, images and masks go through the same network with PyTorch's own layers, loss and
+Adam in float64, so that all of the difference is ours. Prints one line per kind of number: the
+largest difference relative to the largest value in its tensor. Exit code 1 if one is above its
+bound.
+
+Before each step PyTorch takes over our weights; Adam's moments are its own. An Adam step has the
+size of the learning rate whatever the gradient is, and where that is within rounding of zero the
+sign of the step is chance. Steps are therefore compared, relative to the learning rate, where all
+gradients so far stand out from the rounding.
+"""
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+
+LEARNING_RATE = 1e-3
+BOUND = 1e-4
+GRAD_FLOOR = 0.1  # of the largest gradient in its tensor; below, the step is not compared
+
+
+class Block(nn.Module):
+    def __init__(self, ci, co, batch_norm):
+        super().__init__()
+        self.conv1 = nn.Conv2d(ci, co, 3, padding=1)
+        self.conv2 = nn.Conv2d(co, co, 3, padding=1)
+        self.bn1 = nn.BatchNorm2d(co) if batch_norm else nn.Identity()
+        self.bn2 = nn.BatchNorm2d(co) if batch_norm else nn.Identity()
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(x)))
+
+
+class UNet(nn.Module):
+    def __init__(self, base, depth, channels, batch_norm):
+        super().__init__()
+        self.depth = depth
+        width = [channels] + [base << i for i in range(depth + 1)]
+        for i in range(1, depth + 1):
+            self.add_module(f"enc{i}", Block(width[i - 1], width[i], batch_norm))
+            self.add_module(f"up{i}", nn.ConvTranspose2d(width[i + 1], width[i], 2, stride=2))
+            self.add_module(f"dec{i}", Block(2 * width[i], width[i], batch_norm))
+        self.bridge = Block(width[depth], width[depth + 1], batch_norm)
+        self.head = nn.Conv2d(base, 1, 1)
+
+    def forward(self, x):
+        skips = []
+        for i in range(1, self.depth + 1):
+            skips.append(getattr(self, f"enc{i}")(x))
+            x = nn.functional.max_pool2d(skips[-1], 2)
+        x = self.bridge(x)
+        for i in range(self.depth, 0, -1):
+            x = torch.cat([getattr(self, f"up{i}")(x), skips.pop()], 1)
+            x = getattr(self, f"dec{i}")(x)
+        return self.head(x)
+
+
+def read_dump(directory):
+    """{kind: {step: {name: flat array}}}"""
+    data = np.fromfile(f"{directory}/data.bin", dtype=np.float32)
+    dump, at = {}, 0
+    with open(f"{directory}/index.txt", encoding="ascii") as index:
+        for line in index:
+            kind, step, name, count = line.split()
+            piece = data[at:at + int(count)].astype(np.float64)
+            dump.setdefault(kind, {}).setdefault(int(step), {})[name] = piece
+            at += int(count)
+    if at != len(data):
+        sys.exit("data.bin does not fit index.txt")
+    return dump
+
+
+class Worst:
+    """Largest relative difference of each kind, beyond the rounding of the number itself."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def compare(self, kind, name, got, want, mask=None, scale=None):
+        want = want.detach().double().numpy().ravel()
+        difference = np.maximum(np.abs(got - want) - 2.0**-24 * np.abs(want), 0)
+        if mask is not None:
+            difference = difference[mask]
+        scale = np.abs(want).max() if scale is None else scale
+        value = difference.max(initial=0) / max(scale, 1e-12)
+        if not value <= self.seen.get(kind, (-1, ""))[0]:
+            self.seen[kind] = (value, name)
+
+    def report(self):
+        bad = False
+        for kind, (value, name) in self.seen.items():
+            print(f"{kind}: {value:.2e} ({name})")
+            bad = bad or not value <= BOUND
+        return 1 if bad else 0
+
+
+def take_over(model, weights):
+    own = model.state_dict()
+    for name, tensor in own.items():
+        if not name.endswith("num_batches_tracked"):
+            own[name] = torch.from_numpy(weights[name].reshape(tensor.shape))
+    model.load_state_dict(own)
+
+
+def image(flat, batch, height, width, channels):
+    return torch.from_numpy(flat.reshape(batch, height, width, channels)).permute(0, 3, 1, 2)
+
+
+def main():
+    directory, base, depth, channels, height, width, batch = [sys.argv[1]] + [
+        int(a) for a in sys.argv[2:8]]
+    batch_norm = sys.argv[8] != "none"
+    torch.set_num_threads(1)
+    dump, worst = read_dump(directory), Worst()
+    model = UNet(base, depth, channels, batch_norm).double()
+    names = {n for n in model.state_dict() if not n.endswith("num_batches_tracked")}
+    if names != set(dump["weight"][0]):
+        sys.exit(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
+    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    nsteps, clear = max(dump["loss"]), {}
+    # Convolution biases in front of a batch norm have no effect: their gradients are rounding, to
+    # be measured against those of the weights beside them.
+    void = [n for n in names if batch_norm and ".conv" in n and n.endswith(".bias")]
+    for step in range(1, nsteps + 1):
+        take_over(model, dump["weight"][step - 1])
+        optimizer.zero_grad()
+        logits = model(image(dump["input"][step]["-"], batch, height, width, channels))
+        target = image(dump["target"][step]["-"], batch, height, width, 1)
+        loss = nn.functional.binary_cross_entropy_with_logits(logits, target)
+        loss.backward()
+        worst.compare("loss", f"step {step}", dump["loss"][step]["-"], loss)
+        grads = {n: p.grad for n, p in model.named_parameters()}
+        for name, grad in grads.items():
+            beside = grads[name.replace(".bias", ".weight")] if name in void else grad
+            worst.compare("gradients", f"step {step} {name}", dump["grad"][step][name], grad,
+                          scale=float(beside.abs().max()))
+        optimizer.step()
+        for name, tensor in model.state_dict().items():
+            if name.endswith("num_batches_tracked") or name in void:
+                continue
+            place, got = f"step {step} {name}", dump["weight"][step][name]
+            if name not in grads:
+                worst.compare("running statistics", place, got, tensor)
+                continue
+            grad = grads[name].numpy().ravel()
+            clear[name] = clear.get(name, True) & (np.abs(grad) >= GRAD_FLOOR * np.abs(grad).max())
+            worst.compare("Adam steps", place, got, tensor, clear[name], scale=LEARNING_RATE)
+    take_over(model, dump["weight"][nsteps])
+    model.eval()
+    logits = model(image(dump["input"][nsteps + 1]["-"], batch, height, width, channels))
+    worst.compare("inference", "logits", dump["logits"][nsteps + 1]["-"], logits)
+    return worst.report()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

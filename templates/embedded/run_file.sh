@@ -1,0 +1,17 @@
+#!/bin/bash
+# Run {{run}} of study {{study}}, attempt {{attempt}}: what each rank executes.
+# Written by `unetctl generate`; submit_file.sh starts it once per rank.
+{{setup}}
+{{env}}
+set -eu
+
+# Ranks talk to each other directly; a proxy would swallow that.
+unset http_proxy https_proxy ftp_proxy all_proxy no_proxy
+unset HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
+
+# Which rank this is and where the others are, from what the scheduler says here and now.
+TF_CONFIG=$({{unetctl|sh}} spec{{spec}})
+export TF_CONFIG
+
+cd {{run_dir|sh}}
+exec {{trainer|sh}} train --run run.json --out attempt-{{attempt}}

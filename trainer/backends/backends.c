@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of backends and the look-up of kernels. */
+#include "config.h"
+#include "trainer/core/kernel.h"
+
+#include <string.h>
+
+#ifdef HAVE_DNNL
+#include "trainer/backends/dnnl/dnnl_backend.h"
+#endif
+#include "trainer/backends/ref/ref.h"
+
+const struct backend *const backends[] = {
+#ifdef HAVE_DNNL
+    &dnnl_backend,
+#endif
+    &ref_backend,
+    NULL,
+};
+
+const struct backend *backend_find(const char *name)
+{
+    if (strcmp(name, "auto") == 0)
+        return backends[0];
+    for (size_t i = 0; backends[i]; i++)
+        if (strcmp(backends[i]->name, name) == 0)
+            return backends[i];
+    return NULL;
+}
+
+static const struct kernel *find(const struct backend *backend, const struct op *op)
+{
+    for (size_t i = 0; backend->kernels[i]; i++) {
+        const struct kernel *kernel = backend->kernels[i];
+
+        if (kernel->kind == op->kind && (!kernel->supports || kernel->supports(op)))
+            return kernel;
+    }
+    return NULL;
+}
+
+const struct kernel *backend_kernel(const struct backend *backend, const struct op *op)
+{
+    const struct kernel *kernel = find(backend, op);
+
+    return kernel ? kernel : find(&ref_backend, op);
+}

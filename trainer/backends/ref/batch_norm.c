@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* With s = 1 / sqrt(var + eps), N pixels (of all replicas if synchronised), sums over them:
+ *     y       = gamma s (x - mean) + beta
+ *     dbeta   = sum dy          dgamma = s sum dy (x - mean)
+ *     dx      = gamma s (dy - dbeta / N - s (x - mean) dgamma / N)
+ * Both passes over the data are per channel: sums, then y = a x + b or dx = a dy + b x + c. */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include <math.h>
+
+#include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/vector.h"
+
+/* Pixels that one thread takes at a time. */
+#define BLOCK 1024
+
+/* Coefficients per channel, repeated (vector.h). */
+struct coefficients {
+    float *a, *b, *c;
+};
+
+/* Workspace: what adding up needs, its first numbers being the sums; one more for the number of
+ * pixels; the coefficients. */
+static int prepare(struct op *op, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+
+    (void)e;
+    op->workspace_size = (chunks_workspace(nchannels) + 1) * sizeof(double) +
+                         3 * vector_period(nchannels) * sizeof(float);
+    return 0;
+}
+
+static struct coefficients coefficients_of(const struct op *op)
+{
+    size_t nchannels = tensor_channels(op->in[0]), period = vector_period(nchannels);
+    double *sums = op->workspace;
+    float *a = (float *)(sums + chunks_workspace(nchannels) + 1);
+
+    return (struct coefficients){a, a + period, a + 2 * period};
+}
+
+static void repeat(const struct coefficients *k, size_t nchannels)
+{
+    vector_repeat(k->a, nchannels);
+    vector_repeat(k->b, nchannels);
+    vector_repeat(k->c, nchannels);
+}
+
+/* sums[2C + 1]: two sums per channel and the number of pixels, of this replica, then of all */
+static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, struct err *e)
+{
+    size_t n = 2 * tensor_channels(op->in[0]);
+
+    sums[n] = (double)tensor_pixels(op->in[0]);
+    return op->attr.sync && x->sum ? x->sum(x->sum_arg, sums, n + 1, e) : 0;
+}
+
+VECTOR_CLONES static void apply1(const float *src, size_t n, size_t period, const float *restrict a,
+                                 const float *restrict b, float *dst)
+{
+    for (; n > 0; n -= n < period ? n : period, src += period, dst += period)
+#pragma omp simd
+        for (size_t i = 0; i < (n < period ? n : period); i++)
+            dst[i] = a[i] * src[i] + b[i];
+}
+
+VECTOR_CLONES static void apply2(const float *dy, const float *x, size_t n, size_t period,
+                                 const float *restrict a, const float *restrict b,
+                                 const float *restrict c, float *dx)
+{
+    for (; n > 0; n -= n < period ? n : period, dy += period, x += period, dx += period)
+#pragma omp simd
+        for (size_t i = 0; i < (n < period ? n : period); i++)
+            dx[i] = a[i] * dy[i] + (b[i] * x[i] + c[i]);
+}
+
+/* dst = a u + c, or a u + b v + c where there is a v; dst may be u. */
+static void apply(const struct coefficients *k, const float *u, const float *v, size_t npixels,
+                  size_t nchannels, float *dst)
+{
+    size_t period = vector_period(nchannels);
+
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < npixels; p += BLOCK) {
+        size_t first = p * nchannels, n = (npixels - p < BLOCK ? npixels - p : BLOCK) * nchannels;
+
+        if (v)
+            apply2(u + first, v + first, n, period, k->a, k->b, k->c, dst + first);
+        else
+            apply1(u + first, n, period, k->a, k->c, dst + first);
+    }
+}
+
+/* Mean and scale from the sums; the running statistics move on. */
+static void finish_statistics(const struct op *op, const double *sums)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
+    float *running_mean = op->in[3]->data, *running_var = op->in[4]->data;
+    double count = sums[2 * nchannels], momentum = op->attr.momentum;
+    double unbiased = count > 1 ? count / (count - 1) : 1;
+
+    for (size_t c = 0; c < nchannels; c++) {
+        double mean = sums[c] / count;
+        double var = fmax(sums[nchannels + c] / count - mean * mean, 0);
+
+        mean_out[c] = (float)mean;
+        scale_out[c] = (float)(1 / sqrt(var + op->attr.eps));
+        running_mean[c] = (float)((1 - momentum) * (double)running_mean[c] + momentum * mean);
+        running_var[c] =
+            (float)((1 - momentum) * (double)running_var[c] + momentum * var * unbiased);
+    }
+}
+
+static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+{
+    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
+    const float *src = op->in[0]->data, *gamma = op->in[1]->data, *beta = op->in[2]->data;
+    const float *mean = op->out[1]->data, *scale = mean + nchannels;
+    struct coefficients k = coefficients_of(op);
+    double *sums = op->workspace;
+
+    chunks_sum(src, src, npixels, nchannels, sums);
+    if (sum_over_replicas(op, x, sums, e) < 0)
+        return -1;
+    finish_statistics(op, sums);
+    for (size_t c = 0; c < nchannels; c++) {
+        k.a[c] = gamma[c] * scale[c];
+        k.c[c] = beta[c] - mean[c] * k.a[c];
+    }
+    repeat(&k, nchannels);
+    apply(&k, src, NULL, npixels, nchannels, op->out[0]->data);
+    return 0;
+}
+
+static int run_infer(struct op *op, struct exec *x, struct err *e)
+{
+    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
+    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
+    const float *mean = op->in[3]->data, *var = op->in[4]->data;
+    struct coefficients k = coefficients_of(op);
+
+    (void)x;
+    (void)e;
+    for (size_t c = 0; c < nchannels; c++) {
+        k.a[c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
+        k.c[c] = beta[c] - mean[c] * k.a[c];
+    }
+    repeat(&k, nchannels);
+    apply(&k, op->in[0]->data, NULL, npixels, nchannels, op->out[0]->data);
+    return 0;
+}
+
+/* The gradients of gamma and beta are this replica's share: they are summed with all others. */
+static void finish_param_grads(const struct op *op, const double *sums)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    const float *mean = op->in[3]->data, *scale = mean + nchannels;
+    float *dgamma = op->out[1]->data, *dbeta = op->out[2]->data;
+
+    for (size_t c = 0; c < nchannels; c++) {
+        dbeta[c] = (float)sums[c];
+        dgamma[c] = (float)((sums[nchannels + c] - (double)mean[c] * sums[c]) * (double)scale[c]);
+    }
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
+    const float *dy = op->in[0]->data, *src = op->in[1]->data, *gamma = op->in[2]->data;
+    const float *mean = op->in[3]->data, *scale = mean + nchannels;
+    struct coefficients k = coefficients_of(op);
+    double *sums = op->workspace;
+
+    chunks_sum(dy, src, npixels, nchannels, sums);
+    finish_param_grads(op, sums);
+    if (sum_over_replicas(op, x, sums, e) < 0)
+        return -1;
+    for (size_t c = 0; c < nchannels; c++) {
+        double count = sums[2 * nchannels], s = (double)scale[c], m = (double)mean[c];
+        double a = (double)gamma[c] * s;
+        double b = -a * s * s * (sums[nchannels + c] - m * sums[c]) / count;
+
+        k.a[c] = (float)a;
+        k.b[c] = (float)b;
+        k.c[c] = (float)(-a * sums[c] / count - b * m);
+    }
+    repeat(&k, nchannels);
+    apply(&k, dy, src, npixels, nchannels, op->out[0]->data);
+    return 0;
+}
+
+const struct kernel ref_batch_norm = {&batch_norm_kind, NULL, prepare, run_batch_norm, NULL};
+const struct kernel ref_batch_norm_grad = {&batch_norm_grad_kind, NULL, prepare, run_grad, NULL};
+const struct kernel ref_batch_norm_infer = {&batch_norm_infer_kind, NULL, prepare, run_infer,
+                                            NULL};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include <string.h>
+
+#include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/vector.h"
+
+/* Output channels that are computed together, forward and for the gradient of the weights. */
+#define LANES 16
+#define GRAD_LANES 8
+
+struct geometry {
+    size_t n, h, w;
+    size_t src_channels, dst_channels;
+    size_t kernel;
+};
+
+static struct geometry geometry_of(const struct tensor *src, const struct tensor *dst,
+                                   const struct op *op)
+{
+    return (struct geometry){(size_t)dst->shape.dim[DIM_N], (size_t)dst->shape.dim[DIM_H],
+                             (size_t)dst->shape.dim[DIM_W], tensor_channels(src),
+                             tensor_channels(dst), (size_t)op->attr.kernel};
+}
+
+static size_t round_up(size_t nchannels)
+{
+    return (nchannels + LANES - 1) / LANES * LANES;
+}
+
+/* Workspace: weights as [dst channels / LANES][K][K][src channels][LANES], zeros behind the last. */
+static int prepare_packed(struct op *op, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->out[0]);
+
+    (void)e;
+    op->workspace_size = tensor_count(op->in[1]) / nchannels * round_up(nchannels) * sizeof(float);
+    return 0;
+}
+
+/* One pixel of dst, LANES channels of it. Taps outside are zero. */
+VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float *src,
+                                          const float *packed, size_t row, size_t column,
+                                          float *restrict sum)
+{
+    size_t pad = g->kernel / 2;
+    float lanes[LANES] = {0};
+
+    for (size_t i = 0; i < g->kernel; i++)
+        for (size_t j = 0; j < g->kernel; j++) {
+            size_t y = row + i - pad, x = column + j - pad; /* wraps: too large as well */
+            const float *w = packed + (i * g->kernel + j) * g->src_channels * LANES, *s;
+
+            if (y >= g->h || x >= g->w)
+                continue;
+            s = src + (y * g->w + x) * g->src_channels;
+            for (size_t ci = 0; ci < g->src_channels; ci++, w += LANES)
+                for (size_t l = 0; l < LANES; l++)
+                    lanes[l] += s[ci] * w[l];
+        }
+    memcpy(sum, lanes, sizeof lanes);
+}
+
+/* dst = src * packed + bias; bias may be NULL */
+static void correlate(const struct geometry *g, const float *src, const float *packed,
+                      const float *bias, float *dst)
+{
+    size_t image = g->h * g->w * g->src_channels, block = g->kernel * g->kernel * g->src_channels;
+
+#pragma omp parallel for schedule(static)
+    for (size_t row = 0; row < g->n * g->h; row++)
+        for (size_t x = 0; x < g->w; x++)
+            for (size_t first = 0; first < g->dst_channels; first += LANES) {
+                float sum[LANES], *d = dst + (row * g->w + x) * g->dst_channels;
+
+                correlate_pixel(g, src + row / g->h * image, packed + first * block, row % g->h, x,
+                                sum);
+                for (size_t co = first; co < g->dst_channels && co < first + LANES; co++)
+                    d[co] = sum[co - first] + (bias ? bias[co] : 0);
+            }
+}
+
+/* Where the packed weights have output channel co, tap k and input channel ci. */
+static float *packed_at(const struct geometry *g, float *packed, size_t co, size_t k, size_t ci)
+{
+    size_t taps = g->kernel * g->kernel;
+
+    return packed + ((co / LANES * taps + k) * g->src_channels + ci) * LANES + co % LANES;
+}
+
+static void clear_packed(const struct geometry *g, float *packed)
+{
+    memset(packed, 0,
+           round_up(g->dst_channels) * g->kernel * g->kernel * g->src_channels * sizeof *packed);
+}
+
+static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+{
+    struct geometry g = geometry_of(op->in[0], op->out[0], op);
+    size_t taps = g.kernel * g.kernel;
+    const float *w = op->in[1]->data;
+    float *packed = op->workspace;
+
+    (void)x;
+    (void)e;
+    clear_packed(&g, packed);
+    for (size_t co = 0; co < g.dst_channels; co++)
+        for (size_t ci = 0; ci < g.src_channels; ci++)
+            for (size_t k = 0; k < taps; k++)
+                *packed_at(&g, packed, co, k, ci) = *w++;
+    correlate(&g, op->in[0]->data, packed, op->in[2]->data, op->out[0]->data);
+    return 0;
+}
+
+/* The gradient of a correlation is a correlation with the window turned by 180 degrees. */
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    struct geometry g = geometry_of(op->in[0], op->out[0], op);
+    size_t taps = g.kernel * g.kernel;
+    const float *w = op->in[1]->data;
+    float *packed = op->workspace;
+
+    (void)x;
+    (void)e;
+    clear_packed(&g, packed);
+    for (size_t o = 0; o < g.src_channels; o++)
+        for (size_t i = 0; i < g.dst_channels; i++)
+            for (size_t k = 0; k < taps; k++)
+                *packed_at(&g, packed, i, taps - 1 - k, o) = *w++;
+    correlate(&g, op->in[0]->data, packed, NULL, op->out[0]->data);
+    return 0;
+}
+
+/* sum[l] += sum over the pixels of a row of x[0] * dy[l], in float over the row */
+VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *dy,
+                                  size_t dy_stride, size_t npixels, size_t n, double *restrict sum)
+{
+    float lanes[GRAD_LANES] = {0};
+
+    if (n >= GRAD_LANES) /* the usual case, with a length that the compiler knows */
+        for (size_t p = 0; p < npixels; p++, x += x_stride, dy += dy_stride)
+            for (size_t l = 0; l < GRAD_LANES; l++)
+                lanes[l] += *x * dy[l];
+    else
+        for (size_t p = 0; p < npixels; p++, x += x_stride, dy += dy_stride)
+            for (size_t l = 0; l < n; l++)
+                lanes[l] += *x * dy[l];
+    for (size_t l = 0; l < n && l < GRAD_LANES; l++)
+        sum[l] += (double)lanes[l];
+}
+
+/* Sums of one window position and one input channel, for all output channels. */
+static void sum_tap(const struct geometry *g, const float *dy, const float *x, size_t tap,
+                    size_t ci, double *restrict sum)
+{
+    size_t pad = g->kernel / 2, i = tap / g->kernel, j = tap % g->kernel;
+    size_t x0 = j < pad ? pad - j : 0, x1 = j > pad ? g->w - (j - pad) : g->w;
+    size_t co_n = g->dst_channels;
+
+    memset(sum, 0, co_n * sizeof *sum);
+    for (size_t row = 0; row < g->n * g->h; row++) {
+        size_t y = row % g->h + i - pad;
+        const float *d = dy + (row * g->w + x0) * co_n, *s;
+
+        if (y >= g->h || x0 >= x1)
+            continue;
+        s = x + ((row + i - pad) * g->w + x0 + j - pad) * g->src_channels + ci;
+        for (size_t co = 0; co < co_n; co += GRAD_LANES)
+            sum_row(s, g->src_channels, d + co, co_n, x1 - x0, co_n - co, sum + co);
+    }
+}
+
+/* Workspace: sums, then what adding up the bias needs. */
+static int prepare_grad_weights(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = (tensor_count(op->out[0]) + chunks_workspace(tensor_count(op->out[1]))) *
+                         sizeof(double);
+    return 0;
+}
+
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dy = op->in[0], *src = op->in[1];
+    struct geometry g = geometry_of(src, dy, op);
+    size_t taps = g.kernel * g.kernel, ntasks = taps * g.src_channels, co_n = g.dst_channels;
+    double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
+    float *dw = op->out[0]->data;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t t = 0; t < ntasks; t++) {
+        size_t tap = t / g.src_channels, ci = t % g.src_channels;
+
+        sum_tap(&g, dy->data, src->data, tap, ci, sums + t * co_n);
+        for (size_t co = 0; co < co_n; co++)
+            dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
+    }
+    chunks_sum(dy->data, NULL, tensor_pixels(dy), co_n, bias_sums);
+    for (size_t co = 0; co < co_n; co++)
+        op->out[1]->data[co] = (float)bias_sums[co];
+    return 0;
+}
+
+const struct kernel ref_conv2d = {&conv2d_kind, NULL, prepare_packed, run_conv2d, NULL};
+const struct kernel ref_conv2d_grad_input = {&conv2d_grad_input_kind, NULL, prepare_packed,
+                                             run_grad_input, NULL};
+const struct kernel ref_conv2d_grad_weights = {&conv2d_grad_weights_kind, NULL,
+                                               prepare_grad_weights, run_grad_weights, NULL};

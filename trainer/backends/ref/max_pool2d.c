@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include "trainer/backends/vector.h"
+
+/* Two rows of src, `width` pixels of n channels each, become one row of dst. */
+VECTOR_CLONES static void pool_rows(const float *src, size_t width, size_t n, float *restrict dst)
+{
+    const float *below = src + width * n;
+
+    for (size_t x = 0; x < width / 2; x++, src += 2 * n, below += 2 * n, dst += n)
+        for (size_t c = 0; c < n; c++) {
+            float top = src[c] > src[n + c] ? src[c] : src[n + c];
+            float bottom = below[c] > below[n + c] ? below[c] : below[n + c];
+
+            dst[c] = top > bottom ? top : bottom;
+        }
+}
+
+/* dx of the first largest of the four values gets dy, the others 0. */
+VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *src, size_t width, size_t n,
+                                         float *restrict dx)
+{
+    const float *below = src + width * n;
+    float *restrict dx_below = dx + width * n;
+
+    for (size_t x = 0; x < width / 2; x++, dy += n) {
+        for (size_t c = 0; c < n; c++) {
+            float top = src[c] >= src[n + c] ? src[c] : src[n + c];
+            float bottom = below[c] >= below[n + c] ? below[c] : below[n + c];
+            float d_top = top >= bottom ? dy[c] : 0, d_bottom = top >= bottom ? 0 : dy[c];
+
+            dx[c] = src[c] >= src[n + c] ? d_top : 0;
+            dx[n + c] = src[c] >= src[n + c] ? 0 : d_top;
+            dx_below[c] = below[c] >= below[n + c] ? d_bottom : 0;
+            dx_below[n + c] = below[c] >= below[n + c] ? 0 : d_bottom;
+        }
+        src += 2 * n, below += 2 * n, dx += 2 * n, dx_below += 2 * n;
+    }
+}
+
+static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    size_t nrows = (size_t)(dst->shape.dim[DIM_N] * dst->shape.dim[DIM_H]);
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t row = 0; row < nrows; row++)
+        pool_rows(src->data + 2 * row * width * n, width, n, dst->data + row * (width / 2) * n);
+    return 0;
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dy = op->in[0], *src = op->in[1];
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    size_t nrows = (size_t)(dy->shape.dim[DIM_N] * dy->shape.dim[DIM_H]);
+    float *dx = op->out[0]->data;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t row = 0; row < nrows; row++)
+        pool_grad_rows(dy->data + row * (width / 2) * n, src->data + 2 * row * width * n, width, n,
+                       dx + 2 * row * width * n);
+    return 0;
+}
+
+const struct kernel ref_max_pool2d = {&max_pool2d_kind, NULL, NULL, run_max_pool2d, NULL};
+const struct kernel ref_max_pool2d_grad = {&max_pool2d_grad_kind, NULL, NULL, run_grad, NULL};

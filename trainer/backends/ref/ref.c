@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+static const struct kernel *const kernels[] = {
+    &ref_conv2d,
+    &ref_conv2d_grad_input,
+    &ref_conv2d_grad_weights,
+    &ref_conv_transpose2d,
+    &ref_conv_transpose2d_grad_input,
+    &ref_conv_transpose2d_grad_weights,
+    &ref_batch_norm,
+    &ref_batch_norm_grad,
+    &ref_batch_norm_infer,
+    &ref_relu,
+    &ref_relu_grad,
+    &ref_max_pool2d,
+    &ref_max_pool2d_grad,
+    &ref_concat,
+    &ref_concat_grad,
+    &ref_add,
+    &ref_bce,
+    NULL,
+};
+
+const struct backend ref_backend = {.name = "ref", .kernels = kernels};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reference backend: one plain kernel for every kind of op; what other backends are tested
+ * against and fall back to. Sums run in a fixed order whatever the number of threads is. */
+#ifndef UNETCTL_TRAINER_BACKENDS_REF_REF_H
+#define UNETCTL_TRAINER_BACKENDS_REF_REF_H
+
+#include "trainer/core/kernel.h"
+
+extern const struct kernel ref_conv2d;
+extern const struct kernel ref_conv2d_grad_input;
+extern const struct kernel ref_conv2d_grad_weights;
+extern const struct kernel ref_conv_transpose2d;
+extern const struct kernel ref_conv_transpose2d_grad_input;
+extern const struct kernel ref_conv_transpose2d_grad_weights;
+extern const struct kernel ref_batch_norm;
+extern const struct kernel ref_batch_norm_grad;
+extern const struct kernel ref_batch_norm_infer;
+extern const struct kernel ref_relu;
+extern const struct kernel ref_relu_grad;
+extern const struct kernel ref_max_pool2d;
+extern const struct kernel ref_max_pool2d_grad;
+extern const struct kernel ref_concat;
+extern const struct kernel ref_concat_grad;
+extern const struct kernel ref_add;
+extern const struct kernel ref_bce;
+
+extern const struct backend ref_backend;
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/log.h"
+#include "trainer/data/split.h"
+
+static const char *dir, *out, *train_list, *val_list;
+static double val_fraction = 0.2;
+static long seed = 1244;
+static bool soft_masks;
+
+static const struct cli_option options[] = {
+    {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/", &dir, 0, 0},
+    {"out", 'o', CLI_STRING, "FILE", "the split file to write", &out, 0, 0},
+    {"val-fraction", 0, CLI_DOUBLE, "F", "share that validates (default 0.2)", &val_fraction, 0.001,
+     0.999},
+    {"seed", 0, CLI_INT, "S", "seed of the division (default 1244)", &seed, 0, 0x1p53},
+    {"soft-masks", 0, CLI_FLAG, NULL, "masks may hold grey values", &soft_masks, 0, 0},
+    {"train-list", 0, CLI_STRING, "FILE", "freeze a given split: one image file name per line",
+     &train_list, 0, 0},
+    {"val-list", 0, CLI_STRING, "FILE", "the same for validation", &val_list, 0, 0},
+    {0}};
+
+/* A split is frozen: what stands at out already may only be the same. */
+static int write_once(const char *path, const struct buf *text, struct err *e)
+{
+    size_t n = 0;
+
+    if (access(path, F_OK) != 0)
+        return atomicfile_write(path, text->data, text->length, 0666, e);
+    char *old = atomicfile_read(path, text->length + 1, &n, e);
+    bool equal = old && n == text->length && memcmp(old, text->data, n) == 0;
+    free(old);
+    if (!equal)
+        return err_set(e, ERR_CONFIG, "%s: exists and holds another split; splits are frozen. "
+                       "Give another --out, or remove it if no run has used it", path);
+    return 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct split_config config = {dir, seed, val_fraction, soft_masks, train_list, val_list};
+    struct buf text = {0};
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (!dir || !out)
+        return err_set(e, ERR_USAGE, "data split: --data DIR and --out FILE are needed");
+    struct split *s = split_create(&config, e);
+    if (!s)
+        return -1;
+    split_encode(s, &text);
+    int rc = text.failed ? err_set(e, ERR_INTERNAL, "no memory for the split")
+                         : write_once(out, &text, e);
+    if (rc == 0)
+        log_info("%s: %zu pairs train, %zu validate; masks hold 0 and %d%s", out, s->train.count,
+                 s->val.count, (int)s->mask_scale, soft_masks ? ", and grey values" : "");
+    buf_destroy(&text);
+    split_destroy(s);
+    return rc;
+}
+
+const struct cli_command cmd_data_split = {
+    .name = "data split",
+    .args = "--data DIR --out FILE",
+    .summary = "divide a data set into training and validation, once",
+    .details =
+        "Pairs DIR/images/STEM.png with DIR/masks/STEM.png, decodes and hashes every file, checks\n"
+        "sizes and mask values, and writes who trains and who validates. The result depends on\n"
+        "the seed and the pictures alone; equal pictures fall on the same side. A FILE that is\n"
+        "there already is kept if it is the same and refused if not.\n\n"
+        "Images: colour becomes grey by Rec. 601 luma when one channel is asked for, grey is\n"
+        "repeated for three, alpha is dropped, palettes become RGB, 1, 2 and 4 bits are scaled to\n"
+        "the full range. Masks: grey or palette index, 0 and 255 (65535 in 16 bits), or 0 and 1\n"
+        "for the whole set; with --soft-masks anything between counts as value/255.\n\n"
+        "  unet-train data split --data DIR --val-fraction 0.2 --seed 1244 --out split.json\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

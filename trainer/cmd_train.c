@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train train: one run, from its configuration to DONE or FAILED. */
+#include "config.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_self.h"
+#include "trainer/data/split.h"
+#include "trainer/record.h"
+#include "trainer/replicas.h"
+#include "trainer/shutdown.h"
+#include "trainer/size_option.h"
+#include "trainer/strategy.h"
+#include "trainer/trainer.h"
+
+/* Options that set one key of the run, as text. */
+enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
+       OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
+       OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_TIMEOUT, OPT_SPLIT, NKEYED };
+static const char *keyed[NKEYED];
+static const struct { const char *option, *key; } keys[NKEYED] = {
+    [OPT_DATA] = {"data", "data.dir"},
+    [OPT_CHANNELS] = {"channels", "data.channels"},
+    [OPT_REPEAT] = {"repeat", "data.repeat"},
+    [OPT_REMAINDER] = {"remainder", "data.remainder"},
+    [OPT_BASE] = {"base", "model.base"},
+    [OPT_DEPTH] = {"depth", "model.depth"},
+    [OPT_BATCH_NORM] = {"batch-norm", "model.batch_norm"},
+    [OPT_EPOCHS] = {"epochs", "train.epochs"},
+    [OPT_BATCH_SIZE] = {"batch-size", "train.batch_per_gpu"},
+    [OPT_LR] = {"lr", "train.lr"},
+    [OPT_LR_SCALING] = {"lr-scaling", "train.lr_scaling"},
+    [OPT_LR_SCHEDULE] = {"lr-schedule", "train.lr_schedule"},
+    [OPT_SEED] = {"seed", "seed"},
+    [OPT_BACKEND] = {"backend", "train.backend"},
+    [OPT_COMM] = {"comm", "train.comm"},
+    [OPT_THREADS] = {"threads", "train.threads"},
+    [OPT_BUCKET] = {"bucket-mib", "train.bucket_mib"},
+    [OPT_TIMEOUT] = {"timeout", "train.timeout_s"},
+    [OPT_SPLIT] = {"split", "data.split"},
+};
+
+static const char *opt_run, *opt_out, *opt_size, *opt_strategy = "auto";
+static long opt_gpus;
+static double opt_val_fraction = 0.2;
+static long opt_split_seed = 1244;
+static bool opt_soft_masks;
+
+static const struct cli_option options[] = {
+    {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --out goes with it",
+     &opt_run, 0, 0},
+    {"out", 'o', CLI_STRING, "DIR", "folder for the results; made if need be, must hold none yet",
+     &opt_out, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "images/ and masks/ with equal names, PNG",
+     &keyed[OPT_DATA], 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "resize to this, aspect kept, padded", &opt_size, 0, 0},
+    {"channels", 0, CLI_STRING, "N", "1 grey, 3 RGB (1)", &keyed[OPT_CHANNELS], 0, 0},
+    {"split", 0, CLI_STRING, "FILE", "split.json (default: made in the results' folder)",
+     &keyed[OPT_SPLIT], 0, 0},
+    {"val-fraction", 0, CLI_DOUBLE, "F",
+     "share of images for validation in a split made here (0.2)", &opt_val_fraction, 0.001, 0.999},
+    {"split-seed", 0, CLI_INT, "N", "seed of a split made here (1244)",
+     &opt_split_seed, 0, INT_MAX},
+    {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
+     &opt_soft_masks, 0, 0},
+    {"repeat", 0, CLI_STRING, "N", "times each training image is used per epoch (1)",
+     &keyed[OPT_REPEAT], 0, 0},
+    {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
+     &keyed[OPT_REMAINDER], 0, 0},
+    {"base", 0, CLI_STRING, "N", "filters of the first level (8)", &keyed[OPT_BASE], 0, 0},
+    {"depth", 0, CLI_STRING, "N", "poolings (4)", &keyed[OPT_DEPTH], 0, 0},
+    {"batch-norm", 0, CLI_STRING, "WORD", "local | sync | none (local)",
+     &keyed[OPT_BATCH_NORM], 0, 0},
+    {"epochs", 'e', CLI_STRING, "N", "(200)", &keyed[OPT_EPOCHS], 0, 0},
+    {"batch-size", 'b', CLI_STRING, "N", "per GPU (16)", &keyed[OPT_BATCH_SIZE], 0, 0},
+    {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &keyed[OPT_LR], 0, 0},
+    {"lr-scaling", 0, CLI_STRING, "WORD", "with the number of GPUs: none | linear | sqrt (linear)",
+     &keyed[OPT_LR_SCALING], 0, 0},
+    {"lr-schedule", 0, CLI_STRING, "WORD",
+     "step | constant (step: 1/2, 1/4, 1/8 from 40, 60, 75 % of the epochs)",
+     &keyed[OPT_LR_SCHEDULE], 0, 0},
+    {"seed", 0, CLI_STRING, "N", "of weights and shuffling (1)", &keyed[OPT_SEED], 0, 0},
+    {"gpus", 'g', CLI_INT, "N", "devices (default: as many as tasks were launched, else 1)",
+     &opt_gpus, 1, 100000},
+    {"strategy", 0, CLI_STRING, "WORD",
+     "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)",
+     &opt_strategy, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | dnnl (auto)", &keyed[OPT_BACKEND], 0, 0},
+    {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi (auto)", &keyed[OPT_COMM], 0, 0},
+    {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
+     &keyed[OPT_THREADS], 0, 0},
+    {"bucket-mib", 0, CLI_STRING, "N", "all-reduce bucket (1)", &keyed[OPT_BUCKET], 0, 0},
+    {"timeout", 0, CLI_STRING, "S", "seconds until a missing rank is given up (300)",
+     &keyed[OPT_TIMEOUT], 0, 0},
+    {0}};
+
+static const char details[] =
+    "Trains a U-Net, evaluates it, and writes to DIR: record.jsonl, log.csv, checkpoint/, and\n"
+    "DONE or FAILED. A run is described by run.json, which `unetctl generate` writes, or by hand:\n"
+    "\n"
+    "  unet-train train --data DATA --size 96x128 --epochs 20 --batch-size 4 --out RUN\n"
+    "  mpirun -np 4 unet-train train --data DATA --size 96x128 --out RUN4\n"
+    "\n"
+    "Several tasks must have been started by mpirun or srun; with run.json, TF_CONFIG tells each\n"
+    "who it is. A run does not start when the sources disagree (exit code 5). SIGTERM and SIGINT\n"
+    "end it after the step it is in.\n";
+
+/* Tasks and devices when nothing but --gpus and --strategy is known. */
+static int set_layout(struct run_config *c, struct err *e)
+{
+    int launched = strategy_launched_tasks();
+    bool many;
+
+    c->layout.gpus = opt_gpus ? (int)opt_gpus : launched;
+    if (strcmp(opt_strategy, "auto") == 0)
+        many = launched > 1;
+    else if (strcmp(opt_strategy, "multi-worker") == 0)
+        many = true;
+    else if (strcmp(opt_strategy, "mirrored") == 0)
+        many = false;
+    else
+        return err_set(e, ERR_USAGE, "train: --strategy %s: must be auto, mirrored or multi-worker",
+                       opt_strategy);
+    c->layout.nodes = 1;
+    c->layout.tasks = c->layout.tasks_per_node = many ? c->layout.gpus : 1;
+    c->layout.gpus_per_task = many ? 1 : c->layout.gpus;
+    return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
+}
+
+static int configure_by_hand(struct run_config *c, struct err *e)
+{
+    if (!keyed[OPT_DATA] || !opt_size)
+        return err_set(e, ERR_USAGE, "train: give --run FILE, or --data DIR and --size HxW "
+                       "(train --help)");
+    if (size_option_parse(opt_size, &c->data.height, &c->data.width, e))
+        return err_prefix(e, "train: --size");
+    for (int i = 0; i < NKEYED; i++)
+        if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
+            return err_prefix(e, "train: --%s", keys[i].option);
+    c->data.soft_masks = opt_soft_masks;
+    return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
+}
+
+static int configure(struct run_config *c, struct err *e)
+{
+    if (run_config_init(c, e))
+        return -1;
+    if (!opt_out)
+        return err_set(e, ERR_USAGE, "train: --out DIR is missing: where the results go");
+    if (!opt_run)
+        return configure_by_hand(c, e);
+    for (int i = 0; i < NKEYED; i++)
+        if (keyed[i])
+            return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says "
+                           "it; edit %s or leave --run out", keys[i].option, opt_run);
+    if (opt_size || opt_gpus)
+        return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says it",
+                       opt_size ? "size" : "gpus");
+    return run_config_read(c, opt_run, e);
+}
+
+/* By hand without --split: rank 0 makes one among the results. */
+static int make_split(struct run_config *c, struct comm *comm, struct err *e)
+{
+    struct split_config config = {.dir = c->data.dir, .seed = opt_split_seed,
+                                  .val_fraction = opt_val_fraction,
+                                  .soft_masks = c->data.soft_masks};
+    char path[PATH_MAX];
+    struct buf text = {0};
+
+    if (*c->data.split)
+        return 0;
+    snprintf(path, sizeof path, "%s/split.json", opt_out);
+    if (run_config_set(c, "data.split", path, e))
+        return -1;
+    if (comm->rank == 0) {
+        struct split *split = split_create(&config, e);
+        if (!split)
+            return -1;
+        split_encode(split, &text);
+        split_destroy(split);
+        int rc = text.failed ? err_set(e, ERR_INTERNAL, "out of memory")
+                             : atomicfile_write(path, text.data, text.length, 0666, e);
+        buf_destroy(&text);
+        if (rc)
+            return rc;
+    }
+    return comm->ops->barrier(comm, e);
+}
+
+static int run_replicas(struct run_config *c, const struct strategy *strategy, struct comm *comm,
+                        struct record *record, double process_start, struct err *e)
+{
+    if (make_split(c, comm, e))
+        return -1;
+    struct dataset_config data = {
+        .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
+        .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks};
+    struct dataset *dataset = dataset_open(&data, e);
+    if (!dataset)
+        return -1;
+    struct session common = {
+        .config = c, .dataset = dataset, .record = record, .threads = strategy->threads,
+        .host = strategy->host, .process_start = process_start, .interrupt = &shutdown_signal};
+    int rc = strategy->comm == STRATEGY_THREAD
+                 ? replicas_run_threads(&common, strategy->replicas, e)
+                 : replicas_run_one(&common, comm, e);
+    dataset_close(dataset);
+    return rc;
+}
+
+static struct comm *open_comm(const struct run_config *c, const struct strategy *s, struct err *e)
+{
+    if (s->comm == STRATEGY_MPI)
+        return comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_signal, e);
+    return comm_self_open(e);
+}
+
+/* From here on a failure of one rank must end the others, and rank 0 marks it. record_error: why
+ * rank 0 has no record, which the others must hear of as well. */
+static int run_connected(struct run_config *c, const struct strategy *strategy,
+                         struct record *record, const struct err *record_error,
+                         double process_start, struct err *e)
+{
+    int rc = -1;
+    struct comm *comm = open_comm(c, strategy, e);
+
+    if (!comm) {
+        if (record)
+            record_failed(record, e);
+        return -1;
+    }
+    if (record_error->code)
+        *e = *record_error;
+    else if (strategy_check_comm(strategy, comm, e) == 0)
+        rc = run_replicas(c, strategy, comm, record, process_start, e);
+    if (rc && record)
+        record_failed(record, e);
+    if (rc)
+        comm->ops->abort(comm, e);
+    comm->ops->close(comm);
+    return rc;
+}
+
+static int train(struct run_config *c, double process_start, struct err *e)
+{
+    struct strategy strategy;
+    struct err record_error = {0};
+    struct record *record = NULL;
+    int rc;
+
+    shutdown_catch();
+    if (strategy_launched_task() != 0) {
+        log_open("unet-train", LOG_WARN); /* one rank talks */
+    } else {
+        record = record_open(opt_out, &record_error);
+        if (record)
+            shutdown_watch(record);
+    }
+    rc = strategy_decide(c, !opt_run, &strategy, e);
+    if (rc && record)
+        record_failed(record, e);
+    if (rc == 0)
+        rc = run_connected(c, &strategy, record, &record_error, process_start, e);
+    if (rc == 0 && record)
+        log_info("done: %s", record_dir(record));
+    shutdown_unwatch();
+    record_close(record);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    double process_start = clock_now();
+    struct run_config c = {0};
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    int rc = configure(&c, e);
+    if (rc == 0)
+        rc = train(&c, process_start, e);
+    run_config_destroy(&c);
+    return rc;
+}
+
+const struct cli_command cmd_train = {
+    .name = "train",
+    .args = "",
+    .summary = "Train one network, as one rank or several",
+    .details = details,
+    .options = options,
+    .run = run,
+};

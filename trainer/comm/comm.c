@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/comm.h"
+
+#include <string.h>
+
+int comm_set_interrupted(struct err *e, int signal)
+{
+    return err_set(e, 128 + signal,
+                   "stopped by signal %d (%s): cancelled, out of time, or another rank was lost",
+                   signal, strsignal(signal));
+}
+
+int comm_set_relayed(struct err *e, int rank)
+{
+    bool everybodys = e->code > 128; /* a signal reaches all ranks; who spoke first means nothing */
+    bool named = strncmp(e->text, "rank ", 5) == 0;
+
+    return everybodys || named ? -1 : err_prefix(e, "rank %d", rank);
+}

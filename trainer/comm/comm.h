@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives between the replicas of a run. One vtable; the session never asks which it is.
+ *
+ * Every rank makes the same calls in the same order with the same sizes. Every wait is bounded: it
+ * ends with ERR_PEER when timeout_s pass, when another rank has called abort (then the error is
+ * that rank's, code and text), or when *interrupt becomes non-zero (code 128 + its value). After
+ * an error the only calls left are abort and close, and what was handed to the failed call must
+ * live until every rank has ended: a thread may still be reading it. */
+#ifndef UNETCTL_TRAINER_COMM_COMM_H
+#define UNETCTL_TRAINER_COMM_COMM_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+
+struct comm;
+
+struct comm_ops {
+    const char *name; /* self | thread | mpi */
+    /* Sum over ranks, in place; same bits on every rank. */
+    int (*sum_float)(struct comm *c, float *values, size_t n, struct err *e);
+    int (*sum_double)(struct comm *c, double *values, size_t n, struct err *e);
+    int (*sum_int64)(struct comm *c, int64_t *values, size_t n, struct err *e);
+    int (*max_double)(struct comm *c, double *values, size_t n, struct err *e);
+    /* Start a sum of a slice; several may be under way; every rank starts them in the same order.
+     * wait ends all of them. A communicator without progress of its own does the work in wait. */
+    int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
+    int (*wait)(struct comm *c, struct err *e);
+    int (*broadcast)(struct comm *c, void *data, size_t nbytes, int root, struct err *e);
+    /* size blocks of nbytes each, by rank, into all (size * nbytes) on every rank. */
+    int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
+    int (*barrier)(struct comm *c, struct err *e);
+    /* This rank has failed with e: make the others' waits end with it. Where the ranks are
+     * processes, it takes them down after they had the time to write what they must, and does
+     * not return. */
+    void (*abort)(struct comm *c, const struct err *e);
+    void (*close)(struct comm *c); /* NULL is not allowed: close what was opened */
+};
+
+struct comm {
+    const struct comm_ops *ops;
+    int rank, size;
+    double timeout_s;
+    const volatile sig_atomic_t *interrupt; /* signal that asks the run to end; NULL: none */
+    bool relayed; /* the last error came from another rank, which reports it */
+    void *priv;
+};
+
+/* The error of a run that a signal ends. Returns -1. */
+int comm_set_interrupted(struct err *e, int signal);
+
+/* An error that came from another rank: names that rank, unless the text does so already or the
+ * error is a signal's, which every rank gets. Returns -1. */
+int comm_set_relayed(struct err *e, int rank);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replicas as MPI processes (the multi-worker strategy). Collectives are the non-blocking ones of
+ * MPI-3, polled against the deadline, so a lost rank ends the others with a message and not with
+ * a hang. A rank that fails tells the others why before it takes them down. */
+#ifndef UNETCTL_TRAINER_COMM_COMM_MPI_H
+#define UNETCTL_TRAINER_COMM_COMM_MPI_H
+
+#include "trainer/comm/comm.h"
+
+/* Start MPI. expected_rank and expected_size are what the launcher said (-1 and 0: unknown), for
+ * the text when MPI does not come up within timeout_s (ERR_PEER). A build without MPI: ERR_CONFIG.
+ * Once per process. Ended by ops->close. */
+struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
+                           const volatile sig_atomic_t *interrupt, struct err *e);
+
+/* First line of the MPI library's version, or "" without MPI. */
+const char *comm_mpi_version(void);
+
+#endif

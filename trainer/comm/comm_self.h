@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The communicator of a run with one replica: every collective is what is already there. */
+#ifndef UNETCTL_TRAINER_COMM_COMM_SELF_H
+#define UNETCTL_TRAINER_COMM_COMM_SELF_H
+
+#include "trainer/comm/comm.h"
+
+/* NULL on error. Ended by ops->close. */
+struct comm *comm_self_open(struct err *e);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/comm_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum slice_type {
+    SLICE_SUM_FLOAT,
+    SLICE_SUM_DOUBLE,
+    SLICE_SUM_INT64,
+    SLICE_MAX_DOUBLE,
+    SLICE_BYTES
+};
+
+struct slice {
+    void *values;
+    size_t n;
+    enum slice_type type;
+};
+
+struct member {
+    struct comm comm;
+    struct comm_thread_group *group;
+    struct slice *pending; /* started and not waited for */
+    size_t npending, capacity;
+    struct slice one;          /* of a collective with one slice */
+    const struct slice *shown; /* what the others may read between two meetings */
+    size_t nshown;
+};
+
+struct comm_thread_group {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int arrived;
+    unsigned generation; /* counts meetings that took place */
+    bool failed;
+    int failed_rank;
+    struct err error;
+    int size;
+    struct member *members;
+};
+
+static struct member *member_of(struct comm *c)
+{
+    return c->priv;
+}
+
+/* With the lock held. The first failure is the one that counts. */
+static void fail_group(struct comm_thread_group *g, int rank, const struct err *e)
+{
+    if (g->failed)
+        return;
+    g->failed = true;
+    g->failed_rank = rank;
+    g->error = *e;
+    pthread_cond_broadcast(&g->changed);
+}
+
+static int relay_error(struct comm *c, struct comm_thread_group *g, struct err *e)
+{
+    *e = g->error;
+    c->relayed = g->failed_rank != c->rank;
+    return c->relayed ? comm_set_relayed(e, g->failed_rank) : -1;
+}
+
+static void add_seconds(struct timespec *t, double seconds)
+{
+    long long ns = t->tv_nsec + (long long)(seconds * 1e9);
+
+    t->tv_sec += (time_t)(ns / 1000000000);
+    t->tv_nsec = (long)(ns % 1000000000);
+}
+
+static bool is_past(const struct timespec *deadline)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > deadline->tv_sec ||
+           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+/* Wait, with the lock held, until the meeting that began in `generation` is over. The short naps
+ * are for the interrupt flag, which a signal handler sets without waking anyone. */
+static int await_others(struct comm *c, struct comm_thread_group *g, unsigned generation,
+                        const char *what, struct err *e)
+{
+    struct timespec deadline, nap;
+
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    add_seconds(&deadline, c->timeout_s);
+    while (g->generation == generation && !g->failed) {
+        if (c->interrupt && *c->interrupt) {
+            comm_set_interrupted(e, *c->interrupt);
+            fail_group(g, c->rank, e);
+            return -1;
+        }
+        if (is_past(&deadline)) {
+            err_set(e, ERR_PEER, "rank %d of %d: %s did not end within %g s: %d of %d replicas "
+                    "came",
+                    c->rank, c->size, what, c->timeout_s, g->arrived, g->size);
+            fail_group(g, c->rank, e);
+            return -1;
+        }
+        clock_gettime(CLOCK_MONOTONIC, &nap);
+        add_seconds(&nap, 0.1);
+        pthread_cond_timedwait(&g->changed, &g->lock, &nap);
+    }
+    return g->generation == generation ? relay_error(c, g, e) : 0;
+}
+
+/* Nobody gets past a meeting before everybody has come to it. */
+static int meet(struct comm *c, const char *what, struct err *e)
+{
+    struct comm_thread_group *g = member_of(c)->group;
+    int rc = 0;
+
+    pthread_mutex_lock(&g->lock);
+    unsigned generation = g->generation;
+    if (g->failed) {
+        rc = relay_error(c, g, e);
+    } else if (++g->arrived == g->size) {
+        g->arrived = 0;
+        g->generation++;
+        pthread_cond_broadcast(&g->changed);
+    } else {
+        rc = await_others(c, g, generation, what, e);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+#define BLOCK 512
+
+/* Elements [from, to) of a slice that every rank has at values[rank]: combined over the ranks in
+ * their order in a block that stays in the cache, then written back to all of them. */
+#define REDUCE_FUNCTION(name, type, combine)                                        \
+    static void name(void *const *values, int size, size_t from, size_t to)         \
+    {                                                                               \
+        type block[BLOCK];                                                          \
+                                                                                    \
+        for (size_t at = from; at < to; at += BLOCK) {                              \
+            size_t n = to - at < BLOCK ? to - at : BLOCK;                           \
+            memcpy(block, (const type *)values[0] + at, n * sizeof *block);         \
+            for (int r = 1; r < size; r++) {                                        \
+                const type *v = (const type *)values[r] + at;                       \
+                for (size_t i = 0; i < n; i++)                                      \
+                    block[i] = combine(block[i], v[i]);                             \
+            }                                                                       \
+            for (int r = 0; r < size; r++)                                          \
+                memcpy((type *)values[r] + at, block, n * sizeof *block);           \
+        }                                                                           \
+    }
+
+#define ADD(a, b) ((a) + (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+REDUCE_FUNCTION(reduce_sum_float, float, ADD)
+REDUCE_FUNCTION(reduce_sum_double, double, ADD)
+REDUCE_FUNCTION(reduce_sum_int64, int64_t, ADD)
+REDUCE_FUNCTION(reduce_max_double, double, MAX)
+
+/* This thread's share of one slice. */
+static void reduce_share(struct comm *c, struct comm_thread_group *g, size_t index, void **values)
+{
+    const struct slice *s = &member_of(c)->shown[index];
+    size_t size = (size_t)c->size, rank = (size_t)c->rank;
+    size_t from = s->n / size * rank + s->n % size * rank / size;
+    size_t to = s->n / size * (rank + 1) + s->n % size * (rank + 1) / size;
+
+    for (int r = 0; r < c->size; r++)
+        values[r] = g->members[r].shown[index].values;
+    switch (s->type) {
+    case SLICE_SUM_FLOAT: reduce_sum_float(values, c->size, from, to); break;
+    case SLICE_SUM_DOUBLE: reduce_sum_double(values, c->size, from, to); break;
+    case SLICE_SUM_INT64: reduce_sum_int64(values, c->size, from, to); break;
+    case SLICE_MAX_DOUBLE: reduce_max_double(values, c->size, from, to); break;
+    case SLICE_BYTES: break;
+    }
+}
+
+/* Every rank sees the same slices here, so every rank comes to the same verdict. */
+static int check_same(struct comm *c, struct comm_thread_group *g, const char *what, struct err *e)
+{
+    const struct member *zero = &g->members[0];
+
+    for (int r = 1; r < c->size; r++) {
+        const struct member *m = &g->members[r];
+        bool same = m->nshown == zero->nshown;
+        for (size_t i = 0; same && i < m->nshown; i++)
+            same = m->shown[i].n == zero->shown[i].n && m->shown[i].type == zero->shown[i].type;
+        if (!same)
+            return err_set(e, ERR_INTERNAL, "%s: rank %d brings other slices than rank 0", what, r);
+    }
+    return 0;
+}
+
+static int reduce_all(struct comm *c, const struct slice *slices, size_t n, const char *what,
+                      struct err *e)
+{
+    struct member *m = member_of(c);
+    struct comm_thread_group *g = m->group;
+    void **values = calloc((size_t)c->size, sizeof *values);
+    int rc = -1;
+
+    if (!values)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    m->shown = slices;
+    m->nshown = n;
+    if (meet(c, what, e) || check_same(c, g, what, e))
+        goto out;
+    for (size_t i = 0; i < n; i++)
+        reduce_share(c, g, i, values);
+    rc = meet(c, what, e);
+out:
+    free(values);
+    return rc;
+}
+
+static int reduce_one(struct comm *c, void *values, size_t n, enum slice_type type,
+                      const char *what, struct err *e)
+{
+    struct member *m = member_of(c);
+
+    m->one = (struct slice){values, n, type};
+    return reduce_all(c, &m->one, 1, what, e);
+}
+
+static int thread_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+{
+    return reduce_one(c, values, n, SLICE_SUM_FLOAT, "a sum of floats", e);
+}
+
+static int thread_sum_double(struct comm *c, double *values, size_t n, struct err *e)
+{
+    return reduce_one(c, values, n, SLICE_SUM_DOUBLE, "a sum of doubles", e);
+}
+
+static int thread_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
+{
+    return reduce_one(c, values, n, SLICE_SUM_INT64, "a sum of counts", e);
+}
+
+static int thread_max_double(struct comm *c, double *values, size_t n, struct err *e)
+{
+    return reduce_one(c, values, n, SLICE_MAX_DOUBLE, "a maximum", e);
+}
+
+static int thread_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+{
+    struct member *m = member_of(c);
+
+    if (m->npending == m->capacity) {
+        size_t capacity = m->capacity ? 2 * m->capacity : 16;
+        struct slice *pending = realloc(m->pending, capacity * sizeof *pending);
+        if (!pending)
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        m->pending = pending;
+        m->capacity = capacity;
+    }
+    m->pending[m->npending++] = (struct slice){values, n, SLICE_SUM_FLOAT};
+    return 0;
+}
+
+static int thread_wait(struct comm *c, struct err *e)
+{
+    struct member *m = member_of(c);
+    size_t n = m->npending;
+
+    m->npending = 0;
+    return reduce_all(c, m->pending, n, "the sum of gradients", e);
+}
+
+static void show_bytes(struct member *m, void *data, size_t nbytes)
+{
+    m->one = (struct slice){data, nbytes, SLICE_BYTES};
+    m->shown = &m->one;
+    m->nshown = 1;
+}
+
+static int thread_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
+{
+    struct member *m = member_of(c);
+    struct comm_thread_group *g = m->group;
+
+    if (root < 0 || root >= c->size)
+        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
+    show_bytes(m, data, nbytes);
+    if (meet(c, "a broadcast", e) || check_same(c, g, "a broadcast", e))
+        return -1;
+    if (c->rank != root && nbytes > 0)
+        memcpy(data, g->members[root].shown->values, nbytes);
+    return meet(c, "a broadcast", e);
+}
+
+static int thread_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
+{
+    struct member *m = member_of(c);
+    struct comm_thread_group *g = m->group;
+
+    show_bytes(m, (void *)(uintptr_t)one, nbytes);
+    if (meet(c, "a gathering", e) || check_same(c, g, "a gathering", e))
+        return -1;
+    for (int r = 0; r < c->size && nbytes > 0; r++)
+        memcpy((char *)all + (size_t)r * nbytes, g->members[r].shown->values, nbytes);
+    return meet(c, "a gathering", e);
+}
+
+static int thread_barrier(struct comm *c, struct err *e)
+{
+    return meet(c, "a barrier", e);
+}
+
+static void thread_abort(struct comm *c, const struct err *e)
+{
+    struct comm_thread_group *g = member_of(c)->group;
+
+    pthread_mutex_lock(&g->lock);
+    fail_group(g, c->rank, e);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void thread_close(struct comm *c)
+{
+    (void)c;
+}
+
+static const struct comm_ops thread_ops = {
+    .name = "thread",
+    .sum_float = thread_sum_float,
+    .sum_double = thread_sum_double,
+    .sum_int64 = thread_sum_int64,
+    .max_double = thread_max_double,
+    .start_sum_float = thread_start_sum_float,
+    .wait = thread_wait,
+    .broadcast = thread_broadcast,
+    .gather = thread_gather,
+    .barrier = thread_barrier,
+    .abort = thread_abort,
+    .close = thread_close,
+};
+
+struct comm_thread_group *comm_thread_create(int size, double timeout_s,
+                                             const volatile sig_atomic_t *interrupt,
+                                             struct err *e)
+{
+    pthread_condattr_t attr;
+    struct comm_thread_group *g = calloc(1, sizeof *g);
+
+    if (!g || !(g->members = calloc((size_t)size, sizeof *g->members))) {
+        free(g);
+        err_set(e, ERR_INTERNAL, "out of memory for %d replicas", size);
+        return NULL;
+    }
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&g->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    g->size = size;
+    for (int r = 0; r < size; r++) {
+        struct member *m = &g->members[r];
+        m->group = g;
+        m->comm = (struct comm){.ops = &thread_ops, .rank = r, .size = size,
+                                .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
+    }
+    return g;
+}
+
+void comm_thread_destroy(struct comm_thread_group *g)
+{
+    if (!g)
+        return;
+    for (int r = 0; r < g->size; r++)
+        free(g->members[r].pending);
+    pthread_cond_destroy(&g->changed);
+    pthread_mutex_destroy(&g->lock);
+    free(g->members);
+    free(g);
+}
+
+struct comm *comm_thread_member(struct comm_thread_group *g, int rank)
+{
+    return &g->members[rank].comm;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/test/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 100003
+
+static int wrong(struct comm *c, const char *what, size_t n, size_t i, struct err *e)
+{
+    return err_set(e, ERR_INTERNAL, "%s, rank %d of %d, n %zu: element %zu is wrong", what, c->rank,
+                   c->size, n, i);
+}
+
+/* What rank r brings at i, and the sum over all ranks. */
+static int64_t part(int r, size_t i)
+{
+    return (int64_t)(i % 1000) * (r + 1) - r;
+}
+
+static int64_t total(int size, size_t i)
+{
+    int64_t sum = 0;
+
+    for (int r = 0; r < size; r++)
+        sum += part(r, i);
+    return sum;
+}
+
+static int check_sums(struct comm *c, size_t n, struct err *e)
+{
+    static _Thread_local float f[MOST];
+    static _Thread_local double d[MOST];
+    static _Thread_local int64_t k[MOST];
+
+    for (size_t i = 0; i < n; i++) {
+        f[i] = (float)part(c->rank, i);
+        d[i] = (double)part(c->rank, i);
+        k[i] = part(c->rank, i) * ((int64_t)1 << 40); /* beyond what a double holds exactly */
+    }
+    if (c->ops->sum_float(c, f, n, e) || c->ops->sum_double(c, d, n, e) ||
+        c->ops->sum_int64(c, k, n, e))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        int64_t want = total(c->size, i);
+        if (f[i] != (float)want)
+            return wrong(c, "sum_float", n, i, e);
+        if (d[i] != (double)want)
+            return wrong(c, "sum_double", n, i, e);
+        if (k[i] != want * ((int64_t)1 << 40))
+            return wrong(c, "sum_int64", n, i, e);
+    }
+    return 0;
+}
+
+static int check_max(struct comm *c, struct err *e)
+{
+    double d[3] = {c->rank, -c->rank, c->rank == c->size / 2 ? 7e300 : -7e300};
+
+    if (c->ops->max_double(c, d, 3, e))
+        return -1;
+    if (d[0] != c->size - 1 || d[1] != 0 || d[2] != 7e300)
+        return wrong(c, "max_double", 3, d[0] != c->size - 1 ? 0 : d[1] != 0 ? 1 : 2, e);
+    return 0;
+}
+
+/* Slices of unequal size, the last one empty, all under way at once; twice over. */
+static int check_started(struct comm *c, struct err *e)
+{
+    static _Thread_local float f[MOST];
+    static const size_t ends[] = {1, 64, 1000, 1000, 60000, MOST, MOST};
+
+    for (int round = 0; round < 2; round++) {
+        size_t at = 0;
+        for (size_t i = 0; i < MOST; i++)
+            f[i] = (float)part(c->rank, i + (size_t)round);
+        for (size_t s = 0; s < sizeof ends / sizeof *ends; s++) {
+            if (c->ops->start_sum_float(c, f + at, ends[s] - at, e))
+                return -1;
+            at = ends[s];
+        }
+        if (c->ops->wait(c, e))
+            return -1;
+        for (size_t i = 0; i < MOST; i++)
+            if (f[i] != (float)total(c->size, i + (size_t)round))
+                return wrong(c, "start_sum_float", MOST, i, e);
+    }
+    return 0;
+}
+
+static int check_broadcasts(struct comm *c, struct err *e)
+{
+    unsigned char data[4097];
+
+    for (int root = 0; root < c->size; root++) {
+        memset(data, c->rank == root ? root + 1 : 0xEE, sizeof data);
+        if (c->ops->broadcast(c, data, sizeof data, root, e))
+            return -1;
+        for (size_t i = 0; i < sizeof data; i++)
+            if (data[i] != root + 1)
+                return wrong(c, "broadcast", sizeof data, i, e);
+    }
+    return c->ops->broadcast(c, data, 0, 0, e);
+}
+
+static int check_gather(struct comm *c, struct err *e)
+{
+    struct block { int rank; char pad[13]; } mine = {.rank = c->rank};
+    struct block *all = calloc((size_t)c->size, sizeof *all);
+    int rc = -1;
+
+    if (!all)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    memset(mine.pad, c->rank, sizeof mine.pad);
+    if (c->ops->gather(c, &mine, all, sizeof mine, e))
+        goto out;
+    for (int r = 0; r < c->size; r++)
+        if (all[r].rank != r || all[r].pad[12] != (char)r) {
+            wrong(c, "gather", (size_t)c->size, (size_t)r, e);
+            goto out;
+        }
+    rc = 0;
+out:
+    free(all);
+    return rc;
+}
+
+int check_collectives(struct comm *c, struct err *e)
+{
+    static const size_t sizes[] = {0, 1, 3, 513, MOST};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (check_sums(c, sizes[i], e))
+            return -1;
+    if (check_max(c, e) || check_started(c, e) || check_broadcasts(c, e) || check_gather(c, e))
+        return -1;
+    return c->ops->barrier(c, e);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The MPI communicator. Alone it is a unit test with one rank; t/t4000-comm.t runs it under mpirun.
+ * An operand chooses what is checked: (nothing) every collective; "fail": rank 1 fails and the
+ * others must hear of it; "hang": rank 1 stays away from a barrier. Rank 0 prints TAP. When MPI
+ * does not come up, the exit code is the error's. */
+#include "config.h"
+#include "trainer/comm/comm_mpi.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+#include "trainer/comm/test/check.h"
+
+#ifdef HAVE_MPI
+
+static int fail_on_one(struct comm *c, struct err *e)
+{
+    if (c->rank == 1)
+        return err_set(e, ERR_DATA, "image 7 is broken");
+    return c->ops->barrier(c, e);
+}
+
+static int stay_away(struct comm *c, struct err *e)
+{
+    if (c->rank == 1)
+        for (;;)
+            pause();
+    return c->ops->barrier(c, e);
+}
+
+int main(int argc, char **argv)
+{
+    struct err e = {0};
+    const char *what = argc > 1 ? argv[1] : "";
+    struct comm *c = comm_mpi_open(-1, 0, *what ? 2 : 60, NULL, &e);
+    int rc;
+
+    if (!c) {
+        fprintf(stderr, "%s\n", e.text);
+        return e.code;
+    }
+    if (strcmp(what, "fail") == 0)
+        rc = fail_on_one(c, &e);
+    else if (strcmp(what, "hang") == 0)
+        rc = stay_away(c, &e);
+    else
+        rc = check_collectives(c, &e);
+    if (c->rank == 0)
+        ok(rc == 0, "mpi: all collectives, %d ranks, %s: %s", c->size, comm_mpi_version(), e.text);
+    if (rc)
+        c->ops->abort(c, &e);
+    int rank = c->rank;
+    c->ops->close(c);
+    return rank == 0 ? done_testing() : 0;
+}
+
+#else
+
+int main(void)
+{
+    skip_all("built without MPI");
+}
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/core/plan.h"
+
+struct graph *graph_create(bool training, struct err *e)
+{
+    struct graph *g = calloc(1, sizeof *g);
+
+    if (!g) {
+        err_set(e, ERR_INTERNAL, "graph: out of memory");
+        return NULL;
+    }
+    g->training = training;
+    return g;
+}
+
+void graph_destroy(struct graph *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->nops; i++) {
+        struct op *op = g->ops[i];
+
+        if (op->kernel && op->kernel->release)
+            op->kernel->release(op);
+        free(op);
+    }
+    for (size_t i = 0; i < g->ntensors; i++)
+        free(g->tensors[i]);
+    free(g->ops);
+    free(g->tensors);
+    free(g->params);
+    free(g);
+}
+
+/* Room for one more element; arrays are few and small, so they grow one by one. */
+static int grow(void **array, size_t count, size_t size, struct err *e)
+{
+    void *p = realloc(*array, (count + 1) * size);
+
+    if (!p)
+        return err_set(e, ERR_INTERNAL, "graph: out of memory");
+    *array = p;
+    return 0;
+}
+
+static struct tensor *create_tensor(struct graph *g, const char *name, const char *suffix,
+                                    enum tensor_place place, struct shape shape, struct err *e)
+{
+    struct tensor *t;
+
+    if (grow((void **)&g->tensors, g->ntensors, sizeof *g->tensors, e) < 0)
+        return NULL;
+    t = calloc(1, sizeof *t);
+    if (!t) {
+        err_set(e, ERR_INTERNAL, "graph: out of memory");
+        return NULL;
+    }
+    snprintf(t->name, sizeof t->name, "%s%s", name, suffix);
+    t->shape = shape;
+    t->place = place;
+    g->tensors[g->ntensors++] = t;
+    return t;
+}
+
+struct tensor *graph_input(struct graph *g, const char *name, struct shape shape, struct err *e)
+{
+    struct tensor *t = create_tensor(g, name, "", TENSOR_ARENA, shape, e);
+
+    if (t)
+        t->pinned = true;
+    return t;
+}
+
+struct tensor *graph_param(struct graph *g, const char *name, enum weights_role role,
+                           struct shape shape, double low, double high, struct err *e)
+{
+    bool trainable = role == WEIGHTS_PARAM;
+    struct tensor *t;
+
+    if (grow((void **)&g->params, g->nparams, sizeof *g->params, e) < 0)
+        return NULL;
+    t = create_tensor(g, name, "", trainable ? TENSOR_VALUE : TENSOR_STATE, shape, e);
+    if (!t)
+        return NULL;
+    if (trainable && g->training) {
+        t->needs_grad = true;
+        t->grad = create_tensor(g, name, ".grad", TENSOR_GRAD, shape, e);
+        if (!t->grad)
+            return NULL;
+    }
+    g->params[g->nparams++] = (struct graph_param){t, role, low, high};
+    return t;
+}
+
+static int fill_outputs(struct graph *g, struct op *op, struct tensor *const *out, struct err *e)
+{
+    struct shape shapes[OP_MAX_OUT];
+
+    if (op->kind->infer(&op->attr, op->in, shapes, e) < 0)
+        return -1;
+    for (int i = 0; i < op->kind->nout; i++) {
+        char suffix[32];
+
+        if (out && out[i]) {
+            if (!shape_equal(&out[i]->shape, &shapes[i]))
+                return err_set(e, ERR_INTERNAL, "%s: result %s has the wrong shape",
+                               op->kind->name, out[i]->name);
+            op->out[i] = out[i];
+            continue;
+        }
+        snprintf(suffix, sizeof suffix, "#%zu.%d", g->nops, i);
+        op->out[i] = create_tensor(g, op->kind->name, suffix, TENSOR_ARENA, shapes[i], e);
+        if (!op->out[i])
+            return -1;
+        for (int k = 0; k < op->kind->nin; k++)
+            op->out[i]->needs_grad = op->out[i]->needs_grad || op->in[k]->needs_grad;
+    }
+    return 0;
+}
+
+struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
+                        struct tensor *const *in, struct tensor *const *out, struct err *e)
+{
+    struct op *op;
+
+    for (int i = 0; i < kind->nin; i++)
+        if (!in[i])
+            return NULL;
+    if (grow((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
+        return NULL;
+    op = calloc(1, sizeof *op);
+    if (!op) {
+        err_set(e, ERR_INTERNAL, "graph: out of memory");
+        return NULL;
+    }
+    op->kind = kind;
+    if (attr)
+        op->attr = *attr;
+    for (int i = 0; i < kind->nin; i++)
+        op->in[i] = in[i];
+    if (fill_outputs(g, op, out, e) < 0) {
+        free(op);
+        return NULL;
+    }
+    g->ops[g->nops++] = op;
+    return op;
+}
+
+int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
+{
+    struct op *sum;
+
+    if (!t->grad) {
+        t->grad = grad;
+        return 0;
+    }
+    sum = graph_append(g, &add_kind, NULL, (struct tensor *[]){t->grad, grad}, NULL, e);
+    if (!sum)
+        return -1;
+    t->grad = sum->out[0];
+    return 0;
+}
+
+int graph_backward(struct graph *g, struct err *e)
+{
+    g->nforward = g->nops;
+    for (size_t i = g->nforward; i-- > 0;) {
+        const struct op *op = g->ops[i];
+        bool is_loss = op->kind == &bce_kind;
+
+        if (!is_loss && !op->out[0]->grad)
+            continue;
+        if (!op->kind->grad)
+            return err_set(e, ERR_INTERNAL, "%s has no gradient", op->kind->name);
+        if (op->kind->grad(g, op, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int graph_place(struct graph *g, const struct weights *w, struct err *e)
+{
+    for (size_t i = 0; i < g->nparams; i++) {
+        struct tensor *t = g->params[i].tensor;
+        const struct weights_entry *entry = weights_find(w, t->name);
+
+        if (!entry || entry->role != g->params[i].role || entry->count != tensor_count(t))
+            return err_set(e, ERR_INTERNAL, "graph: %s is not among the weights", t->name);
+        t->offset = entry->offset;
+        if (t->grad)
+            t->grad->offset = entry->offset;
+    }
+    return 0;
+}
+
+/* op->ready: no gradient below that offset is written by a later op. */
+static void find_ready(struct graph *g, size_t nparams)
+{
+    size_t ready = nparams;
+
+    for (size_t i = g->nops; i-- > 0;) {
+        struct op *op = g->ops[i];
+
+        op->ready = i < g->nforward ? 0 : ready;
+        for (int k = 0; k < op->kind->nout; k++)
+            if (op->out[k]->place == TENSOR_GRAD && op->out[k]->offset < ready)
+                ready = op->out[k]->offset;
+    }
+}
+
+int graph_compile(struct graph *g, const struct backend *backend, const struct weights *w,
+                  struct err *e)
+{
+    if (graph_place(g, w, e) < 0)
+        return -1;
+    find_ready(g, w->nparams);
+    for (size_t i = 0; i < g->nops; i++) {
+        struct op *op = g->ops[i];
+        const struct kernel *kernel = backend_kernel(backend, op);
+
+        if (kernel->prepare && kernel->prepare(op, e) < 0)
+            return err_prefix(e, "%s", op->kind->name);
+        op->kernel = kernel; /* only now: destroy releases what was prepared */
+    }
+    return plan_arena(g, e);
+}
+
+void graph_bind(struct graph *g, const struct weights *w, void *arena)
+{
+    float *base[] = {[TENSOR_ARENA] = arena,
+                     [TENSOR_VALUE] = w->value,
+                     [TENSOR_GRAD] = w->grad,
+                     [TENSOR_STATE] = w->state};
+
+    for (size_t i = 0; i < g->ntensors; i++)
+        g->tensors[i]->data = base[g->tensors[i]->place] + g->tensors[i]->offset;
+    for (size_t i = 0; i < g->nops; i++)
+        g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
+}
+
+int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
+              void *arg, struct err *e)
+{
+    size_t reported = 0;
+
+    for (size_t i = 0; i < g->nops; i++) {
+        struct op *op = g->ops[i];
+
+        if (op->kernel->run(op, x, e) < 0)
+            return err_prefix(e, "%s", op->kind->name);
+        if (ready && op->ready > reported) {
+            reported = op->ready;
+            if (ready(arg, reported, e) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static void hash_bytes(uint64_t *hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        *hash = (*hash ^ p[i]) * UINT64_C(0x100000001b3);
+}
+
+static void hash_number(uint64_t *hash, int64_t number)
+{
+    hash_bytes(hash, &number, sizeof number);
+}
+
+static void hash_tensor(uint64_t *hash, const struct tensor *t)
+{
+    hash_number(hash, t->place);
+    hash_number(hash, t->shape.ndim);
+    for (int i = 0; i < t->shape.ndim; i++)
+        hash_number(hash, t->shape.dim[i]);
+    if (t->place != TENSOR_ARENA)
+        hash_number(hash, (int64_t)t->offset);
+}
+
+uint64_t graph_hash(const struct graph *g)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+
+        hash_bytes(&hash, op->kind->name, strlen(op->kind->name));
+        hash_number(&hash, op->attr.kernel);
+        hash_number(&hash, op->attr.split);
+        hash_number(&hash, op->attr.sync);
+        hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);
+        hash_bytes(&hash, &op->attr.momentum, sizeof op->attr.momentum);
+        for (int k = 0; k < op->kind->nin; k++)
+            hash_tensor(&hash, op->in[k]);
+        for (int k = 0; k < op->kind->nout; k++)
+            hash_tensor(&hash, op->out[k]);
+    }
+    return hash;
+}
+
+static void print_op(const struct op *op, size_t i, FILE *out)
+{
+    fprintf(out, "%4zu  %-28s", i, op->kind->name);
+    if (op->kind->nout > 0) {
+        const struct tensor *t = op->out[0];
+        char shape[64] = "";
+
+        for (int k = 0; k < t->shape.ndim; k++)
+            snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%" PRId64,
+                     k ? "x" : "", t->shape.dim[k]);
+        fprintf(out, " %-18s %12zu", shape, tensor_count(t) * sizeof(float));
+        if (t->place == TENSOR_ARENA)
+            fprintf(out, " at %12zu", t->offset * sizeof(float));
+        else
+            fprintf(out, " %s", t->name);
+    }
+    if (op->workspace_size)
+        fprintf(out, "  workspace %zu", op->workspace_size);
+    fputc('\n', out);
+}
+
+void graph_print_plan(const struct graph *g, FILE *out)
+{
+    size_t sum = 0;
+
+    fprintf(out, "  op  kind                         first result              bytes\n");
+    for (size_t i = 0; i < g->nops; i++)
+        print_op(g->ops[i], i, out);
+    for (size_t i = 0; i < g->ntensors; i++)
+        if (g->tensors[i]->place == TENSOR_ARENA)
+            sum += tensor_count(g->tensors[i]) * sizeof(float);
+    fprintf(out, "%zu ops, activations and workspaces %zu bytes (%zu if none shared memory)\n",
+            g->nops, g->arena_size, sum);
+}

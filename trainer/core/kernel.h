@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a backend does an op: prepared once when a graph is compiled, then run many times. */
+#ifndef UNETCTL_TRAINER_CORE_KERNEL_H
+#define UNETCTL_TRAINER_CORE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "src/err.h"
+#include "trainer/core/op.h"
+
+/* What one run of a graph needs besides tensors. */
+struct exec {
+    double grad_scale; /* factor of the loss in the gradients: 1 / pixels of the global batch */
+    double loss_sum;   /* out: the loss op adds to it */
+    /* Sum over replicas, see network_sum_f. Only for ops with attr.sync. */
+    int (*sum)(void *arg, double *values, size_t n, struct err *e);
+    void *sum_arg;
+};
+
+struct kernel {
+    const struct op_kind *kind;
+    /* Can it do this op (shapes and attributes are known)? NULL: always. */
+    bool (*supports)(const struct op *op);
+    /* May allocate op->priv and ask for op->workspace_size bytes. NULL: nothing to prepare. On
+     * failure nothing is left behind. */
+    int (*prepare)(struct op *op, struct err *e);
+    /* Reads op->in[]->data, writes op->out[]->data (addresses may change between runs, never
+     * within one). Allocates nothing. Uses the calling thread's OpenMP thread count. */
+    int (*run)(struct op *op, struct exec *x, struct err *e);
+    void (*release)(struct op *op); /* NULL: nothing to free */
+};
+
+struct backend {
+    const char *name;
+    const struct kernel *const *kernels; /* NULL-terminated; the first that matches is used */
+    const char *(*version)(void);        /* of the library behind it; NULL: there is none */
+};
+
+/* Best first, NULL-terminated; the last is the reference, which has a kernel for every kind. */
+extern const struct backend *const backends[];
+
+/* NULL if it was not built in. "auto" is the best one. */
+const struct backend *backend_find(const char *name);
+
+/* The backend's first kernel for this op, else the reference's. */
+const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
+
+#endif

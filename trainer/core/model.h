@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Models by name: each builds graphs from ops. */
+#ifndef UNETCTL_TRAINER_CORE_MODEL_H
+#define UNETCTL_TRAINER_CORE_MODEL_H
+
+#include "src/err.h"
+#include "trainer/core/graph.h"
+#include "trainer/core/network.h"
+
+struct model {
+    const char *name;
+    /* Refuse (ERR_CONFIG) what the model can't be built with. */
+    int (*check)(const struct network_config *config, struct err *e);
+    /* Append the forward ops; sets g->input, g->target and g->logits. In a training graph the last
+     * op is the loss, in the other one the logits are pinned. */
+    int (*build)(struct graph *g, const struct network_config *config, int batch, struct err *e);
+};
+
+extern const struct model *const models[]; /* NULL-terminated */
+
+#endif

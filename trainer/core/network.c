@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/network.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "trainer/core/arena.h"
+#include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
+#include "trainer/core/model.h"
+
+struct compiled {
+    struct graph *graph;
+    int batch;
+    struct compiled *next;
+};
+
+struct network {
+    struct network_config config; /* its strings are those of model and backend */
+    const struct model *model;
+    const struct backend *backend;
+    struct weights *weights;
+    struct compiled *compiled;
+    struct arena arena;
+    uint64_t plan_hash;
+    network_sum_f sum;
+    void *sum_arg;
+};
+
+static const struct model *find_model(const char *name)
+{
+    for (size_t i = 0; models[i]; i++)
+        if (strcmp(models[i]->name, name) == 0)
+            return models[i];
+    return NULL;
+}
+
+static int choose(struct network *n, const struct network_config *config, struct err *e)
+{
+    n->model = find_model(config->model);
+    if (!n->model)
+        return err_set(e, ERR_CONFIG, "there is no model \"%s\"; known: %s", config->model,
+                       models[0]->name);
+    n->backend = backend_find(config->backend);
+    if (!n->backend)
+        return err_set(e, ERR_CONFIG,
+                       "there is no backend \"%s\" in this build; \"auto\" picks the best, here %s",
+                       config->backend, backends[0]->name);
+    if (config->threads < 1)
+        return err_set(e, ERR_CONFIG, "threads is %d; at least 1 is needed", config->threads);
+    n->config = *config;
+    n->config.model = n->model->name;
+    n->config.backend = n->backend->name;
+    return n->model->check(config, e);
+}
+
+static struct graph *build_graph(const struct network *n, bool training, int batch, struct err *e)
+{
+    struct graph *g = graph_create(training, e);
+
+    if (!g)
+        return NULL;
+    if (n->model->build(g, &n->config, batch, e) < 0 || (training && graph_backward(g, e) < 0)) {
+        graph_destroy(g);
+        return NULL;
+    }
+    return g;
+}
+
+static uint64_t stream_of(const char *name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The values of a parameter depend on the seed and on its name only. */
+static void init_param(struct weights *w, const struct graph_param *p, uint64_t seed)
+{
+    const struct weights_entry *entry = weights_find(w, p->tensor->name);
+    float *dst = (p->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
+    uint64_t stream = stream_of(entry->name);
+
+    for (size_t i = 0; i < entry->count; i++)
+        dst[i] = (float)(p->low == p->high
+                             ? p->low
+                             : p->low + (p->high - p->low) * rng_uniform(seed, stream, i));
+}
+
+/* The training graph for one image tells which parameters there are; laid out last use first, they
+ * are in the order in which backward finishes them. */
+static int create_weights(struct network *n, struct err *e)
+{
+    struct graph *g = build_graph(n, true, 1, e);
+    int rc = -1;
+
+    n->weights = g ? weights_create(e) : NULL;
+    if (!n->weights)
+        goto out;
+    for (size_t i = g->nparams; i-- > 0;) {
+        const struct tensor *t = g->params[i].tensor;
+
+        if (weights_add(n->weights, t->name, g->params[i].role, t->shape.ndim, t->shape.dim, e) < 0)
+            goto out;
+    }
+    if (weights_alloc(n->weights, e) < 0)
+        goto out;
+    for (size_t i = 0; i < g->nparams; i++)
+        init_param(n->weights, &g->params[i], n->config.seed);
+    rc = graph_place(g, n->weights, e);
+    n->plan_hash = graph_hash(g);
+out:
+    graph_destroy(g);
+    return rc;
+}
+
+struct network *network_create(const struct network_config *config, struct err *e)
+{
+    struct network *n = calloc(1, sizeof *n);
+
+    if (!n) {
+        err_set(e, ERR_INTERNAL, "network: out of memory");
+        return NULL;
+    }
+    if (choose(n, config, e) < 0 || create_weights(n, e) < 0) {
+        network_destroy(n);
+        return NULL;
+    }
+    return n;
+}
+
+void network_destroy(struct network *n)
+{
+    if (!n)
+        return;
+    while (n->compiled) {
+        struct compiled *c = n->compiled;
+
+        n->compiled = c->next;
+        graph_destroy(c->graph);
+        free(c);
+    }
+    arena_release(&n->arena);
+    weights_destroy(n->weights);
+    free(n);
+}
+
+struct weights *network_weights(struct network *n)
+{
+    return n->weights;
+}
+
+const char *network_backend(const struct network *n)
+{
+    return n->backend->name;
+}
+
+const char *network_backend_version(const struct network *n)
+{
+    return n->backend->version ? n->backend->version() : "";
+}
+
+void network_set_sum(struct network *n, network_sum_f sum, void *arg)
+{
+    n->sum = sum;
+    n->sum_arg = arg;
+}
+
+/* The number of threads belongs to the calling thread: replicas do not disturb each other. */
+static void set_threads(const struct network *n)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(n->config.threads);
+#else
+    (void)n;
+#endif
+}
+
+static int reserve_arena(struct network *n, size_t nbytes, struct err *e)
+{
+    bool moved;
+
+    if (arena_reserve(&n->arena, nbytes, &moved, e) < 0)
+        return -1;
+    for (struct compiled *c = n->compiled; moved && c; c = c->next)
+        graph_bind(c->graph, n->weights, n->arena.base);
+    return 0;
+}
+
+static struct graph *compile(struct network *n, bool training, int batch, struct err *e)
+{
+    struct compiled *c = calloc(1, sizeof *c);
+
+    if (!c) {
+        err_set(e, ERR_INTERNAL, "network: out of memory");
+        return NULL;
+    }
+    c->batch = batch;
+    c->graph = build_graph(n, training, batch, e);
+    if (!c->graph || graph_compile(c->graph, n->backend, n->weights, e) < 0 ||
+        reserve_arena(n, c->graph->arena_size, e) < 0) {
+        graph_destroy(c->graph);
+        free(c);
+        return NULL;
+    }
+    graph_bind(c->graph, n->weights, n->arena.base);
+    c->next = n->compiled;
+    n->compiled = c;
+    return c->graph;
+}
+
+static struct graph *get_graph(struct network *n, bool training, int batch, struct err *e)
+{
+    set_threads(n);
+    if (batch < 1) {
+        err_set(e, ERR_CONFIG, "a batch of %d images can't be run", batch);
+        return NULL;
+    }
+    for (struct compiled *c = n->compiled; c; c = c->next)
+        if (c->graph->training == training && c->batch == batch)
+            return c->graph;
+    return compile(n, training, batch, e);
+}
+
+float *network_input(struct network *n, bool training, int batch, struct err *e)
+{
+    struct graph *g = get_graph(n, training, batch, e);
+
+    return g ? g->input->data : NULL;
+}
+
+float *network_target(struct network *n, bool training, int batch, struct err *e)
+{
+    struct graph *g = get_graph(n, training, batch, e);
+
+    return g ? g->target->data : NULL;
+}
+
+static int train_nothing(struct network *n, network_ready_f ready, void *arg, struct err *e)
+{
+    if (n->config.batch_norm == BATCH_NORM_SYNC)
+        return err_set(e, ERR_CONFIG,
+                       "synchronised batch norm needs an image on every replica in every step");
+    memset(n->weights->grad, 0, n->weights->nparams * sizeof(float));
+    return ready ? ready(arg, n->weights->nparams, e) : 0;
+}
+
+int network_train(struct network *n, int batch, double global_pixels, double *loss_sum,
+                  network_ready_f ready, void *arg, struct err *e)
+{
+    struct exec x = {.grad_scale = 1 / global_pixels, .sum = n->sum, .sum_arg = n->sum_arg};
+    struct graph *g;
+
+    if (batch == 0)
+        return train_nothing(n, ready, arg, e);
+    g = get_graph(n, true, batch, e);
+    if (!g || graph_run(g, &x, ready, arg, e) < 0)
+        return -1;
+    *loss_sum += x.loss_sum;
+    return 0;
+}
+
+int network_infer(struct network *n, int batch, const float **logits, struct err *e)
+{
+    struct exec x = {0};
+    struct graph *g = get_graph(n, false, batch, e);
+
+    if (!g || graph_run(g, &x, NULL, NULL, e) < 0)
+        return -1;
+    *logits = g->logits->data;
+    return 0;
+}
+
+uint64_t network_plan_hash(const struct network *n)
+{
+    return n->plan_hash;
+}
+
+void network_print_plan(const struct network *n, FILE *out)
+{
+    for (const struct compiled *c = n->compiled; c; c = c->next) {
+        fprintf(out, "%s, batch %d, backend %s\n", c->graph->training ? "training" : "inference",
+                c->batch, n->backend->name);
+        graph_print_plan(c->graph, out);
+    }
+    fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
+            n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
+            n->weights->nstate * sizeof(float), n->arena.size);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a training session sees of a network: compiled graphs behind one small interface.
+ *
+ * A network holds the weights of one replica and one compiled graph per (mode, batch size), built
+ * on first use and kept; graphs share one activation arena. After the first run with a given
+ * (mode, batch) a run allocates nothing. Not thread-safe: one replica, one thread (kernels may use
+ * OpenMP threads inside). */
+#ifndef UNETCTL_TRAINER_CORE_NETWORK_H
+#define UNETCTL_TRAINER_CORE_NETWORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "src/err.h"
+#include "trainer/core/weights.h"
+
+enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
+
+struct network_config {
+    const char *model;   /* "unet" */
+    const char *backend; /* "auto", "ref", "dnnl" */
+    int base, depth, channels;
+    int height, width;   /* multiples of 2^depth */
+    enum batch_norm_mode batch_norm;
+    int threads;         /* >= 1 */
+    uint64_t seed;       /* of the initial weights: a pure function of it */
+};
+
+struct network;
+
+/* In-place sum over all replicas of n doubles: what synchronised batch norm needs. Collective:
+ * every replica calls it the same number of times in the same order. */
+typedef int (*network_sum_f)(void *arg, double *values, size_t n, struct err *e);
+
+/* grad[0..upto) is final on this replica: it may be all-reduced while backward goes on. Called
+ * with increasing upto; the last call has upto == nparams. */
+typedef int (*network_ready_f)(void *arg, size_t upto, struct err *e);
+
+/* Refuses (ERR_CONFIG) sizes that are not multiples of 2^depth, unknown models and backends. */
+struct network *network_create(const struct network_config *config, struct err *e);
+void network_destroy(struct network *n);
+
+struct weights *network_weights(struct network *n); /* lives as long as the network */
+const char *network_backend(const struct network *n); /* what "auto" became */
+const char *network_backend_version(const struct network *n); /* of its library, or "" */
+void network_set_sum(struct network *n, network_sum_f sum, void *arg);
+
+/* Input of the next run with this batch: [batch][height][width][channels], 0..1, NHWC.
+ * Target: [batch][height][width], 0..1. Valid until the next call with another batch or mode. */
+float *network_input(struct network *n, bool training, int batch, struct err *e);
+float *network_target(struct network *n, bool training, int batch, struct err *e);
+
+/* One forward and backward pass over `batch` images. Gradients are of
+ *     loss_sum / global_pixels,   loss_sum = sum over pixels of BCE with logits,
+ * so that a plain sum over replicas gives the gradient of the global mean. Adds this replica's
+ * loss_sum to *loss_sum. batch 0: no images here in this step; gradients become zero, ready is
+ * called once (not with BATCH_NORM_SYNC: ERR_CONFIG). Batch norm normalises with the statistics
+ * of this batch (of all replicas' batches with BATCH_NORM_SYNC) and updates the running ones. */
+int network_train(struct network *n, int batch, double global_pixels, double *loss_sum,
+                  network_ready_f ready, void *arg, struct err *e);
+
+/* Forward with running statistics. *logits: [batch][height][width], valid until the next run. */
+int network_infer(struct network *n, int batch, const float **logits, struct err *e);
+
+/* Hash over ops, shapes and the offsets of the parameters for a batch of one image: equal on
+ * every rank of a run, whatever its backend and its batches are. */
+uint64_t network_plan_hash(const struct network *n);
+
+/* Memory plan of every graph compiled so far: ops, kernels, bytes. */
+void network_print_plan(const struct network *n, FILE *out);
+
+#endif

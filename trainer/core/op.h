@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an op means, apart from how a backend does it (kernel.h).
+ *
+ * The gradient of an op is made of ops as well: kind->grad appends them. By convention the inputs
+ * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind
+ * may take the memory of in[0]. */
+#ifndef UNETCTL_TRAINER_CORE_OP_H
+#define UNETCTL_TRAINER_CORE_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+#include "trainer/core/tensor.h"
+
+#define OP_MAX_IN 5
+#define OP_MAX_OUT 3
+
+struct graph;
+struct kernel;
+struct op;
+
+struct op_attr {
+    int kernel;           /* convolutions: side of the window, 1 or 3 */
+    int64_t split;        /* concat_grad: channels of the first part */
+    double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
+    bool sync;            /* batch norm: statistics of all replicas together */
+};
+
+struct op_kind {
+    const char *name;
+    int nin, nout;
+    bool inplace;
+    /* Shapes of the outputs from the inputs; ERR_INTERNAL if they do not fit together. */
+    int (*infer)(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                 struct err *e);
+    /* Append the ops that make in[i]->grad out of out[0]->grad. NULL: not differentiable. */
+    int (*grad)(struct graph *g, const struct op *op, struct err *e);
+};
+
+struct op {
+    const struct op_kind *kind;
+    struct op_attr attr;
+    struct tensor *in[OP_MAX_IN], *out[OP_MAX_OUT];
+    /* Filled when the graph is compiled: */
+    const struct kernel *kernel;
+    void *priv;              /* the kernel's own */
+    size_t workspace_size;   /* bytes, asked for by the kernel; contents last one run of the op */
+    size_t workspace_offset; /* bytes into the arena */
+    void *workspace;         /* 64-byte aligned */
+    size_t ready;            /* weights.grad[0..ready) is final once this op has run */
+};
+
+/* y = x * w + b, "same" zero padding, stride 1.   (x, w[O][I][K][K], b[O]) -> y */
+extern const struct op_kind conv2d_kind;
+extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx */
+extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
+
+/* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size */
+extern const struct op_kind conv_transpose2d_kind;
+extern const struct op_kind conv_transpose2d_grad_input_kind;   /* (dy, w) -> dx */
+extern const struct op_kind conv_transpose2d_grad_weights_kind; /* (dy, x) -> dw, db */
+
+/* Normalise by the statistics of the batch and update the running ones (var: unbiased).
+ * (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps) */
+extern const struct op_kind batch_norm_kind;
+extern const struct op_kind batch_norm_grad_kind;  /* (dy, x, gamma, saved) -> dx, dgamma, dbeta */
+extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the running ones -> y */
+
+extern const struct op_kind relu_kind;      /* (x) -> y */
+extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
+
+/* 2x2, stride 2. The gradient goes to the first largest value in reading order, as in PyTorch. */
+extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
+extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
+
+extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
+extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
+
+extern const struct op_kind add_kind; /* (a, b) -> a + b */
+
+/* Binary cross entropy with logits z, targets t in 0..1, summed over pixels into exec.loss_sum;
+ * its gradient comes out at once.   (z, t) -> dz = (sigmoid(z) - t) * exec.grad_scale */
+extern const struct op_kind bce_kind;
+
+/* All of them, NULL-terminated. */
+extern const struct op_kind *const op_kinds[];
+
+#endif

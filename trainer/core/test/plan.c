@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whatever lives at the same time lies apart, in a plan for a whole network. */
+#include "config.h"
+#include "trainer/core/plan.h"
+
+#include "t/tap.h"
+#include "trainer/core/model.h"
+
+#define MAX_LIVE 256
+
+struct piece {
+    size_t begin, end; /* bytes */
+    const struct tensor *tensor; /* NULL: workspace */
+};
+
+static struct graph *build(bool training, enum batch_norm_mode mode)
+{
+    const struct network_config config = {.model = "unet", .base = 8, .depth = 4, .channels = 1,
+                                          .height = 32, .width = 48, .batch_norm = mode};
+    struct graph *g;
+    struct err e;
+
+    g = graph_create(training, &e);
+    if (!g || models[0]->build(g, &config, 2, &e) < 0 || (training && graph_backward(g, &e) < 0))
+        bail_out("%s", e.text);
+    for (size_t i = 0; i < g->nops; i++)
+        g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* odd sizes, and all of them used */
+    if (plan_arena(g, &e) < 0)
+        bail_out("%s", e.text);
+    return g;
+}
+
+static size_t live_at(const struct graph *g, int i, struct piece *pieces)
+{
+    const struct op *op = g->ops[i];
+    size_t n = 0;
+
+    pieces[n++] = (struct piece){op->workspace_offset, op->workspace_offset + op->workspace_size,
+                                 NULL};
+    for (size_t k = 0; k < g->ntensors; k++) {
+        const struct tensor *t = g->tensors[k];
+
+        if (t->place != TENSOR_ARENA || t->first > i || t->last < i || t->first < 0)
+            continue;
+        if (n == MAX_LIVE)
+            bail_out("more than %d tensors live at once", MAX_LIVE);
+        pieces[n++] = (struct piece){t->offset * sizeof(float),
+                                     (t->offset + tensor_count(t)) * sizeof(float), t};
+    }
+    return n;
+}
+
+/* An op of an inplace kind may write its result where its first input was. */
+static bool shares(const struct op *op, const struct piece *a, const struct piece *b)
+{
+    return op->kind->inplace && ((a->tensor == op->in[0] && b->tensor == op->out[0]) ||
+                                 (b->tensor == op->in[0] && a->tensor == op->out[0]));
+}
+
+static int count_overlaps(const struct graph *g, size_t *highest)
+{
+    struct piece pieces[MAX_LIVE];
+    int noverlaps = 0;
+
+    *highest = 0;
+    for (size_t i = 0; i < g->nops; i++) {
+        size_t n = live_at(g, (int)i, pieces);
+
+        for (size_t a = 0; a < n; a++) {
+            *highest = pieces[a].end > *highest ? pieces[a].end : *highest;
+            for (size_t b = 0; b < a; b++)
+                if (pieces[a].begin < pieces[b].end && pieces[b].begin < pieces[a].end &&
+                    !shares(g->ops[i], &pieces[a], &pieces[b]))
+                    noverlaps++;
+        }
+    }
+    return noverlaps;
+}
+
+static void check(bool training, enum batch_norm_mode mode, const char *what)
+{
+    struct graph *g = build(training, mode);
+    size_t highest, sum = 0, ninplace = 0, nmisaligned = 0;
+
+    is_int(count_overlaps(g, &highest), 0, "%s: what lives at the same time lies apart", what);
+    ok(highest <= g->arena_size && g->arena_size < highest + PLAN_ALIGN,
+       "%s: the arena ends where the last piece does", what);
+    for (size_t i = 0; i < g->ntensors; i++) {
+        const struct tensor *t = g->tensors[i];
+
+        sum += t->place == TENSOR_ARENA ? tensor_count(t) * sizeof(float) : 0;
+        nmisaligned += t->place == TENSOR_ARENA && t->offset * sizeof(float) % PLAN_ALIGN != 0;
+    }
+    is_int(nmisaligned, 0, "%s: all tensors are aligned", what);
+    for (size_t i = 0; i < g->nops; i++)
+        ninplace += g->ops[i]->kind->inplace && g->ops[i]->in[0]->offset == g->ops[i]->out[0]->offset;
+    ok(g->arena_size < sum * 3 / 5, "%s: %zu bytes hold tensors of %zu", what, g->arena_size, sum);
+    ok(ninplace > 10, "%s: %zu ops write over their input", what, ninplace);
+    ok(g->input->offset != g->target->offset && g->input->pinned && g->target->pinned,
+       "%s: input and target stay", what);
+    graph_destroy(g);
+}
+
+int main(void)
+{
+    check(true, BATCH_NORM_LOCAL, "training");
+    check(true, BATCH_NORM_NONE, "training without batch norm");
+    check(false, BATCH_NORM_LOCAL, "inference");
+    return done_testing();
+}

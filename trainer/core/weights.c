@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WEIGHTS_ALIGN 64 /* bytes */
+#define WEIGHTS_ALIGN_COUNT (WEIGHTS_ALIGN / sizeof(float))
+
+struct weights *weights_create(struct err *e)
+{
+    struct weights *w = calloc(1, sizeof *w);
+
+    if (!w)
+        err_set(e, ERR_INTERNAL, "weights: out of memory");
+    return w;
+}
+
+void weights_destroy(struct weights *w)
+{
+    if (!w)
+        return;
+    free(w->value);
+    free(w->grad);
+    free(w->state);
+    free(w->entries);
+    free(w);
+}
+
+int weights_add(struct weights *w, const char *name, enum weights_role role, int ndim,
+                const int64_t *shape, struct err *e)
+{
+    size_t *end = role == WEIGHTS_PARAM ? &w->nparams : &w->nstate;
+    struct weights_entry *entry, *entries;
+
+    if (strlen(name) >= sizeof entry->name)
+        return err_set(e, ERR_INTERNAL, "weights: the name %s is too long", name);
+    if (weights_find(w, name))
+        return err_set(e, ERR_INTERNAL, "weights: %s is there twice", name);
+    entries = realloc(w->entries, (w->nentries + 1) * sizeof *entries);
+    if (!entries)
+        return err_set(e, ERR_INTERNAL, "weights: out of memory");
+    w->entries = entries;
+    entry = &entries[w->nentries++];
+    memset(entry, 0, sizeof *entry);
+    strcpy(entry->name, name);
+    entry->role = role;
+    entry->ndim = ndim;
+    entry->count = 1;
+    for (int i = 0; i < ndim; i++) {
+        entry->shape[i] = shape[i];
+        entry->count *= (size_t)shape[i];
+    }
+    entry->offset = *end;
+    *end += (entry->count + WEIGHTS_ALIGN_COUNT - 1) / WEIGHTS_ALIGN_COUNT * WEIGHTS_ALIGN_COUNT;
+    return 0;
+}
+
+static float *alloc_zeroed(size_t count)
+{
+    size_t nbytes = (count ? count : WEIGHTS_ALIGN_COUNT) * sizeof(float);
+    float *p = aligned_alloc(WEIGHTS_ALIGN, nbytes);
+
+    if (p)
+        memset(p, 0, nbytes);
+    return p;
+}
+
+int weights_alloc(struct weights *w, struct err *e)
+{
+    w->value = alloc_zeroed(w->nparams);
+    w->grad = alloc_zeroed(w->nparams);
+    w->state = alloc_zeroed(w->nstate);
+    if (!w->value || !w->grad || !w->state)
+        return err_set(e, ERR_INTERNAL, "weights: out of memory for %zu parameters", w->nparams);
+    return 0;
+}
+
+size_t weights_trainable(const struct weights *w)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].role == WEIGHTS_PARAM)
+            count += w->entries[i].count;
+    return count;
+}
+
+const struct weights_entry *weights_find(const struct weights *w, const char *name)
+{
+    for (size_t i = 0; i < w->nentries; i++)
+        if (strcmp(w->entries[i].name, name) == 0)
+            return &w->entries[i];
+    return NULL;
+}

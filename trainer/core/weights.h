@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parameters of one replica: values, gradients, batch-norm state, each in one piece.
+ *
+ * Order: parameters lie in the order in which backward finishes their gradients (last layer
+ * first), so that a prefix of `grad` is final while backward still runs and buckets of the
+ * all-reduce are slices. Checkpoints go by name, never by offset. */
+#ifndef UNETCTL_TRAINER_CORE_WEIGHTS_H
+#define UNETCTL_TRAINER_CORE_WEIGHTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+
+enum weights_role { WEIGHTS_PARAM, WEIGHTS_STATE };
+
+struct weights_entry {
+    char name[64]; /* "enc1.conv1.weight", "enc1.bn1.running_mean": checkpoint key */
+    enum weights_role role;
+    int ndim;
+    int64_t shape[4]; /* conv OIHW, transposed conv IOHW as PyTorch has them, vectors [C] */
+    size_t offset;    /* in elements, into value/grad (PARAM) or state (STATE) */
+    size_t count;
+};
+
+struct weights {
+    size_t nparams, nstate; /* elements; padding between entries included, always zero */
+    float *value, *grad;    /* nparams each, 64-byte aligned */
+    float *state;           /* nstate: running mean and variance */
+    struct weights_entry *entries;
+    size_t nentries;
+};
+
+struct weights *weights_create(struct err *e); /* without entries */
+void weights_destroy(struct weights *w);
+
+/* Put an entry behind the others. Before weights_alloc. */
+int weights_add(struct weights *w, const char *name, enum weights_role role, int ndim,
+                const int64_t *shape, struct err *e);
+
+/* Zeroed arrays for all entries. Once; no entry may be added later. */
+int weights_alloc(struct weights *w, struct err *e);
+
+/* Trainable numbers without padding: 488,617 less 1,472 for the reference U-Net. */
+size_t weights_trainable(const struct weights *w);
+
+/* NULL if there is no entry of that name. */
+const struct weights_entry *weights_find(const struct weights *w, const char *name);
+
+#endif

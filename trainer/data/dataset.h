@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairs of image and mask of a frozen split, decoded once, at the size the network wants. */
+#ifndef UNETCTL_TRAINER_DATA_DATASET_H
+#define UNETCTL_TRAINER_DATA_DATASET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "src/err.h"
+
+enum dataset_part { DATASET_TRAIN, DATASET_VAL };
+
+struct dataset_config {
+    const char *split_file; /* split.json; its paths are relative to its "data". NULL: every pair
+                             * of dir validates. */
+    const char *dir;        /* NULL: the split file's "data" */
+    int height, width;      /* resize keeping the aspect ratio, pad with zeros, centred */
+    int channels;           /* 1: grey; 3: RGB. Alpha is dropped. */
+    bool soft_masks;        /* false: a mask holds {0,1} or {0,255}, anything else is an error */
+};
+
+struct dataset;
+
+/* Reads the split file and checks that each file is there with its recorded size. */
+struct dataset *dataset_open(const struct dataset_config *config, struct err *e);
+void dataset_close(struct dataset *ds);
+
+size_t dataset_count(const struct dataset *ds, enum dataset_part part);
+const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i); /* stem */
+
+/* Sample i into image [height][width][channels] and mask [height][width], 0..1. The first call for
+ * a sample decodes its files and checks their hashes, later ones copy from memory. Thread-safe. */
+int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
+                struct err *e);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/mask.h"
+
+#include <string.h>
+
+static unsigned full_value(const struct png_pixels *mask)
+{
+    return (1u << mask->source_bits) - 1;
+}
+
+/* Keeps the first channel of each pixel. */
+static void keep_first_channel(struct png_pixels *img)
+{
+    size_t npixels = (size_t)img->width * img->height, nbytes = (size_t)img->bits / 8;
+    size_t pixel = nbytes * (size_t)img->channels;
+
+    for (size_t i = 0; i < npixels; i++)
+        memmove(img->samples + i * nbytes, img->samples + i * pixel, nbytes);
+    img->channels = 1;
+    img->nbytes = npixels * nbytes;
+}
+
+static int refuse_colour(const struct png_pixels *img, const char *name, struct err *e)
+{
+    size_t npixels = (size_t)img->width * img->height, nc = (size_t)img->channels;
+
+    for (size_t i = 0; i < npixels; i++) {
+        unsigned r = png_pixels_sample(img, i * nc), g = png_pixels_sample(img, i * nc + 1);
+        unsigned b = png_pixels_sample(img, i * nc + 2);
+        if (r != g || r != b)
+            return err_set(e, ERR_DATA,
+                           "%s: the mask has colours (%u,%u,%u at column %zu, row %zu); masks are "
+                           "grey or indexed: 0 background, 255 (or 1) foreground",
+                           name, r, g, b, i % img->width, i / img->width);
+    }
+    return 0;
+}
+
+int mask_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct png_pixels *img,
+                struct err *e)
+{
+    if (png_file_decode(bytes, nbytes, name, PNG_FILE_RAW, img, e))
+        return -1;
+    if (img->channels >= 3 && refuse_colour(img, name, e)) {
+        png_pixels_free(img);
+        return -1;
+    }
+    if (img->channels > 1)
+        keep_first_channel(img);
+    return 0;
+}
+
+void mask_summarize(const struct png_pixels *mask, struct mask_summary *summary)
+{
+    size_t npixels = (size_t)mask->width * mask->height;
+    unsigned full = full_value(mask);
+
+    memset(summary, 0, sizeof *summary);
+    for (size_t i = 0; i < npixels; i++) {
+        unsigned v = png_pixels_sample(mask, i);
+        if (v > summary->max)
+            summary->max = v;
+        if (v == 0 || full == 1)
+            continue;
+        if (v == full)
+            summary->has_full = true;
+        else if (v == 1)
+            summary->has_one = true;
+        else if (!summary->has_other) {
+            summary->has_other = true;
+            summary->other = v;
+        }
+    }
+}
+
+/* A value that the scale does not have, 0 if there is none. */
+static unsigned wrong_value(const struct mask_summary *s, enum mask_scale scale)
+{
+    if (s->has_other)
+        return s->other;
+    if (scale == MASK_FULL)
+        return s->has_one ? 1 : 0;
+    return s->has_full ? s->max : 0;
+}
+
+int mask_check(const struct png_pixels *mask, const char *name, enum mask_scale scale, bool soft,
+               struct err *e)
+{
+    struct mask_summary s;
+
+    if (soft)
+        return 0;
+    mask_summarize(mask, &s);
+    unsigned wrong = wrong_value(&s, scale);
+    if (wrong)
+        return err_set(e, ERR_DATA,
+                       "%s: the mask holds the value %u; masks of this set hold 0 and %u. Where "
+                       "grey values are meant, set soft_masks: true (data split --soft-masks)",
+                       name, wrong, scale == MASK_FULL ? full_value(mask) : 1);
+    return 0;
+}
+
+unsigned mask_divisor(const struct png_pixels *mask, enum mask_scale scale)
+{
+    return scale == MASK_UNIT ? 1 : full_value(mask);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/split.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "src/sha256.h"
+#include "trainer/data/filename.h"
+#include "trainer/data/load.h"
+#include "trainer/data/namelist.h"
+#include "trainer/data/pairs.h"
+
+/* rng.h: the one stream of a split. */
+#define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
+
+enum side { SIDE_NONE, SIDE_TRAIN, SIDE_VAL };
+
+/* One pair on its way into the split. */
+struct candidate {
+    struct split_item item;
+    char pixels[65]; /* hash of shape and samples: the same picture in two files is found too */
+    enum side side;
+};
+
+/* What was seen of all masks together. Names point into the pairs. */
+struct mask_census {
+    unsigned max;
+    const char *has_one, *has_full; /* a mask with that value */
+};
+
+static void item_free(struct split_item *item)
+{
+    free(item->stem);
+    free(item->image);
+    free(item->mask);
+}
+
+static void part_free(struct split_part *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        item_free(&part->items[i]);
+    free(part->items);
+}
+
+void split_destroy(struct split *s)
+{
+    if (!s)
+        return;
+    part_free(&s->train);
+    part_free(&s->val);
+    free(s->dir);
+    free(s);
+}
+
+static void hash_pixels(const struct png_pixels *img, char hex[65])
+{
+    uint32_t shape[4] = {img->width, img->height, (uint32_t)img->channels, (uint32_t)img->bits};
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_add(&h, shape, sizeof shape);
+    sha256_add(&h, img->samples, img->nbytes);
+    sha256_finish(&h, hex);
+}
+
+static int note_mask(const struct png_pixels *mask, const char *dir, const char *name, bool soft,
+                     struct mask_census *census, struct err *e)
+{
+    struct mask_summary s;
+
+    mask_summarize(mask, &s);
+    if (s.max > census->max)
+        census->max = s.max;
+    if (s.has_one && !census->has_one)
+        census->has_one = name;
+    if (s.has_full && !census->has_full)
+        census->has_full = name;
+    if (s.has_other && !soft)
+        return err_set(e, ERR_DATA,
+                       "%s/%s: the mask holds the value %u; masks hold 0 and 255, or 0 and 1. "
+                       "Where grey values are meant, set soft_masks: true (data split "
+                       "--soft-masks)",
+                       dir, name, s.other);
+    return 0;
+}
+
+/* 0/255 if any mask is; a 1 beside a 255 has no clear meaning. */
+static int decide_scale(const struct mask_census *census, bool soft, enum mask_scale *scale,
+                        struct err *e)
+{
+    *scale = soft ? (census->max > 1 ? MASK_FULL : MASK_UNIT)
+                  : (census->has_full ? MASK_FULL : MASK_UNIT);
+    if (!soft && census->has_full && census->has_one)
+        return err_set(e, ERR_DATA,
+                       "%s holds the value 1 but %s the value 255; masks of one set hold 0 and "
+                       "255, or 0 and 1. Where grey values are meant, set soft_masks: true "
+                       "(data split --soft-masks)", census->has_one, census->has_full);
+    return 0;
+}
+
+static int examine(const struct split_config *config, const struct pair *pair, struct candidate *c,
+                   struct mask_census *census, struct err *e)
+{
+    struct png_pixels image, mask = {0};
+
+    if (!filename_is_utf8(pair->image) || !filename_is_utf8(pair->mask))
+        return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; "
+                       "rename it", config->dir, pair->image);
+    if (load_image(config->dir, pair->image, NULL, c->item.image_sha256, &image, e))
+        return -1;
+    int rc = load_mask(config->dir, pair->mask, NULL, c->item.mask_sha256, &mask, e);
+    if (rc == 0 && (image.width != mask.width || image.height != mask.height))
+        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
+                     config->dir, pair->image, image.width, image.height, pair->mask, mask.width,
+                     mask.height);
+    if (rc == 0)
+        rc = note_mask(&mask, config->dir, pair->mask, config->soft_masks, census, e);
+    c->item.width = image.width;
+    c->item.height = image.height;
+    hash_pixels(&image, c->pixels);
+    png_pixels_free(&image);
+    png_pixels_free(&mask);
+    return rc;
+}
+
+/* The pairs in the order of their hashes, equal ones side by side. */
+struct by_hash {
+    const char *hash;
+    size_t index;
+};
+
+static int compare_hash(const void *a, const void *b)
+{
+    const struct by_hash *x = a, *y = b;
+    int order = strcmp(x->hash, y->hash);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static struct by_hash *sort_by_hash(const char *const *hash, size_t n)
+{
+    struct by_hash *sorted = malloc(n * sizeof *sorted);
+
+    for (size_t i = 0; sorted && i < n; i++)
+        sorted[i] = (struct by_hash){hash[i], i};
+    if (sorted)
+        qsort(sorted, n, sizeof *sorted, compare_hash);
+    return sorted;
+}
+
+/* start[g] is where group g begins in sorted; start[ngroups] == n. */
+static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
+{
+    size_t ngroups = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || strcmp(sorted[i - 1].hash, sorted[i].hash) != 0)
+            start[ngroups++] = i;
+    start[ngroups] = n;
+    return ngroups;
+}
+
+/* Walks the groups in a drawn order and takes each that still fits; when none did, the smallest. */
+static void pick_groups(const struct by_hash *sorted, const size_t *start, size_t ngroups,
+                        const size_t *order, size_t want, bool *val)
+{
+    size_t taken = 0, smallest = order[0];
+
+    for (size_t k = 0; k < ngroups; k++) {
+        size_t g = order[k], size = start[g + 1] - start[g];
+        if (size < start[smallest + 1] - start[smallest])
+            smallest = g;
+        if (taken + size > want)
+            continue;
+        for (size_t i = start[g]; i < start[g + 1]; i++)
+            val[sorted[i].index] = true;
+        taken += size;
+    }
+    for (size_t i = start[smallest]; taken == 0 && i < start[smallest + 1]; i++)
+        val[sorted[i].index] = true;
+}
+
+int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash, bool *val,
+                 struct err *e)
+{
+    struct by_hash *sorted = sort_by_hash(hash, n);
+    size_t *start = malloc((n + 1) * sizeof *start), *order = malloc(n * sizeof *order);
+    int rc = 0;
+
+    memset(val, 0, n * sizeof *val);
+    if (!sorted || !start || !order) {
+        rc = err_set(e, ERR_INTERNAL, "no memory to divide %zu images", n);
+        goto out;
+    }
+    size_t ngroups = find_groups(sorted, n, start);
+    if (ngroups < 2) {
+        rc = err_set(e, ERR_DATA,
+                     n < 2 ? "there is one pair only; training and validation need one each"
+                           : "all images are the same picture; training and validation need "
+                             "different ones");
+        goto out;
+    }
+    /* The epsilon: 0.29 x 100 is 28.999999999999996. */
+    size_t want = (size_t)(val_fraction * (double)n + 1e-6);
+    want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
+    rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
+    pick_groups(sorted, start, ngroups, order, want, val);
+out:
+    free(order);
+    free(start);
+    free(sorted);
+    return rc;
+}
+
+static int divide_by_seed(const struct split_config *config, struct candidate *c, size_t n,
+                          struct err *e)
+{
+    const char **hash = calloc(n, sizeof *hash);
+    bool *val = calloc(n, sizeof *val);
+    int rc = 0;
+
+    if (!hash || !val)
+        rc = err_set(e, ERR_INTERNAL, "no memory to divide %zu images", n);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        hash[i] = c[i].pixels;
+    if (rc == 0)
+        rc = split_divide(config->seed, config->val_fraction, n, hash, val, e);
+    if (rc)
+        err_prefix(e, "%s", config->dir);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        c[i].side = val[i] ? SIDE_VAL : SIDE_TRAIN;
+    free(val);
+    free(hash);
+    return rc;
+}
+
+static int all_validate(struct candidate *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        c[i].side = SIDE_VAL;
+    return 0;
+}
+
+static struct candidate *find_image(struct candidate *c, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(strchr(c[i].item.image, '/') + 1, name) == 0)
+            return &c[i];
+    return NULL;
+}
+
+static int apply_list(const char *path, enum side side, struct candidate *c, size_t n,
+                      struct err *e)
+{
+    struct namelist list;
+    int rc = namelist_read(path, &list, e);
+
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        struct candidate *found = find_image(c, n, list.names[i]);
+        if (!found)
+            rc = err_set(e, ERR_DATA, "%s: names %s, which is not among the images", path,
+                         list.names[i]);
+        else if (found->side != SIDE_NONE)
+            rc = err_set(e, ERR_DATA, "%s: %s is listed twice, or for both sides", path,
+                         list.names[i]);
+        else
+            found->side = side;
+    }
+    namelist_free(&list);
+    return rc;
+}
+
+/* A split that was given must keep the promise too: no picture on both sides. */
+static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (c[i].side != c[k].side && c[i].side && c[k].side &&
+                strcmp(c[i].pixels, c[k].pixels) == 0)
+                return err_set(e, ERR_DATA,
+                               "%s and %s are the same picture, but one trains and one validates",
+                               c[i].item.image, c[k].item.image);
+    return 0;
+}
+
+static int divide_by_lists(const struct split_config *config, struct candidate *c, size_t n,
+                           struct err *e)
+{
+    if (!config->train_list || !config->val_list)
+        return err_set(e, ERR_USAGE, "a given split needs both --train-list and --val-list");
+    if (apply_list(config->train_list, SIDE_TRAIN, c, n, e) ||
+        apply_list(config->val_list, SIDE_VAL, c, n, e))
+        return -1;
+    return refuse_leak(c, n, e);
+}
+
+/* Moves the items of one side, in order. */
+static int take_side(struct candidate *c, size_t n, enum side side, struct split_part *part,
+                     struct err *e)
+{
+    part->items = calloc(n, sizeof *part->items);
+    if (!part->items)
+        return err_set(e, ERR_INTERNAL, "no memory for the split");
+    for (size_t i = 0; i < n; i++)
+        if (c[i].side == side) {
+            part->items[part->count++] = c[i].item;
+            c[i].item = (struct split_item){0};
+        }
+    if (part->count == 0)
+        return err_set(e, ERR_DATA, "no image is left to %s",
+                       side == SIDE_TRAIN ? "train" : "validate");
+    return 0;
+}
+
+static struct candidate *examine_all(const struct split_config *config, struct pairs *pairs,
+                                     enum mask_scale *scale, struct err *e)
+{
+    struct candidate *c = calloc(pairs->count, sizeof *c);
+    struct mask_census census = {0};
+    int rc = c ? 0 : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", pairs->count);
+
+    for (size_t i = 0; rc == 0 && i < pairs->count; i++)
+        rc = examine(config, &pairs->items[i], &c[i], &census, e);
+    if (rc == 0 && decide_scale(&census, config->soft_masks, scale, e))
+        rc = err_prefix(e, "%s", config->dir);
+    if (rc) {
+        free(c);
+        return NULL;
+    }
+    for (size_t i = 0; i < pairs->count; i++) {
+        struct pair *p = &pairs->items[i];
+        c[i].item.stem = p->stem;
+        c[i].item.image = p->image;
+        c[i].item.mask = p->mask;
+        *p = (struct pair){NULL, NULL, NULL};
+    }
+    return c;
+}
+
+struct split *split_create(const struct split_config *config, struct err *e)
+{
+    struct pairs pairs = {0};
+    struct candidate *c = NULL;
+    struct split *s = calloc(1, sizeof *s);
+    int rc = -1;
+
+    if (!s) {
+        err_set(e, ERR_INTERNAL, "no memory for the split");
+        return NULL;
+    }
+    if (pairs_scan(config->dir, &pairs, e))
+        goto out;
+    s->dir = realpath(config->dir, NULL);
+    if (!s->dir) {
+        err_errno(e, ERR_DATA, errno, "%s", config->dir);
+        goto out;
+    }
+    c = examine_all(config, &pairs, &s->mask_scale, e);
+    if (!c)
+        goto out;
+    bool given = config->train_list || config->val_list;
+    bool all = !given && config->val_fraction >= 1;
+    if (given)
+        rc = divide_by_lists(config, c, pairs.count, e);
+    else if (all)
+        rc = all_validate(c, pairs.count);
+    else
+        rc = divide_by_seed(config, c, pairs.count, e);
+    if (rc == 0 && !all)
+        rc = take_side(c, pairs.count, SIDE_TRAIN, &s->train, e);
+    if (rc == 0)
+        rc = take_side(c, pairs.count, SIDE_VAL, &s->val, e);
+    if (rc == 0) {
+        s->seed = given ? 0 : config->seed;
+        s->val_fraction = given ? (double)s->val.count / (double)(s->train.count + s->val.count)
+                                : config->val_fraction;
+    }
+out:
+    for (size_t i = 0; c && i < pairs.count; i++)
+        item_free(&c[i].item);
+    free(c);
+    pairs_free(&pairs);
+    if (rc) {
+        split_destroy(s);
+        return NULL;
+    }
+    return s;
+}

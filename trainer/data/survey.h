@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is in a data folder: counts, shapes, mask values, and how far a mere threshold gets. */
+#ifndef UNETCTL_TRAINER_DATA_SURVEY_H
+#define UNETCTL_TRAINER_DATA_SURVEY_H
+
+#include <stdint.h>
+
+#include "src/err.h"
+#include "trainer/data/mask.h"
+
+struct survey_shape {
+    uint32_t width, height;
+    int channels, bits; /* of the image, as a picture (palettes as RGB) */
+    size_t count;
+};
+
+/* Pixels of a threshold's foreground against the truth, over the whole set. */
+struct survey_baseline {
+    int64_t bright_intersection, bright_union; /* foreground: above each image's threshold */
+    int64_t dark_intersection, dark_union;     /* foreground: at or below it */
+};
+
+struct survey {
+    size_t pairs;
+    struct survey_shape *shapes; /* most frequent first */
+    size_t nshapes;
+    enum mask_scale mask_scale;
+    int64_t mask_values[65536]; /* pixels of each value */
+    int64_t pixels, foreground; /* foreground: more than half of the full value */
+    struct survey_baseline native;  /* at the size of each image */
+    struct survey_baseline resized; /* as the network sees them; zero when no size was given */
+};
+
+/* Decodes every pair of dir (pairs.h). height 0: no resized baseline. Any mask values will do: this
+ * is for looking at a set before using it. */
+struct survey *survey_create(const char *dir, int height, int width, struct err *e);
+void survey_destroy(struct survey *s);
+
+/* The better one of bright and dark, intersection over union; *dark says which. 1 if the union is
+ * empty. */
+double survey_iou(const struct survey_baseline *b, bool *dark);
+
+#endif

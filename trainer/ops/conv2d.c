@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+#include <math.h>
+
+/* Index into the shape of the weights, [O][I][K][K]. */
+enum { OUT_CHANNELS, IN_CHANNELS };
+
+static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                        struct err *e)
+{
+    const struct shape *x = &in[0]->shape, *w = &in[1]->shape;
+
+    if (x->dim[DIM_C] != w->dim[IN_CHANNELS] || w->dim[2] != attr->kernel)
+        return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
+    out[0] = shape_nhwc(x->dim[DIM_N], x->dim[DIM_H], x->dim[DIM_W], w->dim[OUT_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
+
+    (void)attr;
+    if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS])
+        return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit %s", in[1]->name);
+    out[0] = shape_nhwc(dy->dim[DIM_N], dy->dim[DIM_H], dy->dim[DIM_W], w->dim[IN_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
+                              struct shape *out, struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
+
+    if (tensor_pixels(in[0]) != tensor_pixels(in[1]))
+        return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
+    out[0] = (struct shape){4, {dy->dim[DIM_C], x->dim[DIM_C], attr->kernel, attr->kernel}};
+    out[1] = (struct shape){1, {dy->dim[DIM_C]}};
+    return 0;
+}
+
+/* Weights first: their gradient can travel while the input's is computed. */
+static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
+    struct op *dx;
+
+    if (!graph_append(g, &conv2d_grad_weights_kind, &op->attr, (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, b->grad}, e))
+        return -1;
+    if (!x->needs_grad)
+        return 0;
+    dx = graph_append(g, &conv2d_grad_input_kind, &op->attr, (struct tensor *[]){dy, w}, NULL, e);
+    return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
+}
+
+const struct op_kind conv2d_kind = {"conv2d", 3, 1, false, infer_conv2d, grad_conv2d};
+const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false, infer_grad_input,
+                                               NULL};
+const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
+                                                 infer_grad_weights, NULL};
+
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
+                             int64_t channels, int kernel, struct err *e)
+{
+    struct op_attr attr = {.kernel = kernel};
+    struct tensor *w, *b;
+    char key[TENSOR_NAME_SIZE];
+    struct shape shape;
+    double bound;
+    struct op *op;
+
+    if (!x)
+        return NULL;
+    /* kaiming_uniform_(a = sqrt(5)) comes down to 1 / sqrt(fan in), for the bias as well. */
+    bound = 1 / sqrt((double)x->shape.dim[DIM_C] * kernel * kernel);
+    shape = (struct shape){4, {channels, x->shape.dim[DIM_C], kernel, kernel}};
+    snprintf(key, sizeof key, "%s.weight", name);
+    w = graph_param(g, key, WEIGHTS_PARAM, shape, -bound, bound, e);
+    if (!w)
+        return NULL;
+    snprintf(key, sizeof key, "%s.bias", name);
+    b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
+    op = graph_append(g, &conv2d_kind, &attr, (struct tensor *[]){x, w, b}, NULL, e);
+    return op ? op->out[0] : NULL;
+}

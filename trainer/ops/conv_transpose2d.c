@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+#include <math.h>
+
+/* Index into the shape of the weights, [I][O][2][2]. */
+enum { IN_CHANNELS, OUT_CHANNELS };
+
+static int infer_conv_transpose2d(const struct op_attr *attr, struct tensor *const *in,
+                                  struct shape *out, struct err *e)
+{
+    const struct shape *x = &in[0]->shape, *w = &in[1]->shape;
+
+    (void)attr;
+    if (x->dim[DIM_C] != w->dim[IN_CHANNELS])
+        return err_set(e, ERR_INTERNAL, "conv_transpose2d: %s does not fit its input", in[1]->name);
+    out[0] = shape_nhwc(x->dim[DIM_N], 2 * x->dim[DIM_H], 2 * x->dim[DIM_W], w->dim[OUT_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
+
+    (void)attr;
+    if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS])
+        return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit %s", in[1]->name);
+    out[0] = shape_nhwc(dy->dim[DIM_N], dy->dim[DIM_H] / 2, dy->dim[DIM_W] / 2,
+                        w->dim[IN_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
+                              struct shape *out, struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
+
+    (void)attr;
+    if (tensor_pixels(in[0]) != 4 * tensor_pixels(in[1]))
+        return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit the input");
+    out[0] = (struct shape){4, {x->dim[DIM_C], dy->dim[DIM_C], 2, 2}};
+    out[1] = (struct shape){1, {dy->dim[DIM_C]}};
+    return 0;
+}
+
+static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
+    struct op *dx;
+
+    if (!graph_append(g, &conv_transpose2d_grad_weights_kind, NULL, (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, b->grad}, e))
+        return -1;
+    if (!x->needs_grad)
+        return 0;
+    dx = graph_append(g, &conv_transpose2d_grad_input_kind, NULL, (struct tensor *[]){dy, w}, NULL,
+                      e);
+    return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
+}
+
+const struct op_kind conv_transpose2d_kind = {
+    "conv_transpose2d", 3, 1, false, infer_conv_transpose2d, grad_conv_transpose2d};
+const struct op_kind conv_transpose2d_grad_input_kind = {
+    "conv_transpose2d_grad_input", 2, 1, false, infer_grad_input, NULL};
+const struct op_kind conv_transpose2d_grad_weights_kind = {
+    "conv_transpose2d_grad_weights", 2, 2, false, infer_grad_weights, NULL};
+
+struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
+                                       int64_t channels, struct err *e)
+{
+    struct tensor *w, *b;
+    char key[TENSOR_NAME_SIZE];
+    struct shape shape;
+    double bound;
+    struct op *op;
+
+    if (!x)
+        return NULL;
+    /* PyTorch takes dimension 1 of the weights for the fan in: here these are output channels. */
+    bound = 1 / sqrt((double)channels * 4);
+    shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 2, 2}};
+    snprintf(key, sizeof key, "%s.weight", name);
+    w = graph_param(g, key, WEIGHTS_PARAM, shape, -bound, bound, e);
+    if (!w)
+        return NULL;
+    snprintf(key, sizeof key, "%s.bias", name);
+    b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
+    op = graph_append(g, &conv_transpose2d_kind, NULL, (struct tensor *[]){x, w, b}, NULL, e);
+    return op ? op->out[0] : NULL;
+}

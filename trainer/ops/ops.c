@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of op kinds. */
+#include "config.h"
+#include "trainer/core/op.h"
+
+const struct op_kind *const op_kinds[] = {
+    &conv2d_kind,
+    &conv2d_grad_input_kind,
+    &conv2d_grad_weights_kind,
+    &conv_transpose2d_kind,
+    &conv_transpose2d_grad_input_kind,
+    &conv_transpose2d_grad_weights_kind,
+    &batch_norm_kind,
+    &batch_norm_grad_kind,
+    &batch_norm_infer_kind,
+    &relu_kind,
+    &relu_grad_kind,
+    &max_pool2d_kind,
+    &max_pool2d_grad_kind,
+    &concat_kind,
+    &concat_grad_kind,
+    &add_kind,
+    &bce_kind,
+    NULL,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What models are built from: each function appends one op to a graph and returns its result, or
+ * NULL with the error set (or, given a NULL tensor, untouched: see graph.h). Parameters get the
+ * names NAME.weight, NAME.bias, ... and PyTorch's default initial values. */
+#ifndef UNETCTL_TRAINER_OPS_OPS_H
+#define UNETCTL_TRAINER_OPS_OPS_H
+
+#include <stdbool.h>
+
+#include "trainer/core/graph.h"
+
+/* kernel 1 or 3, stride 1, "same" padding, with bias. */
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
+                             int64_t channels, int kernel, struct err *e);
+
+/* 2x2, stride 2, with bias: twice the height and width. */
+struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
+                                       int64_t channels, struct err *e);
+
+/* eps 1e-5, momentum 0.1. In a graph for inference: with the running statistics. */
+struct tensor *batch_norm_append(struct graph *g, const char *name, struct tensor *x, bool sync,
+                                 struct err *e);
+
+struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e);
+struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
+
+/* Channels of a, then those of b. */
+struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
+
+/* The loss; the graph's last forward op. 0 or -1. */
+int bce_append(struct graph *g, struct tensor *logits, struct tensor *target, struct err *e);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/stat.h"
+
+#define PROGRESS_S 2.0
+
+struct record {
+    pthread_mutex_t lock; /* over ended and the file */
+    bool ended;
+    char *dir;
+    int fd;
+    double last_progress;
+    struct epoch_row *rows;
+    size_t *images; /* by epoch */
+    size_t nrows, capacity;
+};
+
+/* What a run leaves at the top of its folder; the markers first. */
+static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "checkpoint"};
+#define NTRACES (sizeof traces / sizeof *traces)
+
+static char *path_in(const char *dir, const char *name)
+{
+    struct buf b = {0};
+
+    buf_addf(&b, "%s/%s", dir, name);
+    return buf_steal(&b);
+}
+
+static bool exists_in(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = path_in(dir, name);
+    bool there = path && lstat(path, &st) == 0;
+
+    free(path);
+    return there;
+}
+
+static int move_trace(const char *dir, const char *to, const char *name, struct err *e)
+{
+    char *from_path = path_in(dir, name), *to_path = path_in(to, name);
+    int rc = 0;
+
+    if (!from_path || !to_path)
+        rc = err_set(e, ERR_INTERNAL, "out of memory");
+    else if (rename(from_path, to_path))
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot move %s to %s", from_path, to_path);
+    free(from_path);
+    free(to_path);
+    return rc;
+}
+
+/* Into the first restart-K that is not there yet. */
+static int set_aside(const char *dir, struct err *e)
+{
+    char name[32], *to = NULL;
+    int rc = 0;
+
+    for (int k = 1; !to; k++) {
+        snprintf(name, sizeof name, "restart-%d", k);
+        to = path_in(dir, name);
+        if (!to)
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        if (mkdir(to, 0777) == 0)
+            break;
+        if (errno != EEXIST)
+            rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", to);
+        free(to);
+        to = NULL;
+        if (rc)
+            return rc;
+    }
+    for (size_t i = 0; i < NTRACES && rc == 0; i++)
+        if (exists_in(dir, traces[i]))
+            rc = move_trace(dir, to, traces[i], e);
+    free(to);
+    return rc;
+}
+
+/* Nothing of an earlier run may be mixed up with this one. */
+static int check_fresh(const char *dir, struct err *e)
+{
+    const char *restarts = getenv("SLURM_RESTART_COUNT");
+
+    for (size_t i = 0; i < NTRACES; i++) {
+        if (!exists_in(dir, traces[i]))
+            continue;
+        if (restarts && atoi(restarts) > 0)
+            return set_aside(dir, e);
+        return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, and nothing is "
+                       "overwritten; choose another folder with --out, or remove that one", dir,
+                       traces[i]);
+    }
+    return 0;
+}
+
+struct record *record_open(const char *dir, struct err *e)
+{
+    struct record *r = calloc(1, sizeof *r);
+    char *path = NULL;
+
+    if (!r) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    r->fd = -1;
+    pthread_mutex_init(&r->lock, NULL);
+    if (mkdir(dir, 0777) && errno != EEXIST) {
+        err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s for the run's results", dir);
+        goto fail;
+    }
+    r->dir = realpath(dir, NULL);
+    if (!r->dir) {
+        err_errno(e, ERR_CONFIG, errno, "%s", dir);
+        goto fail;
+    }
+    if (check_fresh(r->dir, e))
+        goto fail;
+    path = path_in(r->dir, "record.jsonl");
+    r->fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (r->fd < 0) {
+        err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
+        goto fail;
+    }
+    free(path);
+    return r;
+fail:
+    free(path);
+    record_close(r);
+    return NULL;
+}
+
+void record_close(struct record *r)
+{
+    if (!r)
+        return;
+    if (r->fd >= 0)
+        close(r->fd);
+    pthread_mutex_destroy(&r->lock);
+    free(r->dir);
+    free(r->rows);
+    free(r->images);
+    free(r);
+}
+
+const char *record_dir(const struct record *r)
+{
+    return r->dir;
+}
+
+static void add_string(struct buf *b, const char *key, const char *text)
+{
+    buf_addf(b, ",\"%s\":", key);
+    buf_add_json_string(b, text);
+}
+
+static void add_int(struct buf *b, const char *key, int64_t v)
+{
+    buf_addf(b, ",\"%s\":%" PRId64, key, v);
+}
+
+/* JSON has no word for what is not finite. */
+static void add_double(struct buf *b, const char *key, double v)
+{
+    if (isfinite(v))
+        buf_addf(b, ",\"%s\":%.9g", key, v);
+    else
+        buf_addf(b, ",\"%s\":null", key);
+}
+
+/* One whole line or none: what a full disk cut off is taken back. */
+static int write_line(struct record *r, struct buf *b, struct err *e)
+{
+    int rc = 0;
+
+    buf_add(b, "\n");
+    size_t n = b->length;
+    char *line = buf_steal(b);
+    if (!line)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    off_t size = lseek(r->fd, 0, SEEK_END);
+    errno = 0;
+    ssize_t written = write(r->fd, line, n);
+    if (written != (ssize_t)n) {
+        int reason = written < 0 ? errno : ENOSPC;
+        if (size >= 0 && written > 0 && ftruncate(r->fd, size))
+            reason = errno;
+        rc = err_errno(e, ERR_INTERNAL, reason, "cannot write %s/record.jsonl", r->dir);
+    }
+    free(line);
+    return rc;
+}
+
+static void add_config(struct buf *b, const struct run_config *c, size_t parameters)
+{
+    add_string(b, "strategy", c->layout.strategy);
+    buf_addf(b, ",\"model\":{\"name\":\"%s\",\"base\":%d,\"depth\":%d,\"batch_norm\":\"%s\","
+             "\"parameters\":%zu}", c->model.name, c->model.base, c->model.depth,
+             c->model.batch_norm, parameters);
+    add_int(b, "height", c->data.height);
+    add_int(b, "width", c->data.width);
+    add_int(b, "channels", c->data.channels);
+    add_int(b, "batch_per_gpu", c->train.batch_per_gpu);
+    add_int(b, "global_batch", (int64_t)c->train.batch_per_gpu * c->layout.gpus);
+    add_int(b, "epochs", c->train.epochs);
+    add_int(b, "repeat", c->data.repeat);
+    add_string(b, "remainder", c->data.remainder);
+    add_string(b, "optimizer", c->train.optimizer);
+    add_double(b, "lr", c->train.lr);
+    add_string(b, "lr_scaling", c->train.lr_scaling);
+    add_string(b, "lr_schedule", c->train.lr_schedule);
+    add_int(b, "bucket_mib", c->train.bucket_mib);
+}
+
+int record_run(struct record *r, const struct record_run *run, struct err *e)
+{
+    const struct run_config *c = run->config;
+    const char *job = getenv("SLURM_JOB_ID");
+    char date[32];
+    struct buf b = {0};
+
+    clock_date(date);
+    buf_add(&b, "{\"kind\":\"run\",\"schema\":1");
+    add_string(&b, "study", c->study);
+    add_string(&b, "run", c->run);
+    add_int(&b, "seed", c->seed);
+    add_string(&b, "engine", c->engine);
+    add_string(&b, "attempt_dir", r->dir);
+    add_string(&b, "started", date);
+    add_string(&b, "version", run->version);
+    add_string(&b, "host", run->hosts[0]);
+    buf_add(&b, ",\"hosts\":[");
+    for (int i = 0; i < run->ranks; i++) {
+        buf_add(&b, i ? "," : "");
+        buf_add_json_string(&b, run->hosts[i]);
+    }
+    buf_add(&b, "]");
+    add_int(&b, "gpus", c->layout.gpus);
+    add_int(&b, "nodes", c->layout.nodes);
+    add_int(&b, "world_size", run->ranks);
+    add_int(&b, "devices", c->layout.gpus);
+    add_string(&b, "backend", run->backend);
+    add_string(&b, "comm", run->comm);
+    add_string(&b, "dtype", "f32");
+    add_int(&b, "threads", run->threads);
+    add_int(&b, "cores", run->cores);
+    buf_addf(&b, ",\"oversubscribed\":%s", run->oversubscribed ? "true" : "false");
+    add_config(&b, c, run->parameters);
+    add_int(&b, "train_images", (int64_t)run->train_images);
+    add_int(&b, "val_images", (int64_t)run->val_images);
+    buf_add(&b, ",\"versions\":{\"compiler\":");
+    buf_add_json_string(&b, run->compiler);
+    add_string(&b, "dnnl", run->dnnl);
+    add_string(&b, "mpi", run->mpi);
+    buf_add(&b, "}");
+    if (job)
+        add_string(&b, "slurm_job", job);
+    else
+        buf_add(&b, ",\"slurm_job\":null");
+    buf_add(&b, "}");
+    r->last_progress = clock_now();
+    return write_line(r, &b, e);
+}
+
+int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e)
+{
+    struct buf b = {0};
+    double now = clock_now();
+
+    if (now - r->last_progress < PROGRESS_S)
+        return 0;
+    r->last_progress = now;
+    buf_addf(&b, "{\"kind\":\"progress\",\"epoch\":%d,\"step\":%zu,\"steps\":%zu}", epoch, step,
+             steps);
+    return write_line(r, &b, e);
+}
+
+static int keep_row(struct record *r, const struct record_epoch *epoch, struct err *e)
+{
+    if (r->nrows == r->capacity) {
+        size_t capacity = r->capacity ? 2 * r->capacity : 64;
+        struct epoch_row *rows = realloc(r->rows, capacity * sizeof *rows);
+        if (rows)
+            r->rows = rows;
+        size_t *images = realloc(r->images, capacity * sizeof *images);
+        if (images)
+            r->images = images;
+        if (!rows || !images)
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        r->capacity = capacity;
+    }
+    r->rows[r->nrows] = (struct epoch_row){
+        .time_per_epoch = epoch->seconds, .loss = epoch->loss, .lr = epoch->lr};
+    r->images[r->nrows++] = epoch->images;
+    return 0;
+}
+
+int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e)
+{
+    struct buf b = {0};
+
+    if (keep_row(r, epoch, e))
+        return -1;
+    buf_addf(&b, "{\"kind\":\"epoch\",\"epoch\":%zu", r->nrows - 1);
+    add_double(&b, "seconds", epoch->seconds);
+    add_double(&b, "loss", epoch->loss);
+    add_double(&b, "lr", epoch->lr);
+    add_int(&b, "images", (int64_t)epoch->images);
+    add_int(&b, "steps", (int64_t)epoch->steps);
+    add_double(&b, "data_s", epoch->data_s);
+    add_double(&b, "compute_s", epoch->compute_s);
+    add_double(&b, "comm_s", epoch->comm_s);
+    add_double(&b, "wait_s", epoch->wait_s);
+    buf_add(&b, "}");
+    r->last_progress = clock_now();
+    return write_line(r, &b, e);
+}
+
+/* Median over the epochs after the first, which warms up; the first when it is the only one. */
+static double images_per_second(const struct record *r)
+{
+    size_t skip = r->nrows > 1, n = r->nrows - skip;
+    double *rates = calloc(n, sizeof *rates);
+    double median = NAN;
+
+    if (!rates)
+        return median;
+    for (size_t i = 0; i < n; i++)
+        rates[i] = (double)r->images[skip + i] / r->rows[skip + i].time_per_epoch;
+    median = stat_median(rates, n);
+    free(rates);
+    return median;
+}
+
+static void encode_end(struct record *r, const struct record_end *end, double training_time,
+                       struct buf *b)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    buf_add(b, "{\"kind\":\"end\",\"schema\":1,\"status\":\"done\"");
+    add_double(b, "training_time", training_time);
+    add_double(b, "test_time", end->test_time);
+    add_double(b, "startup_s", end->startup_s);
+    add_double(b, "iou", iou_value(&end->counts));
+    add_double(b, "dice", iou_dice(&end->counts));
+    add_int(b, "intersection", end->counts.intersection);
+    add_int(b, "union", iou_union(&end->counts));
+    add_int(b, "pred", end->counts.pred);
+    add_int(b, "truth", end->counts.truth);
+    add_int(b, "val_images", (int64_t)end->val_images);
+    add_double(b, "images_per_s", images_per_second(r));
+    buf_addf(b, ",\"weights_sha256\":\"%.16s\"", end->weights_sha256);
+    add_double(b, "peak_rss_mib", (double)usage.ru_maxrss / 1024);
+    buf_add(b, "}");
+}
+
+static int write_csv(struct record *r, const struct record_end *end, double training_time,
+                     struct err *e)
+{
+    char *path = path_in(r->dir, "log.csv");
+    int rc;
+
+    if (!path)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    for (size_t i = 0; i < r->nrows; i++) {
+        r->rows[i].training_time = training_time;
+        r->rows[i].test_time = end->test_time;
+        r->rows[i].iou = iou_value(&end->counts);
+    }
+    rc = epoch_csv_write(path, r->rows, r->nrows, e);
+    free(path);
+    return rc;
+}
+
+static int write_marker(struct record *r, const char *name, struct buf *b, struct err *e)
+{
+    buf_add(b, "\n");
+    size_t n = b->length;
+    char *text = buf_steal(b), *path = path_in(r->dir, name);
+    int rc = text && path ? atomicfile_write(path, text, n, 0666, e)
+                          : err_set(e, ERR_INTERNAL, "out of memory");
+    free(text);
+    free(path);
+    return rc;
+}
+
+/* The file, the line, the marker: the marker only when all before it lies on disk. */
+static int write_done(struct record *r, const struct record_end *end, struct err *e)
+{
+    struct buf line = {0}, marker = {0};
+    double training_time = 0;
+
+    for (size_t i = 0; i < r->nrows; i++)
+        training_time += r->rows[i].time_per_epoch;
+    if (write_csv(r, end, training_time, e))
+        return -1;
+    encode_end(r, end, training_time, &line);
+    buf_add(&marker, line.data ? line.data : "");
+    int rc = write_line(r, &line, e);
+    if (rc == 0 && fsync(r->fd))
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write %s/record.jsonl", r->dir);
+    if (rc == 0)
+        rc = write_marker(r, "DONE", &marker, e);
+    buf_destroy(&marker);
+    return rc;
+}
+
+int record_done(struct record *r, const struct record_end *end, struct err *e)
+{
+    int rc;
+
+    pthread_mutex_lock(&r->lock);
+    if (r->ended)
+        rc = err_set(e, ERR_INTERNAL, "the run was already marked as failed");
+    else
+        rc = write_done(r, end, e);
+    if (rc == 0)
+        r->ended = true;
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+void record_failed(struct record *r, const struct err *reason)
+{
+    struct buf line = {0}, marker = {0};
+    struct err e;
+
+    pthread_mutex_lock(&r->lock);
+    if (!r->ended) {
+        r->ended = true;
+        buf_addf(&line, "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":%d,\"error\":",
+                 reason->code);
+        buf_add_json_string(&line, reason->text);
+        buf_add(&line, "}");
+        buf_addf(&marker, "{\"schema\":1,\"exit_code\":%d,\"error\":", reason->code);
+        buf_add_json_string(&marker, reason->text);
+        buf_add(&marker, "}");
+        if (write_line(r, &line, &e))
+            log_warn("%s", e.text);
+        if (write_marker(r, "FAILED", &marker, &e))
+            log_warn("the run failed, and the marker FAILED could not be written: %s", e.text);
+    }
+    pthread_mutex_unlock(&r->lock);
+}

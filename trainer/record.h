@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run leaves behind (logs/SCHEMA.md): record.jsonl while it goes on, log.csv and the marker
+ * DONE or FAILED at its end. Only rank 0 has one. */
+#ifndef UNETCTL_TRAINER_RECORD_H
+#define UNETCTL_TRAINER_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/epoch_csv.h"
+#include "src/err.h"
+#include "trainer/metric/iou.h"
+#include "trainer/run_config.h"
+
+struct record;
+
+/* Makes dir if need be. A folder that already holds a run is refused (ERR_CONFIG), unless Slurm has
+ * restarted the job (SLURM_RESTART_COUNT): then what is there moves to dir/restart-K. */
+struct record *record_open(const char *dir, struct err *e);
+void record_close(struct record *r); /* NULL is fine */
+
+const char *record_dir(const struct record *r); /* absolute */
+
+/* The first line: what the run is, besides its configuration. */
+struct record_run {
+    const struct run_config *config;
+    const char *const *hosts; /* by rank */
+    const char *backend, *comm, *compiler, *dnnl, *mpi, *version; /* "": not there */
+    int ranks;                /* processes */
+    int threads, cores;
+    bool oversubscribed;
+    size_t parameters, train_images, val_images;
+};
+int record_run(struct record *r, const struct record_run *run, struct err *e);
+
+/* Written at most every 2 s. */
+int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e);
+
+struct record_epoch {
+    double seconds, loss, lr;
+    size_t images, steps;
+    double data_s, compute_s, comm_s, wait_s;
+};
+/* The next epoch; kept for log.csv too. */
+int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e);
+
+struct record_end {
+    double test_time, startup_s;
+    struct iou_counts counts;
+    size_t val_images;
+    char weights_sha256[65];
+};
+/* log.csv, the last line, DONE. */
+int record_done(struct record *r, const struct record_end *end, struct err *e);
+
+/* The last line and FAILED, as far as they can still be written. Nothing after record_done. Any
+ * thread may call it; the first call counts. */
+void record_failed(struct record *r, const struct err *reason);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs one session per replica of this process: one, or a thread each. */
+#ifndef UNETCTL_TRAINER_REPLICAS_H
+#define UNETCTL_TRAINER_REPLICAS_H
+
+#include "trainer/session.h"
+
+/* The replica that c connects: self or MPI. common: a session without comm; its record is used on
+ * rank 0 only. */
+int replicas_run_one(const struct session *common, struct comm *c, struct err *e);
+
+/* n replicas connected by comm_thread. On failure e is the error of the one that failed first. */
+int replicas_run_threads(const struct session *common, int n, struct err *e);
+
+#endif

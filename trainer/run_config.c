@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run_config.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "src/cli.h"
+
+#define SIZE_LIMIT (1 << 20)
+#define MAX_SIDE 65535
+
+enum key_type { KEY_STRING, KEY_WORD, KEY_INT, KEY_DOUBLE, KEY_BOOL };
+
+struct key {
+    const char *section, *name; /* section "": top level */
+    enum key_type type;
+    size_t offset;
+    const char *initial; /* as text; NULL: must be set */
+    double min, max;
+    const char *const *words;
+};
+
+static const char *const engines[] = {"embedded", NULL};
+static const char *const remainders[] = {"keep", "drop", NULL};
+static const char *const models[] = {"unet", NULL};
+static const char *const batch_norms[] = {"local", "sync", "none", NULL};
+static const char *const optimizers[] = {"adam", NULL};
+static const char *const lr_scalings[] = {"none", "linear", "sqrt", NULL};
+static const char *const lr_schedules[] = {"step", "constant", NULL};
+static const char *const backends[] = {"auto", "ref", "dnnl", NULL};
+static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
+static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
+
+#define AT(member) offsetof(struct run_config, member)
+static const struct key keys[] = {
+    {"", "study", KEY_STRING, AT(study), "by-hand", 0, 0, NULL},
+    {"", "study_id", KEY_STRING, AT(study_id), "", 0, 0, NULL},
+    {"", "run", KEY_STRING, AT(run), "by-hand", 0, 0, NULL},
+    {"", "engine", KEY_WORD, AT(engine), "embedded", 0, 0, engines},
+    {"", "seed", KEY_INT, AT(seed), "1", 0, INT_MAX, NULL},
+    {"data", "dir", KEY_STRING, AT(data.dir), NULL, 0, 0, NULL},
+    {"data", "split", KEY_STRING, AT(data.split), "", 0, 0, NULL},
+    {"data", "height", KEY_INT, AT(data.height), NULL, 1, MAX_SIDE, NULL},
+    {"data", "width", KEY_INT, AT(data.width), NULL, 1, MAX_SIDE, NULL},
+    {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 3, NULL},
+    {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL},
+    {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL},
+    {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders},
+    {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models},
+    {"model", "base", KEY_INT, AT(model.base), "8", 1, 1024, NULL},
+    {"model", "depth", KEY_INT, AT(model.depth), "4", 1, 8, NULL},
+    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms},
+    {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL},
+    {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL},
+    {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers},
+    {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL},
+    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings},
+    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, lr_schedules},
+    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends},
+    {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms},
+    {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL},
+    {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 1, 4096, NULL},
+    {"train", "timeout_s", KEY_INT, AT(train.timeout_s), "300", 1, 1000000, NULL},
+    {"layout", "gpus", KEY_INT, AT(layout.gpus), "1", 1, 100000, NULL},
+    {"layout", "nodes", KEY_INT, AT(layout.nodes), "1", 1, 100000, NULL},
+    {"layout", "tasks", KEY_INT, AT(layout.tasks), "1", 1, 100000, NULL},
+    {"layout", "tasks_per_node", KEY_INT, AT(layout.tasks_per_node), "1", 1, 100000, NULL},
+    {"layout", "gpus_per_task", KEY_INT, AT(layout.gpus_per_task), "1", 1, 1024, NULL},
+    {"layout", "strategy", KEY_WORD, AT(layout.strategy), "mirrored", 0, 0, strategies},
+};
+#undef AT
+#define NKEYS (sizeof keys / sizeof *keys)
+
+static const char *const sections[] = {"data", "model", "train", "layout"};
+#define NSECTIONS (sizeof sections / sizeof *sections)
+
+static void *member(struct run_config *c, const struct key *k)
+{
+    return (char *)c + k->offset;
+}
+
+static void path_of(const struct key *k, char dst[64])
+{
+    snprintf(dst, 64, "%s%s%s", k->section, *k->section ? "." : "", k->name);
+}
+
+static int set_string(struct run_config *c, const struct key *k, const char *text, struct err *e)
+{
+    char *copy = strdup(text), **dst = member(c, k);
+
+    if (!copy)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    free(*dst);
+    *dst = copy;
+    return 0;
+}
+
+static int set_word(struct run_config *c, const struct key *k, const char *text, int code,
+                    struct err *e)
+{
+    char path[64], list[128] = "";
+
+    for (const char *const *w = k->words; *w; w++) {
+        if (strcmp(*w, text) == 0) {
+            *(const char **)member(c, k) = *w;
+            return 0;
+        }
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *w);
+    }
+    path_of(k, path);
+    return err_set(e, code, "%s: '%s' is not one of: %s", path, text, list);
+}
+
+static int set_number(struct run_config *c, const struct key *k, double v, int code, struct err *e)
+{
+    char path[64];
+
+    path_of(k, path);
+    if (k->type == KEY_INT && v != floor(v))
+        return err_set(e, code, "%s: %g is not a whole number", path, v);
+    if (!(v >= k->min && v <= k->max))
+        return err_set(e, code, "%s: %.17g is not from %.10g to %.10g", path, v, k->min, k->max);
+    if (k->type == KEY_INT)
+        *(int *)member(c, k) = (int)v;
+    else
+        *(double *)member(c, k) = v;
+    return 0;
+}
+
+static int set_text(struct run_config *c, const struct key *k, const char *text, struct err *e)
+{
+    char path[64], *end;
+
+    path_of(k, path);
+    switch (k->type) {
+    case KEY_STRING:
+        return set_string(c, k, text, e);
+    case KEY_WORD:
+        return set_word(c, k, text, ERR_USAGE, e);
+    case KEY_BOOL:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            return err_set(e, ERR_USAGE, "%s: '%s' is neither true nor false", path, text);
+        *(bool *)member(c, k) = text[0] == 't';
+        return 0;
+    case KEY_INT:
+    case KEY_DOUBLE:
+        errno = 0;
+        double v = strtod(text, &end);
+        if (end == text || *end || !isfinite(v))
+            return err_set(e, ERR_USAGE, "%s: '%s' is not a number", path, text);
+        return set_number(c, k, v, ERR_USAGE, e);
+    }
+    return err_set(e, ERR_INTERNAL, "%s: key of unknown type", path);
+}
+
+static const struct key *find_key(const char *section, const char *name)
+{
+    for (size_t i = 0; i < NKEYS; i++)
+        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+int run_config_init(struct run_config *c, struct err *e)
+{
+    memset(c, 0, sizeof *c);
+    for (size_t i = 0; i < NKEYS; i++)
+        if (keys[i].initial && set_text(c, &keys[i], keys[i].initial, e)) {
+            run_config_destroy(c);
+            return -1;
+        }
+    return 0;
+}
+
+void run_config_destroy(struct run_config *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < NKEYS; i++)
+        if (keys[i].type == KEY_STRING) {
+            char **text = member(c, &keys[i]);
+            free(*text);
+            *text = NULL;
+        }
+}
+
+int run_config_set(struct run_config *c, const char *key, const char *text, struct err *e)
+{
+    char section[64];
+    const char *dot = strchr(key, '.');
+
+    snprintf(section, sizeof section, "%.*s", dot ? (int)(dot - key) : 0, key);
+    const struct key *k = find_key(section, dot ? dot + 1 : key);
+    if (!k)
+        return err_set(e, ERR_INTERNAL, "%s: no such key of a run", key);
+    return set_text(c, k, text, e);
+}
+
+static int set_json(struct run_config *c, const struct key *k, const cJSON *item, struct err *e)
+{
+    char path[64];
+
+    path_of(k, path);
+    switch (k->type) {
+    case KEY_STRING:
+        if (!cJSON_IsString(item))
+            return err_set(e, ERR_CONFIG, "%s: must be a string", path);
+        return set_string(c, k, item->valuestring, e);
+    case KEY_WORD:
+        if (!cJSON_IsString(item))
+            return err_set(e, ERR_CONFIG, "%s: must be a string", path);
+        return set_word(c, k, item->valuestring, ERR_CONFIG, e);
+    case KEY_BOOL:
+        if (!cJSON_IsBool(item))
+            return err_set(e, ERR_CONFIG, "%s: must be true or false", path);
+        *(bool *)member(c, k) = cJSON_IsTrue(item);
+        return 0;
+    case KEY_INT:
+    case KEY_DOUBLE:
+        if (!cJSON_IsNumber(item))
+            return err_set(e, ERR_CONFIG, "%s: must be a number", path);
+        return set_number(c, k, item->valuedouble, ERR_CONFIG, e);
+    }
+    return err_set(e, ERR_INTERNAL, "%s: key of unknown type", path);
+}
+
+static bool is_section(const char *name)
+{
+    for (size_t i = 0; i < NSECTIONS; i++)
+        if (strcmp(sections[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int unknown_key(const char *section, const char *name, struct err *e)
+{
+    const char *names[NKEYS + NSECTIONS + 2];
+    size_t n = 0;
+
+    for (size_t i = 0; i < NKEYS; i++)
+        if (strcmp(keys[i].section, section) == 0)
+            names[n++] = keys[i].name;
+    for (size_t i = 0; i < NSECTIONS && !*section; i++)
+        names[n++] = sections[i];
+    names[n] = NULL;
+    const char *near = cli_nearest(name, names);
+    return err_set(e, ERR_CONFIG, "%s%s%s: unknown key%s%s%s", section, *section ? "." : "", name,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* All members of one object, each once, each known. seen: by index in keys. */
+static int read_object(struct run_config *c, const char *section, const cJSON *object, bool *seen,
+                       struct err *e)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, object) {
+        const struct key *k = find_key(section, item->string);
+        if (!k && !*section && (is_section(item->string) || strcmp(item->string, "schema") == 0))
+            continue;
+        if (!k)
+            return unknown_key(section, item->string, e);
+        if (seen[k - keys])
+            return err_set(e, ERR_CONFIG, "%s%s%s: given twice", section, *section ? "." : "",
+                           item->string);
+        seen[k - keys] = true;
+        if (set_json(c, k, item, e))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_document(struct run_config *c, const cJSON *root, struct err *e)
+{
+    bool seen[NKEYS] = {false};
+    char path[64];
+
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
+    if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
+        return err_set(e, ERR_CONFIG, "schema: must be 1, the only one this unet-train knows");
+    if (read_object(c, "", root, seen, e))
+        return -1;
+    for (size_t i = 0; i < NSECTIONS; i++) {
+        const cJSON *object = cJSON_GetObjectItemCaseSensitive(root, sections[i]);
+        if (object && !cJSON_IsObject(object))
+            return err_set(e, ERR_CONFIG, "%s: must be an object", sections[i]);
+        if (object && read_object(c, sections[i], object, seen, e))
+            return -1;
+    }
+    for (size_t i = 0; i < NKEYS; i++) {
+        path_of(&keys[i], path);
+        if (!seen[i])
+            return err_set(e, ERR_CONFIG, "%s: missing", path);
+    }
+    return 0;
+}
+
+int run_config_read(struct run_config *c, const char *path, struct err *e)
+{
+    size_t n;
+    const char *end = NULL;
+    int rc = -1;
+    char *text = atomicfile_read(path, SIZE_LIMIT, &n, e);
+
+    if (!text) {
+        e->code = ERR_CONFIG;
+        return -1;
+    }
+    cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, &end, true);
+    if (!root)
+        err_set(e, ERR_CONFIG, "no JSON from byte %zu on", end ? (size_t)(end - text) : 0);
+    else if (!cJSON_IsObject(root))
+        err_set(e, ERR_CONFIG, "must hold an object");
+    else
+        rc = read_document(c, root, e);
+    if (rc == 0)
+        rc = run_config_check(c, e);
+    cJSON_Delete(root);
+    free(text);
+    return rc ? err_prefix(e, "%s", path) : 0;
+}
+
+static int check_layout(const struct run_config *c, struct err *e)
+{
+    bool mirrored = strcmp(c->layout.strategy, "mirrored") == 0;
+
+    if (c->layout.tasks * (long long)c->layout.gpus_per_task != c->layout.gpus)
+        return err_set(e, ERR_CONFIG,
+                       "layout: %d tasks with %d GPUs each are not the %d GPUs of the run",
+                       c->layout.tasks, c->layout.gpus_per_task, c->layout.gpus);
+    if (mirrored && c->layout.tasks != 1)
+        return err_set(e, ERR_CONFIG, "layout.tasks: mirrored is one process on one node, not %d",
+                       c->layout.tasks);
+    if (!mirrored && c->layout.gpus_per_task != 1)
+        return err_set(e, ERR_CONFIG,
+                       "layout.gpus_per_task: multi-worker is one process per GPU, not one for %d",
+                       c->layout.gpus_per_task);
+    if (c->layout.nodes > c->layout.tasks)
+        return err_set(e, ERR_CONFIG, "layout.nodes: %d nodes for %d tasks", c->layout.nodes,
+                       c->layout.tasks);
+    if ((long long)c->layout.nodes * c->layout.tasks_per_node < c->layout.tasks)
+        return err_set(e, ERR_CONFIG, "layout: %d tasks do not fit on %d nodes with %d tasks each",
+                       c->layout.tasks, c->layout.nodes, c->layout.tasks_per_node);
+    return 0;
+}
+
+static int check_comm(const struct run_config *c, struct err *e)
+{
+    const char *comm = c->train.comm;
+    bool one = c->layout.gpus == 1;
+
+    if ((strcmp(comm, "self") == 0 && !one) ||
+        (strcmp(comm, "thread") == 0 && c->layout.tasks != 1) ||
+        (strcmp(comm, "mpi") == 0 && c->layout.gpus_per_task != 1))
+        return err_set(e, ERR_CONFIG,
+                       "train.comm: %s cannot connect %d tasks with %d GPUs each; use auto", comm,
+                       c->layout.tasks, c->layout.gpus_per_task);
+    return 0;
+}
+
+int run_config_check(const struct run_config *c, struct err *e)
+{
+    int side = 1 << c->model.depth;
+
+    if (!c->data.dir || !*c->data.dir)
+        return err_set(e, ERR_CONFIG, "data.dir: missing");
+    if (c->data.height < 1 || c->data.width < 1)
+        return err_set(e, ERR_CONFIG, "data.height, data.width: missing");
+    if (c->data.channels == 2)
+        return err_set(e, ERR_CONFIG, "data.channels: 1 (grey) or 3 (RGB), not 2");
+    if (c->data.height % side || c->data.width % side)
+        return err_set(e, ERR_CONFIG,
+                       "data.height, data.width: %dx%d: %d poolings need multiples of %d; the "
+                       "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,
+                       (c->data.height + side - 1) / side * side,
+                       (c->data.width + side - 1) / side * side);
+    return check_layout(c, e) || check_comm(c, e) ? -1 : 0;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    do {
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a, the NUL included */
+    } while (*text++);
+    return h;
+}
+
+uint64_t run_config_hash(const struct run_config *c)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    char text[64];
+
+    for (size_t i = 0; i < NKEYS; i++) {
+        const void *at = (const char *)c + keys[i].offset;
+        path_of(&keys[i], text);
+        h = hash_text(h, text);
+        switch (keys[i].type) {
+        case KEY_STRING:
+        case KEY_WORD: {
+            const char *s = *(const char *const *)at;
+            h = hash_text(h, s ? s : "");
+            continue;
+        }
+        case KEY_INT: snprintf(text, sizeof text, "%d", *(const int *)at); break;
+        case KEY_DOUBLE: snprintf(text, sizeof text, "%a", *(const double *)at); break;
+        case KEY_BOOL: snprintf(text, sizeof text, "%d", *(const bool *)at); break;
+        }
+        h = hash_text(h, text);
+    }
+    return h;
+}

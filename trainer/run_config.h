@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one run does: read from run.json (doc/FORMATS.md), or filled by hand key by key. One table
+ * of keys is behind both, so that both know the same keys, ranges and words. */
+#ifndef UNETCTL_TRAINER_RUN_CONFIG_H
+#define UNETCTL_TRAINER_RUN_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/err.h"
+
+struct run_config {
+    char *study, *study_id, *run;
+    const char *engine; /* words of a fixed set are constants, not to be freed */
+    int seed;
+    struct {
+        char *dir;
+        char *split; /* "" until known */
+        int height, width, channels, repeat;
+        bool soft_masks;
+        const char *remainder; /* keep | drop */
+    } data;
+    struct {
+        const char *name;
+        int base, depth;
+        const char *batch_norm; /* local | sync | none */
+    } model;
+    struct {
+        int epochs, batch_per_gpu;
+        const char *optimizer;
+        double lr;
+        const char *lr_scaling;  /* none | linear | sqrt */
+        const char *lr_schedule; /* step | constant */
+        const char *backend;     /* auto | ref | dnnl */
+        const char *comm;        /* auto | self | thread | mpi */
+        int threads;             /* 0: what the allocation gives */
+        int bucket_mib;
+        int timeout_s;
+    } train;
+    struct {
+        int gpus, nodes, tasks, tasks_per_node, gpus_per_task;
+        const char *strategy; /* mirrored | multi-worker */
+    } layout;
+};
+
+/* Every key has a default except data.dir, data.height and data.width, which must be set. */
+int run_config_init(struct run_config *c, struct err *e);
+void run_config_destroy(struct run_config *c);
+
+/* Set "section.key" from text. ERR_USAGE for a value that the key cannot have. */
+int run_config_set(struct run_config *c, const char *key, const char *text, struct err *e);
+
+/* Read run.json into c (initialised). ERR_CONFIG: not JSON, another schema, an unknown, missing or
+ * doubled key, a value of the wrong type or out of range, always with the key's path. */
+int run_config_read(struct run_config *c, const char *path, struct err *e);
+
+/* Do the parts agree with each other (layout, sizes against depth)? ERR_CONFIG. */
+int run_config_check(const struct run_config *c, struct err *e);
+
+/* Over every key and value: equal on all ranks of one run. */
+uint64_t run_config_hash(const struct run_config *c);
+
+#endif

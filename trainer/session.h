@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One replica's part in a run: it trains its share of every step, sums gradients with the other
+ * replicas, evaluates its share of the validation images.
+ *
+ * The same global batch gives the same gradient for every number of replicas: each divides its
+ * pixels' loss by the pixels of the whole step, and gradients are summed. Batch norm "local"
+ * normalises with a replica's own batch, so there results depend on the number; "sync" and "none"
+ * do not. The running statistics of rank 0 are the ones that count: they go to every rank before
+ * evaluation, and into the checkpoint. */
+#ifndef UNETCTL_TRAINER_SESSION_H
+#define UNETCTL_TRAINER_SESSION_H
+
+#include "trainer/comm/comm.h"
+#include "trainer/core/network.h"
+#include "trainer/data/dataset.h"
+#include "trainer/optim/adam.h"
+#include "trainer/record.h"
+
+struct session {
+    /* Given: */
+    const struct run_config *config;
+    struct dataset *dataset;
+    struct comm *comm;
+    struct record *record; /* rank 0 only */
+    int threads;
+    const char *host;
+    double process_start; /* clock_now() then */
+    const volatile sig_atomic_t *interrupt;
+
+    /* Its own, from session_run to session_destroy: */
+    struct network_config network_config;
+    struct network *network;
+    struct adam *adam;
+    size_t *order;
+};
+
+/* The whole run, from the first handshake to DONE. After an error the caller marks the run as
+ * failed and calls comm->abort. */
+int session_run(struct session *s, struct err *e);
+
+/* Only when all replicas of the process have returned: a collective that failed on one may still
+ * be reading the memory of another. */
+void session_destroy(struct session *s);
+
+/* How the configuration describes the network of a replica. */
+void session_network_config(const struct run_config *config, int threads,
+                            struct network_config *dst);
+
+#endif

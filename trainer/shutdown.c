@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/shutdown.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "trainer/comm/comm.h"
+
+volatile sig_atomic_t shutdown_signal;
+
+static pthread_t watcher;
+static bool watching;
+static atomic_bool done;
+
+static void note_signal(int n)
+{
+    shutdown_signal = n;
+}
+
+void shutdown_catch(void)
+{
+    struct sigaction action = {.sa_handler = note_signal};
+
+    shutdown_signal = 0;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static void *watch(void *arg)
+{
+    struct err e;
+
+    while (!done && !shutdown_signal)
+        nap();
+    for (int i = 0; i < 3 && !done; i++)
+        nap();
+    if (!done) {
+        comm_set_interrupted(&e, shutdown_signal);
+        record_failed(arg, &e);
+    }
+    return NULL;
+}
+
+void shutdown_watch(struct record *r)
+{
+    done = false;
+    watching = pthread_create(&watcher, NULL, watch, r) == 0;
+}
+
+void shutdown_unwatch(void)
+{
+    if (!watching)
+        return;
+    done = true;
+    pthread_join(watcher, NULL);
+    watching = false;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/strategy.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <netdb.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "trainer/spec_read.h"
+
+/* A launcher's two variables. The first that is set counts: mpirun inside a Slurm job starts its
+ * daemons with srun, whose numbers of tasks are then not ours. PMIx alone tells no size. */
+static const struct { const char *size, *rank; } launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"PMI_SIZE", "PMI_RANK"},
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+};
+
+struct launcher {
+    const char *size_name, *rank_name; /* NULL: started without a launcher */
+    int size, rank;
+};
+
+/* A whole number from the environment, -1 when it is not set or none. */
+static int env_int(const char *name)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    if (!text || !*text)
+        return -1;
+    long v = strtol(text, &end, 10);
+    return *end || v < 0 || v > INT_MAX ? -1 : (int)v;
+}
+
+static struct launcher find_launcher(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        int size = env_int(launchers[i].size), rank = env_int(launchers[i].rank);
+        if (size > 0 && rank >= 0)
+            return (struct launcher){launchers[i].size, launchers[i].rank, size, rank};
+    }
+    return (struct launcher){NULL, NULL, 1, 0};
+}
+
+int strategy_launched_tasks(void)
+{
+    return find_launcher().size;
+}
+
+int strategy_launched_task(void)
+{
+    return find_launcher().rank;
+}
+
+static bool same_short(const char *a, const char *b)
+{
+    size_t n = strcspn(a, ".");
+
+    return n > 0 && n == strcspn(b, ".") && strncasecmp(a, b, n) == 0;
+}
+
+static bool is_loopback(const char *host)
+{
+    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "::1") == 0;
+}
+
+/* Is `host` an address of one of this machine's interfaces? */
+static bool is_own_address(const char *host)
+{
+    struct ifaddrs *list;
+    char text[NI_MAXHOST];
+    bool own = false;
+
+    if (getifaddrs(&list))
+        return false;
+    for (struct ifaddrs *i = list; i && !own; i = i->ifa_next) {
+        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+        socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in)
+                                             : sizeof(struct sockaddr_in6);
+        if ((family == AF_INET || family == AF_INET6) &&
+            getnameinfo(i->ifa_addr, length, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
+            own = strcmp(text, host) == 0;
+    }
+    freeifaddrs(list);
+    return own;
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* Slurm may call a node otherwise than its system does; both names are this host's. */
+static bool is_this_host(const char *host)
+{
+    char name[256] = "";
+    const char *node = getenv("SLURMD_NODENAME");
+
+    if (is_address(host))
+        return is_own_address(host);
+    gethostname(name, sizeof name - 1);
+    return same_short(host, name) || (node && same_short(host, node));
+}
+
+static int check_host(const struct spec *spec, const char *own, struct err *e)
+{
+    const char *host = spec->hosts[spec->rank];
+
+    if (!is_loopback(host))
+        return is_this_host(host)
+                   ? 0
+                   : err_set(e, ERR_PEER, "TF_CONFIG says that worker %d runs on %s, but this host "
+                             "is %s; the spec is of another job, or the task runs on the wrong "
+                             "node",
+                             spec->rank, host, own);
+    for (int i = 0; i < spec->nworkers; i++)
+        if (!is_loopback(spec->hosts[i]) && !is_this_host(spec->hosts[i]))
+            return err_set(e, ERR_PEER, "TF_CONFIG says that worker %d runs on %s and worker %d on "
+                           "%s: localhost is another machine for each of them; name the hosts",
+                           spec->rank, host, i, spec->hosts[i]);
+    return 0;
+}
+
+static int check_spec(const struct spec *spec, const struct strategy *s,
+                      const struct launcher *launcher, struct err *e)
+{
+    if (spec->nworkers != s->tasks)
+        return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but TF_CONFIG lists %d "
+                       "workers; make the spec in the same job step: unetctl spec", s->tasks,
+                       spec->nworkers);
+    if (launcher->size_name && spec->rank != launcher->rank)
+        return err_set(e, ERR_PEER, "this task is %d (%s), but TF_CONFIG says worker %d; make the "
+                       "spec inside each task: unetctl spec", launcher->rank, launcher->rank_name,
+                       spec->rank);
+    return check_host(spec, s->host, e);
+}
+
+static int read_spec(struct strategy *s, const struct launcher *launcher, bool by_hand,
+                     struct err *e)
+{
+    const char *text = getenv("TF_CONFIG");
+    struct spec spec;
+
+    if (!text || !*text) {
+        if (s->tasks == 1 || by_hand)
+            return 0;
+        return err_set(e, ERR_PEER, "this run has %d tasks, but TF_CONFIG, which tells each of "
+                       "them who it is, is not set; start it with run_file.sh, or "
+                       "export TF_CONFIG=\"$(unetctl spec)\" in each task", s->tasks);
+    }
+    if (spec_read(text, &spec, e))
+        return -1;
+    int rc = check_spec(&spec, s, launcher, e);
+    spec_destroy(&spec);
+    return rc;
+}
+
+/* Tasks on this task's node, at most. */
+static int tasks_here(const struct run_config *config, const struct strategy *s)
+{
+    int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+    if (local > 0 && local <= s->tasks)
+        return local;
+    return config->layout.tasks_per_node < s->tasks ? config->layout.tasks_per_node : s->tasks;
+}
+
+int strategy_own_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                       : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* What the allocation gives to one replica: Slurm's cores per task, else an equal share of the
+ * cores that this process may use. */
+static int share_of_cores(const struct run_config *config, const struct strategy *s)
+{
+    int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
+    int cores = strategy_own_cores();
+    bool bound = cores < (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (per_task > 0 && per_task < cores) {
+        cores = per_task;
+    } else if (!(bound && s->tasks > 1)) { /* a task bound by its launcher has its own cores */
+        if (on_node > 0 && on_node < cores)
+            cores = on_node;
+        cores /= tasks_here(config, s);
+    }
+    return cores / s->replicas > 1 ? cores / s->replicas : 1;
+}
+
+static enum strategy_comm choose_comm(const struct run_config *config)
+{
+    if (strcmp(config->train.comm, "mpi") == 0 || config->layout.tasks > 1)
+        return STRATEGY_MPI;
+    if (strcmp(config->train.comm, "thread") == 0 || config->layout.gpus_per_task > 1)
+        return STRATEGY_THREAD;
+    return STRATEGY_SELF;
+}
+
+int strategy_decide(const struct run_config *config, bool by_hand, struct strategy *s,
+                    struct err *e)
+{
+    struct launcher launcher = find_launcher();
+    const char *node = getenv("SLURMD_NODENAME");
+
+    *s = (struct strategy){.comm = choose_comm(config), .tasks = config->layout.tasks,
+                           .task = launcher.rank, .replicas = config->layout.gpus_per_task};
+    if (node && *node)
+        snprintf(s->host, sizeof s->host, "%s", node);
+    else
+        gethostname(s->host, sizeof s->host - 1);
+    if (launcher.size_name && launcher.size != s->tasks)
+        return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but %d were started "
+                       "(%s); start as many as the run has", s->tasks, launcher.size,
+                       launcher.size_name);
+    if (read_spec(s, &launcher, by_hand, e))
+        return -1;
+    s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);
+    return 0;
+}
+
+int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e)
+{
+    if (s->comm != STRATEGY_MPI)
+        return 0;
+    if (c->size != s->tasks)
+        return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but MPI has %d ranks; "
+                       "the tasks were not started by a launcher that this MPI understands "
+                       "(mpirun, srun --mpi=pmix)", s->tasks, c->size);
+    if (find_launcher().size_name && c->rank != s->task)
+        return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d", s->task,
+                       find_launcher().rank_name, c->rank);
+    return 0;
+}

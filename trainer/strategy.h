@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who this process is in its run: how many replicas it drives, which rank it has, and whether the
+ * sources that tell it agree.
+ *
+ *   mirrored       one process, one thread per device         comm thread (self with one device)
+ *   multi-worker   one process per device                     comm mpi (self with one task)
+ *
+ * The sources: run.json (layout), the cluster spec (TF_CONFIG), Slurm's step (SLURM_STEP_NUM_TASKS,
+ * SLURM_PROCID), the MPI launcher's environment, and MPI itself. Where two differ, the run does not
+ * start: one message says what was expected, what was found, and where. */
+#ifndef UNETCTL_TRAINER_STRATEGY_H
+#define UNETCTL_TRAINER_STRATEGY_H
+
+#include <stdbool.h>
+
+#include "trainer/comm/comm.h"
+#include "trainer/run_config.h"
+
+enum strategy_comm { STRATEGY_SELF, STRATEGY_THREAD, STRATEGY_MPI };
+
+struct strategy {
+    enum strategy_comm comm;
+    int tasks, task; /* processes of the run, which one this is */
+    int replicas;    /* of this process */
+    int threads;     /* per replica */
+    char host[256];  /* as Slurm calls it, else as the system does */
+};
+
+/* What the launcher around this process says, or 1 and 0 without one: for options by hand. */
+int strategy_launched_tasks(void);
+int strategy_launched_task(void);
+
+/* Cores that this process may run on. */
+int strategy_own_cores(void);
+
+/* ERR_PEER when the sources disagree. by_hand: no cluster spec is needed for several tasks. */
+int strategy_decide(const struct run_config *config, bool by_hand, struct strategy *s,
+                    struct err *e);
+
+/* The same question to MPI, as soon as it is up. */
+int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e);
+
+#endif

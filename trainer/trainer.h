@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The verbs of unet-train: each cmd_NAME.c defines one. */
+#ifndef UNETCTL_TRAINER_TRAINER_H
+#define UNETCTL_TRAINER_TRAINER_H
+
+#include "src/cli.h"
+
+extern const struct cli_command cmd_data_check;
+extern const struct cli_command cmd_data_split;
+extern const struct cli_command cmd_data_stats;
+extern const struct cli_command cmd_data_synth;
+extern const struct cli_command cmd_devices;
+extern const struct cli_command cmd_eval;
+extern const struct cli_command cmd_train;
+
+#endif
