@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
@@ -182,6 +183,16 @@ static void read_job(struct run_attempt *a)
         fclose(f);
 }
 
+static bool has_marker(const char *file, struct run_attempt *dst)
+{
+    struct stat st;
+
+    if (stat(file, &st))
+        return false;
+    dst->marker_age_s = difftime(time(NULL), st.st_mtime);
+    return true;
+}
+
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e)
 {
     char file[PATH_MAX + 8];
@@ -198,13 +209,13 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
     read_job(dst);
     /* FAILED first: should both be there, the run is not a success. */
     snprintf(file, sizeof file, "%s/FAILED", dst->path);
-    if (access(file, F_OK) == 0) {
+    if (has_marker(file, dst)) {
         dst->marker = RUN_FAILED;
         read_failed(dst, file);
         return 0;
     }
     snprintf(file, sizeof file, "%s/DONE", dst->path);
-    if (access(file, F_OK) == 0)
+    if (has_marker(file, dst))
         dst->marker = RUN_DONE;
     return 0;
 }

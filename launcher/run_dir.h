@@ -18,6 +18,7 @@ struct run_attempt {
     bool begun; /* a job wrote into it */
     char job[64]; /* id of the job that took it, "" before it began */
     enum run_marker marker;
+    double marker_age_s; /* since the marker was written */
     int exit_code;    /* of FAILED */
     char error[512];  /* of FAILED */
     char path[PATH_MAX];

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ENDING_MAX_S 60
+
 static void set_state(struct run_status *s, enum run_phase phase, const char *state,
                       const char *reason)
 {
@@ -58,6 +60,13 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
         set_state(s, RUN_PLANNED, "PLANNED", "");
 }
 
+/* Rank 0 writes the marker while its job still runs: who waits for the run waits for the job, too,
+ * but not for long. */
+static bool may_be_ending(const struct run_status *s)
+{
+    return s->attempt.marker_age_s < ENDING_MAX_S;
+}
+
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry)
 {
@@ -68,7 +77,9 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         s->ended = job->ended;
     }
     s->exit_code = 0;
-    if (s->attempt.marker == RUN_DONE)
+    if (s->attempt.marker != RUN_NO_MARKER && may_be_ending(s) && job && job->phase == JOB_RUNNING)
+        set_state(s, RUN_ACTIVE, "COMPLETING", "");
+    else if (s->attempt.marker == RUN_DONE)
         set_state(s, RUN_GOOD, "COMPLETED", "");
     else if (s->attempt.marker == RUN_FAILED)
         decide_failed(s, job, entry);
@@ -146,7 +157,7 @@ static int collect_run(struct workspace *w, struct run_status_list *list, struct
         return -1;
     entry = s->attempt.number ? ledger_find(&w->ledger, id, s->attempt.number) : NULL;
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
-    if (s->attempt.number && s->attempt.marker != RUN_DONE && *w->ledger.study_id) {
+    if (s->attempt.number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
         a = ask(w, list, answers, s->scheduler);
         job = run_status_find_job(w, id, s->attempt.number, s->attempt.job, a->jobs, a->njobs);
         if (run_dir_attempt(dir, id, &s->attempt, e))

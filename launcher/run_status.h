@@ -38,7 +38,8 @@ struct run_status_list {
 };
 
 /* The state of one attempt. job: what the scheduler says of it, NULL if it does not know it; entry:
- * what the ledger says, NULL if nothing. A marker decides; an ended job without marker has its
+ * what the ledger says, NULL if nothing. A marker decides, though for a minute
+ * after it was written a job that still runs is COMPLETING; an ended job without marker has its
  * scheduler's state and is never good. Fills phase, state, reason, job, exit_code. */
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);

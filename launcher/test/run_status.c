@@ -30,6 +30,8 @@ int main(void)
     check("running, by hand", RUN_NO_MARKER, true, JOB_RUNNING, "RUNNING", NO_ENTRY, RUN_ACTIVE,
           "RUNNING");
     check("done", RUN_DONE, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED, RUN_GOOD, "COMPLETED");
+    check("done, job still ends", RUN_DONE, true, JOB_RUNNING, "RUNNING", LEDGER_SUBMITTED,
+          RUN_ACTIVE, "COMPLETING");
     check("done, job forgotten", RUN_DONE, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_GOOD, "COMPLETED");
     check("failed", RUN_FAILED, true, JOB_ENDED, "FAILED", LEDGER_SUBMITTED, RUN_BAD, "FAILED");
     check("failed, job forgotten", RUN_FAILED, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_BAD, "FAILED");
