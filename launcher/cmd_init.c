@@ -9,25 +9,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/data_look.h"
 #include "launcher/site.h"
 #include "launcher/study.h"
 #include "launcher/template.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 
-/* What init itself sets, before the words of --set. */
-enum { SET_NAME, SET_SITE, SET_DATA, SET_MODEL, SET_HEIGHT, SET_WIDTH, NSET };
-#define DEFAULT_HEIGHT "768"
-#define DEFAULT_WIDTH "1024"
+#define NSET 8 /* keys that init itself sets, below the words of --set */
 
-static const char *data_dir, *site = "generic", *model = "unet", *name;
+/* The reference's size, for a folder without images yet, and the longest side taken unasked. */
+#define DEFAULT_HEIGHT 768
+#define DEFAULT_WIDTH 1024
+#define LONGEST_SIDE 1024
+
+static const char *data_dir, *site, *model, *name;
 static struct cli_list set;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/ (required)", &data_dir, 0, 0},
-    {"site", 0, CLI_STRING, "SITE", "site profile: generic, sandbox, local or a file (generic)", &site,
+    {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)", &site,
      0, 0},
-    {"model", 0, CLI_STRING, "NAME", "network (unet)", &model, 0, 0},
+    {"model", 0, CLI_STRING, "NAME", "network (the user's, or unet)", &model, 0, 0},
     {"name", 0, CLI_STRING, "NAME", "name of the study (that of its folder)", &name, 0, 0},
     {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0, 0},
     {0},
@@ -50,61 +53,157 @@ static void derive_name(const char *folder, char dst[65])
         strcpy(dst, "study");
 }
 
-static int check_data(char dst[PATH_MAX], struct err *e)
+/* The nearest multiple of step, from step up. */
+static long fit_side(double side, long step)
 {
-    static const char *const folders[] = {"images", "masks"};
-    char path[PATH_MAX + 16];
-    struct stat st;
+    long fitted = (long)(side / (double)step + 0.5) * step;
 
+    return fitted < step ? step : fitted;
+}
+
+/* What the sides must be a multiple of: 2 to the power of the depth that is set or built in. */
+static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
+{
+    long depth = user->model.depth;
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(settings[i].path, "model.depth") == 0)
+            depth = strtol(settings[i].value, NULL, 10);
+    return depth > 0 && depth < 16 ? 1L << depth : 1;
+}
+
+/* The size that images are trained at: their own, or smaller with the same aspect. */
+static void choose_size(const struct data_look *look, long step, long *height, long *width)
+{
+    long longest = look->height > look->width ? look->height : look->width;
+    double scale = longest > LONGEST_SIDE ? (double)LONGEST_SIDE / (double)longest : 1;
+
+    *height = DEFAULT_HEIGHT;
+    *width = DEFAULT_WIDTH;
+    if (!longest)
+        return;
+    *height = fit_side(scale * (double)look->height, step);
+    *width = fit_side(scale * (double)look->width, step);
+}
+
+static void warn_about(const struct data_look *look, const char *dir)
+{
+    if (look->images == 0)
+        log_warn("%s/images is empty: the sizes in study.yaml are a guess", dir);
+    if (look->unpaired)
+        log_warn("%s: %zu image%s or mask%s without a partner of the same name, such as %s", dir,
+                 look->unpaired, look->unpaired > 1 ? "s" : "", look->unpaired > 1 ? "s" : "",
+                 look->odd);
+    if (look->unreadable)
+        log_warn("%s: %zu of %zu sampled images cannot be read (unet-train data check %s/images/*)",
+                 dir, look->unreadable, look->sampled, dir);
+    if (look->min_width != look->max_width || look->min_height != look->max_height)
+        log_warn("%s: the images differ in size, %ldx%ld to %ldx%ld (height x width); each is resized "
+                 "with its aspect kept, and padded", dir, look->min_height, look->min_width,
+                 look->max_height, look->max_width);
+    if (look->grey && look->colour)
+        log_warn("%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
+                 dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
+    if (look->images && look->images < 10)
+        log_warn("%s: only %zu image%s; a fifth of them validates", dir, look->images,
+                 look->images > 1 ? "s" : "");
+}
+
+static void describe_data(const struct data_look *look, struct buf *dst)
+{
+    if (look->width)
+        buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n", look->images,
+                 look->masks, look->height, look->width, look->channels >= 3 ? "colour" : "grey",
+                 look->deep ? ", 16 bits" : "");
+}
+
+static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
+{
     if (!data_dir)
         return err_set(e, ERR_USAGE, "init: --data DIR is missing (a folder with images/ and masks/)");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", dst, folders[i]);
-        if (stat(path, &st) || !S_ISDIR(st.st_mode))
-            return err_set(e, ERR_DATA, "%s has no folder %s/ (PNG files, one mask for each image, "
-                           "equal names)", dst, folders[i]);
-    }
-    return 0;
+    return data_look_sample(dst, look, e);
 }
 
-/* The words of --set behind what init itself sets. */
-static int decode_set(struct yaml_setting *settings, struct err *e)
+/* A site file that is named from here must be found from the study's folder, too. */
+static const char *remember_site(const char *folder, char path[PATH_MAX])
 {
-    for (size_t i = 0; i < set.count; i++) {
-        char *equals = strchr(set.values[i], '=');
-        if (!equals)
-            return err_set(e, ERR_USAGE, "init: --set %s: KEY=VALUE is expected", set.values[i]);
-        *equals = 0;
-        settings[NSET + i] = (struct yaml_setting){set.values[i], equals + 1};
+    char below[PATH_MAX];
+
+    if (!site || !strchr(site, '/') || site[0] == '/')
+        return site;
+    if (snprintf(below, sizeof below, "%s/%s", folder, site) < PATH_MAX && access(below, F_OK) == 0)
+        return site;
+    return realpath(site, path) ? path : site;
+}
+
+/* What the user's file says goes into the study, except what is the site's to say. */
+static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
+{
+    size_t n = 0;
+
+    for (const struct yaml_key *k = study_keys; k->path; k++) {
+        struct buf *text = &texts[k - study_keys];
+        if (user->origins.at[k - study_keys].layer != YAML_USER || k->blank)
+            continue;
+        yaml_table_format(k, user, text);
+        dst[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", "user"};
     }
-    return 0;
+    return n;
+}
+
+static int encode(const char *folder, const struct study *user, struct buf *texts, struct buf *dst,
+                  struct err *e)
+{
+    struct yaml_setting settings[YAML_KEYS_MAX + NSET + CLI_LIST_MAX] = {
+        {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
+    char data[PATH_MAX], derived[65], site_path[PATH_MAX], height[24], width[24];
+    struct data_look look;
+    size_t n = 3;
+    long h, w;
+
+    if (check_data(data, &look, e))
+        return -1;
+    warn_about(&look, data);
+    n += take_user(user, texts, settings + n);
+    derive_name(folder, derived);
+    settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
+    settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
+    if (model)
+        settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
+    if (site)
+        settings[n++] = (struct yaml_setting){"site", remember_site(folder, site_path), "--site"};
+    if (study_decode_set(&set, settings + n, e))
+        return -1;
+    choose_size(&look, choose_step(settings + 3, n - 3 + set.count, user), &h, &w);
+    snprintf(height, sizeof height, "%ld", h);
+    snprintf(width, sizeof width, "%ld", w);
+    settings[0].value = height;
+    settings[1].value = width;
+    settings[2].value = look.channels >= 3 ? "3" : "1";
+    buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
+                 "# unetctl plan shows its runs, unetctl submit starts them.\n");
+    describe_data(&look, dst);
+    return study_encode(settings, n + set.count, dst, e);
 }
 
 static int write_study(const char *folder, const char *file, struct err *e)
 {
-    struct yaml_setting settings[NSET + CLI_LIST_MAX];
-    char data[PATH_MAX], derived[65];
-    struct buf b = {0};
+    struct buf b = {0}, texts[YAML_KEYS_MAX] = {{0}};
+    struct study user;
     int rc;
 
-    derive_name(folder, derived);
-    settings[SET_NAME] = (struct yaml_setting){"name", name ? name : derived};
-    settings[SET_SITE] = (struct yaml_setting){"site", site};
-    settings[SET_DATA] = (struct yaml_setting){"data.dir", data};
-    settings[SET_MODEL] = (struct yaml_setting){"model.name", model};
-    settings[SET_HEIGHT] = (struct yaml_setting){"data.height", DEFAULT_HEIGHT};
-    settings[SET_WIDTH] = (struct yaml_setting){"data.width", DEFAULT_WIDTH};
-    if (check_data(data, e) || decode_set(settings, e))
+    if (study_open_user(&user, e))
         return -1;
-    buf_add(&b, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
-                "# unetctl plan shows its runs, unetctl submit starts them.\n");
-    rc = study_encode(settings, NSET + set.count, &b, e);
+    rc = encode(folder, &user, texts, &b, e);
     if (rc == 0)
         rc = b.failed ? err_set(e, ERR_INTERNAL, "init: no memory")
                       : atomicfile_write(file, b.data, b.length, 0666, e);
     buf_destroy(&b);
+    for (size_t i = 0; i < YAML_KEYS_MAX; i++)
+        buf_destroy(&texts[i]);
+    study_close(&user);
     return rc;
 }
 
@@ -113,7 +212,7 @@ static int check_written(const char *folder, const char *file, struct err *e)
 {
     struct study study;
     struct site profile;
-    int rc = study_open(&study, folder, e);
+    int rc = study_open(&study, folder, NULL, 0, e);
 
     if (rc == 0) {
         rc = site_open(&profile, study.site, study.dir, e);
@@ -164,7 +263,10 @@ const struct cli_command cmd_init = {
     .name = "init",
     .args = "STUDY",
     .summary = "write a commented study.yaml for a data folder and a site",
-    .details = "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
+    .details = "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
+               "become the defaults, and what is odd is told. What ~/.config/unetctl/config.yaml says\n"
+               "goes into the study, too.\n"
+               "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
                "         --set data.width=128 --set train.epochs=30\n",
     .options = options,
     .min_operands = 1,

@@ -21,7 +21,7 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 
 #define AT(member) offsetof(struct site, member)
 
-static const struct yaml_key keys[] = {
+const struct yaml_key site_keys[] = {
     YAML_KEY("scheduler", YAML_WORD, AT(scheduler), "slurm", .words = schedulers),
     YAML_KEY("sandbox", YAML_SWITCH, AT(sandbox), "false"),
     YAML_KEY("gpus_per_node", YAML_INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096),
@@ -32,14 +32,14 @@ static const struct yaml_key keys[] = {
     YAML_KEY("trainer", YAML_PATH, AT(trainer), ""),
     YAML_KEY("setup", YAML_LINES, AT(setup), ""),
     YAML_KEY("env", YAML_PAIRS, AT(env), ""),
-    YAML_KEY("partition", YAML_TEXT, AT(slurm.partition), ""),
-    YAML_KEY("account", YAML_TEXT, AT(slurm.account), ""),
-    YAML_KEY("qos", YAML_TEXT, AT(slurm.qos), ""),
-    YAML_KEY("constraint", YAML_TEXT, AT(slurm.constraint), ""),
+    YAML_KEY("partition", YAML_TEXT, AT(slurm.partition), "", .blank = true),
+    YAML_KEY("account", YAML_TEXT, AT(slurm.account), "", .blank = true),
+    YAML_KEY("qos", YAML_TEXT, AT(slurm.qos), "", .blank = true),
+    YAML_KEY("constraint", YAML_TEXT, AT(slurm.constraint), "", .blank = true),
     YAML_KEY("licenses", YAML_TEXT, AT(licenses), ""),
-    YAML_KEY("time", YAML_TEXT, AT(slurm.time), "", .check = study_check_time),
+    YAML_KEY("time", YAML_TEXT, AT(slurm.time), "", .blank = true, .check = study_check_time),
     YAML_KEY("cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "1", .min = 1, .max = 4096),
-    YAML_KEY("mem", YAML_TEXT, AT(slurm.mem), ""),
+    YAML_KEY("mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };
 
@@ -100,7 +100,7 @@ static int locate(struct site *s, const char *name, const char *base_dir, struct
 int site_open(struct site *s, const char *name, const char *base_dir, struct err *e)
 {
     *s = (struct site){0};
-    if (locate(s, name, base_dir, e) || yaml_table_read(keys, s->file, s, e)) {
+    if (locate(s, name, base_dir, e) || yaml_table_read(site_keys, s->file, YAML_SITE, s, &s->origins, e)) {
         site_close(s);
         return -1;
     }
@@ -109,7 +109,7 @@ int site_open(struct site *s, const char *name, const char *base_dir, struct err
 
 void site_close(struct site *s)
 {
-    yaml_table_destroy(keys, s);
+    yaml_table_destroy(site_keys, s, &s->origins);
     free(s->file);
     free(s->name);
     *s = (struct site){0};

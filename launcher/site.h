@@ -24,7 +24,10 @@ struct site {
     struct yaml_lines setup; /* shell lines: modules */
     struct yaml_lines env;   /* NAME=VALUE */
     struct study_slurm slurm;
+    struct yaml_origins origins; /* by the row of site_keys */
 };
+
+extern const struct yaml_key site_keys[];
 
 /* The profile called name; a name with a slash is a file, from base_dir if relative. 0, or -1 with
  * ERR_CONFIG and nothing to destroy; an unknown name lists the known ones. */

@@ -8,21 +8,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int statedir_path(const char *name, char dst[PATH_MAX], struct err *e)
+static int user_path(const char *variable, const char *below_home, const char *name,
+                     char dst[PATH_MAX], struct err *e)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *chosen = getenv(variable), *home = getenv("HOME");
     int n;
 
-    if (state && state[0] == '/')
-        n = snprintf(dst, PATH_MAX, "%s/unetctl/%s", state, name);
+    if (chosen && chosen[0] == '/')
+        n = snprintf(dst, PATH_MAX, "%s/unetctl/%s", chosen, name);
     else if (home && home[0] == '/')
-        n = snprintf(dst, PATH_MAX, "%s/.local/state/unetctl/%s", home, name);
+        n = snprintf(dst, PATH_MAX, "%s/%s/unetctl/%s", home, below_home, name);
     else
-        return err_set(e, ERR_USAGE, "neither XDG_STATE_HOME nor HOME is set: there is no place to "
-                       "remember %s; set HOME", name);
+        return err_set(e, ERR_USAGE, "neither %s nor HOME is set: there is no place for %s; set HOME",
+                       variable, name);
     if (n >= PATH_MAX)
-        return err_set(e, ERR_USAGE, "the path of the user's state folder is too long");
+        return err_set(e, ERR_USAGE, "the path of the user's folder for %s is too long", name);
     return 0;
+}
+
+int statedir_path(const char *name, char dst[PATH_MAX], struct err *e)
+{
+    return user_path("XDG_STATE_HOME", ".local/state", name, dst, e);
+}
+
+int statedir_config_path(const char *name, char dst[PATH_MAX], struct err *e)
+{
+    return user_path("XDG_CONFIG_HOME", ".config", name, dst, e);
 }
 
 int statedir_make(const char *folder, struct err *e)

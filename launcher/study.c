@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "launcher/job.h"
+#include "launcher/statedir.h"
 #include "launcher/yaml_table.h"
 #include "src/cli.h"
 #include "src/range.h"
@@ -59,7 +60,7 @@ const char *study_check_time(const char *text)
 
 #define AT(member) offsetof(struct study, member)
 
-static const struct yaml_key keys[] = {
+const struct yaml_key study_keys[] = {
     YAML_KEY("name", YAML_TEXT, AT(name), NULL, .check = study_check_name,
              .help = "part of the jobs' names"),
     YAML_KEY("engine", YAML_WORD, AT(engine), "embedded", .words = engines,
@@ -120,23 +121,23 @@ static const struct yaml_key keys[] = {
              .help = "size of one all-reduce"),
     YAML_KEY("train.timeout_s", YAML_INT, AT(train.timeout_s), "300", .min = 1, .max = 86400,
              .help = "of the rendezvous and of collectives"),
-    YAML_KEY("slurm.partition", YAML_TEXT, AT(slurm.partition), "",
+    YAML_KEY("slurm.partition", YAML_TEXT, AT(slurm.partition), "", .blank = true,
              .help = "empty values: the site's"),
-    YAML_KEY("slurm.account", YAML_TEXT, AT(slurm.account), "",
+    YAML_KEY("slurm.account", YAML_TEXT, AT(slurm.account), "", .blank = true,
              .help = ""),
-    YAML_KEY("slurm.qos", YAML_TEXT, AT(slurm.qos), ""),
-    YAML_KEY("slurm.constraint", YAML_TEXT, AT(slurm.constraint), ""),
-    YAML_KEY("slurm.time", YAML_TEXT, AT(slurm.time), "", .check = study_check_time,
+    YAML_KEY("slurm.qos", YAML_TEXT, AT(slurm.qos), "", .blank = true),
+    YAML_KEY("slurm.constraint", YAML_TEXT, AT(slurm.constraint), "", .blank = true),
+    YAML_KEY("slurm.time", YAML_TEXT, AT(slurm.time), "", .blank = true, .check = study_check_time,
              .help = "limit of each run, HH:MM:SS"),
-    YAML_KEY("slurm.cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "0", .min = 0, .max = 4096),
-    YAML_KEY("slurm.mem", YAML_TEXT, AT(slurm.mem), ""),
+    YAML_KEY("slurm.cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "0", .blank = true, .min = 0, .max = 4096),
+    YAML_KEY("slurm.mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };
 
 int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
                  struct err *e)
 {
-    return yaml_table_encode(keys, settings, nsettings, dst, e);
+    return yaml_table_encode(study_keys, settings, nsettings, dst, e);
 }
 
 int study_check_engine(const char *engine, struct err *e)
@@ -197,34 +198,98 @@ static int locate(struct study *s, const char *dir, struct err *e)
     return 0;
 }
 
+/* FILE:LINE (or the variable, or the option) of a key. */
+static const char *place(const struct study *s, const char *path)
+{
+    const struct yaml_origin *o = yaml_table_origin(study_keys, &s->origins, path);
+
+    return o->where ? o->where : "built-in";
+}
+
+static int check_side(const struct study *s, const char *path, long side, struct err *e)
+{
+    long step = 1L << s->model.depth, below = side / step * step;
+
+    if (side % step == 0)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s: %s %ld must be a multiple of %ld, such as %ld (2 to the power of "
+                   "model.depth %ld, %s)", place(s, path), path, side, step, below + step,
+                   s->model.depth, place(s, "model.depth"));
+}
+
 /* What one key alone cannot tell. */
 static int check_together(const struct study *s, struct err *e)
 {
-    long step = 1L << s->model.depth;
-
     if (s->data.channels == 2)
-        return err_set(e, ERR_CONFIG, "%s: data.channels: 1 (grey) or 3 (RGB)", s->file);
-    if (s->data.height % step || s->data.width % step)
-        return err_set(e, ERR_CONFIG,
-                       "%s: data.height %ld and data.width %ld must be multiples of %ld "
-                       "(2 to the power of model.depth %ld)",
-                       s->file, s->data.height, s->data.width, step, s->model.depth);
+        return err_set(e, ERR_CONFIG, "%s: data.channels: 1 (grey) or 3 (RGB)",
+                       place(s, "data.channels"));
+    return check_side(s, "data.height", s->data.height, e) ||
+                   check_side(s, "data.width", s->data.width, e)
+               ? -1
+               : 0;
+}
+
+/* A user without a home has no file there either. */
+static int add_user_file(struct study *s, struct err *e)
+{
+    char file[PATH_MAX];
+    struct err ignored;
+
+    if (statedir_config_path(STUDY_USER_FILE, file, &ignored) || access(file, F_OK) != 0)
+        return 0;
+    return yaml_table_add_file(study_keys, file, YAML_USER, s, &s->origins, e);
+}
+
+static int add_settings(struct study *s, const struct yaml_setting *settings, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (yaml_table_add_text(study_keys, settings[i].path, settings[i].value, YAML_COMMAND,
+                                settings[i].where, s, &s->origins, e))
+            return -1;
     return 0;
 }
 
-int study_open(struct study *s, const char *dir, struct err *e)
+int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
+               size_t nsettings, struct err *e)
 {
     *s = (struct study){0};
-    if (locate(s, dir, e) || yaml_table_read(keys, s->file, s, e) || check_together(s, e)) {
+    if (locate(s, dir, e) || yaml_table_create(study_keys, s, &s->origins, e) ||
+        add_user_file(s, e) ||
+        yaml_table_add_file(study_keys, s->file, YAML_STUDY, s, &s->origins, e) ||
+        yaml_table_add_environment(study_keys, STUDY_ENV_PREFIX, s, &s->origins, e) ||
+        add_settings(s, settings, nsettings, e) ||
+        yaml_table_finish(study_keys, s->file, &s->origins, e) || check_together(s, e)) {
         study_close(s);
         return -1;
     }
     return 0;
 }
 
+int study_open_user(struct study *s, struct err *e)
+{
+    *s = (struct study){0};
+    if (yaml_table_create(study_keys, s, &s->origins, e) || add_user_file(s, e)) {
+        study_close(s);
+        return -1;
+    }
+    return 0;
+}
+
+int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        char *equals = strchr(set->values[i], '=');
+        if (!equals)
+            return err_set(e, ERR_USAGE, "--set %s: KEY=VALUE is expected", set->values[i]);
+        *equals = 0;
+        dst[i] = (struct yaml_setting){set->values[i], equals + 1, "--set"};
+    }
+    return 0;
+}
+
 void study_close(struct study *s)
 {
-    yaml_table_destroy(keys, s);
+    yaml_table_destroy(study_keys, s, &s->origins);
     free(s->file);
     free(s->dir);
     *s = (struct study){0};

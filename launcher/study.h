@@ -7,9 +7,12 @@
 
 #include "launcher/yaml_table.h"
 #include "src/buf.h"
+#include "src/cli.h"
 #include "src/err.h"
 
 #define STUDY_FILE "study.yaml"
+#define STUDY_USER_FILE "config.yaml" /* in the user's folder (statedir_config_path) */
+#define STUDY_ENV_PREFIX "UNETCTL_"   /* train.lr falls back to $UNETCTL_TRAIN_LR */
 #define STUDY_GPUS_MAX 65536 /* the largest count in a list of GPU counts */
 
 /* What both a study and a site may say about jobs; "" and 0: not said. */
@@ -41,11 +44,18 @@ struct study {
         double lr;
     } train;
     struct study_slurm slurm;
+    struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
 };
 
+/* The keys of study.yaml, of the user's file and of --set. */
+extern const struct yaml_key study_keys[];
+
 /* The study in folder dir, or for NULL in the current folder or the nearest one above that has a
- * study.yaml. 0, or -1 with ERR_CONFIG and nothing to destroy. */
-int study_open(struct study *s, const char *dir, struct err *e);
+ * study.yaml: what is built in, the user's file, study.yaml, the environment, and settings (what the
+ * command line says), in this order. 0, or -1 with ERR_CONFIG (ERR_USAGE for the last two) and
+ * nothing to destroy. */
+int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
+               size_t nsettings, struct err *e);
 void study_close(struct study *s);
 
 /* Add the text of a commented study.yaml with these values and presets for the rest. 0, or -1 with
@@ -58,6 +68,13 @@ const char *study_check_name(const char *text);
 
 /* Is text a Slurm time limit? NULL, or what is wrong with it. */
 const char *study_check_time(const char *text);
+
+/* What is built in and the user's file alone, for `unetctl init`. 0, or -1 as above. */
+int study_open_user(struct study *s, struct err *e);
+
+/* The words KEY=VALUE of --set as settings, which point into them: the '=' becomes a NUL. dst has
+ * room for all. 0, or -1 with ERR_USAGE. */
+int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e);
 
 /* An engine that the launcher knows: 0, or -1 with ERR_CONFIG that lists the known ones. */
 int study_check_engine(const char *engine, struct err *e);

@@ -3,12 +3,15 @@
 #include "launcher/trainer_program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/buf.h"
 #include "src/log.h"
 #include "src/paths.h"
 
@@ -30,6 +33,59 @@ int trainer_program_exec(const char *const *argv, struct err *e)
     }
     execv(path, (char *const *)words);
     return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+}
+
+/* The child's side of trainer_program_read: exit code 127 for a program that could not be started. */
+static void become_writer(const char *const *argv, int out)
+{
+    struct err ignored;
+    int null = open("/dev/null", O_RDWR);
+
+    if (null >= 0)
+        dup2(null, STDERR_FILENO);
+    dup2(out, STDOUT_FILENO);
+    trainer_program_exec(argv, &ignored);
+    _exit(127);
+}
+
+static int read_all(int fd, char **text, struct err *e)
+{
+    struct buf b = {0};
+    ssize_t n;
+
+    do {
+        char *room = buf_reserve(&b, 4096);
+        n = room ? read(fd, room, 4096) : 0;
+        if (n > 0)
+            b.data[b.length += (size_t)n] = 0;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    *text = buf_steal(&b);
+    return *text ? 0 : err_set(e, ERR_INTERNAL, "unet-train: no memory for what it says");
+}
+
+int trainer_program_read(const char *const *argv, char **text, struct err *e)
+{
+    int ends[2], status = 0, rc;
+    pid_t child;
+
+    *text = NULL;
+    if (pipe2(ends, O_CLOEXEC))
+        return err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0]);
+    child = fork();
+    if (child == 0)
+        become_writer(argv, ends[1]);
+    close(ends[1]);
+    rc = child < 0 ? err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0])
+                   : read_all(ends[0], text, e);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (rc == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+        free(*text);
+        *text = NULL;
+        return err_set(e, ERR_INTERNAL, "unet-train cannot be started; it belongs beside unetctl");
+    }
+    return rc;
 }
 
 int trainer_program_run(const char *const *argv, struct err *e)

@@ -16,26 +16,29 @@
 
 static const char *const kinds[] = {"slurm", "local", "dry", NULL};
 
-/* The first text that says something, or NULL. */
-static const char *prefer(const char *first, const char *second)
+static const char *filled(const char *text)
 {
-    return *first ? first : *second ? second : NULL;
+    return *text ? text : NULL;
 }
 
-static void merge_options(struct workspace *w)
+/* What the site says about jobs goes below the study's own words and above the user's file. */
+static int merge_options(struct workspace *w, struct err *e)
 {
-    const struct study_slurm *study = &w->study.slurm, *site = &w->site.slurm;
-    const char *time = prefer(study->time, site->time);
+    const struct study_slurm *o = &w->study.slurm;
 
+    if (yaml_table_add_table(study_keys, "slurm", site_keys, &w->site, &w->site.origins, &w->study,
+                             &w->study.origins, e))
+        return -1;
     w->options = (struct job_options){
-        .partition = prefer(study->partition, site->partition),
-        .account = prefer(study->account, site->account),
-        .qos = prefer(study->qos, site->qos),
-        .constraint = prefer(study->constraint, site->constraint),
-        .licenses = prefer(w->site.licenses, ""),
-        .mem = prefer(study->mem, site->mem),
-        .time_min = time ? job_time_decode(time) : 0,
+        .partition = filled(o->partition),
+        .account = filled(o->account),
+        .qos = filled(o->qos),
+        .constraint = filled(o->constraint),
+        .licenses = filled(w->site.licenses),
+        .mem = filled(o->mem),
+        .time_min = *o->time ? job_time_decode(o->time) : 0,
     };
+    return 0;
 }
 
 static int check_kind(const char *kind, struct err *e)
@@ -50,13 +53,28 @@ static int check_kind(const char *kind, struct err *e)
                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* A site's path is meant from the folder of the file that names it, or from the current one. */
+static void site_base(const struct study *s, char dst[PATH_MAX])
+{
+    const struct yaml_origin *o = yaml_table_origin(study_keys, &s->origins, "site");
+    const char *slash = o->where ? strrchr(o->where, '/') : NULL;
+
+    if (o->layer == YAML_STUDY)
+        snprintf(dst, PATH_MAX, "%s", s->dir);
+    else
+        snprintf(dst, PATH_MAX, "%.*s", o->layer == YAML_USER && slash ? (int)(slash - o->where) : 1,
+                 o->layer == YAML_USER && slash ? o->where : ".");
+}
+
 /* The site, and the scheduler that new jobs go to. */
 static int choose_site(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
+    char base[PATH_MAX];
+
     if (args->scheduler && check_kind(args->scheduler, e))
         return -1;
-    if (site_open(&w->site, args->site ? args->site : w->study.site,
-                  args->site ? "." : w->study.dir, e))
+    site_base(&w->study, base);
+    if (site_open(&w->site, w->study.site, base, e))
         return -1;
     w->scheduler = args->scheduler ? args->scheduler : w->site.scheduler;
     if (strcmp(w->scheduler, "dry") == 0 || strcmp(w->scheduler, w->site.scheduler) == 0)
@@ -68,20 +86,46 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
     return site_open(&w->site, "local", ".", e);
 }
 
+/* What the command line says, as settings of the study. What the environment says instead of an
+ * option, study_open takes from there. */
+static size_t take_words(const struct workspace_args *args, char seeds[24], struct yaml_setting *dst)
+{
+    size_t n = 0;
+
+    if (cli_is_given(&args->gpus))
+        dst[n++] = (struct yaml_setting){"gpus", args->gpus, "--gpus"};
+    if (cli_is_given(&args->engine))
+        dst[n++] = (struct yaml_setting){"engine", args->engine, "--engine"};
+    if (cli_is_given(&args->site))
+        dst[n++] = (struct yaml_setting){"site", args->site, "--site"};
+    if (cli_is_given(&args->seeds)) {
+        snprintf(seeds, 24, "%ld", args->seeds);
+        dst[n++] = (struct yaml_setting){"seeds", seeds, "--seeds"};
+    }
+    return n;
+}
+
+static int open_study(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    struct yaml_setting settings[CLI_LIST_MAX + 4];
+    char seeds[24];
+    size_t n = take_words(args, seeds, settings + args->set.count);
+
+    if (study_decode_set(&args->set, settings, e))
+        return -1;
+    return study_open(&w->study, args->dir, settings, args->set.count + n, e);
+}
+
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
     *w = (struct workspace){.ledger.lock_fd = -1};
-    if ((args->engine && study_check_engine(args->engine, e)) ||
-        study_open(&w->study, args->dir, e) || choose_site(w, args, e) ||
-        ledger_open(&w->ledger, w->study.dir, e)) {
+    if ((args->engine && study_check_engine(args->engine, e)) || open_study(w, args, e) ||
+        choose_site(w, args, e) || merge_options(w, e) || ledger_open(&w->ledger, w->study.dir, e)) {
         workspace_close(w);
         return -1;
     }
-    if (args->engine)
-        w->study.engine = args->engine;
-    w->gpus = args->gpus ? args->gpus : w->study.gpus;
-    w->seeds = args->seeds ? args->seeds : w->study.seeds;
-    merge_options(w);
+    w->gpus = w->study.gpus;
+    w->seeds = w->study.seeds;
     return 0;
 }
 
@@ -122,8 +166,6 @@ static void double_percents(const char *path, struct buf *dst)
 int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                   struct workspace_job *dst, struct err *e)
 {
-    long cpus = w->study.slurm.cpus_per_gpu ? w->study.slurm.cpus_per_gpu
-                                            : w->site.slurm.cpus_per_gpu;
     struct buf output = {0};
     int n;
 
@@ -145,7 +187,7 @@ int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                             .nodes = run->layout.nodes,
                             .tasks = run->layout.tasks,
                             .gpus_per_task = run->layout.gpus_per_task,
-                            .cpus_per_task = (int)cpus * run->layout.gpus_per_task,
+                            .cpus_per_task = (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
                             .options = w->options};
     return 0;
 }

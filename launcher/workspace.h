@@ -18,6 +18,7 @@
 struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *gpus;
     long seeds;
+    struct cli_list set; /* KEY=VALUE */
 };
 
 /* Rows of an option table over a static struct workspace_args. */
@@ -36,6 +37,8 @@ struct workspace_args {
      &(args).seeds, 1, 1000},                                                           \
     {"engine", 0, CLI_STRING, "NAME", "who trains: embedded (default: the study's)",    \
      &(args).engine, 0, 0},                                                             \
+    {"set", 's', CLI_LIST, "KEY=VALUE", "any key over study.yaml's, such as train.epochs=30",   \
+     &(args).set, 0, 0},                                                                \
     WORKSPACE_OPTION_SITE(args)
 
 enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
@@ -46,7 +49,7 @@ struct workspace {
     struct ledger ledger;
     const char *gpus, *scheduler; /* the list of counts; the kind that new jobs go to */
     long seeds;
-    struct job_options options; /* site, then study; submit adds the words of its command line */
+    struct job_options options; /* the study's and site's; submit adds the words of its command line */
     struct scheduler *open[WORKSPACE_NKINDS];
 };
 

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/yaml_table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -12,17 +13,50 @@
 
 #include "src/cli.h"
 
-#define MAX_KEYS 128
 #define MAX_NAME 96
+#define MAX_PLACE 4200
 
-/* One reading of a file. */
+/* One reading of a file, or of one word from elsewhere (document is NULL then). */
 struct reader {
     const struct yaml_key *keys;
-    const char *file;
+    const char *file; /* or what the word is called */
+    enum yaml_layer layer;
     yaml_document_t *document;
     void *dst;
-    bool seen[MAX_KEYS];
+    struct yaml_origins *origins;
 };
+
+/* FILE:LINE, or what a word is called. */
+struct place {
+    char text[MAX_PLACE];
+};
+
+static struct place place_of(const struct reader *r, size_t line)
+{
+    struct place p;
+
+    if (r->document)
+        snprintf(p.text, sizeof p.text, "%s:%zu", r->file, line);
+    else
+        snprintf(p.text, sizeof p.text, "%s", r->file);
+    return p;
+}
+
+/* The same with the key, unless it is plain from the name of the variable or option. */
+static struct place place_of_key(const struct reader *r, const struct yaml_key *key, size_t line)
+{
+    struct place p = place_of(r, line);
+    size_t n = strlen(p.text);
+
+    if (r->document || strcmp(r->file, "--set") == 0)
+        snprintf(p.text + n, sizeof p.text - n, "%s%s", r->document ? ": " : " ", key->path);
+    return p;
+}
+
+static int code_of(const struct reader *r)
+{
+    return r->layer >= YAML_ENVIRONMENT ? ERR_USAGE : ERR_CONFIG;
+}
 
 static size_t line_of(const yaml_node_t *node)
 {
@@ -63,7 +97,7 @@ static bool is_one_line(const char *text, size_t length)
 static int wrong(const struct reader *r, const struct yaml_key *key, size_t line, const char *text,
                  const char *why, struct err *e)
 {
-    return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s%s%s%s", r->file, line, key->path,
+    return err_set(e, code_of(r), "%s: %s%s%s%s", place_of_key(r, key, line).text,
                    text ? "'" : "", text ? text : "", text ? "' " : "", why);
 }
 
@@ -96,8 +130,8 @@ static int set_word(const struct reader *r, const struct yaml_key *key, const ch
         snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", key->words[i]);
     }
     near = cli_nearest(text, key->words);
-    return err_set(e, ERR_CONFIG, "%s:%zu: %s: unknown word '%s'%s%s%s (known: %s)", r->file, line,
-                   key->path, text, near ? "; did you mean '" : "", near ? near : "",
+    return err_set(e, code_of(r), "%s: unknown word '%s'%s%s%s (known: %s)",
+                   place_of_key(r, key, line).text, text, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "", all);
 }
 
@@ -163,9 +197,22 @@ static int set_scalar(const struct reader *r, const struct yaml_key *key, const 
         if (key->check && !(key->preset && strcmp(text, key->preset) == 0) && key->check(text))
             return wrong(r, key, line, text, key->check(text), e);
         char **dst = member(r, key);
-        *dst = key->type == YAML_PATH ? resolve_path(r->file, text) : strdup(text);
-        return *dst ? 0 : err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+        char *copy = key->type == YAML_PATH && r->document ? resolve_path(r->file, text)
+                                                           : strdup(text);
+        if (!copy)
+            return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+        free(*dst);
+        *dst = copy;
+        return 0;
     }
+}
+
+static void clear_lines(struct yaml_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->lines[i]);
+    free(list->lines);
+    *list = (struct yaml_lines){0};
 }
 
 static int append_line(const struct reader *r, struct yaml_lines *list, char *line, struct err *e)
@@ -267,18 +314,41 @@ static int set_pairs(const struct reader *r, const struct yaml_key *key, const y
     return 0;
 }
 
-static int set_key(struct reader *r, const struct yaml_key *key, const yaml_node_t *value,
+/* Does the value leave the key to a lower layer? */
+static bool says_nothing(const struct yaml_key *key, const char *text)
+{
+    return key->blank && (!*text || (key->type == YAML_INT && strcmp(text, "0") == 0));
+}
+
+static int note_origin(const struct reader *r, const struct yaml_key *key, size_t line, struct err *e)
+{
+    struct yaml_origin *o = &r->origins->at[key - r->keys];
+    char *where = strdup(place_of(r, line).text);
+
+    if (!where)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+    free(o->where);
+    *o = (struct yaml_origin){r->layer, where};
+    return 0;
+}
+
+static int set_key(const struct reader *r, const struct yaml_key *key, const yaml_node_t *value,
                    struct err *e)
 {
     const char *text;
+    int rc;
 
-    r->seen[key - r->keys] = true;
-    if (key->type == YAML_LINES)
-        return set_lines(r, key, value, e);
-    if (key->type == YAML_PAIRS)
-        return set_pairs(r, key, value, e);
+    if (key->type == YAML_LINES || key->type == YAML_PAIRS) {
+        clear_lines(member(r, key));
+        rc = key->type == YAML_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
+        return rc ? -1 : note_origin(r, key, line_of(value), e);
+    }
     text = node_text(r, value, key->path, type_name(key), e);
-    return text ? set_scalar(r, key, text, line_of(value), e) : -1;
+    if (!text)
+        return -1;
+    if (says_nothing(key, text))
+        return 0;
+    return set_scalar(r, key, text, line_of(value), e) ? -1 : note_origin(r, key, line_of(value), e);
 }
 
 /* The last part of a path: what stands in the file inside its section. */
@@ -290,11 +360,11 @@ static const char *leaf(const struct yaml_key *key)
 
 /* Names allowed in a section (NULL: at the top, sections included). */
 static void list_names(const struct reader *r, const char *section,
-                       char names[MAX_KEYS][MAX_NAME], const char *pointers[MAX_KEYS + 1])
+                       char names[YAML_KEYS_MAX][MAX_NAME], const char *pointers[YAML_KEYS_MAX + 1])
 {
     size_t n = 0;
 
-    for (const struct yaml_key *k = r->keys; k->path && n < MAX_KEYS; k++) {
+    for (const struct yaml_key *k = r->keys; k->path && n < YAML_KEYS_MAX; k++) {
         if (section && !is_section(k, section, strlen(section)))
             continue;
         snprintf(names[n], MAX_NAME, "%.*s", section ? MAX_NAME : (int)strcspn(k->path, "."),
@@ -311,8 +381,8 @@ static int unknown_key(const struct reader *r, const char *section, const char *
                        struct err *e)
 {
     static const char separator[] = ".";
-    char names[MAX_KEYS][MAX_NAME], all[512] = "";
-    const char *pointers[MAX_KEYS + 1], *near;
+    char names[YAML_KEYS_MAX][MAX_NAME], all[512] = "";
+    const char *pointers[YAML_KEYS_MAX + 1], *near;
 
     list_names(r, section, names, pointers);
     near = cli_nearest(name, pointers);
@@ -327,10 +397,10 @@ static int unknown_key(const struct reader *r, const char *section, const char *
                    section ? section : "", section ? separator : "", name, all);
 }
 
-static int read_mapping(struct reader *r, const char *section, const yaml_node_t *mapping,
+static int read_mapping(const struct reader *r, const char *section, const yaml_node_t *mapping,
                         struct err *e);
 
-static int read_pair(struct reader *r, const char *section, const yaml_node_t *name_node,
+static int read_pair(const struct reader *r, const char *section, const yaml_node_t *name_node,
                      const yaml_node_t *value, struct err *e)
 {
     const char *name = node_text(r, name_node, section ? section : "key", "a name", e);
@@ -352,7 +422,7 @@ static int read_pair(struct reader *r, const char *section, const yaml_node_t *n
     return unknown_key(r, section, name, line_of(name_node), e);
 }
 
-static int read_mapping(struct reader *r, const char *section, const yaml_node_t *mapping,
+static int read_mapping(const struct reader *r, const char *section, const yaml_node_t *mapping,
                         struct err *e)
 {
     if (check_duplicates(r, mapping, e))
@@ -362,27 +432,6 @@ static int read_mapping(struct reader *r, const char *section, const yaml_node_t
         if (read_pair(r, section, yaml_document_get_node(r->document, p->key),
                       yaml_document_get_node(r->document, p->value), e))
             return -1;
-    return 0;
-}
-
-static int set_presets(struct reader *r, struct err *e)
-{
-    for (const struct yaml_key *k = r->keys; k->path; k++) {
-        if (r->seen[k - r->keys])
-            continue;
-        if (!k->preset)
-            return err_set(e, ERR_CONFIG, "%s: required key '%s' is missing", r->file, k->path);
-        if (k->type == YAML_LINES || k->type == YAML_PAIRS)
-            continue;
-        if (k->type == YAML_TEXT || k->type == YAML_PATH) {
-            char **dst = member(r, k);
-            *dst = strdup(k->preset);
-            if (!*dst)
-                return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
-        } else if (set_scalar(r, k, k->preset, 0, e)) {
-            return -1;
-        }
-    }
     return 0;
 }
 
@@ -415,32 +464,53 @@ static int syntax_error(const yaml_parser_t *p, const char *file, struct err *e)
                    p->problem ? p->problem : "unknown problem");
 }
 
-static int read_document(struct reader *r, struct err *e)
+static int read_document(const struct reader *r, struct err *e)
 {
     yaml_node_t *root = yaml_document_get_root_node(r->document);
 
     if (root && root->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_CONFIG, "%s:%zu: 'KEY: VALUE' lines are expected", r->file,
                        line_of(root));
-    if (root && read_mapping(r, NULL, root, e))
-        return -1;
-    return set_presets(r, e);
+    return root ? read_mapping(r, NULL, root, e) : 0;
 }
 
-int yaml_table_read(const struct yaml_key *keys, const char *file, void *dst, struct err *e)
+int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
+                      struct err *e)
 {
-    yaml_document_t document;
-    yaml_parser_t parser;
-    struct reader r = {.keys = keys, .file = file, .document = &document, .dst = dst};
-    FILE *f = fopen(file, "r");
-    int rc;
+    const struct reader r = {.keys = keys, .file = "built-in values", .dst = dst};
 
+    *origins = (struct yaml_origins){0};
     for (const struct yaml_key *k = keys; k->path; k++) {
         size_t size = k->type == YAML_LINES || k->type == YAML_PAIRS ? sizeof(struct yaml_lines)
                       : k->type == YAML_TEXT || k->type == YAML_PATH ? sizeof(char *)
                                                                      : 0;
         memset((char *)dst + k->offset, 0, size);
     }
+    for (const struct yaml_key *k = keys; k->path; k++)
+        if (k->preset && k->type != YAML_LINES && k->type != YAML_PAIRS &&
+            set_scalar(&r, k, k->preset, 0, e))
+            return -1;
+    return 0;
+}
+
+int yaml_table_finish(const struct yaml_key *keys, const char *file,
+                      const struct yaml_origins *origins, struct err *e)
+{
+    for (const struct yaml_key *k = keys; k->path; k++)
+        if (!k->preset && !origins->at[k - keys].where)
+            return err_set(e, ERR_CONFIG, "%s: required key '%s' is missing", file, k->path);
+    return 0;
+}
+
+int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
+                        void *dst, struct yaml_origins *origins, struct err *e)
+{
+    yaml_document_t document;
+    yaml_parser_t parser;
+    const struct reader r = {keys, file, layer, &document, dst, origins};
+    FILE *f = fopen(file, "r");
+    int rc;
+
     if (!f)
         return err_errno(e, ERR_CONFIG, errno, "%s", file);
     if (!yaml_parser_initialize(&parser)) {
@@ -451,8 +521,6 @@ int yaml_table_read(const struct yaml_key *keys, const char *file, void *dst, st
     if (yaml_parser_load(&parser, &document)) {
         rc = read_document(&r, e);
         yaml_document_delete(&document);
-        if (rc)
-            yaml_table_destroy(keys, dst);
     } else {
         rc = syntax_error(&parser, file, e);
     }
@@ -461,25 +529,142 @@ int yaml_table_read(const struct yaml_key *keys, const char *file, void *dst, st
     return rc;
 }
 
+static const struct yaml_key *find_key(const struct yaml_key *keys, const char *path)
+{
+    while (keys->path && strcmp(keys->path, path) != 0)
+        keys++;
+    return keys->path ? keys : NULL;
+}
+
+/* Of a path that is not in the table. */
+static int unknown_path(const struct yaml_key *keys, const char *path, const char *where, struct err *e)
+{
+    const char *names[YAML_KEYS_MAX + 1], *near;
+    size_t n = 0;
+
+    for (; n < YAML_KEYS_MAX && keys[n].path; n++)
+        names[n] = keys[n].path;
+    names[n] = NULL;
+    near = cli_nearest(path, names);
+    return err_set(e, ERR_USAGE, "%s%sunknown key '%s'%s%s%s", where, *where ? ": " : "", path,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+int yaml_table_add_text(const struct yaml_key *keys, const char *path, const char *text,
+                        enum yaml_layer layer, const char *where, void *dst,
+                        struct yaml_origins *origins, struct err *e)
+{
+    const struct reader r = {keys, where, layer, NULL, dst, origins};
+    const struct yaml_key *key = find_key(keys, path);
+
+    if (!key)
+        return unknown_path(keys, path, where, e);
+    if (key->type == YAML_LINES || key->type == YAML_PAIRS)
+        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where, path);
+    if (!is_one_line(text, strlen(text)))
+        return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
+                       where, path);
+    if (says_nothing(key, text))
+        return 0;
+    return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
+}
+
+int yaml_table_add_environment(const struct yaml_key *keys, const char *prefix, void *dst,
+                               struct yaml_origins *origins, struct err *e)
+{
+    char name[MAX_NAME + 1];
+
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        int n = snprintf(name, sizeof name, "$%s%s", prefix, k->path);
+        for (int i = 1 + (int)strlen(prefix); i < n && i < MAX_NAME; i++)
+            name[i] = name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
+        const char *value = getenv(name + 1);
+        if (value && *value && k->type != YAML_LINES && k->type != YAML_PAIRS &&
+            yaml_table_add_text(keys, k->path, value, YAML_ENVIRONMENT, name, dst, origins, e))
+            return -1;
+    }
+    return 0;
+}
+
+int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,
+                         const void *src, const struct yaml_origins *src_origins, void *dst,
+                         struct yaml_origins *origins, struct err *e)
+{
+    for (const struct yaml_key *k = from; k->path; k++) {
+        const struct yaml_origin *said = &src_origins->at[k - from];
+        char path[MAX_NAME];
+        struct buf text = {0};
+
+        snprintf(path, sizeof path, "%s.%s", section, k->path);
+        const struct yaml_key *own = find_key(keys, path);
+        if (!own || own->type != k->type)
+            continue;
+        struct yaml_origin *mine = &origins->at[own - keys];
+        if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
+            continue;
+        yaml_table_format(k, src, &text);
+        const struct reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
+        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0, e);
+        if (rc == 0 && text.data && said->where && !says_nothing(own, text.data))
+            rc = note_origin(&r, own, 0, e);
+        buf_destroy(&text);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_layer layer, void *dst,
+                    struct yaml_origins *origins, struct err *e)
+{
+    return yaml_table_create(keys, dst, origins, e) ||
+                   yaml_table_add_file(keys, file, layer, dst, origins, e) ||
+                   yaml_table_finish(keys, file, origins, e)
+               ? -1
+               : 0;
+}
+
+const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
+                                            const struct yaml_origins *origins, const char *path)
+{
+    return &origins->at[find_key(keys, path) - keys];
+}
+
+static void format_lines(const struct yaml_lines *list, struct buf *dst)
+{
+    for (size_t i = 0; i < list->count; i++)
+        buf_addf(dst, "%s%s", i ? ", " : "", list->lines[i]);
+}
+
+void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst)
+{
+    const void *p = (const char *)src + key->offset;
+
+    switch (key->type) {
+    case YAML_INT:
+        buf_addf(dst, "%ld", *(const long *)p);
+        break;
+    case YAML_REAL:
+        buf_addf(dst, "%.15g", *(const double *)p);
+        break;
+    case YAML_SWITCH:
+        buf_add(dst, *(const bool *)p ? "true" : "false");
+        break;
+    case YAML_LINES:
+    case YAML_PAIRS:
+        format_lines(p, dst);
+        break;
+    default:
+        buf_add(dst, *(const char *const *)p ? *(const char *const *)p : "");
+    }
+}
+
 static int check_settings(const struct yaml_key *keys, const struct yaml_setting *settings,
                           size_t nsettings, struct err *e)
 {
-    const char *names[MAX_KEYS + 1], *near;
-    size_t n = 0;
-
-    for (; n < MAX_KEYS && keys[n].path; n++)
-        names[n] = keys[n].path;
-    names[n] = NULL;
-    for (size_t i = 0; i < nsettings; i++) {
-        size_t k = 0;
-        while (names[k] && strcmp(names[k], settings[i].path) != 0)
-            k++;
-        if (names[k])
-            continue;
-        near = cli_nearest(settings[i].path, names);
-        return err_set(e, ERR_USAGE, "unknown key '%s'%s%s%s", settings[i].path,
-                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    }
+    for (size_t i = 0; i < nsettings; i++)
+        if (!find_key(keys, settings[i].path))
+            return unknown_path(keys, settings[i].path, "", e);
     return 0;
 }
 
@@ -531,19 +716,18 @@ int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *se
     return 0;
 }
 
-void yaml_table_destroy(const struct yaml_key *keys, void *dst)
+void yaml_table_destroy(const struct yaml_key *keys, void *dst, struct yaml_origins *origins)
 {
+    for (size_t i = 0; i < YAML_KEYS_MAX; i++)
+        free(origins->at[i].where);
+    *origins = (struct yaml_origins){0};
     for (const struct yaml_key *k = keys; k->path; k++) {
         void *p = (char *)dst + k->offset;
         if (k->type == YAML_TEXT || k->type == YAML_PATH) {
             free(*(char **)p);
             *(char **)p = NULL;
         } else if (k->type == YAML_LINES || k->type == YAML_PAIRS) {
-            struct yaml_lines *list = p;
-            for (size_t i = 0; i < list->count; i++)
-                free(list->lines[i]);
-            free(list->lines);
-            *list = (struct yaml_lines){0};
+            clear_lines(p);
         }
     }
 }

@@ -6,6 +6,7 @@
 #ifndef UNETCTL_LAUNCHER_YAML_TABLE_H
 #define UNETCTL_LAUNCHER_YAML_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/buf.h"
@@ -27,6 +28,20 @@ struct yaml_lines {
     size_t count;
 };
 
+/* Where a value comes from. What stands lower here wins. */
+enum yaml_layer { YAML_BUILTIN, YAML_USER, YAML_SITE, YAML_STUDY, YAML_ENVIRONMENT, YAML_COMMAND };
+
+struct yaml_origin {
+    enum yaml_layer layer;
+    char *where; /* "FILE:LINE", "$UNETCTL_TRAIN_LR", "--set"; NULL for what is built in */
+};
+
+/* The origin of each key of a table, by its row. */
+#define YAML_KEYS_MAX 128
+struct yaml_origins {
+    struct yaml_origin at[YAML_KEYS_MAX];
+};
+
 struct yaml_key {
     const char *path; /* "name" or "section.name"; NULL ends a table */
     enum yaml_type type;
@@ -35,30 +50,62 @@ struct yaml_key {
                           * and no lines */
     double min, max;          /* of YAML_INT and YAML_REAL; both 0: any */
     const char *const *words; /* of YAML_WORD, NULL-terminated */
+    bool blank; /* "" (or 0) says nothing: what a lower layer says holds */
     /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the preset. */
     const char *(*check)(const char *text);
     const char *help; /* the comment that yaml_table_encode writes behind it */
 };
 
-/* One value as text, for yaml_table_encode. */
+/* One value as text, and what to call the place where it was said ("--set"). */
 struct yaml_setting {
-    const char *path, *value;
+    const char *path, *value, *where;
 };
 
 /* A row: YAML_KEY("train.lr", YAML_REAL, offset, "0.001", .min = 1e-12, .max = 1000) */
 #define YAML_KEY(path_, type_, offset_, preset_, ...) \
     {.path = path_, .type = type_, .offset = offset_, .preset = preset_, __VA_ARGS__}
 
-/* Fill dst (zeroed here first) from the file. What the file does not name has its preset. 0, or -1
- * with ERR_CONFIG and nothing to destroy. Texts are UTF-8 without control characters. */
-int yaml_table_read(const struct yaml_key *keys, const char *file, void *dst, struct err *e);
+/* A struct is filled layer by layer, from the lowest up: yaml_table_create gives it the presets,
+ * each file, variable and word that is added overwrites what it names, and yaml_table_finish refuses
+ * a required key that nobody gave (file: where it should have stood). All return 0, or -1 with
+ * ERR_CONFIG (for words of the command line and the environment ERR_USAGE); yaml_table_destroy frees
+ * dst and origins after success and failure alike. Texts are UTF-8 without control characters. */
+int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
+                      struct err *e);
+int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
+                        void *dst, struct yaml_origins *origins, struct err *e);
+/* One value; where is what errors and origins call it. Lists are refused. */
+int yaml_table_add_text(const struct yaml_key *keys, const char *path, const char *text,
+                        enum yaml_layer layer, const char *where, void *dst,
+                        struct yaml_origins *origins, struct err *e);
+/* What the environment says: $PREFIX and the path in capitals, with _ for the dot. */
+int yaml_table_add_environment(const struct yaml_key *keys, const char *prefix, void *dst,
+                               struct yaml_origins *origins, struct err *e);
+/* The rows of another table that stand in this one below section: where they say more (a higher
+ * layer), value and origin are taken over. */
+int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,
+                         const void *src, const struct yaml_origins *src_origins, void *dst,
+                         struct yaml_origins *origins, struct err *e);
+int yaml_table_finish(const struct yaml_key *keys, const char *file,
+                      const struct yaml_origins *origins, struct err *e);
+
+/* The same from one file alone. */
+int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_layer layer, void *dst,
+                    struct yaml_origins *origins, struct err *e);
+
+/* The origin of the key called path, which the table has. */
+const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
+                                            const struct yaml_origins *origins, const char *path);
+
+/* The value of a key as a file would have it; lists one item after the other with ", ". */
+void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst);
 
 /* Add a commented YAML file with every key that has help: with the last setting of its path, or else
  * its preset. Values are not checked. 0, or -1 with ERR_USAGE for a path that is not in the table. */
 int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *settings,
                       size_t nsettings, struct buf *dst, struct err *e);
 
-/* Free the texts and lists of dst, which is zeroed. */
-void yaml_table_destroy(const struct yaml_key *keys, void *dst);
+/* Free the texts and lists of dst, which are zeroed, and the origins. */
+void yaml_table_destroy(const struct yaml_key *keys, void *dst, struct yaml_origins *origins);
 
 #endif

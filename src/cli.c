@@ -167,12 +167,25 @@ static int decode_environment(const struct cli_command *c, const char *prefix, c
     return 0;
 }
 
+/* The options of the command line decoded last, for cli_is_given. */
+static const void *given[128];
+static size_t ngiven;
+
+bool cli_is_given(const void *dst)
+{
+    for (size_t i = 0; i < ngiven; i++)
+        if (given[i] == dst)
+            return true;
+    return false;
+}
+
 int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e)
 {
     bool seen[128] = {false};
     int n = 0, i;
 
+    ngiven = 0;
     *nrest = 0;
     *rest = argv + argc;
     for (i = 0; i < argc; i++) {
@@ -213,6 +226,8 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
         }
         if (store(o, value, e))
             return err_prefix(e, "%s", c->name);
+        if (!seen[o - c->options])
+            given[ngiven++] = o->dst;
         seen[o - c->options] = true;
     }
     *noperands = n;

@@ -64,6 +64,9 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
 
+/* Was the option that fills dst on the command line decoded last, rather than in the environment? */
+bool cli_is_given(const void *dst);
+
 /* The name in names (NULL-terminated) nearest to word by edit distance, or NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *names);
 

@@ -32,7 +32,7 @@ static void check_good(void)
     char want[256];
 
     write_text("study.yaml", MINIMAL, strlen(MINIMAL));
-    if (!ok(study_open(&s, dir, &e) == 0, "the smallest study is read"))
+    if (!ok(study_open(&s, dir, NULL, 0, &e) == 0, "the smallest study is read"))
         bail_out("%s", e.text);
     is_str(s.name, "demo", "name");
     is_str(s.site, "generic", "preset of a text");
@@ -52,7 +52,7 @@ static void check_bad(const char *what, const char *text, const char *word1, con
     struct err e = {0};
 
     write_text("study.yaml", text, strlen(text));
-    is_int(study_open(&s, dir, &e), -1, "%s is refused", what);
+    is_int(study_open(&s, dir, NULL, 0, &e), -1, "%s is refused", what);
     is_int(e.code, ERR_CONFIG, "%s: exit code", what);
     if (!ok(strstr(e.text, word1) && strstr(e.text, word2), "%s: the error says '%s' and '%s'", what,
             word1, word2))
@@ -88,7 +88,7 @@ static void check_errors(void)
     check_bad("bad list of counts", MINIMAL "gpus: 14..1\n", "study.yaml:6: gpus", "N..M");
     check_bad("bad time", MINIMAL "slurm:\n  time: soon\n", "study.yaml:7: slurm.time", "time limit");
     check_bad("size that poolings do not divide",
-              "name: demo\ndata:\n  dir: d\n  height: 100\n  width: 128\n", "100", "multiples of 16");
+              "name: demo\ndata:\n  dir: d\n  height: 100\n  width: 128\n", "study.yaml:4: data.height 100", "multiple of 16");
     check_bad("two channels", "name: demo\ndata:\n  dir: d\n  height: 96\n  width: 128\n  channels: 2\n",
               "channels", "3 (RGB)");
     check_bad("bytes that are not UTF-8", "name: \xff\xfe\n", "study.yaml", "UTF-8");
@@ -105,29 +105,29 @@ static void check_find(void)
     mkdir(below, 0777);
     if (!getcwd(old, sizeof old) || chdir(below))
         bail_out("%s: no folder", below);
-    if (ok(study_open(&s, NULL, &e) == 0, "found from a folder below"))
+    if (ok(study_open(&s, NULL, NULL, 0, &e) == 0, "found from a folder below"))
         study_close(&s);
-    ok(study_open(&s, ".", &e) == -1 && strstr(e.text, "unetctl init"),
+    ok(study_open(&s, ".", NULL, 0, &e) == -1 && strstr(e.text, "unetctl init"),
        "a named folder is not searched upwards");
     if (chdir("/"))
         bail_out("no root folder");
-    ok(study_open(&s, NULL, &e) == -1 && strstr(e.text, "-C STUDY"), "none above: says what to type");
+    ok(study_open(&s, NULL, NULL, 0, &e) == -1 && strstr(e.text, "-C STUDY"), "none above: says what to type");
     if (chdir(old))
         bail_out("%s: no folder", old);
 }
 
 static void check_encode(void)
 {
-    struct yaml_setting settings[] = {{"name", "x"}, {"data.dir", "/a \"b\" # c/\xc3\xa9"},
-                                      {"data.height", "96"}, {"data.width", "128"},
-                                      {"train.epochs", "3"}, {"train.epochs", "4"}};
+    struct yaml_setting settings[] = {{"name", "x", ""}, {"data.dir", "/a \"b\" # c/\xc3\xa9", ""},
+                                      {"data.height", "96", ""}, {"data.width", "128", ""},
+                                      {"train.epochs", "3", ""}, {"train.epochs", "4", ""}};
     struct buf b = {0};
     struct study s;
     struct err e = {0};
 
     ok(study_encode(settings, 6, &b, &e) == 0, "a study is written");
     write_text("study.yaml", b.data, b.length);
-    if (!ok(study_open(&s, dir, &e) == 0, "and read back"))
+    if (!ok(study_open(&s, dir, NULL, 0, &e) == 0, "and read back"))
         bail_out("%s", e.text);
     is_str(s.data.dir, "/a \"b\" # c/\xc3\xa9", "a path with blanks, quotes and a hash");
     is_int(s.train.epochs, 4, "the last setting wins");

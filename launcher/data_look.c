@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/data_look.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/trainer_program.h"
+
+#define MAX_SAMPLE 48
+
+static int is_visible(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+static int list_folder(const char *dir, const char *name, struct dirent ***entries, struct err *e)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int n = scandir(path, entries, is_visible, alphasort);
+    if (n < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return err_set(e, ERR_DATA, "%s has no folder %s/ (one mask for each image, equal names)", dir,
+                       name);
+    return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : n;
+}
+
+static void free_list(struct dirent **entries, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    if (n >= 0)
+        free(entries);
+}
+
+static size_t stem_length(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot ? (size_t)(dot - name) : strlen(name);
+}
+
+static int compare_stems(const char *a, const char *b)
+{
+    size_t na = stem_length(a), nb = stem_length(b);
+    int c = strncmp(a, b, na < nb ? na : nb);
+
+    return c ? c : (na > nb) - (na < nb);
+}
+
+static int by_stem(const void *a, const void *b)
+{
+    return compare_stems((*(struct dirent *const *)a)->d_name, (*(struct dirent *const *)b)->d_name);
+}
+
+static void note_odd(struct data_look *dst, const char *folder, const char *name)
+{
+    if (dst->unpaired++ == 0)
+        snprintf(dst->odd, sizeof dst->odd, "%s/%.200s", folder, name);
+}
+
+/* Both lists are sorted by stem: one walk finds what has no partner. */
+static void pair(struct dirent **images, int nimages, struct dirent **masks, int nmasks,
+                 struct data_look *dst)
+{
+    int i = 0, m = 0;
+
+    while (i < nimages || m < nmasks) {
+        int c = i == nimages  ? 1
+                : m == nmasks ? -1
+                              : compare_stems(images[i]->d_name, masks[m]->d_name);
+        if (c < 0)
+            note_odd(dst, "images", images[i]->d_name);
+        else if (c > 0)
+            note_odd(dst, "masks", masks[m]->d_name);
+        i += c <= 0;
+        m += c >= 0;
+    }
+}
+
+static int compare_longs(const void *a, const void *b)
+{
+    long x = *(const long *)a, y = *(const long *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Lines of `unet-train data check`: path, width, height, channels, bits, hash, with tabs between. */
+static void decode_check(char *text, struct data_look *dst)
+{
+    long widths[MAX_SAMPLE], heights[MAX_SAMPLE];
+    char *save = NULL;
+    size_t n = 0;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        const char *tab = strchr(line, '\t');
+        int channels, bits;
+        if (!tab || n == MAX_SAMPLE ||
+            sscanf(tab, "%ld %ld %d %d", &widths[n], &heights[n], &channels, &bits) != 4)
+            continue;
+        if (channels > dst->channels)
+            dst->channels = channels;
+        dst->grey += channels < 3;
+        dst->colour += channels >= 3;
+        dst->deep += bits == 16;
+        n++;
+    }
+    dst->unreadable = dst->sampled - n;
+    if (n == 0)
+        return;
+    qsort(widths, n, sizeof *widths, compare_longs);
+    qsort(heights, n, sizeof *heights, compare_longs);
+    dst->width = widths[n / 2];
+    dst->height = heights[n / 2];
+    dst->min_width = widths[0];
+    dst->max_width = widths[n - 1];
+    dst->min_height = heights[0];
+    dst->max_height = heights[n - 1];
+}
+
+static int sample(const char *dir, struct dirent **images, int n, struct data_look *dst, struct err *e)
+{
+    const char *argv[MAX_SAMPLE + 3] = {"data", "check"};
+    char *paths[MAX_SAMPLE] = {NULL}, *text = NULL;
+    int take = n < MAX_SAMPLE ? n : MAX_SAMPLE, rc = 0;
+
+    for (int i = 0; rc == 0 && i < take; i++) {
+        const char *name = images[(long)i * n / take]->d_name;
+        if (asprintf(&paths[i], "%s/images/%s", dir, name) < 0) {
+            paths[i] = NULL;
+            rc = err_errno(e, ERR_INTERNAL, errno, "%s", dir);
+        }
+        argv[i + 2] = paths[i];
+    }
+    dst->sampled = (size_t)take;
+    if (rc == 0 && take)
+        rc = trainer_program_read(argv, &text, e);
+    if (text)
+        decode_check(text, dst);
+    free(text);
+    for (int i = 0; i < take; i++)
+        free(paths[i]);
+    return rc;
+}
+
+static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+{
+    struct dirent **images = NULL, **masks = NULL;
+    int nmasks = -1, rc = -1, nimages = list_folder(dir, "images", &images, e);
+
+    *dst = (struct data_look){0};
+    if (nimages >= 0)
+        nmasks = list_folder(dir, "masks", &masks, e);
+    if (nmasks >= 0) {
+        dst->images = (size_t)nimages;
+        dst->masks = (size_t)nmasks;
+        qsort(images, (size_t)nimages, sizeof(struct dirent *), by_stem);
+        qsort(masks, (size_t)nmasks, sizeof(struct dirent *), by_stem);
+        pair(images, nimages, masks, nmasks, dst);
+        rc = with_sample ? sample(dir, images, nimages, dst, e) : 0;
+    }
+    free_list(masks, nmasks);
+    free_list(images, nimages);
+    return rc;
+}
+
+int data_look_count(const char *dir, struct data_look *dst, struct err *e)
+{
+    return look(dir, false, dst, e);
+}
+
+int data_look_sample(const char *dir, struct data_look *dst, struct err *e)
+{
+    return look(dir, true, dst, e);
+}

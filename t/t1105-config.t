@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Where a value comes from: flag over environment over study over site over the user's file over
+# what is built in; and what init writes after a look at the images.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/study.sh"
+
+mkdir -p data/images data/masks "$XDG_CONFIG_HOME/unetctl"
+user=$XDG_CONFIG_HOME/unetctl/config.yaml
+value() { # KEY [OPTIONS]: its value and its layer
+    unetctl config -C one --json "$@" 2>"$ERR" >"$OUT" && field "$OUT" '" ".join(str(x) for v in d["values"] for x in (v["value"], v["layer"], (v["where"] or "").split("/")[-1]))'
+}
+
+cat >mysite.yaml <<'Y'
+gpus_per_node: 4
+partition: gpu
+time: 02:00:00
+Y
+ok "a study" unetctl init one --data data --site ./mysite.yaml
+is "$(value site)" "$TMP/mysite.yaml study study.yaml:5" "init remembers the site from here"
+
+# One key in all its layers, from the lowest up.
+sed -i '/^  lr:/d; /^  time:/d' one/study.yaml
+is "$(value train.lr)" "0.001 built-in " "built-in"
+printf 'train:\n  lr: 0.01\nslurm:\n  time: 1:00:00\n  account: me\n' >"$user"
+is "$(value train.lr)" "0.01 user config.yaml:2" "the user's file"
+is "$(value slurm.time)" "02:00:00 site mysite.yaml:3" "the site over the user's file"
+is "$(value slurm.account)" "me user config.yaml:5" "which stays where the site is silent"
+line=$(($(wc -l <one/study.yaml) + 2))
+printf '\n  time: 3:00:00\n' >>one/study.yaml
+is "$(value slurm.time)" "3:00:00 study study.yaml:$line" "the study over the site"
+export UNETCTL_SLURM_TIME=4:00:00
+is "$(value slurm.time)" "4:00:00 environment \$UNETCTL_SLURM_TIME" "the environment over the study"
+is "$(value slurm.time --set slurm.time=5:00:00)" "5:00:00 command line --set" "a flag over all"
+unset UNETCTL_SLURM_TIME
+is "$(UNETCTL_GPUS=3 value gpus)" "3 environment \$UNETCTL_GPUS" "an option's variable"
+is "$(UNETCTL_GPUS=3 value gpus --gpus 4)" "4 command line --gpus" "and the option"
+
+# What is in force is what runs.
+exits 0 "generate" unetctl generate -C one --gpus 2 --set train.epochs=7
+is "$(field one/runs/unet-g02-s1/run.json 'd["train"]["epochs"], d["train"]["lr"]')" "(7, 0.01)" "run.json has it"
+like one/runs/unet-g02-s1/submit_file.sh '^#SBATCH --account=me' "the script too"
+like one/runs/unet-g02-s1/submit_file.sh '^#SBATCH --partition=gpu' "with the site's"
+
+exits 0 "config --origin" unetctl config -C one --origin slurm
+like "$OUT" '^slurm.partition: gpu +# site .*/mysite.yaml:2$' "a line for each value"
+is "$(grep -vc '^slurm\.' "$OUT")" 0 "only the section that was asked for"
+exits 2 "an unknown key" unetctl config -C one train.epoch
+like "$ERR" "did you mean 'train.epochs'" "the nearest"
+
+# Errors say where the value stands, wherever that is.
+exits 2 "a bad value of a flag" unetctl plan -C one --set train.lr=x
+like "$ERR" "error: --set train.lr: 'x' is not a number" "is named"
+exits 2 "a bad value of a variable" env UNETCTL_TRAIN_LR=x unetctl plan -C one
+like "$ERR" "UNETCTL_TRAIN_LR: 'x' is not a number" "is named"
+exits 2 "--set with an unknown key" unetctl plan -C one --set train.epoch=3
+like "$ERR" "did you mean 'train.epochs'" "the nearest"
+printf 'trian:\n' >"$user"
+exits 3 "a bad user's file" unetctl plan -C one
+like "$ERR" "config.yaml:1: unknown key 'trian'; did you mean 'train'" "file, line and nearest"
+rm "$user"
+sed -i 's/height: .*/height: 100/' one/study.yaml
+exits 3 "values that contradict each other" unetctl plan -C one
+like "$ERR" 'study.yaml:[0-9]+: data.height 100 .* multiple of 16, such as 112 .*model.depth 4, .*study.yaml:[0-9]+' \
+    "both with their lines"
+
+# ---- init looks at the images
+ok "images" unet-train data synth --out synth --count 12 --size 100x150
+exits 0 "init" unetctl init two --data synth
+is "$(cd two && unetctl config data.height data.width data.channels | tr '\n' ' ')" \
+    "data.height: 96 data.width: 144 data.channels: 1 " "the images' size, made to fit"
+like two/study.yaml '^# Data: 12 images, 12 masks; 100x150' "and said"
+is "$(grep -c warning "$ERR")" 0 "nothing is odd"
+exits 0 "init for a deeper network" unetctl init deep --data synth --set model.depth=5
+is "$(unetctl config -C deep data.width)" "data.width: 160" "a multiple of what it needs"
+ok "a large image" unet-train data synth --out large --count 2 --size 1536x3072
+mv large/images/*1.png synth/images/other.png
+echo x >synth/images/broken.png
+exits 0 "init with odd data" unetctl init three --data synth
+like "$ERR" 'warning: .*2 images or masks without a partner.*images/(broken|other).png' "what has no partner"
+like "$ERR" 'warning: .*1 of 14 sampled images cannot be read' "what cannot be read"
+like "$ERR" 'warning: .*differ in size, 100x150 to 1536x3072' "mixed sizes"
+exits 0 "init with large images" unetctl init four --data large
+is "$(unetctl config -C four data.height data.width | tr '\n' ' ')" "data.height: 512 data.width: 1024 " \
+    "a large size is capped, its aspect kept"
+printf 'site: local\ntrain:\n  epochs: 5\n' >"$user"
+exits 0 "init with a user's file" unetctl init five --data synth
+is "$(unetctl config -C five site train.epochs | tr '\n' ' ')" "site: local train.epochs: 5 " "its values are the defaults"
+done_testing
