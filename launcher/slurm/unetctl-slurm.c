@@ -478,12 +478,11 @@ static json_t *ask_slurm(struct description *d, int away)
 
 /* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
  * the answer's error_code tells. */
-static json_t *submit(struct description *d, int away)
+static json_t *submit(struct description *d)
 {
     submit_response_msg_t *response = NULL;
     char id[16];
 
-    (void)away;
     if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS)
         return refuse_slurm(slurm_get_errno());
     uint32_t job_id = response->job_id;
@@ -497,29 +496,37 @@ static json_t *submit(struct description *d, int away)
     return json_pack("{s:b, s:s}", "ok", 1, "id", id);
 }
 
-/* What may be refused without Slurm is refused first; finish does the rest. */
-static json_t *with_job(const json_t *job, json_t *(*finish)(struct description *d, int away))
+/* The description of a job, or why it is refused without asking Slurm further. Either way
+ * description_free(d) is due. */
+static json_t *prepare(struct description *d, const json_t *job, int *away)
 {
-    struct description d;
-    json_t *answer = description_load(&d, job);
-    int away;
+    json_t *refusal = description_load(d, job);
 
-    if (!answer)
-        answer = check_cluster(job, &away);
-    if (!answer)
-        answer = finish(&d, away);
-    description_free(&d);
-    return answer;
+    return refusal ? refusal : check_cluster(job, away);
 }
 
 static json_t *op_check(const json_t *job)
 {
-    return with_job(job, ask_slurm);
+    struct description d;
+    int away;
+    json_t *answer = prepare(&d, job, &away);
+
+    if (!answer)
+        answer = ask_slurm(&d, away);
+    description_free(&d);
+    return answer;
 }
 
 static json_t *op_submit(const json_t *job)
 {
-    return with_job(job, submit);
+    struct description d;
+    int away;
+    json_t *answer = prepare(&d, job, &away);
+
+    if (!answer)
+        answer = submit(&d);
+    description_free(&d);
+    return answer;
 }
 
 /* ---- query and cancel ---- */
