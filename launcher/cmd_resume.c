@@ -42,8 +42,7 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     if (submission_resume(w, ids, (size_t)nids, &counts, e))
         return -1;
     if (counts.submitted)
-        log_info("%zu run%s submitted again; training starts from the beginning", counts.submitted,
-                 counts.submitted == 1 ? "" : "s");
+        log_info("%zu run%s submitted again", counts.submitted, counts.submitted == 1 ? "" : "s");
     else
         log_info("nothing to resume: %zu active, %zu done", counts.active, counts.good);
     return wait_for_all ? watch_runs(w, &watch, e) : 0;
@@ -69,8 +68,9 @@ const struct cli_command cmd_resume = {
     .args = "[RUN...] [-- SBATCH OPTIONS]",
     .summary = "submit again what failed, was cancelled or ran out of time",
     .details =
-        "Each such run (all of them without operands) gets a new attempt; nothing of the old one is\n"
-        "overwritten. Training starts from the beginning.\n",
+        "Each such run (all of them without operands) gets a new attempt, which goes on from the\n"
+        "newest checkpoint of the earlier ones, or starts from the beginning if there is none. Nothing\n"
+        "of an old attempt is overwritten.\n",
     .options = options,
     .max_operands = -1,
     .run = run,

@@ -280,6 +280,9 @@ char *job_directives(const struct job *job)
     add_number(&b, "ntasks", job->tasks);
     add_number(&b, "cpus-per-task", job->cpus_per_task);
     add_number(&b, "gpus-per-task", job->gpus_per_task);
+    if (job->signal_s)
+        buf_addf(&b, "#SBATCH --signal=B:USR1@%d\n", job->signal_s);
+    buf_addf(&b, "#SBATCH --%s\n#SBATCH --open-mode=append\n", job->requeues ? "requeue" : "no-requeue");
     for (const struct word *w = words; w->name; w++)
         add_word(&b, &options, w);
     return buf_steal(&b);

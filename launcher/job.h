@@ -17,6 +17,9 @@ struct job_options {
     bool exclusive, hold;
 };
 
+/* Exit code of a script that has a checkpoint and wants to go on; of the trainer, too. */
+#define JOB_EXIT_AGAIN 75
+
 struct job {
     const char *tag;      /* "unetctl:STUDY_ID:RUN:ATTEMPT", unique; the job's comment in Slurm */
     const char *name;     /* as squeue shows it */
@@ -28,6 +31,8 @@ struct job {
     int tasks;            /* ranks; Slurm fills nodes in order: 2+1, see job_needs_whole_nodes */
     int gpus_per_task;    /* 1; a mirrored task on one node has them all */
     int cpus_per_task;    /* at least 1 */
+    int signal_s;         /* USR1 to the script so long before the time limit; 0: none */
+    int requeues;         /* times the job may be started again; 0: never */
     struct job_options options;
 };
 

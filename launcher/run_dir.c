@@ -138,6 +138,19 @@ static int count_names(const char *folder)
     return n;
 }
 
+int run_dir_checkpoint(const char *study_dir, const char *run, int newest)
+{
+    char name[48], path[PATH_MAX];
+
+    for (; newest > 0; newest--) {
+        snprintf(name, sizeof name, ATTEMPT "%d/checkpoint", newest);
+        run_dir_path(study_dir, run, name, path);
+        if (count_names(path) > 0)
+            break;
+    }
+    return newest > 0 ? newest : 0;
+}
+
 static int newest_attempt(const char *folder)
 {
     DIR *dir = opendir(folder);

@@ -45,6 +45,9 @@ void run_dir_list_destroy(char **ids, size_t count);
 int run_dir_read(const char *study_dir, const char *run, struct run *dst, char **text,
                  struct err *e);
 
+/* The newest of the attempts 1..newest that has a checkpoint; 0: none has. */
+int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
+
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
 
 /* A record that is missing or torn gives what is known. */

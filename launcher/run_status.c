@@ -41,9 +41,22 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
         return;
     }
     snprintf(reason, sizeof reason, "%s", job->reason);
-    if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
+    if (job->exit_code == JOB_EXIT_AGAIN)
+        snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' goes on");
+    else if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
         snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
     set_state(s, RUN_BAD, job->state, reason);
+}
+
+static void set_active(struct run_status *s, const struct job_state *job)
+{
+    char restarts[32] = "";
+    bool waits = job->phase == JOB_PENDING;
+
+    set_state(s, RUN_ACTIVE, job->state, "");
+    if (job->restarts)
+        snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
+    snprintf(s->reason, sizeof s->reason, "%s%s", restarts, waits ? job->reason : "");
 }
 
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
@@ -86,7 +99,7 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
     else if (job && job->phase == JOB_ENDED)
         decide_ended(s, job);
     else if (job)
-        set_state(s, RUN_ACTIVE, job->state, job->phase == JOB_PENDING ? job->reason : "");
+        set_active(s, job);
     else
         decide_without_job(s, entry);
 }

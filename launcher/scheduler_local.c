@@ -57,11 +57,11 @@ static int record_write(const char *dir, const struct record *r, struct err *e)
 {
     const struct job_state *s = &r->state;
     char path[PATH_MAX];
-    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:s}",
+    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:s}",
                           "schema", 1, "id", s->id, "tag", s->tag, "name", s->name, "state", s->state,
                           "reason", s->reason, "exit_code", s->exit_code, "signal", s->signal,
-                          "submitted", (json_int_t)s->submitted, "started", (json_int_t)s->started,
-                          "ended", (json_int_t)s->ended, "keeper", (int)r->keeper.pid, "keeper_start",
+                          "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
+                          (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper", (int)r->keeper.pid, "keeper_start",
                           (json_int_t)r->keeper.start, "boot", r->keeper.boot);
     char *text = o ? json_dumps(o, JSON_INDENT(1)) : NULL;
     int rc = -1;
@@ -114,6 +114,7 @@ static int record_read(const char *dir, const char *id, struct record *r, struct
     copy_text(r->keeper.boot, sizeof r->keeper.boot, o, "boot");
     s->exit_code = (int)number_of(o, "exit_code");
     s->signal = (int)number_of(o, "signal");
+    s->restarts = (int)number_of(o, "restarts");
     s->submitted = (time_t)number_of(o, "submitted");
     s->started = (time_t)number_of(o, "started");
     s->ended = (time_t)number_of(o, "ended");
@@ -282,7 +283,7 @@ static void run_script(const struct keeper *k)
 {
     char *output = output_path(k->job, k->record.state.id);
     sigset_t none;
-    int fd = output ? open(output, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
+    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
 
     if (fd < 0)
         _exit(126);
@@ -291,6 +292,7 @@ static void run_script(const struct keeper *k)
     if (fd > STDERR_FILENO)
         close(fd);
     jobenv_clean();
+    setenv("UNETCTL_JOB_ID", k->record.state.id, 1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (chdir(k->job->work_dir) < 0) {
@@ -320,45 +322,72 @@ static int stop_script(const struct keeper *k, pid_t script)
     return status;
 }
 
-static void watch_script(struct keeper *k, pid_t script)
+/* Wait for the script's end; false when it was ended (and noted) before its time. */
+static bool watch_script(struct keeper *k, pid_t script, int *status)
 {
-    int limit = k->job->options.time_min, status;
-    time_t deadline = time(NULL) + 60 * (time_t)limit;
+    time_t start = time(NULL), limit = 60 * (time_t)k->job->options.time_min;
+    bool warned = limit == 0 || k->job->signal_s == 0;
 
-    while (waitpid(script, &status, WNOHANG) == 0) {
+    while (waitpid(script, status, WNOHANG) == 0) {
         if (wait_signal(k, 1, 0) == SIGTERM) {
             end_job(k, "CANCELLED", "", stop_script(k, script));
-            return;
+            return false;
         }
-        if (limit && time(NULL) >= deadline) {
+        if (!warned && time(NULL) >= start + limit - k->job->signal_s) {
+            kill(script, SIGUSR1);
+            warned = true;
+        }
+        if (limit && time(NULL) >= start + limit) {
             end_job(k, "TIMEOUT", "TimeLimit", stop_script(k, script));
-            return;
+            return false;
         }
     }
     procid_signal_session(getpid(), SIGKILL); /* what the script left behind */
+    return true;
+}
+
+/* A script that stopped with a checkpoint (JOB_EXIT_AGAIN) starts again at once, as Slurm's requeued
+ * jobs do. */
+static void keep(struct keeper *k)
+{
+    struct job_state *s = &k->record.state;
+    int status = 0;
+    bool again;
+
+    if (!wait_turn(k)) {
+        end_job(k, "CANCELLED", "", 0);
+        return;
+    }
+    strcpy(s->state, "RUNNING");
+    s->reason[0] = 0;
+    do {
+        s->started = time(NULL);
+        keep_record(k);
+        pid_t script = fork();
+        if (script == 0)
+            run_script(k);
+        if (script < 0) {
+            end_job(k, "FAILED", strerror(errno), 0);
+            return;
+        }
+        if (!watch_script(k, script, &status))
+            return;
+        again = WIFEXITED(status) && WEXITSTATUS(status) == JOB_EXIT_AGAIN &&
+                s->restarts < k->job->requeues;
+        s->restarts += again;
+    } while (again);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         end_job(k, "COMPLETED", "", status);
     else
         end_job(k, "FAILED", WIFSIGNALED(status) ? "RaisedSignal" : "NonZeroExitCode", status);
 }
 
-static void keep(struct keeper *k)
+static bool has_record(const struct keeper *k)
 {
-    if (!wait_turn(k)) {
-        end_job(k, "CANCELLED", "", 0);
-        return;
-    }
-    strcpy(k->record.state.state, "RUNNING");
-    k->record.state.reason[0] = 0;
-    k->record.state.started = time(NULL);
-    keep_record(k);
-    pid_t script = fork();
-    if (script == 0)
-        run_script(k);
-    if (script < 0)
-        end_job(k, "FAILED", strerror(errno), 0);
-    else
-        watch_script(k, script);
+    char path[PATH_MAX];
+    struct err e;
+
+    return record_path(k->dir, k->record.state.id, path, &e) == 0 && access(path, F_OK) == 0;
 }
 
 /* In the second child, which unetctl does not wait for. Has nothing open of unetctl's. */
@@ -382,9 +411,10 @@ static void become_keeper(struct keeper *k, int channel)
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
-    /* unetctl writes the first record; without it there is no job. */
+    /* unetctl writes the first record, and with it there is a job, even if unetctl was killed before
+     * it could say so. */
     if (self < 0 || write(channel, &self, sizeof self) != sizeof self ||
-        read(channel, &go, 1) != 1 || procid_get(self, &k->record.keeper) < 0)
+        (read(channel, &go, 1) != 1 && !has_record(k)) || procid_get(self, &k->record.keeper) < 0)
         _exit(1);
     close(channel);
     keep(k);
@@ -482,6 +512,16 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
     return rc;
 }
 
+/* Nobody keeps the job: it never was. */
+static int withdraw(const char *dir, const char *id, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (record_path(dir, id, path, e) == 0)
+        unlink(path);
+    return err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
+}
+
 static int local_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                         struct err *e)
 {
@@ -505,9 +545,9 @@ static int local_submit(struct scheduler *s, const struct job *job, char id[SCHE
     if (procid_get(keeper, &k.record.keeper) < 0)
         err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
     else if (record_write(local->dir, &k.record, e) == 0)
-        rc = send(channel, "g", 1, MSG_NOSIGNAL) == 1
-                 ? 0
-                 : err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
+        rc = 0;
+    if (rc == 0 && send(channel, "g", 1, MSG_NOSIGNAL) != 1)
+        rc = withdraw(local->dir, id, e);
     close(channel);
     return rc;
 }

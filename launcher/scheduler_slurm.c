@@ -76,6 +76,9 @@ static json_t *encode_job(const struct job *job)
     set_number(o, "mem_mib", options->mem ? job_mem_decode(options->mem) : 0);
     set_number(o, "time_min", options->time_min);
     set_number(o, "nice", options->nice);
+    set_number(o, "signal_s", job->signal_s);
+    if (job->requeues)
+        json_object_set_new(o, "requeue", json_true());
     if (job_needs_whole_nodes(job))
         json_object_set_new(o, "exclusive", json_true());
     if (options->hold)
@@ -136,16 +139,23 @@ static int slurm_submit(struct scheduler *s, const struct job *job, char id[SCHE
     return 0;
 }
 
+static bool is_one_of(const char *state, const char *const *names)
+{
+    while (*names && strcmp(state, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
 static enum job_phase phase_of(const char *state)
 {
-    static const char *const running[] = {"RUNNING", "COMPLETING", "SUSPENDED", NULL};
+    static const char *const pending[] = {"PENDING",     "REQUEUED",     "REQUEUE_HOLD",
+                                          "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", NULL};
+    static const char *const running[] = {"RUNNING",  "COMPLETING", "SUSPENDED", "CONFIGURING",
+                                          "RESIZING", "SIGNALING",  "STAGE_OUT", "STOPPED", NULL};
 
-    if (strcmp(state, "PENDING") == 0)
+    if (is_one_of(state, pending))
         return JOB_PENDING;
-    for (const char *const *r = running; *r; r++)
-        if (strcmp(state, *r) == 0)
-            return JOB_RUNNING;
-    return JOB_ENDED;
+    return is_one_of(state, running) ? JOB_RUNNING : JOB_ENDED;
 }
 
 static void decode_state(const json_t *o, struct job_state *dst)

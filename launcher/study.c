@@ -131,6 +131,10 @@ const struct yaml_key study_keys[] = {
              .help = "limit of each run, HH:MM:SS"),
     YAML_KEY("slurm.cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "0", .blank = true, .min = 0, .max = 4096),
     YAML_KEY("slurm.mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
+    YAML_KEY("slurm.signal_s", YAML_INT, AT(again.signal_s), "120", .min = 0, .max = 65535,
+             .help = "seconds before the limit at which a run writes a checkpoint"),
+    YAML_KEY("slurm.requeues", YAML_INT, AT(again.requeues), "10", .min = 0, .max = 10000,
+             .help = "times that its job then starts again by itself"),
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };
 

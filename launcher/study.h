@@ -44,6 +44,9 @@ struct study {
         double lr;
     } train;
     struct study_slurm slurm;
+    struct {
+        long signal_s, requeues;
+    } again; /* of runs that do not end within their time */
     struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
 };
 

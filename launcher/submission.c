@@ -19,18 +19,19 @@ struct batch {
     struct item {
         struct run run;
         int attempt;
+        int from; /* earlier attempt whose checkpoint it goes on from, 0: none has */
     } * items;
     size_t count;
 };
 
-static int add_item(struct batch *b, const struct run *run, int attempt, struct err *e)
+static int add_item(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
 {
     struct item *grown = realloc(b->items, (b->count + 1) * sizeof *grown);
 
     if (!grown)
         return err_errno(e, ERR_INTERNAL, errno, "submit");
     b->items = grown;
-    b->items[b->count++] = (struct item){*run, attempt};
+    b->items[b->count++] = (struct item){*run, attempt, from};
     return 0;
 }
 
@@ -88,6 +89,12 @@ static void describe(const struct item *item, const char *id)
     log_info("%s: submitted as job %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, id,
              l->gpus, l->gpus > 1 ? "s" : "", l->nodes, l->nodes > 1 ? "s" : "", l->tasks,
              l->tasks > 1 ? "s" : "", layout_strategy_encode(l->strategy));
+    if (item->from)
+        log_info("%s: attempt %d goes on from the checkpoint of attempt %d", item->run.id,
+                 item->attempt, item->from);
+    else if (item->attempt > 1)
+        log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
+                 item->attempt);
 }
 
 /* A dry scheduler keeps nothing, so nothing is noted of it either. */
@@ -195,7 +202,7 @@ static int choose_new(struct workspace *w, const struct run_plan *plan, const st
         if (s.phase != RUN_PLANNED && workspace_generate(w, run, s.attempt.number, e))
             return -1;
         if (s.phase == RUN_PLANNED) {
-            if (add_item(b, run, s.attempt.number ? s.attempt.number : 1, e))
+            if (add_item(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
                 return -1;
         } else if (s.phase == RUN_BAD) {
             log_warn("%s: %s in attempt %d%s%s; 'unetctl resume %s' tries again", run->id, s.state,
@@ -265,8 +272,9 @@ static int check_ids(const struct workspace *w, char **ids, size_t nids, struct 
     return 0;
 }
 
-static int choose_again(const struct run_status_list *list, char **ids, size_t nids,
-                        struct batch *b, struct submission_counts *counts, struct err *e)
+static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
+                        size_t nids, struct batch *b, struct submission_counts *counts,
+                        struct err *e)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
@@ -274,7 +282,8 @@ static int choose_again(const struct run_status_list *list, char **ids, size_t n
         if (!is_named(s->run.id, ids, nids))
             continue;
         if (s->phase == RUN_BAD) {
-            if (add_item(b, &s->run, s->attempt.number + 1, e))
+            int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
+            if (add_item(b, &s->run, s->attempt.number + 1, from, e))
                 return -1;
         } else if (nids) {
             return err_set(e, ERR_USAGE, "%s: is %s; only runs that ended without a result are "
@@ -299,7 +308,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids, struct submi
     if (run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
-        else if (choose_again(&list, ids, nids, &b, counts, e) == 0)
+        else if (choose_again(w, &list, ids, nids, &b, counts, e) == 0)
             rc = submit_batch(w, &b, counts, e);
     }
     run_status_destroy(&list);

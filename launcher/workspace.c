@@ -188,13 +188,15 @@ int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                             .tasks = run->layout.tasks,
                             .gpus_per_task = run->layout.gpus_per_task,
                             .cpus_per_task = (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
+                            .signal_s = (int)w->study.again.signal_s,
+                            .requeues = (int)w->study.again.requeues,
                             .options = w->options};
     return 0;
 }
 
 /* Everything that the two scripts of an attempt are made from. */
 struct script_values {
-    char attempt[16], gpus[16], nodes[16], tasks[16], cpus[16];
+    char attempt[16], gpus[16], nodes[16], tasks[16], cpus[16], requeues[16], resume[40];
     char unetctl[PATH_MAX], trainer[PATH_MAX], run_dir[PATH_MAX], run_file[PATH_MAX];
     char *directives, *launcher, *spec, *setup, *env;
 };
@@ -292,6 +294,10 @@ static int fill_values(const struct workspace *w, const struct run *run, int att
     snprintf(v->nodes, sizeof v->nodes, "%d", run->layout.nodes);
     snprintf(v->tasks, sizeof v->tasks, "%d", run->layout.tasks);
     snprintf(v->cpus, sizeof v->cpus, "%d", job.job.cpus_per_task);
+    snprintf(v->requeues, sizeof v->requeues, "%d", job.job.requeues);
+    int from = run_dir_checkpoint(w->study.dir, run->id, attempt - 1);
+    if (from)
+        snprintf(v->resume, sizeof v->resume, " --resume attempt-%d", from);
     if (w->site.port_base)
         snprintf(port, sizeof port, " --port-base %ld", w->site.port_base);
     run_dir_path(w->study.dir, run->id, NULL, v->run_dir);
@@ -334,13 +340,14 @@ static int write_scripts(const struct workspace *w, const struct run *run, int a
             {"run", run->id, true}, {"study", w->study.name, true}, {"attempt", v.attempt, false},
             {"setup", v.setup, false}, {"env", v.env, false}, {"unetctl", v.unetctl, false},
             {"spec", v.spec, false}, {"run_dir", v.run_dir, false},
-            {"trainer", v.trainer, false}, {NULL, NULL, false}};
+            {"trainer", v.trainer, false}, {"resume", v.resume, false}, {NULL, NULL, false}};
         const struct template_value submit_values[] = {
             {"directives", v.directives, false}, {"run", run->id, true},
             {"study", w->study.name, true}, {"attempt", v.attempt, false}, {"gpus", v.gpus, true},
             {"nodes", v.nodes, true}, {"tasks", v.tasks, true}, {"setup", v.setup, false},
             {"env", v.env, false}, {"run_dir", v.run_dir, false}, {"launcher", v.launcher, false},
-            {"run_file", v.run_file, false}, {NULL, NULL, false}};
+            {"run_file", v.run_file, false}, {"requeues", v.requeues, false},
+            {NULL, NULL, false}};
         snprintf(name, sizeof name, "%s/run_file.sh", w->study.engine);
         rc = write_script(name, v.run_file, run_values, e);
         run_dir_path(w->study.dir, run->id, "submit_file.sh", submit_file);

@@ -1,16 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A stand-in for unet-train that obeys the contract of the run directory (doc/FORMATS.md): tests of
-# the launcher name it in their site file. Called as `trainer.sh train --run run.json --out DIR` in
-# the run's folder. The file STUDY/behave says what it does:
-#   (none)  writes record.jsonl, log.csv and DONE     fail    writes FAILED, exits 5
-#   silent  exits 0 without a marker                  crash   is killed
-#   hang    waits for a signal
+# the launcher name it in their site file. Called as `trainer.sh train --run run.json --out DIR
+# [--resume DIR]` in the run's folder. The file STUDY/behave says what it does:
+#   (none)     writes record.jsonl, log.csv and DONE    fail    writes FAILED, exits 5
+#   silent     exits 0 without a marker                 crash   is killed
+#   hang       waits for a signal, and leaves nothing
+#   slow N     N epochs of 0.2 s, each with a checkpoint, from which it goes on; on USR1 and TERM it
+#              writes one and exits 75
 set -eu
 [ "$1 $2 $3 $4" = "train --run run.json --out" ]
-out=$5
-behave=good
-if [ -e ../../behave ]; then behave=$(cat ../../behave); fi
+out=$5 from=
+if [ $# -gt 5 ]; then
+    [ "$6 $#" = "--resume 7" ]
+    from=$7
+fi
+behave=good epochs=2
+if [ -e ../../behave ]; then read -r behave epochs <../../behave || true; fi
 index=${TF_CONFIG##*\"index\":}
 index=${index%%[!0-9]*}
 echo "trainer: $behave, rank $index, $TF_CONFIG"
@@ -23,20 +29,58 @@ hang)
     while :; do sleep 0.2; done
     ;;
 esac
-[ "$index" = 0 ] || exit 0
 finish() { # MARKER TEXT
     printf '%s\n' "$2" >"$out/$1.tmp"
     mv "$out/$1.tmp" "$out/$1"
 }
+row() { printf '{"kind":"epoch","epoch":%d,"seconds":0.5,"loss":0.4,"lr":0.001,"images":4}\n' "$1"; }
+end='{"kind":"end","status":"done","iou":0.5,"training_time":1.0}'
+
+if [ "$behave" = slow ]; then
+    stop='' epoch=0 saved=checkpoint/epoch
+    trap 'stop=yes' USR1 TERM
+    # The first rank that exits takes the others along: all wait for the checkpoint.
+    if [ "$index" != 0 ]; then
+        while [ ! -e "$out/DONE" ]; do
+            if [ -n "$stop" ] && [ -e "$out/checkpoint/final" ]; then exit 75; fi
+            sleep 0.1 || true
+        done
+        exit 0
+    fi
+    mkdir -p "$out/checkpoint"
+    rm -f "$out/checkpoint/final"
+    for dir in "$out" ${from:+"$from"}; do
+        if [ -e "$dir/$saved" ]; then
+            epoch=$(cat "$dir/$saved")
+            echo "trainer: goes on after $epoch epochs of $dir"
+            break
+        fi
+    done
+    echo "{\"kind\":\"run\",\"schema\":1,\"epochs\":$epochs}" >>"$out/record.jsonl"
+    while [ "$epoch" -lt "$epochs" ]; do
+        sleep 0.2 || true # the signal may hit it, too
+        row "$epoch" >>"$out/record.jsonl"
+        epoch=$((epoch + 1))
+        echo "$epoch" >"$out/$saved.tmp" && mv "$out/$saved.tmp" "$out/$saved"
+        if [ -n "$stop" ]; then
+            touch "$out/checkpoint/final"
+            sleep 0.3 || true
+            exit 75
+        fi
+    done
+    echo "$end" >>"$out/record.jsonl"
+    finish DONE "$end"
+    exit 0
+fi
+[ "$index" = 0 ] || exit 0
 if [ "$behave" = fail ]; then
     finish FAILED '{"schema":1,"exit_code":5,"error":"told to fail"}'
     exit 5
 fi
-end='{"kind":"end","status":"done","iou":0.5,"training_time":1.0}'
 {
     echo '{"kind":"run","schema":1,"epochs":2}'
-    echo '{"kind":"epoch","epoch":0,"seconds":0.5,"loss":0.4,"lr":0.001,"images":4}'
-    echo '{"kind":"epoch","epoch":1,"seconds":0.5,"loss":0.3,"lr":0.001,"images":4}'
+    row 0
+    row 1
     echo "$end"
 } >"$out/record.jsonl"
 finish DONE "$end"

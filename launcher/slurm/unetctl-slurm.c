@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdbool.h>
@@ -24,6 +25,7 @@
 #include "src/buf.h"
 
 /* Exported by the library, but not declared in its header. */
+extern char *slurm_job_state_string(uint32_t state);
 extern char *slurm_job_reason_string(enum job_state_reason reason);
 extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
@@ -122,9 +124,12 @@ struct capacity {
     int away;                                /* nodes that are down or drained now */
 };
 
+/* After a restart the controller has not heard of its nodes yet. */
 static bool is_away(uint32_t state)
 {
-    return (state & NODE_STATE_BASE) == NODE_STATE_DOWN ||
+    uint32_t base = state & NODE_STATE_BASE;
+
+    return base == NODE_STATE_DOWN || base == NODE_STATE_UNKNOWN ||
            (state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND)) != 0;
 }
 
@@ -293,6 +298,13 @@ static void fill_options(job_desc_msg_t *m, const json_t *job)
         m->time_limit = (uint32_t)number_of(job, "time_min");
     if (number_of(job, "nice") != 0)
         m->nice = (uint32_t)(NICE_OFFSET + number_of(job, "nice"));
+    if (number_of(job, "signal_s") > 0) {
+        m->warn_signal = SIGUSR1;
+        m->warn_time = (uint16_t)number_of(job, "signal_s");
+        m->warn_flags = KILL_JOB_BATCH;
+    }
+    m->requeue = flag_of(job, "requeue");
+    m->open_mode = OPEN_MODE_APPEND;
     if (flag_of(job, "exclusive"))
         m->shared = JOB_SHARED_NONE;
     if (flag_of(job, "hold"))
@@ -531,20 +543,6 @@ static json_t *op_submit(const json_t *job)
 
 /* ---- query and cancel ---- */
 
-static const char *state_name(uint32_t state)
-{
-    static const char *const names[JOB_END] = {
-        [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
-        [JOB_COMPLETE] = "COMPLETED",  [JOB_CANCELLED] = "CANCELLED", [JOB_FAILED] = "FAILED",
-        [JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
-        [JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY"};
-    uint32_t base = state & JOB_STATE_BASE;
-
-    if (state & JOB_COMPLETING)
-        return "COMPLETING";
-    return base < JOB_END ? names[base] : "UNKNOWN";
-}
-
 static json_t *describe_job(const slurm_job_info_t *j)
 {
     int status = (int)j->exit_code;
@@ -558,7 +556,7 @@ static json_t *describe_job(const slurm_job_info_t *j)
     snprintf(id, sizeof id, "%u", j->job_id);
     /* A waiting job's start and a running job's end are only expected. */
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id, "state",
-                     state_name(j->job_state), "reason", text_or_empty(reason), "exit_code",
+                     slurm_job_state_string(j->job_state), "reason", text_or_empty(reason), "exit_code",
                      ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
                      ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
                      (int)j->restart_cnt, "submitted", (json_int_t)j->submit_time, "started",

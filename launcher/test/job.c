@@ -83,7 +83,7 @@ static void test_directives(void)
     struct job job = {.tag = "unetctl:ab:unet-g03-s1:1", .name = "demo-unet-g03-s1",
                       .work_dir = "/home/me/my \"study\"", .output = "/out/slurm-%j.out",
                       .nodes = 2, .tasks = 3, .gpus_per_task = 1, .cpus_per_task = 4,
-                      .options = {.partition = "gpu", .time_min = 90}};
+                      .signal_s = 120, .requeues = 1, .options = {.partition = "gpu", .time_min = 90}};
     char *text = job_directives(&job);
 
     is_str(text,
@@ -95,14 +95,19 @@ static void test_directives(void)
            "#SBATCH --ntasks=3\n"
            "#SBATCH --cpus-per-task=4\n"
            "#SBATCH --gpus-per-task=1\n"
+           "#SBATCH --signal=B:USR1@120\n"
+           "#SBATCH --requeue\n"
+           "#SBATCH --open-mode=append\n"
            "#SBATCH --partition=gpu\n"
            "#SBATCH --time=90\n"
            "#SBATCH --exclusive\n", "the lines of a job; 2+1 tasks have their nodes for themselves");
     free(text);
     job.tasks = 4;
     job.options = (struct job_options){0};
+    job.signal_s = job.requeues = 0;
     text = job_directives(&job);
     ok(text && !strstr(text, "exclusive"), "2+2 tasks may have neighbours");
+    ok(text && strstr(text, "--no-requeue\n") && !strstr(text, "signal"), "no signal, no requeue");
     free(text);
 }
 

@@ -9,12 +9,20 @@ set -u
 cd {{run_dir|sh}} || exit 1
 attempt="attempt-{{attempt}}"
 
-# An attempt runs once: this fails when another job has taken it. A requeued job comes back to its own.
-job=${SLURM_JOB_ID:-$$}
+# An attempt belongs to one job, which comes back to it when it is requeued.
+UNETCTL_JOB_ID=${UNETCTL_JOB_ID:-$$}
+job=${SLURM_JOB_ID:-$UNETCTL_JOB_ID}
 if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null && [ "$(cat "$attempt/job")" != "$job" ]; then
-    echo "{{run}}: $attempt has begun before; 'unetctl resume' makes the next attempt" >&2
+    if [ -s "$attempt/job" ]; then
+        echo "{{run}}: $attempt has begun before; 'unetctl resume' makes the next attempt" >&2
+    else
+        echo "{{run}}: cannot write $attempt/job; is the disk full?" >&2
+    fi
     exit 1
 fi
+if [ -e "$attempt/DONE" ]; then exit 0; fi
+if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
+rm -f "$attempt/stopped"
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
@@ -24,20 +32,34 @@ write_failed() { # EXIT_CODE TEXT
     fi
 }
 
-# Ranks in the background: the shell then hears a cancellation or the time limit at once.
-signalled='' ranks=''
-trap 'signalled=yes; kill -s TERM "$ranks" 2>/dev/null' TERM INT
+# USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the ranks,
+# which write a checkpoint and exit with 75. They run in the background: so the shell hears at once.
+stopped_by='' heard='' ranks=''
+trap 'stopped_by=USR1 heard=yes; kill -s USR1 $ranks 2>/dev/null' USR1
+trap 'stopped_by=TERM heard=yes; kill -s TERM $ranks 2>/dev/null' TERM INT
 {{launcher}}bash {{run_file|sh}} &
 ranks=$!
-wait "$ranks"
-status=$?
-while kill -s 0 "$ranks" 2>/dev/null; do # a signal ends wait before the ranks have ended
+if [ -n "$stopped_by" ]; then kill -s "$stopped_by" "$ranks"; fi
+while :; do # a signal ends wait before the ranks have ended
+    heard=''
     wait "$ranks"
     status=$?
+    if [ -z "$heard" ]; then break; fi
 done
 
-if [ -n "$signalled" ]; then
-    write_failed "$status" "ended by a signal: cancelled, or out of time"
+if [ -e "$attempt/DONE" ]; then exit 0; fi
+if [ -e "$attempt/FAILED" ]; then exit "$((status ? status : 1))"; fi
+if [ -n "$stopped_by" ] || [ "$status" = 75 ]; then
+    # Neither done nor failed: this job, or the next attempt, goes on from the checkpoint.
+    echo "${stopped_by:-itself}" >"$attempt/stopped"
+    if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
+        if [ "${SLURM_RESTART_COUNT:-0}" -ge {{requeues}} ]; then
+            echo "{{run}}: restarted ${SLURM_RESTART_COUNT:-0} times, slurm.requeues allows {{requeues}}; 'unetctl resume' goes on" >&2
+        elif ! scontrol requeue "$SLURM_JOB_ID"; then
+            echo "{{run}}: Slurm does not requeue this job; 'unetctl resume' goes on" >&2
+        fi
+        exit 75
+    fi
 elif [ "$status" -gt 128 ]; then
     write_failed "$status" "the trainer was killed by signal $((status - 128))"
 elif [ "$status" != 0 ]; then
@@ -45,5 +67,4 @@ elif [ "$status" != 0 ]; then
 else
     write_failed 1 "the trainer ended without writing DONE"
 fi
-[ -e "$attempt/DONE" ] && exit 0
 exit "$((status ? status : 1))"

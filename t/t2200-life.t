@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What happens to running jobs on a real Slurm: they go on from their checkpoints. t/faults has what
+# takes longer: time limits, preemption.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 7 --gpus-per-node 2
+
+make_study study sandbox
+sed -i '/^licenses:/d' study/site.yaml # all at once
+cd study || exit 255
+echo "slow 25" >behave
+exits 0 "four runs" unetctl submit --gpus 1..4
+epochs() { cat "runs/unet-g0$1-s1/attempt-${2:-1}/checkpoint/epoch" 2>/dev/null || echo 0; }
+job() { cat "runs/unet-g0$1-s1/attempt-1/job"; }
+output() { cat "runs/unet-g0$1-s1/attempt-${2:-1}"/slurm-*.out; }
+all_train() {
+    local g
+    for g in 1 2 3 4; do [ "$(epochs "$g")" -ge 2 ] || return 1; done
+}
+ok "all train" wait_until 60 all_train
+
+# ---- four ways to be stopped
+ok "USR1 before the time limit, one node" login scancel --signal=USR1 --batch "$(job 1)"
+ok "scontrol requeue" login scontrol requeue "$(job 2)"
+ok "USR1, ranks on two nodes" login scancel --signal=USR1 --batch "$(job 3)"
+node=$(login scontrol -o show job "$(job 4)" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
+kill -s KILL "$(cat "$XDG_STATE_HOME/unetctl/sandbox/run/$node.pid")"
+ok "a node that dies" login scontrol update nodename="$node" state=down reason=killed
+all_wait() { [ "$(states . | awk '$2 == "PENDING"' | wc -l)" = 4 ]; }
+ok "each job waits to run again" wait_until 60 all_wait
+like <(unetctl status) 'unet-g01-s1 .*restart 1, BeginTime' "status says why"
+ok "no marker, since nothing is decided" eval '! ls runs/*/attempt-1/DONE runs/*/attempt-1/FAILED 2>/dev/null'
+is "$(cat runs/unet-g01-s1/attempt-1/stopped)" USR1 "what stopped it is noted"
+exits 0 "submit again" unetctl submit --gpus 1..4
+like "$ERR" '^unetctl: 0 runs submitted; before: 4 active' "submits nothing"
+
+# ---- meanwhile: the controller restarts, and a run is cancelled and resumed
+login pkill -x slurmctld
+gone() { login bash -c '! pgrep -x slurmctld'; }
+wait_until 20 gone
+exits 4 "status while the controller is down" unetctl status
+login slurmctld -i
+exits 0 "a fifth run" unetctl submit --gpus 5 -- --nice=100
+stopped_at_2() { [ "$(epochs 5)" -ge 2 ]; }
+ok "trains" wait_until 60 stopped_at_2
+exits 0 "cancel" unetctl cancel unet-g05-s1
+cancelled() { states . | grep -q "g05-s1 CANCELLED"; }
+ok "CANCELLED" wait_until 60 cancelled
+ok "with a checkpoint" test "$(epochs 5)" -ge 2
+exits 0 "resume" unetctl resume unet-g05-s1
+like "$ERR" 'attempt 2 goes on from the checkpoint of attempt 1' "says where it goes on"
+like runs/unet-g05-s1/run_file.sh '--out attempt-2 --resume attempt-1$' "and tells the trainer"
+
+# ---- the end
+exits 0 "watch until all are done" unetctl watch --timeout 120
+for g in 1 2 3 4; do
+    like <(output $g) 'goes on after ([2-9]|1[0-9]|2[0-4]) epochs of attempt-1' "$g GPUs: went on from the checkpoint"
+    is "$(find "runs/unet-g0$g-s1" -name 'attempt-*' | wc -l)" 1 "in the same attempt"
+done
+like <(output 5 2) 'goes on after .* of attempt-1' "the cancelled one: likewise, in attempt 2"
+is "$(login squeue -h -a -t all -o %k | grep -c "^unetctl:$(cat .unetctl/id):")" 6 "six jobs in all"
+is "$(login pgrep -fc '[t]rainer.sh')" 0 "no process is left"
+done_testing
