@@ -328,7 +328,8 @@ static int note_origin(const struct reader *r, const struct yaml_key *key, size_
     if (!where)
         return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
     free(o->where);
-    *o = (struct yaml_origin){r->layer, where};
+    o->layer = r->layer;
+    o->where = where;
     return 0;
 }
 
