@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The gradient noise scale: the global batch beyond which a larger one hardly helps (McCandlish,
+ * Kaplan, Amodei: "An empirical model of large-batch training", arXiv 1812.06162).
+ *
+ * From the mean squared norms of gradients over b (one device) and B (all devices) images:
+ *   |G|^2 = (B g_B - b g_b) / (B - b),  tr(Sigma) = (g_b - g_B) / (1/b - 1/B),
+ *   B_simple = tr(Sigma) / |G|^2,
+ * numerator and denominator averaged over steps, epochs and runs apart. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_NOISE_SCALE_H
+#define UNETCTL_LAUNCHER_ANALYSIS_NOISE_SCALE_H
+
+#include <stdbool.h>
+
+#include "launcher/analysis/series.h"
+
+struct noise_scale {
+    bool measured;
+    double critical_batch;    /* B_simple, images */
+    struct interval interval; /* over runs, percentile bootstrap */
+    double gpus;              /* critical_batch / batch per GPU; NaN: that is not known */
+    size_t nruns;
+    char why_not[160];        /* when it is not measured */
+};
+
+void noise_scale_compute(struct noise_scale *n, const struct series *s);
+
+#endif
