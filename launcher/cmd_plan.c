@@ -2,101 +2,197 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "launcher/plan_advice.h"
+#include "launcher/run_cost.h"
 #include "launcher/workspace.h"
+#include "src/log.h"
 
 static struct workspace_args args;
-static bool as_json;
+static bool as_json, test_only;
+static double max_gpu_hours;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
     WORKSPACE_OPTION_SCHEDULER(args),
+    {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
+     &test_only, 0, 0},
+    {"max-gpu-hours", 0, CLI_DOUBLE, "H", "refuse (exit 3) what may cost more: time limit x GPUs, summed",
+     &max_gpu_hours, 1e-9, 1e12},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
 
-/* What the run costs at most: its GPUs until the time limit. 0 without a limit. */
-static double gpu_hours(const struct workspace *w, const struct run *run)
+/* All that is known before anything is spent. */
+struct forecast {
+    struct run_plan plan;
+    struct plan_advice advice;
+    struct scheduler_forecast *starts; /* of each run; NULL unless --test-only */
+    double hours;
+    int64_t disk; /* of one run */
+};
+
+static void format_start(time_t start, char dst[32])
 {
-    return run->layout.gpus * (w->options.time_min / 60.0);
+    struct tm tm;
+
+    strcpy(dst, "-");
+    if (start && gmtime_r(&start, &tm))
+        strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-static int print_json(const struct workspace *w, const struct run_plan *plan, struct err *e)
+static json_t *encode_run(const struct workspace *w, const struct forecast *f, size_t i)
 {
-    json_t *runs = json_array(), *root;
-    double hours = 0;
+    const struct run *run = &f->plan.runs[i];
+    const struct layout *l = &run->layout;
+    json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:I}", "run", run->id, "seed",
+                          run->seed, "gpus", l->gpus, "nodes", l->nodes, "tasks", l->tasks,
+                          "tasks_per_node", l->tasks_per_node, "gpus_per_task", l->gpus_per_task,
+                          "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
+                          run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
+                          (json_int_t)f->disk);
+    char start[32];
+
+    if (f->starts) {
+        format_start(f->starts[i].start, start);
+        json_object_set_new(o, "start", f->starts[i].start ? json_string(start) : json_null());
+        json_object_set_new(o, "nodelist", json_string(f->starts[i].nodes));
+    }
+    return o;
+}
+
+static int print_json(const struct workspace *w, const struct forecast *f, struct err *e)
+{
+    json_t *runs = json_array(), *warnings = json_array(), *root;
     int rc;
 
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct layout *l = &plan->runs[i].layout;
-        hours += gpu_hours(w, &plan->runs[i]);
-        json_array_append_new(
-            runs, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f}", "run", plan->runs[i].id,
-                            "seed", plan->runs[i].seed, "gpus", l->gpus, "nodes", l->nodes, "tasks",
-                            l->tasks, "tasks_per_node", l->tasks_per_node, "gpus_per_task",
-                            l->gpus_per_task, "strategy", layout_strategy_encode(l->strategy),
-                            "gpu_hours", gpu_hours(w, &plan->runs[i])));
-    }
-    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:o}", "schema", 1, "study",
-                     w->study.name, "engine", w->study.engine, "site", w->site.name, "scheduler",
-                     w->scheduler, "time_min", w->options.time_min, "gpu_hours", hours, "runs", runs);
+    for (size_t i = 0; i < f->plan.count; i++)
+        json_array_append_new(runs, encode_run(w, f, i));
+    for (size_t i = 0; i < f->advice.count; i++)
+        json_array_append_new(warnings, json_string(f->advice.text[i]));
+    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 1,
+                     "study", w->study.name, "engine", w->study.engine, "site", w->site.name,
+                     "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours", f->hours,
+                     "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
+                     (json_int_t)run_cost_parameters(&w->study), "train_images", (int)f->advice.train,
+                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs);
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : -1;
     putchar('\n');
     json_decref(root);
     return rc ? err_set(e, ERR_INTERNAL, "the plan cannot be written as JSON") : 0;
 }
 
-static void print_table(const struct workspace *w, const struct run_plan *plan)
+static void print_run(const struct workspace *w, const struct forecast *f, size_t i)
 {
-    double hours = 0;
+    const struct run *run = &f->plan.runs[i];
+    const struct layout *l = &run->layout;
+    char hours[32] = "-", start[32];
 
-    printf("%-16s %5s %5s %5s %-12s %9s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
-           "GPU-HOURS");
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct layout *l = &plan->runs[i].layout;
-        char text[32] = "-";
-        if (w->options.time_min)
-            snprintf(text, sizeof text, "%.1f", gpu_hours(w, &plan->runs[i]));
-        hours += gpu_hours(w, &plan->runs[i]);
-        printf("%-16s %5d %5d %5d %-12s %9s\n", plan->runs[i].id, l->gpus, l->nodes, l->tasks,
-               layout_strategy_encode(l->strategy), text);
-    }
-    printf("%zu run%s on site %s (%s)", plan->count, plan->count == 1 ? "" : "s", w->site.name,
-           w->scheduler);
     if (w->options.time_min)
-        printf(", at most %.1f GPU-hours at %d:%02d h each", hours, w->options.time_min / 60,
-               w->options.time_min % 60);
+        snprintf(hours, sizeof hours, "%.1f", run_cost_gpu_hours(run, w->options.time_min));
+    printf("%-16s %5d %5d %5d %-12s %9s %9.1f", run->id, l->gpus, l->nodes, l->tasks,
+           layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
+    if (f->starts) {
+        format_start(f->starts[i].start, start);
+        printf(" %-20s %s", start, *f->starts[i].nodes ? f->starts[i].nodes : "-");
+    }
     printf("\n");
+}
+
+static void print_table(const struct workspace *w, const struct forecast *f)
+{
+    size_t count = f->plan.count;
+
+    printf("%-16s %5s %5s %5s %-12s %9s %9s%s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
+           "GPU-HOURS", "DISK(MiB)", f->starts ? " START                NODELIST" : "");
+    for (size_t i = 0; i < count; i++)
+        print_run(w, f, i);
+    printf("%zu run%s on site %s (%s)", count, count == 1 ? "" : "s", w->site.name, w->scheduler);
+    if (w->options.time_min)
+        printf(", at most %.1f GPU-hours at %d:%02d h each", f->hours, w->options.time_min / 60,
+               w->options.time_min % 60);
+    printf(", %.1f MiB on disk\n", (double)f->disk * (double)count / 1048576);
+    if (f->advice.train)
+        printf("%s%ld training and %ld validation images, %.2f million parameters\n",
+               f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
+               (double)run_cost_parameters(&w->study) / 1e6);
+    for (size_t i = 0; i < f->advice.count; i++)
+        log_warn("%s", f->advice.text[i]);
+}
+
+static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct workspace_job job;
+
+    f->starts = scheduler ? calloc(f->plan.count, sizeof *f->starts) : NULL;
+    if (!f->starts)
+        return scheduler ? err_errno(e, ERR_INTERNAL, errno, "plan") : -1;
+    for (size_t i = 0; i < f->plan.count; i++) {
+        if (workspace_job(w, &f->plan.runs[i], 1, &job, e))
+            return -1;
+        job.job.script = NULL; /* nothing was generated */
+        if (scheduler_forecast(scheduler, &job.job, &f->starts[i], e))
+            return err_prefix(e, "%s (%d GPUs)", f->plan.runs[i].id, f->plan.runs[i].layout.gpus);
+    }
+    return 0;
+}
+
+static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
+{
+    int rc;
+
+    if (run_plan_compute(&w->study, &w->site, w->gpus, w->seeds, &f->plan, e))
+        return -1;
+    for (size_t i = 0; i < f->plan.count; i++)
+        f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
+    f->disk = run_cost_disk(&w->study, w->options.time_min);
+    plan_advice_collect(w, &f->plan, &f->advice);
+    if (test_only && ask_scheduler(w, f, e))
+        return -1;
+    rc = as_json ? print_json(w, f, e) : 0;
+    if (!as_json)
+        print_table(w, f);
+    fflush(stdout);
+    if (rc == 0 && max_gpu_hours > 0)
+        rc = run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
+    return rc;
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct run_plan plan = {0};
+    struct forecast f = {.starts = NULL};
     struct workspace w;
     int rc;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    (void)noperands, (void)operands;
     if (workspace_open(&w, &args, e))
         return -1;
-    rc = run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e);
-    if (rc == 0 && as_json)
-        rc = print_json(&w, &plan, e);
-    else if (rc == 0)
-        print_table(&w, &plan);
-    run_plan_destroy(&plan);
+    rc = job_options_decode(&w.options, nrest, rest, e);
+    if (rc == 0)
+        rc = plan_study(&w, &f, e);
+    free(f.starts);
+    run_plan_destroy(&f.plan);
     workspace_close(&w);
     return rc;
 }
 
 const struct cli_command cmd_plan = {
     .name = "plan",
-    .args = "",
-    .summary = "show which runs a study has, and on how many nodes; submits nothing",
-    .details = "Example: unetctl plan --gpus 1..14 --json\n",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "show which runs a study has, where, and what they cost at most; submits nothing",
+    .details =
+        "Layouts, GPU-hours (time limit x GPUs), what the runs write to disk, and warnings of what is\n"
+        "known before: batches that the images do not fill, fewer validation images than ranks, no\n"
+        "time limit. --test-only asks the scheduler about each run on its own, against today's queue;\n"
+        "what could never run (a partition that does not exist) is refused with exit 4.\n"
+        "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,
     .run = run,
 };

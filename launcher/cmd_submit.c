@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/run_cost.h"
 #include "launcher/submission.h"
 #include "launcher/watch.h"
 #include "src/log.h"
@@ -13,6 +14,7 @@
 static struct workspace_args args;
 static bool wait_for_all;
 static long timeout_s;
+static double max_gpu_hours;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
@@ -20,6 +22,8 @@ static const struct cli_option options[] = {
     {"wait", 'w', CLI_FLAG, NULL, "then watch until all runs have ended", &wait_for_all, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS", "with --wait: give up waiting (exit 6), the jobs go on",
      &timeout_s, 1, 1e9},
+    {"max-gpu-hours", 0, CLI_DOUBLE, "H", "refuse (exit 3) what may cost more: time limit x GPUs, summed",
+     &max_gpu_hours, 1e-9, 1e12},
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -44,6 +48,8 @@ static int submit(struct workspace *w, const struct run_plan *plan, struct err *
     struct submission_counts counts;
     bool dry;
 
+    if (max_gpu_hours > 0 && run_cost_check(plan, w->options.time_min, max_gpu_hours, e))
+        return err_prefix(e, "nothing was submitted");
     if (submission_submit(w, plan, &counts, e))
         return -1;
     dry = strcmp(w->scheduler, "dry") == 0;

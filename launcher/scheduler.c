@@ -35,9 +35,18 @@ int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_
     return s->ops->partition(s, name, p, e);
 }
 
+int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
+                       struct err *e)
+{
+    *dst = (struct scheduler_forecast){0};
+    return s->ops->check(s, job, dst, e);
+}
+
 int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
 {
-    return s->ops->check(s, job, e);
+    struct scheduler_forecast ignored;
+
+    return scheduler_forecast(s, job, &ignored, e);
 }
 
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],

@@ -40,6 +40,12 @@ struct scheduler_partition {
     int max_time_min;  /* 0: no limit */
 };
 
+/* What the scheduler expects of a job that was not submitted. */
+struct scheduler_forecast {
+    time_t start;    /* 0: it cannot tell */
+    char nodes[128]; /* in Slurm's notation; "" likewise */
+};
+
 struct scheduler_config {
     const char *kind;        /* "slurm", "local" or "dry" */
     bool sandbox;            /* slurm: talk to the sandbox's Slurm, not to the machine's */
@@ -54,7 +60,8 @@ struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
                      struct err *e);
-    int (*check)(struct scheduler *s, const struct job *job, struct err *e);
+    int (*check)(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
+                 struct err *e);
     int (*submit)(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                   struct err *e);
     int (*query)(struct scheduler *s, const char *tag_prefix, struct job_state **states,
@@ -85,6 +92,10 @@ int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_
 /* Would this job ever run? -1 with ERR_SCHED and the reason (more nodes or GPUs than the partition
  * has, time above its limit, unknown account ...). Nothing is submitted. */
 int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
+
+/* The same, and when and where it would start if it were submitted now. job->script may be NULL. */
+int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
+                       struct err *e);
 
 /* Submit; the id as the scheduler prints it. -1 means that no job exists, except when e->code is
  * ERR_INTERNAL: then the answer was lost, and the tag must be queried before another try. */

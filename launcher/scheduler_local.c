@@ -461,10 +461,12 @@ static int local_partition(struct scheduler *s, const char *name, struct schedul
     return 0;
 }
 
-static int local_check(struct scheduler *s, const struct job *job, struct err *e)
+static int local_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
+                       struct err *e)
 {
     (void)s;
-    if (access(job->script, R_OK) < 0)
+    forecast->start = 0; /* when those before it have ended */
+    if (job->script && access(job->script, R_OK) < 0)
         return err_errno(e, ERR_SCHED, errno, "can't read %s", job->script);
     return 0;
 }
@@ -530,7 +532,8 @@ static int local_submit(struct scheduler *s, const struct job *job, char id[SCHE
     struct job_state *state = &k.record.state;
     int channel = -1, rc = -1;
 
-    if (local_check(s, job, e) < 0 || next_id(local->dir, id, e) < 0)
+    struct scheduler_forecast ignored;
+    if (local_check(s, job, &ignored, e) < 0 || next_id(local->dir, id, e) < 0)
         return -1;
     forget_old(local->dir);
     snprintf(state->id, sizeof state->id, "%s", id);

@@ -59,11 +59,12 @@ static void set_number(json_t *o, const char *key, long value)
 static json_t *encode_job(const struct job *job)
 {
     const struct job_options *options = &job->options;
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "tag", job->tag, "name",
-                          job->name, "script", job->script, "work_dir", job->work_dir, "output",
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "tag", job->tag, "name",
+                          job->name, "work_dir", job->work_dir, "output",
                           job->output, "nodes", job->nodes, "tasks", job->tasks, "gpus_per_task",
                           job->gpus_per_task, "cpus_per_task", job->cpus_per_task);
 
+    set_text(o, "script", job->script);
     set_text(o, "partition", options->partition);
     set_text(o, "account", options->account);
     set_text(o, "qos", options->qos);
@@ -119,12 +120,17 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
     return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
 }
 
-static int slurm_check(struct scheduler *s, const struct job *job, struct err *e)
+static int slurm_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
+                       struct err *e)
 {
     json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", "check", "job", encode_job(job)), e);
 
+    if (!answer)
+        return -1;
+    forecast->start = (time_t)number_of(answer, "start");
+    snprintf(forecast->nodes, sizeof forecast->nodes, "%s", text_of(answer, "nodes"));
     json_decref(answer);
-    return answer ? 0 : -1;
+    return 0;
 }
 
 static int slurm_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],

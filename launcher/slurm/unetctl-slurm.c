@@ -346,11 +346,11 @@ static void description_free(struct description *d)
     free(d->script);
 }
 
-static json_t *description_load(struct description *d, const json_t *job)
+static json_t *description_load(struct description *d, const json_t *job, bool script_needed)
 {
-    static const char *const texts[] = {"tag", "name", "script", "work_dir", "output", NULL};
+    static const char *const texts[] = {"tag", "name", "work_dir", "output", NULL};
     static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
-    struct err e;
+    struct err e = {.text = "out of memory"};
     size_t n;
 
     *d = (struct description){0};
@@ -360,7 +360,12 @@ static json_t *description_load(struct description *d, const json_t *job)
     for (const char *const *s = numbers; *s; s++)
         if (number_of(job, *s) < 1 || number_of(job, *s) > UINT16_MAX)
             return refuse_text("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
-    d->script = atomicfile_read(string_of(job, "script"), SCRIPT_LIMIT, &n, &e);
+    if (string_of(job, "script"))
+        d->script = atomicfile_read(string_of(job, "script"), SCRIPT_LIMIT, &n, &e);
+    else if (!script_needed)
+        d->script = strdup("#!/bin/sh\n");
+    else
+        return refuse_text("the job has no \"script\"");
     if (!d->script)
         return refuse_text("%s", e.text);
     /* Slurm takes a script without it, and the job fails with "Exec format error". */
@@ -510,9 +515,9 @@ static json_t *submit(struct description *d)
 
 /* The description of a job, or why it is refused without asking Slurm further. Either way
  * description_free(d) is due. */
-static json_t *prepare(struct description *d, const json_t *job, int *away)
+static json_t *prepare(struct description *d, const json_t *job, bool script_needed, int *away)
 {
-    json_t *refusal = description_load(d, job);
+    json_t *refusal = description_load(d, job, script_needed);
 
     return refusal ? refusal : check_cluster(job, away);
 }
@@ -521,7 +526,7 @@ static json_t *op_check(const json_t *job)
 {
     struct description d;
     int away;
-    json_t *answer = prepare(&d, job, &away);
+    json_t *answer = prepare(&d, job, false, &away);
 
     if (!answer)
         answer = ask_slurm(&d, away);
@@ -533,7 +538,7 @@ static json_t *op_submit(const json_t *job)
 {
     struct description d;
     int away;
-    json_t *answer = prepare(&d, job, &away);
+    json_t *answer = prepare(&d, job, true, &away);
 
     if (!answer)
         answer = submit(&d);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/plan_advice.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "launcher/data_look.h"
+#include "launcher/run_cost.h"
+
+static void add(struct plan_advice *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct plan_advice *dst, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (dst->count == PLAN_ADVICE_MAX)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(dst->text[dst->count++], sizeof *dst->text, fmt, ap);
+    va_end(ap);
+}
+
+/* How many images train and validate: as split.json says, or as it will say roughly. */
+static void count_images(const struct study *s, struct plan_advice *dst)
+{
+    char file[PATH_MAX];
+    struct data_look look;
+    struct err e;
+    json_t *root;
+
+    if (snprintf(file, sizeof file, "%s/split.json", s->dir) < PATH_MAX &&
+        (root = json_load_file(file, 0, NULL))) {
+        dst->train = (long)json_array_size(json_object_get(root, "train"));
+        dst->val = (long)json_array_size(json_object_get(root, "val"));
+        dst->exact = true;
+        json_decref(root);
+        return;
+    }
+    if (data_look_count(s->data.dir, &look, &e)) {
+        add(dst, "%s", e.text);
+        return;
+    }
+    dst->val = (long)(s->data.val_fraction * (double)look.images + 1e-6);
+    if (dst->val == 0 && look.images > 1)
+        dst->val = 1;
+    dst->train = (long)look.images - dst->val;
+    if (look.images == 0)
+        add(dst, "%s/images is empty", s->data.dir);
+    else if (look.unpaired)
+        add(dst, "%s: %zu image%s or mask%s without a partner of the same name, such as %s", s->data.dir,
+            look.unpaired, look.unpaired > 1 ? "s" : "", look.unpaired > 1 ? "s" : "", look.odd);
+}
+
+/* The GPU counts for which a condition holds, each once. */
+struct counts {
+    char text[128];
+    int last;
+};
+
+static void note(struct counts *c, int gpus)
+{
+    size_t n = strlen(c->text);
+
+    if (gpus == c->last)
+        return;
+    c->last = gpus;
+    if (n < sizeof c->text - 16)
+        snprintf(c->text + n, sizeof c->text - n, "%s%d", n ? ", " : "", gpus);
+    else if (strcmp(c->text + n - 3, "...") != 0)
+        strcpy(c->text + n, " ...");
+}
+
+static void judge_batches(const struct study *s, const struct run_plan *plan, struct plan_advice *dst)
+{
+    struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
+    bool drop = strcmp(s->data.remainder, "drop") == 0;
+    long images = dst->train * s->data.repeat, batch = s->train.batch_per_gpu;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        int gpus = plan->runs[i].layout.gpus;
+        long global = batch * gpus, rest = images % global;
+        if (images < global)
+            note(&short_all, gpus);
+        else if (rest && rest < gpus && !drop)
+            note(&idle, gpus);
+        else if (rest)
+            note(&odd, gpus);
+        if (dst->val < gpus)
+            note(&blind, gpus);
+    }
+    if (*short_all.text && drop)
+        add(dst, "%ld training images fill no global batch (%ld x GPUs) on %s GPUs, and data.remainder is "
+            "drop: nothing would be trained; lower train.batch_per_gpu or raise data.repeat", images,
+            batch, short_all.text);
+    else if (*short_all.text)
+        add(dst, "%ld training images fill no global batch (%ld x GPUs) on %s GPUs: every step is a short "
+            "one; lower train.batch_per_gpu or raise data.repeat", images, batch, short_all.text);
+    if (*odd.text)
+        add(dst, "%ld training images are no multiple of the global batch (%ld x GPUs) on %s GPUs: the "
+            "last step of an epoch is %s", images, batch, odd.text,
+            drop ? "dropped (data.remainder)" : "shorter, weighted by its real count");
+    if (*idle.text)
+        add(dst, "%ld training images leave fewer images than GPUs for the last step on %s GPUs: some "
+            "GPUs idle there", images, idle.text);
+    if (*blind.text)
+        add(dst, "there are fewer validation images (%ld) than ranks on %s GPUs: some ranks evaluate nothing",
+            dst->val, blind.text);
+}
+
+static void judge_disk(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
+{
+    double need = (double)run_cost_disk(&w->study, w->options.time_min) * (double)plan->count;
+    struct statvfs fs;
+
+    if (statvfs(w->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
+        add(dst, "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB left",
+            need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize / 1048576);
+}
+
+void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
+                         struct plan_advice *dst)
+{
+    *dst = (struct plan_advice){0};
+    count_images(&w->study, dst);
+    if (dst->train > 0)
+        judge_batches(&w->study, plan, dst);
+    if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
+        add(dst, "no time limit: the partition's holds, and nobody can tell what the runs cost "
+            "(slurm.time in study.yaml, or -- --time=H:MM:SS)");
+    judge_disk(w, plan, dst);
+}

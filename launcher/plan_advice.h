@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What can be known of a plan before it runs, and may not be meant. */
+#ifndef UNETCTL_LAUNCHER_PLAN_ADVICE_H
+#define UNETCTL_LAUNCHER_PLAN_ADVICE_H
+
+#include "launcher/workspace.h"
+
+#define PLAN_ADVICE_MAX 12
+
+struct plan_advice {
+    long train, val;  /* images of each side; 0: nothing is known of the data */
+    bool exact;       /* from split.json; otherwise from the files and data.val_fraction */
+    char text[PLAN_ADVICE_MAX][512];
+    size_t count;
+};
+
+/* Never fails: what cannot be looked at is advice, too. */
+void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
+                         struct plan_advice *dst);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run costs at most, before anything is spent: GPU-hours and bytes on disk. */
+#ifndef UNETCTL_LAUNCHER_RUN_COST_H
+#define UNETCTL_LAUNCHER_RUN_COST_H
+
+#include <stdint.h>
+
+#include "launcher/run_plan.h"
+
+/* The run's GPUs until the time limit; 0 without a limit. */
+double run_cost_gpu_hours(const struct run *run, int time_min);
+
+/* The trainable parameters of the study's network (trainer/models/unet.c). */
+int64_t run_cost_parameters(const struct study *study);
+
+/* Bytes that one attempt writes: checkpoint, record.jsonl (until the time limit), log.csv, scripts
+ * and output. An upper bound in whole file-system blocks, without what the job script adds. */
+int64_t run_cost_disk(const struct study *study, int time_min);
+
+/* May the plan cost no more than max_gpu_hours? Worst case: the time limit x GPUs of every run. 0, or
+ * -1 with ERR_CONFIG: by how much it is too much, and which of its GPU counts would fit. */
+int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e);
+
+#endif
