@@ -8,7 +8,7 @@ cd "$srcdir" || exit 255
 
 scripts() {
     find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' \
-        -exec grep -lE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
+        -exec grep -IlE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
 }
 mapfile -t scripts < <(scripts)
 for script in bootstrap t/lib.sh t/run-tests t/t0020-shell.t; do
