@@ -69,13 +69,15 @@ static json_t *encode_layout(const struct layout *l)
 
 static json_t *encode_train(const struct study *s)
 {
-    return json_pack("{s:I, s:I, s:s, s:f, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "epochs",
+    return json_pack("{s:I, s:I, s:s, s:f, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:I}", "epochs",
                      (json_int_t)s->train.epochs, "batch_per_gpu",
                      (json_int_t)s->train.batch_per_gpu, "optimizer", s->train.optimizer, "lr",
                      s->train.lr, "lr_scaling", s->train.lr_scaling, "lr_schedule",
                      s->train.lr_schedule, "backend", s->train.backend, "comm", s->train.comm,
                      "threads", (json_int_t)s->train.threads, "bucket_mib",
-                     (json_int_t)s->train.bucket_mib, "timeout_s", (json_int_t)s->train.timeout_s);
+                     (json_int_t)s->train.bucket_mib, "checkpoint_epochs",
+                     (json_int_t)s->train.checkpoint_epochs, "checkpoint_s", s->train.checkpoint_s,
+                     "timeout_s", (json_int_t)s->train.timeout_s);
 }
 
 static json_t *encode_data(const struct study *s)

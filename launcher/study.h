@@ -40,8 +40,8 @@ struct study {
     } model;
     struct {
         const char *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
-        long epochs, batch_per_gpu, threads, bucket_mib, timeout_s;
-        double lr;
+        long epochs, batch_per_gpu, threads, bucket_mib, checkpoint_epochs, timeout_s;
+        double lr, checkpoint_s;
     } train;
     struct study_slurm slurm;
     struct {

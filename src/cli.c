@@ -303,7 +303,8 @@ static void print_man(const struct cli_program *p)
         "3", "configuration or template", "4", "scheduler unreachable or refusing",
         "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
         "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
-        "9", "checkpoint unusable", "130", "interrupted", "128+n", "ended by signal n", NULL};
+        "9", "checkpoint unusable", "75", "left at a checkpoint, to be continued",
+        "130", "interrupted", "128+n", "ended by signal n", NULL};
 
     printf(".TH %s 1 \"\" \"unetctl %s\" \"User Commands\"\n.SH NAME\n", p->name, p->version);
     printf("%s \\- %s\n.SH SYNOPSIS\n", p->name, p->summary);

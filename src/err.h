@@ -15,6 +15,7 @@ enum err_code {
     ERR_DATA = 7,        /* data missing or corrupt */
     ERR_STATS = 8,       /* not enough data for the asked statistics */
     ERR_CHECKPOINT = 9,  /* checkpoint unusable */
+    ERR_RESUMABLE = 75,  /* left at a checkpoint, as a signal asked; to be continued */
     ERR_SKIP = 77,       /* prerequisite of a test missing */
     ERR_INTERRUPT = 130  /* interrupted */
 };

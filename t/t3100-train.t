@@ -70,9 +70,12 @@ is "$(field drop/record.jsonl images)" 63 "63 of 2 x 32 images fill batches of 7
 exits 3 "a folder that holds a run is refused" "${train[@]}" --epochs 1 --out good
 like "$ERR" 'already holds DONE .*--out' "the text says what to do"
 ok "and the run there is as it was" test -e good/DONE -a ! -e good/FAILED
-mkdir again-3 && cp again-1/* again-3 2>/dev/null
-exits 0 "unless Slurm restarted the job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
-ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl -a -e again-3/DONE
+exits 3 "also when Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --out good
+mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
+exits 0 "one that failed begins anew when Slurm restarted the job" \
+    env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
+like "$ERR" 'no checkpoint found in .*again-3: starts at the beginning' "which is told"
+ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl -a -e again-3/restart-1/FAILED -a -e again-3/DONE
 exits 2 "without --out" "${train[@]}"
 exits 2 "without data" unet-train train --out r
 exits 2 "a bad value" "${train[@]}" --epochs many --out r
@@ -108,11 +111,11 @@ like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "so does
 "${train[@]}" --epochs 100000 --out killed 2>/dev/null &
 pid=$!
 ok "it is under way" wait_until 60 grep -q '"kind":"epoch"' killed/record.jsonl
-kill -TERM $pid
+kill -INT $pid
 wait $pid
-is $? 143 "SIGTERM ends it with 143"
+is $? 130 "SIGINT ends it with 130"
 ok "and marks it" no_result killed
-like killed/FAILED '"exit_code":143,"error":"stopped by signal 15' "with the reason"
+like killed/FAILED '"exit_code":130,"error":"stopped by signal 2' "with the reason"
 
 "${train[@]}" --epochs 100000 --out killed9 2>/dev/null &
 pid=$!

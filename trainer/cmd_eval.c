@@ -115,7 +115,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     struct network_config config;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
-    shutdown_catch();
+    shutdown_catch(false);
     if (opt_json)
         log_open("unet-train", LOG_WARN);
     if (find_weights(file, e) || configure(file, &config, e))

@@ -23,7 +23,8 @@
 /* Options that set one key of the run, as text. */
 enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
-       OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_TIMEOUT, OPT_SPLIT, NKEYED };
+       OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
+       OPT_SPLIT, NKEYED };
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
@@ -43,21 +44,25 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_COMM] = {"comm", "train.comm"},
     [OPT_THREADS] = {"threads", "train.threads"},
     [OPT_BUCKET] = {"bucket-mib", "train.bucket_mib"},
+    [OPT_CHECKPOINT_EPOCHS] = {"checkpoint-epochs", "train.checkpoint_epochs"},
+    [OPT_CHECKPOINT_S] = {"checkpoint-seconds", "train.checkpoint_s"},
     [OPT_TIMEOUT] = {"timeout", "train.timeout_s"},
     [OPT_SPLIT] = {"split", "data.split"},
 };
 
-static const char *opt_run, *opt_out, *opt_size, *opt_strategy = "auto";
+static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
 static long opt_gpus;
 static double opt_val_fraction = 0.2;
 static long opt_split_seed = 1244;
 static bool opt_soft_masks;
 
 static const struct cli_option options[] = {
-    {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --out goes with it",
+    {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --resume goes with it",
      &opt_run, 0, 0},
-    {"out", 'o', CLI_STRING, "DIR", "folder for the results; made if need be, must hold none yet",
-     &opt_out, 0, 0},
+    {"out", 'o', CLI_STRING, "DIR",
+     "folder for the results; made if need be; a run that was cut off there goes on", &opt_out, 0, 0},
+    {"resume", 0, CLI_STRING, "DIR", "results of a run to go on from: its newest checkpoint",
+     &opt_resume, 0, 0},
     {"data", 'd', CLI_STRING, "DIR", "images/ and masks/ with equal names, PNG",
      &keyed[OPT_DATA], 0, 0},
     {"size", 's', CLI_STRING, "HxW", "resize to this, aspect kept, padded", &opt_size, 0, 0},
@@ -97,6 +102,10 @@ static const struct cli_option options[] = {
     {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
      &keyed[OPT_THREADS], 0, 0},
     {"bucket-mib", 0, CLI_STRING, "N", "all-reduce bucket (1)", &keyed[OPT_BUCKET], 0, 0},
+    {"checkpoint-epochs", 0, CLI_STRING, "N", "a checkpoint every N epochs; 0: not by epochs (0)",
+     &keyed[OPT_CHECKPOINT_EPOCHS], 0, 0},
+    {"checkpoint-seconds", 0, CLI_STRING, "S", "and every S seconds; 0: not by time (600)",
+     &keyed[OPT_CHECKPOINT_S], 0, 0},
     {"timeout", 0, CLI_STRING, "S", "seconds until a missing rank is given up (300)",
      &keyed[OPT_TIMEOUT], 0, 0},
     {0}};
@@ -109,8 +118,17 @@ static const char details[] =
     "  mpirun -np 4 unet-train train --data DATA --size 96x128 --out RUN4\n"
     "\n"
     "Several tasks must have been started by mpirun or srun; with run.json, TF_CONFIG tells each\n"
-    "who it is. A run does not start when the sources disagree (exit code 5). SIGTERM and SIGINT\n"
-    "end it after the step it is in.\n";
+    "who it is. A run does not start when the sources disagree (exit code 5).\n"
+    "\n"
+    "SIGTERM or SIGUSR1: the ranks finish their step, rank 0 writes a checkpoint, all leave with\n"
+    "exit code 75 and no marker. The same command goes on from there, and from the newest\n"
+    "checkpoint after a crash; --resume goes on in another folder, also with another --gpus:\n"
+    "\n"
+    "  unet-train train --data DATA --size 96x128 --resume RUN --out RUN-again\n"
+    "\n"
+    "With the same number of GPUs and the same batch the result is that of a run that was never cut\n"
+    "off, to the last bit. A checkpoint of another network, data set or training is refused (exit\n"
+    "code 9).\n";
 
 /* Tasks and devices when nothing but --gpus and --strategy is known. */
 static int set_layout(struct run_config *c, struct err *e)
@@ -195,8 +213,17 @@ static int make_split(struct run_config *c, struct comm *comm, struct err *e)
     return comm->ops->barrier(comm, e);
 }
 
+/* What train found out before the ranks met. */
+struct start {
+    double process_start;
+    struct record *record;   /* rank 0's; NULL elsewhere */
+    bool again;              /* record_open */
+    struct err record_error; /* why rank 0 has no record, which the others must hear of as well */
+};
+
+/* 0, 1 when all ranks have left at a checkpoint, -1. */
 static int run_replicas(struct run_config *c, const struct strategy *strategy, struct comm *comm,
-                        struct record *record, double process_start, struct err *e)
+                        const struct start *start, struct err *e)
 {
     if (make_split(c, comm, e))
         return -1;
@@ -207,8 +234,10 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
     if (!dataset)
         return -1;
     struct session common = {
-        .config = c, .dataset = dataset, .record = record, .threads = strategy->threads,
-        .host = strategy->host, .process_start = process_start, .interrupt = &shutdown_signal};
+        .config = c, .dataset = dataset, .record = start->record, .threads = strategy->threads,
+        .host = strategy->host, .process_start = start->process_start,
+        .interrupt = &shutdown_signal, .request = &shutdown_request, .resume_from = opt_resume,
+        .again = start->again};
     int rc = strategy->comm == STRATEGY_THREAD
                  ? replicas_run_threads(&common, strategy->replicas, e)
                  : replicas_run_one(&common, comm, e);
@@ -216,63 +245,69 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
     return rc;
 }
 
-static struct comm *open_comm(const struct run_config *c, const struct strategy *s, struct err *e)
+static int set_left(struct err *e)
 {
-    if (s->comm == STRATEGY_MPI)
-        return comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_signal, e);
-    return comm_self_open(e);
+    return err_set(e, ERR_RESUMABLE, "left, as a signal asked; the same command goes on from the "
+                   "newest checkpoint");
 }
 
-/* From here on a failure of one rank must end the others, and rank 0 marks it. record_error: why
- * rank 0 has no record, which the others must hear of as well. */
+/* No signal may be lost while ranks that are not there yet are waited for. */
+static struct comm *open_comm(const struct run_config *c, const struct strategy *s, struct err *e)
+{
+    if (s->comm != STRATEGY_MPI)
+        return comm_self_open(e);
+    struct comm *comm = comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_any, e);
+    if (comm)
+        comm->interrupt = &shutdown_signal;
+    else if (shutdown_request)
+        set_left(e);
+    return comm;
+}
+
+/* From here on a failure of one rank must end the others, and rank 0 marks it. */
 static int run_connected(struct run_config *c, const struct strategy *strategy,
-                         struct record *record, const struct err *record_error,
-                         double process_start, struct err *e)
+                         const struct start *start, struct err *e)
 {
     int rc = -1;
     struct comm *comm = open_comm(c, strategy, e);
 
-    if (!comm) {
-        if (record)
-            record_failed(record, e);
+    if (!comm)
         return -1;
-    }
-    if (record_error->code)
-        *e = *record_error;
+    if (start->record_error.code)
+        *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)
-        rc = run_replicas(c, strategy, comm, record, process_start, e);
-    if (rc && record)
-        record_failed(record, e);
-    if (rc)
+        rc = run_replicas(c, strategy, comm, start, e);
+    if (rc < 0 && start->record)
+        record_failed(start->record, e);
+    if (rc < 0)
         comm->ops->abort(comm, e);
     comm->ops->close(comm);
-    return rc;
+    return rc > 0 ? set_left(e) : rc;
 }
 
 static int train(struct run_config *c, double process_start, struct err *e)
 {
     struct strategy strategy;
-    struct err record_error = {0};
-    struct record *record = NULL;
+    struct start start = {.process_start = process_start};
     int rc;
 
-    shutdown_catch();
+    shutdown_catch(true);
     if (strategy_launched_task() != 0) {
         log_open("unet-train", LOG_WARN); /* one rank talks */
     } else {
-        record = record_open(opt_out, &record_error);
-        if (record)
-            shutdown_watch(record);
+        start.record = record_open(opt_out, &start.again, &start.record_error);
+        if (start.record)
+            shutdown_watch(start.record);
     }
     rc = strategy_decide(c, !opt_run, &strategy, e);
-    if (rc && record)
-        record_failed(record, e);
     if (rc == 0)
-        rc = run_connected(c, &strategy, record, &record_error, process_start, e);
-    if (rc == 0 && record)
-        log_info("done: %s", record_dir(record));
+        rc = run_connected(c, &strategy, &start, e);
+    if (rc && start.record && e->code != ERR_RESUMABLE)
+        record_failed(start.record, e);
+    if (rc == 0 && start.record)
+        log_info("done: %s", record_dir(start.record));
     shutdown_unwatch();
-    record_close(record);
+    record_close(start.record);
     return rc;
 }
 

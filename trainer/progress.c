@@ -17,10 +17,21 @@ void progress_open(struct progress *p, FILE *out, int epochs)
                            .began = clock_now(), .loss = NAN};
 }
 
+void progress_skip(struct progress *p, double done)
+{
+    p->skipped = done;
+}
+
+static double seconds_left(const struct progress *p, double done)
+{
+    double share = done - p->skipped;
+
+    return share > 0 ? (clock_now() - p->began) / share * (1 - done) : 0;
+}
+
 static void draw(struct progress *p, int epoch, double done)
 {
-    double elapsed = clock_now() - p->began;
-    int filled = (int)(done * BAR), left = done > 0 ? (int)(elapsed / done - elapsed + 0.5) : 0;
+    int filled = (int)(done * BAR), left = (int)(seconds_left(p, done) + 0.5);
     char bar[BAR + 1];
 
     for (int i = 0; i < BAR; i++)

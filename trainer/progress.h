@@ -12,12 +12,15 @@ struct progress {
     FILE *out;
     bool terminal;
     int epochs;
-    double began, last_drawn;
+    double began, last_drawn, skipped;
     double loss; /* of the last epoch */
 };
 
 /* out: a terminal or not, it finds out. */
 void progress_open(struct progress *p, FILE *out, int epochs);
+
+/* The run begins with this share of it done. */
+void progress_skip(struct progress *p, double done);
 
 /* step of steps in the epoch is done. */
 void progress_step(struct progress *p, int epoch, size_t step, size_t steps);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/stat.h"
+#include "trainer/checkpoint/snapshot.h"
 
 #define PROGRESS_S 2.0
 
@@ -28,13 +30,13 @@ struct record {
     char *dir;
     int fd;
     double last_progress;
-    struct epoch_row *rows;
-    size_t *images; /* by epoch */
-    size_t nrows, capacity;
+    struct record_epoch *epochs;
+    size_t nepochs, capacity;
 };
 
-/* What a run leaves at the top of its folder; the markers first. */
-static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "checkpoint"};
+/* What a run leaves at the top of its folder; the markers first, the folder last. */
+#define CHECKPOINT "checkpoint"
+static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", CHECKPOINT};
 #define NTRACES (sizeof traces / sizeof *traces)
 
 static char *path_in(const char *dir, const char *name)
@@ -69,8 +71,8 @@ static int move_trace(const char *dir, const char *to, const char *name, struct 
     return rc;
 }
 
-/* Into the first restart-K that is not there yet. */
-static int set_aside(const char *dir, struct err *e)
+/* Into the first restart-K that is not there yet. Checkpoints stay: the run goes on from them. */
+static int set_aside(const char *dir, bool has_snapshot, struct err *e)
 {
     char name[32], *to = NULL;
     int rc = 0;
@@ -90,30 +92,51 @@ static int set_aside(const char *dir, struct err *e)
             return rc;
     }
     for (size_t i = 0; i < NTRACES && rc == 0; i++)
-        if (exists_in(dir, traces[i]))
+        if (exists_in(dir, traces[i]) && !(has_snapshot && strcmp(traces[i], CHECKPOINT) == 0))
             rc = move_trace(dir, to, traces[i], e);
     free(to);
     return rc;
 }
 
-/* Nothing of an earlier run may be mixed up with this one. */
-static int check_fresh(const char *dir, struct err *e)
+/* Is another process writing the record at this moment? File systems without locks can't tell. */
+static bool is_being_written(const char *dir)
 {
-    const char *restarts = getenv("SLURM_RESTART_COUNT");
+    char *path = path_in(dir, "record.jsonl");
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
-    for (size_t i = 0; i < NTRACES; i++) {
-        if (!exists_in(dir, traces[i]))
-            continue;
-        if (restarts && atoi(restarts) > 0)
-            return set_aside(dir, e);
-        return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, and nothing is "
-                       "overwritten; choose another folder with --out, or remove that one", dir,
-                       traces[i]);
-    }
-    return 0;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return locked;
 }
 
-struct record *record_open(const char *dir, struct err *e)
+/* Nothing of an earlier run may be mixed up with this one. */
+static int make_room(const char *dir, bool *again, struct err *e)
+{
+    const char *restarts = getenv("SLURM_RESTART_COUNT"), *found = NULL;
+    char *checkpoint = path_in(dir, CHECKPOINT);
+    bool has_snapshot = checkpoint && snapshot_exists(checkpoint);
+    bool restarted = restarts && atoi(restarts) > 0;
+
+    free(checkpoint);
+    *again = has_snapshot || exists_in(dir, "record.jsonl");
+    for (size_t i = 0; i < NTRACES && !found; i++)
+        if (exists_in(dir, traces[i]))
+            found = traces[i];
+    if (!found)
+        return 0;
+    if (is_being_written(dir))
+        return err_set(e, ERR_CONFIG, "%s: another process is writing this run's results", dir);
+    if (strcmp(found, "DONE") == 0 || (strcmp(found, "FAILED") == 0 && !restarted) || !*again)
+        return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, and nothing is "
+                       "overwritten; choose another folder with --out%s", dir, found,
+                       has_snapshot ? " (and --resume with this one to go on from its checkpoint)"
+                                    : ", or remove that one");
+    return set_aside(dir, has_snapshot, e);
+}
+
+struct record *record_open(const char *dir, bool *again, struct err *e)
 {
     struct record *r = calloc(1, sizeof *r);
     char *path = NULL;
@@ -133,7 +156,7 @@ struct record *record_open(const char *dir, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "%s", dir);
         goto fail;
     }
-    if (check_fresh(r->dir, e))
+    if (make_room(r->dir, again, e))
         goto fail;
     path = path_in(r->dir, "record.jsonl");
     r->fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666) : -1;
@@ -141,6 +164,7 @@ struct record *record_open(const char *dir, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
         goto fail;
     }
+    flock(r->fd, LOCK_EX | LOCK_NB); /* is_being_written; where it can't be had, nobody asks */
     free(path);
     return r;
 fail:
@@ -157,8 +181,7 @@ void record_close(struct record *r)
         close(r->fd);
     pthread_mutex_destroy(&r->lock);
     free(r->dir);
-    free(r->rows);
-    free(r->images);
+    free(r->epochs);
     free(r);
 }
 
@@ -229,6 +252,8 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_string(b, "lr_scaling", c->train.lr_scaling);
     add_string(b, "lr_schedule", c->train.lr_schedule);
     add_int(b, "bucket_mib", c->train.bucket_mib);
+    add_int(b, "checkpoint_epochs", c->train.checkpoint_epochs);
+    add_double(b, "checkpoint_s", c->train.checkpoint_s);
 }
 
 int record_run(struct record *r, const struct record_run *run, struct err *e)
@@ -294,33 +319,62 @@ int record_progress(struct record *r, int epoch, size_t step, size_t steps, stru
     return write_line(r, &b, e);
 }
 
-static int keep_row(struct record *r, const struct record_epoch *epoch, struct err *e)
+int record_resume(struct record *r, const struct record_resume *resume, struct err *e)
 {
-    if (r->nrows == r->capacity) {
+    struct buf b = {0};
+
+    buf_add(&b, "{\"kind\":\"resume\"");
+    if (resume->from)
+        add_string(&b, "from", resume->from);
+    else
+        buf_add(&b, ",\"from\":null");
+    add_int(&b, "epoch", resume->epoch);
+    add_int(&b, "images", (int64_t)resume->images);
+    if (resume->from)
+        add_int(&b, "gpus", resume->gpus);
+    buf_add(&b, "}");
+    return write_line(r, &b, e);
+}
+
+int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "{\"kind\":\"checkpoint\"");
+    add_int(&b, "epoch", epoch);
+    add_int(&b, "images", (int64_t)images);
+    add_double(&b, "seconds", seconds);
+    buf_add(&b, "}");
+    return write_line(r, &b, e);
+}
+
+static int keep_epoch(struct record *r, const struct record_epoch *epoch, struct err *e)
+{
+    if (r->nepochs == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 64;
-        struct epoch_row *rows = realloc(r->rows, capacity * sizeof *rows);
-        if (rows)
-            r->rows = rows;
-        size_t *images = realloc(r->images, capacity * sizeof *images);
-        if (images)
-            r->images = images;
-        if (!rows || !images)
+        struct record_epoch *epochs = realloc(r->epochs, capacity * sizeof *epochs);
+        if (!epochs)
             return err_set(e, ERR_INTERNAL, "out of memory");
+        r->epochs = epochs;
         r->capacity = capacity;
     }
-    r->rows[r->nrows] = (struct epoch_row){
-        .time_per_epoch = epoch->seconds, .loss = epoch->loss, .lr = epoch->lr};
-    r->images[r->nrows++] = epoch->images;
+    r->epochs[r->nepochs++] = *epoch;
     return 0;
+}
+
+const struct record_epoch *record_epochs(const struct record *r, size_t *n)
+{
+    *n = r->nepochs;
+    return r->epochs;
 }
 
 int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e)
 {
     struct buf b = {0};
 
-    if (keep_row(r, epoch, e))
+    if (keep_epoch(r, epoch, e))
         return -1;
-    buf_addf(&b, "{\"kind\":\"epoch\",\"epoch\":%zu", r->nrows - 1);
+    buf_addf(&b, "{\"kind\":\"epoch\",\"epoch\":%zu", r->nepochs - 1);
     add_double(&b, "seconds", epoch->seconds);
     add_double(&b, "loss", epoch->loss);
     add_double(&b, "lr", epoch->lr);
@@ -338,14 +392,14 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
 /* Median over the epochs after the first, which warms up; the first when it is the only one. */
 static double images_per_second(const struct record *r)
 {
-    size_t skip = r->nrows > 1, n = r->nrows - skip;
+    size_t skip = r->nepochs > 1, n = r->nepochs - skip;
     double *rates = calloc(n, sizeof *rates);
     double median = NAN;
 
     if (!rates)
         return median;
     for (size_t i = 0; i < n; i++)
-        rates[i] = (double)r->images[skip + i] / r->rows[skip + i].time_per_epoch;
+        rates[i] = (double)r->epochs[skip + i].images / r->epochs[skip + i].seconds;
     median = stat_median(rates, n);
     free(rates);
     return median;
@@ -378,16 +432,16 @@ static int write_csv(struct record *r, const struct record_end *end, double trai
                      struct err *e)
 {
     char *path = path_in(r->dir, "log.csv");
-    int rc;
+    struct epoch_row *rows = calloc(r->nepochs ? r->nepochs : 1, sizeof *rows);
 
-    if (!path)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    for (size_t i = 0; i < r->nrows; i++) {
-        r->rows[i].training_time = training_time;
-        r->rows[i].test_time = end->test_time;
-        r->rows[i].iou = iou_value(&end->counts);
-    }
-    rc = epoch_csv_write(path, r->rows, r->nrows, e);
+    for (size_t i = 0; rows && i < r->nepochs; i++)
+        rows[i] = (struct epoch_row){
+            .time_per_epoch = r->epochs[i].seconds, .loss = r->epochs[i].loss,
+            .lr = r->epochs[i].lr, .training_time = training_time, .test_time = end->test_time,
+            .iou = iou_value(&end->counts)};
+    int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e)
+                          : err_set(e, ERR_INTERNAL, "out of memory");
+    free(rows);
     free(path);
     return rc;
 }
@@ -410,8 +464,8 @@ static int write_done(struct record *r, const struct record_end *end, struct err
     struct buf line = {0}, marker = {0};
     double training_time = 0;
 
-    for (size_t i = 0; i < r->nrows; i++)
-        training_time += r->rows[i].time_per_epoch;
+    for (size_t i = 0; i < r->nepochs; i++)
+        training_time += r->epochs[i].seconds;
     if (write_csv(r, end, training_time, e))
         return -1;
     encode_end(r, end, training_time, &line);

@@ -15,9 +15,10 @@
 
 struct record;
 
-/* Makes dir if need be. A folder that already holds a run is refused (ERR_CONFIG), unless Slurm has
- * restarted the job (SLURM_RESTART_COUNT): then what is there moves to dir/restart-K. */
-struct record *record_open(const char *dir, struct err *e);
+/* Makes dir if need be. Of a run that was cut off in dir, the record moves to dir/restart-K and its
+ * checkpoints stay (*again is then true). Refused (ERR_CONFIG): a run that is done; one that has
+ * failed, unless Slurm has restarted its job (SLURM_RESTART_COUNT); one that is being written. */
+struct record *record_open(const char *dir, bool *again, struct err *e);
 void record_close(struct record *r); /* NULL is fine */
 
 const char *record_dir(const struct record *r); /* absolute */
@@ -34,6 +35,18 @@ struct record_run {
 };
 int record_run(struct record *r, const struct record_run *run, struct err *e);
 
+/* What the run goes on from. */
+struct record_resume {
+    const char *from; /* file of the checkpoint; NULL: none was found, it starts at the beginning */
+    int epoch;
+    size_t images;    /* of that epoch that are done */
+    int gpus;         /* that it was made with */
+};
+int record_resume(struct record *r, const struct record_resume *resume, struct err *e);
+
+/* A checkpoint was written, in so many seconds. */
+int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e);
+
 /* Written at most every 2 s. */
 int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e);
 
@@ -42,8 +55,9 @@ struct record_epoch {
     size_t images, steps;
     double data_s, compute_s, comm_s, wait_s;
 };
-/* The next epoch; kept for log.csv too. */
+/* The next epoch; kept for log.csv and checkpoints too. */
 int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e);
+const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 
 struct record_end {
     double test_time, startup_s;

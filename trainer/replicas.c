@@ -31,7 +31,7 @@ static void *replica_main(void *arg)
     struct replica *r = arg;
 
     r->rc = session_run(&r->session, &r->e);
-    if (r->rc)
+    if (r->rc < 0)
         r->session.comm->ops->abort(r->session.comm, &r->e);
     return NULL;
 }
@@ -58,7 +58,7 @@ static int first_error(const struct replica *replicas, int n, struct err *e)
     int rc = 0;
 
     for (int i = 0; i < n; i++) {
-        if (!replicas[i].rc || (rc && replicas[i].session.comm->relayed))
+        if (replicas[i].rc >= 0 || (rc && replicas[i].session.comm->relayed))
             continue;
         *e = replicas[i].e;
         rc = -1;
@@ -88,6 +88,8 @@ int replicas_run_threads(const struct session *common, int n, struct err *e)
     for (int i = 0; i < started; i++)
         pthread_join(replicas[i].thread, NULL);
     int rc = first_error(replicas, n, e);
+    if (rc == 0)
+        rc = replicas[0].rc; /* all have left, or none */
     for (int i = 0; i < n; i++)
         session_destroy(&replicas[i].session);
     free(replicas);

@@ -5,6 +5,8 @@
 
 #include "trainer/session.h"
 
+/* Both: 0, 1 or -1 as session_run. */
+
 /* The replica that c connects: self or MPI. common: a session without comm; its record is used on
  * rank 0 only. */
 int replicas_run_one(const struct session *common, struct comm *c, struct err *e);

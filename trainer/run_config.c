@@ -27,6 +27,12 @@ struct key {
     const char *initial; /* as text; NULL: must be set */
     double min, max;
     const char *const *words;
+    unsigned flags;
+};
+
+enum {
+    OPEN = 1,    /* may change when a run is continued: who it is, where, with what means */
+    OPTIONAL = 2 /* run.json may leave it out: then it has its default */
 };
 
 static const char *const engines[] = {"embedded", NULL};
@@ -42,40 +48,44 @@ static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
 
 #define AT(member) offsetof(struct run_config, member)
 static const struct key keys[] = {
-    {"", "study", KEY_STRING, AT(study), "by-hand", 0, 0, NULL},
-    {"", "study_id", KEY_STRING, AT(study_id), "", 0, 0, NULL},
-    {"", "run", KEY_STRING, AT(run), "by-hand", 0, 0, NULL},
-    {"", "engine", KEY_WORD, AT(engine), "embedded", 0, 0, engines},
-    {"", "seed", KEY_INT, AT(seed), "1", 0, INT_MAX, NULL},
-    {"data", "dir", KEY_STRING, AT(data.dir), NULL, 0, 0, NULL},
-    {"data", "split", KEY_STRING, AT(data.split), "", 0, 0, NULL},
-    {"data", "height", KEY_INT, AT(data.height), NULL, 1, MAX_SIDE, NULL},
-    {"data", "width", KEY_INT, AT(data.width), NULL, 1, MAX_SIDE, NULL},
-    {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 3, NULL},
-    {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL},
-    {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL},
-    {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders},
-    {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models},
-    {"model", "base", KEY_INT, AT(model.base), "8", 1, 1024, NULL},
-    {"model", "depth", KEY_INT, AT(model.depth), "4", 1, 8, NULL},
-    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms},
-    {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL},
-    {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL},
-    {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers},
-    {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL},
-    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings},
-    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, lr_schedules},
-    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends},
-    {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms},
-    {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL},
-    {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 1, 4096, NULL},
-    {"train", "timeout_s", KEY_INT, AT(train.timeout_s), "300", 1, 1000000, NULL},
-    {"layout", "gpus", KEY_INT, AT(layout.gpus), "1", 1, 100000, NULL},
-    {"layout", "nodes", KEY_INT, AT(layout.nodes), "1", 1, 100000, NULL},
-    {"layout", "tasks", KEY_INT, AT(layout.tasks), "1", 1, 100000, NULL},
-    {"layout", "tasks_per_node", KEY_INT, AT(layout.tasks_per_node), "1", 1, 100000, NULL},
-    {"layout", "gpus_per_task", KEY_INT, AT(layout.gpus_per_task), "1", 1, 1024, NULL},
-    {"layout", "strategy", KEY_WORD, AT(layout.strategy), "mirrored", 0, 0, strategies},
+    {"", "study", KEY_STRING, AT(study), "by-hand", 0, 0, NULL, OPEN},
+    {"", "study_id", KEY_STRING, AT(study_id), "", 0, 0, NULL, OPEN},
+    {"", "run", KEY_STRING, AT(run), "by-hand", 0, 0, NULL, OPEN},
+    {"", "engine", KEY_WORD, AT(engine), "embedded", 0, 0, engines, OPEN},
+    {"", "seed", KEY_INT, AT(seed), "1", 0, INT_MAX, NULL, 0},
+    {"data", "dir", KEY_STRING, AT(data.dir), NULL, 0, 0, NULL, OPEN},
+    {"data", "split", KEY_STRING, AT(data.split), "", 0, 0, NULL, OPEN},
+    {"data", "height", KEY_INT, AT(data.height), NULL, 1, MAX_SIDE, NULL, 0},
+    {"data", "width", KEY_INT, AT(data.width), NULL, 1, MAX_SIDE, NULL, 0},
+    {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 3, NULL, 0},
+    {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL, 0},
+    {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL, 0},
+    {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders, 0},
+    {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models, 0},
+    {"model", "base", KEY_INT, AT(model.base), "8", 1, 1024, NULL, 0},
+    {"model", "depth", KEY_INT, AT(model.depth), "4", 1, 8, NULL, 0},
+    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms, 0},
+    {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
+    {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
+    {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers, 0},
+    {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, 0},
+    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings, 0},
+    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, lr_schedules, 0},
+    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends, OPEN},
+    {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
+    {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
+    {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 1, 4096, NULL, OPEN},
+    {"train", "checkpoint_epochs", KEY_INT, AT(train.checkpoint_epochs), "0", 0, 1000000, NULL,
+     OPEN | OPTIONAL},
+    {"train", "checkpoint_s", KEY_DOUBLE, AT(train.checkpoint_s), "600", 0, 1e9, NULL,
+     OPEN | OPTIONAL},
+    {"train", "timeout_s", KEY_INT, AT(train.timeout_s), "300", 1, 1000000, NULL, OPEN},
+    {"layout", "gpus", KEY_INT, AT(layout.gpus), "1", 1, 100000, NULL, OPEN},
+    {"layout", "nodes", KEY_INT, AT(layout.nodes), "1", 1, 100000, NULL, OPEN},
+    {"layout", "tasks", KEY_INT, AT(layout.tasks), "1", 1, 100000, NULL, OPEN},
+    {"layout", "tasks_per_node", KEY_INT, AT(layout.tasks_per_node), "1", 1, 100000, NULL, OPEN},
+    {"layout", "gpus_per_task", KEY_INT, AT(layout.gpus_per_task), "1", 1, 1024, NULL, OPEN},
+    {"layout", "strategy", KEY_WORD, AT(layout.strategy), "mirrored", 0, 0, strategies, OPEN},
 };
 #undef AT
 #define NKEYS (sizeof keys / sizeof *keys)
@@ -299,7 +309,7 @@ static int read_document(struct run_config *c, const cJSON *root, struct err *e)
     }
     for (size_t i = 0; i < NKEYS; i++) {
         path_of(&keys[i], path);
-        if (!seen[i])
+        if (!seen[i] && !(keys[i].flags & OPTIONAL))
             return err_set(e, ERR_CONFIG, "%s: missing", path);
     }
     return 0;
@@ -395,27 +405,45 @@ static uint64_t hash_text(uint64_t h, const char *text)
     return h;
 }
 
+/* The value as text that says all of it; number: room for 64. */
+static const char *text_of(const struct run_config *c, const struct key *k, char *number)
+{
+    const void *at = (const char *)c + k->offset;
+    const char *s;
+
+    switch (k->type) {
+    case KEY_STRING:
+    case KEY_WORD:
+        s = *(const char *const *)at;
+        return s ? s : "";
+    case KEY_INT: snprintf(number, 64, "%d", *(const int *)at); break;
+    case KEY_DOUBLE: snprintf(number, 64, "%.17g", *(const double *)at); break;
+    case KEY_BOOL: return *(const bool *)at ? "true" : "false";
+    }
+    return number;
+}
+
 uint64_t run_config_hash(const struct run_config *c)
 {
     uint64_t h = UINT64_C(14695981039346656037);
-    char text[64];
+    char path[64], number[64];
 
     for (size_t i = 0; i < NKEYS; i++) {
-        const void *at = (const char *)c + keys[i].offset;
-        path_of(&keys[i], text);
-        h = hash_text(h, text);
-        switch (keys[i].type) {
-        case KEY_STRING:
-        case KEY_WORD: {
-            const char *s = *(const char *const *)at;
-            h = hash_text(h, s ? s : "");
-            continue;
-        }
-        case KEY_INT: snprintf(text, sizeof text, "%d", *(const int *)at); break;
-        case KEY_DOUBLE: snprintf(text, sizeof text, "%a", *(const double *)at); break;
-        case KEY_BOOL: snprintf(text, sizeof text, "%d", *(const bool *)at); break;
-        }
-        h = hash_text(h, text);
+        path_of(&keys[i], path);
+        h = hash_text(hash_text(h, path), text_of(c, &keys[i], number));
     }
     return h;
+}
+
+bool run_config_fixed(const struct run_config *c, size_t i, char path[64], char number[64],
+                      const char **text)
+{
+    for (size_t k = 0; k < NKEYS; k++) {
+        if ((keys[k].flags & OPEN) || i-- > 0)
+            continue;
+        path_of(&keys[k], path);
+        *text = text_of(c, &keys[k], number);
+        return true;
+    }
+    return false;
 }

@@ -5,6 +5,7 @@
 #define UNETCTL_TRAINER_RUN_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "src/err.h"
@@ -36,6 +37,8 @@ struct run_config {
         int threads;             /* 0: what the allocation gives */
         int bucket_mib;
         int timeout_s;
+        int checkpoint_epochs; /* a checkpoint every so many epochs; 0: not by epochs */
+        double checkpoint_s;   /* every so many seconds; 0: not by time */
     } train;
     struct {
         int gpus, nodes, tasks, tasks_per_node, gpus_per_task;
@@ -59,5 +62,10 @@ int run_config_check(const struct run_config *c, struct err *e);
 
 /* Over every key and value: equal on all ranks of one run. */
 uint64_t run_config_hash(const struct run_config *c);
+
+/* The i-th key that must not change when a run is continued, and its value as text, which may stand
+ * in number. False when there are no more. */
+bool run_config_fixed(const struct run_config *c, size_t i, char path[64], char number[64],
+                      const char **text);
 
 #endif

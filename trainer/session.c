@@ -10,19 +10,13 @@
 
 #include "src/clock.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/data/shard.h"
 #include "trainer/evaluate.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/progress.h"
 #include "trainer/roster.h"
-
-/* What one epoch of one replica adds up. */
-struct epoch_sums {
-    double loss; /* over pixels of its images */
-    double data_s, compute_s, comm_s;
-    double first_step_at;
-};
 
 /* Gradients on their way to the other replicas while backward goes on. */
 struct reduction {
@@ -59,8 +53,8 @@ static int open_session(struct session *s, struct err *e)
     if (!s->network)
         return -1;
     network_set_sum(s->network, sum_for_batch_norm, s);
-    s->adam = adam_create(network_weights(s->network)->nparams, e);
-    if (!s->adam)
+    s->optim = optim_create(network_weights(s->network), e);
+    if (!s->optim)
         return -1;
     s->order = calloc(items ? items : 1, sizeof *s->order);
     return s->order ? 0 : err_set(e, ERR_INTERNAL, "out of memory to shuffle %zu images", items);
@@ -69,22 +63,11 @@ static int open_session(struct session *s, struct err *e)
 void session_destroy(struct session *s)
 {
     network_destroy(s->network);
-    adam_destroy(s->adam);
+    optim_destroy(s->optim);
     free(s->order);
     s->network = NULL;
-    s->adam = NULL;
+    s->optim = NULL;
     s->order = NULL;
-}
-
-static uint64_t hash_names(uint64_t h, const struct dataset *ds, enum dataset_part part)
-{
-    for (size_t i = 0; i < dataset_count(ds, part); i++) {
-        const char *name = dataset_name(ds, part, i);
-        do {
-            h = (h ^ (unsigned char)*name) * UINT64_C(1099511628211); /* FNV-1a, with the NUL */
-        } while (*name++);
-    }
-    return (h ^ part) * UINT64_C(1099511628211);
 }
 
 static int call_roll(struct session *s, struct roster *roster, struct err *e)
@@ -95,8 +78,7 @@ static int call_roll(struct session *s, struct roster *roster, struct err *e)
     roster_describe(&own);
     own.config_hash = run_config_hash(s->config);
     own.plan_hash = network_plan_hash(s->network);
-    own.data_hash = hash_names(UINT64_C(14695981039346656037), s->dataset, DATASET_TRAIN);
-    own.data_hash = hash_names(own.data_hash, s->dataset, DATASET_VAL);
+    own.data_hash = dataset_hash(s->dataset);
     return roster_gather(s->comm, &own, roster, e);
 }
 
@@ -180,9 +162,19 @@ static int load_batch(struct session *s, struct shard_range range, struct err *e
     return 0;
 }
 
+/* The votes travel with the gradients, so that agreeing costs no step anything. */
+static int cast_votes(struct session *s, struct err *e)
+{
+    double every = s->config->train.checkpoint_s;
+
+    s->votes[0] = s->request && *s->request;
+    s->votes[1] = s->record && every > 0 && clock_now() - s->last_checkpoint >= every;
+    return s->comm->ops->start_sum_float(s->comm, s->votes, 2, e);
+}
+
 /* items: of all ranks in this step. */
 static int train_step(struct session *s, struct shard_range range, size_t items, double rate,
-                      struct epoch_sums *sums, struct err *e)
+                      struct err *e)
 {
     const struct network_config *config = &s->network_config;
     struct weights *w = network_weights(s->network);
@@ -190,20 +182,21 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     double pixels = (double)items * config->height * config->width;
     double began = clock_now();
 
-    if (load_batch(s, range, e))
+    if (load_batch(s, range, e) || cast_votes(s, e))
         return -1;
     double loaded = clock_now();
-    if (network_train(s->network, (int)(range.end - range.begin), pixels, &sums->loss,
+    if (network_train(s->network, (int)(range.end - range.begin), pixels, &s->at.loss,
                       start_buckets, &reduction, e))
         return -1;
     double computed = clock_now();
     if (s->comm->ops->wait(s->comm, e))
         return -1;
     double summed = clock_now();
-    adam_step(s->adam, w->value, w->grad, rate);
-    sums->data_s += loaded - began;
-    sums->comm_s += reduction.comm_s + (summed - computed);
-    sums->compute_s += computed - loaded - reduction.comm_s + (clock_now() - summed);
+    optim_step(s->optim, w, rate);
+    s->at.step++;
+    s->at.data_s += loaded - began;
+    s->at.comm_s += reduction.comm_s + (summed - computed);
+    s->at.compute_s += computed - loaded - reduction.comm_s + (clock_now() - summed);
     return 0;
 }
 
@@ -216,52 +209,108 @@ static int check_loss(double loss, int epoch, size_t step, double rate, struct e
                    isnan(loss) ? "not a number" : "infinite", epoch, step, rate);
 }
 
-static int train_steps(struct session *s, const struct shard_plan *plan, int epoch, double rate,
-                       struct progress *progress, struct epoch_sums *sums, struct err *e)
+static int write_checkpoint(struct session *s, size_t items, bool must, struct err *e)
 {
-    for (size_t step = 0; step < plan->steps; step++) {
+    int rc = resume_write(s, items, must, e);
+
+    s->last_checkpoint = clock_now();
+    return rc;
+}
+
+/* 1: all replicas leave here. since: when s->at.seconds was right. */
+static int heed_votes(struct session *s, const struct shard_plan *plan, double since, struct err *e)
+{
+    bool leave = s->votes[0] > 0;
+    double seconds = s->at.seconds;
+
+    if (!leave && !(s->votes[1] > 0))
+        return 0;
+    s->at.seconds += clock_now() - since;
+    int rc = write_checkpoint(s, shard_train(plan, s->at.step, 0).begin, leave, e);
+    s->at.seconds = seconds;
+    return rc ? -1 : leave;
+}
+
+static int train_steps(struct session *s, const struct shard_plan *plan, double rate,
+                       struct progress *progress, double began, struct err *e)
+{
+    int epoch = s->at.epoch;
+
+    while (s->at.step < plan->steps) {
+        size_t step = s->at.step;
         struct shard_range range = shard_train(plan, step, s->comm->rank);
         size_t items = shard_train(plan, step, plan->parts - 1).end -
                        shard_train(plan, step, 0).begin;
-        if (step == 0)
-            sums->first_step_at = clock_now();
-        if (train_step(s, range, items, rate, sums, e) || check_interrupt(s, e) ||
-            check_loss(sums->loss, epoch, step, rate, e))
+        if (s->first_step_at == 0)
+            s->first_step_at = clock_now();
+        if (train_step(s, range, items, rate, e) || check_interrupt(s, e) ||
+            check_loss(s->at.loss, epoch, step, rate, e))
             return -1;
         if (s->record) {
             progress_step(progress, epoch, step + 1, plan->steps);
             if (record_progress(s->record, epoch, step + 1, plan->steps, e))
                 return -1;
         }
+        int rc = heed_votes(s, plan, began, e);
+        if (rc)
+            return rc;
     }
     return 0;
 }
 
-static int train_epoch(struct session *s, const struct shard_plan *plan, int epoch, double rate,
-                       struct progress *progress, double *first_step_at, struct err *e)
+static int finish_epoch(struct session *s, const struct shard_plan *plan, double rate,
+                        struct progress *progress, double seconds, struct err *e)
 {
     struct comm *c = s->comm;
-    struct epoch_sums sums = {0};
-    double began = clock_now(), pixels;
+    double ended = clock_now(), loss = s->at.loss;
+    double pixels = (double)plan->used * s->network_config.height * s->network_config.width;
 
-    shard_order((uint64_t)s->config->seed, (size_t)epoch,
-                dataset_count(s->dataset, DATASET_TRAIN), (size_t)s->config->data.repeat, s->order);
-    if (train_steps(s, plan, epoch, rate, progress, &sums, e))
+    if (c->ops->sum_double(c, &loss, 1, e) || c->ops->max_double(c, &seconds, 1, e))
         return -1;
-    double ended = clock_now(), seconds = ended - began;
-    if (c->ops->sum_double(c, &sums.loss, 1, e) || c->ops->max_double(c, &seconds, 1, e))
-        return -1;
-    if (epoch == 0)
-        *first_step_at = sums.first_step_at;
     if (!s->record)
         return 0;
-    pixels = (double)plan->used * s->network_config.height * s->network_config.width;
     struct record_epoch row = {
-        .seconds = seconds, .loss = sums.loss / pixels, .lr = rate, .images = plan->used,
-        .steps = plan->steps, .data_s = sums.data_s, .compute_s = sums.compute_s,
-        .comm_s = sums.comm_s, .wait_s = clock_now() - ended};
-    progress_epoch(progress, epoch, row.loss, seconds, (double)row.images / seconds);
+        .seconds = seconds, .loss = loss / pixels, .lr = rate, .images = plan->used,
+        .steps = s->at.steps_before + plan->steps, .data_s = s->at.data_s,
+        .compute_s = s->at.compute_s, .comm_s = s->at.comm_s, .wait_s = clock_now() - ended};
+    progress_epoch(progress, s->at.epoch, row.loss, seconds, (double)row.images / seconds);
     return record_epoch(s->record, &row, e);
+}
+
+/* The rest of an epoch that was divided otherwise when it began. */
+static void continue_plan(const struct session *s, struct shard_plan *plan)
+{
+    bool drop = strcmp(s->config->data.remainder, "drop") == 0;
+
+    shard_continue(plan, s->at.begin, s->config->train.batch_per_gpu,
+                   drop ? SHARD_DROP : SHARD_KEEP);
+    /* Synchronised batch norm needs an image everywhere: the last few do without. */
+    if (s->network_config.batch_norm == BATCH_NORM_SYNC && plan->steps > 0 &&
+        (plan->used - plan->begin) / plan->steps < (size_t)plan->parts) {
+        plan->used = plan->begin;
+        plan->steps = 0;
+    }
+}
+
+/* whole: the plan of an epoch. 0, 1: all replicas leave, -1. */
+static int train_epoch(struct session *s, const struct shard_plan *whole, double rate,
+                       struct progress *progress, struct err *e)
+{
+    struct shard_plan plan = *whole;
+    double began = clock_now();
+
+    if (s->at.begin > 0)
+        continue_plan(s, &plan);
+    shard_order((uint64_t)s->config->seed, (size_t)s->at.epoch,
+                dataset_count(s->dataset, DATASET_TRAIN), (size_t)s->config->data.repeat, s->order);
+    int rc = train_steps(s, &plan, rate, progress, began, e);
+    if (rc)
+        return rc;
+    if (finish_epoch(s, &plan, rate, progress, s->at.seconds + clock_now() - began, e))
+        return -1;
+    s->at = (struct resume_point){.epoch = s->at.epoch + 1};
+    int every = s->config->train.checkpoint_epochs;
+    return every > 0 && s->at.epoch % every == 0 ? write_checkpoint(s, 0, false, e) : 0;
 }
 
 static int check_weights(const struct session *s, struct err *e)
@@ -279,11 +328,12 @@ static int check_weights(const struct session *s, struct err *e)
     return 0;
 }
 
-/* All validation images, each on one rank, counted together. */
+/* All validation images, each on one rank, counted together. 1: a replica was asked to leave. */
 static int evaluate(struct session *s, struct record_end *end, struct err *e)
 {
     struct weights *w = network_weights(s->network);
     struct comm *c = s->comm;
+    double leave = 0;
 
     if (c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) || check_weights(s, e))
         return -1;
@@ -291,12 +341,17 @@ static int evaluate(struct session *s, struct record_end *end, struct err *e)
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
     size_t pixels = (size_t)s->network_config.height * (size_t)s->network_config.width;
     double began = clock_now();
-    if (evaluate_images(s->network, s->dataset, DATASET_VAL, mine.begin, mine.end, pixels,
-                        s->interrupt, &end->counts, e))
-        return -1;
+    for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
+        if (evaluate_images(s->network, s->dataset, DATASET_VAL, i, i + 1, pixels, s->interrupt,
+                            &end->counts, e))
+            return -1;
+        leave = s->request && *s->request;
+    }
     end->test_time = clock_now() - began;
-    return c->ops->sum_int64(c, &end->counts.intersection, 3, e) ||
-           c->ops->max_double(c, &end->test_time, 1, e) ? -1 : 0;
+    if (c->ops->sum_int64(c, &end->counts.intersection, 3, e) ||
+        c->ops->max_double(c, &end->test_time, 1, e) || c->ops->max_double(c, &leave, 1, e))
+        return -1;
+    return leave > 0;
 }
 
 static int write_results(struct session *s, struct record_end *end, struct err *e)
@@ -307,7 +362,10 @@ static int write_results(struct session *s, struct record_end *end, struct err *
     if (checkpoint_write(dir, &s->network_config, network_weights(s->network),
                          end->weights_sha256, e))
         return -1;
-    return check_interrupt(s, e) ? -1 : record_done(s->record, end, e);
+    if (check_interrupt(s, e) || record_done(s->record, end, e))
+        return -1;
+    snapshot_clean(dir, true);
+    return 0;
 }
 
 static int make_plan(const struct session *s, struct shard_plan *plan, struct err *e)
@@ -338,18 +396,31 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
                                                               : SCHEDULE_SCALE_NONE,
         .shape = strcmp(c->train.lr_schedule, "step") == 0 ? SCHEDULE_STEP : SCHEDULE_CONSTANT};
     struct record_end end = {0};
-    double first_step_at = 0;
+    int rc = 0;
 
-    for (int epoch = 0; epoch < c->train.epochs; epoch++)
-        if (train_epoch(s, plan, epoch, schedule_rate(&schedule, epoch), progress, &first_step_at,
-                        e))
-            return -1;
-    if (evaluate(s, &end, e))
+    while (s->at.epoch < c->train.epochs && rc == 0)
+        rc = train_epoch(s, plan, schedule_rate(&schedule, s->at.epoch), progress, e);
+    if (rc == 0)
+        rc = evaluate(s, &end, e);
+    if (rc > 0 && s->at.epoch == c->train.epochs && write_checkpoint(s, 0, true, e))
         return -1;
-    end.startup_s = first_step_at - s->process_start;
+    if (rc)
+        return rc;
+    end.startup_s = s->first_step_at ? s->first_step_at - s->process_start : 0;
     if (s->record && write_results(s, &end, e))
         return -1;
     return s->comm->ops->barrier(s->comm, e); /* nobody is content before the results are written */
+}
+
+static void open_progress(const struct session *s, const struct shard_plan *plan,
+                          struct progress *progress)
+{
+    double done = s->at.epoch;
+
+    if (plan->steps > 0)
+        done += (double)shard_train(plan, s->at.step, 0).begin / (double)plan->used;
+    progress_open(progress, stderr, s->config->train.epochs);
+    progress_skip(progress, done / s->config->train.epochs);
 }
 
 int session_run(struct session *s, struct err *e)
@@ -362,9 +433,10 @@ int session_run(struct session *s, struct err *e)
         return -1;
     int rc = s->record ? write_head(s, &roster, e) : 0;
     roster_destroy(&roster);
-    if (rc || make_plan(s, &plan, e) || share_weights(s, e))
+    if (rc || make_plan(s, &plan, e) || resume_read(s, e) || share_weights(s, e))
         return -1;
-    progress_open(&progress, stderr, s->config->train.epochs);
+    s->last_checkpoint = clock_now();
+    open_progress(s, &plan, &progress);
     rc = train_and_evaluate(s, &plan, &progress, e);
     if (s->record)
         progress_close(&progress);

@@ -13,8 +13,9 @@
 #include "trainer/comm/comm.h"
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
-#include "trainer/optim/adam.h"
+#include "trainer/optim/optim.h"
 #include "trainer/record.h"
+#include "trainer/resume.h"
 
 struct session {
     /* Given: */
@@ -25,17 +26,23 @@ struct session {
     int threads;
     const char *host;
     double process_start; /* clock_now() then */
-    const volatile sig_atomic_t *interrupt;
+    const volatile sig_atomic_t *interrupt; /* to end at once */
+    const volatile sig_atomic_t *request;   /* to leave with a checkpoint */
+    const char *resume_from; /* folder of the attempt to continue; NULL: none */
+    bool again;              /* the run's own folder had an earlier start of it */
 
     /* Its own, from session_run to session_destroy: */
     struct network_config network_config;
     struct network *network;
-    struct adam *adam;
+    struct optim *optim;
     size_t *order;
+    struct resume_point at;
+    float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
+    double last_checkpoint, first_step_at;
 };
 
-/* The whole run, from the first handshake to DONE. After an error the caller marks the run as
- * failed and calls comm->abort. */
+/* The whole run, from the first handshake to DONE: 0. 1 on every replica: as *request asked, it has
+ * left at a checkpoint. After an error the caller marks the run as failed and calls comm->abort. */
 int session_run(struct session *s, struct err *e);
 
 /* Only when all replicas of the process have returned: a collective that failed on one may still

@@ -9,7 +9,7 @@
 
 #include "trainer/comm/comm.h"
 
-volatile sig_atomic_t shutdown_signal;
+volatile sig_atomic_t shutdown_signal, shutdown_request, shutdown_any;
 
 static pthread_t watcher;
 static bool watching;
@@ -17,16 +17,23 @@ static atomic_bool done;
 
 static void note_signal(int n)
 {
-    shutdown_signal = n;
+    shutdown_signal = shutdown_any = n;
 }
 
-void shutdown_catch(void)
+static void note_request(int n)
 {
-    struct sigaction action = {.sa_handler = note_signal};
+    shutdown_request = shutdown_any = n;
+}
 
-    shutdown_signal = 0;
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
+void shutdown_catch(bool resumable)
+{
+    struct sigaction end = {.sa_handler = note_signal}, leave = {.sa_handler = note_request};
+
+    shutdown_signal = shutdown_request = shutdown_any = 0;
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, resumable ? &leave : &end, NULL);
+    if (resumable)
+        sigaction(SIGUSR1, &leave, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 

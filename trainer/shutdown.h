@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SIGTERM, SIGINT: the run ends after the step it is in, with exit code 128 + n and the marker
- * FAILED. Who sends them may not wait for that (mpirun kills after a second), so a thread writes
- * the marker when the step takes longer. */
+/* Signals that end a run.
+ *
+ * SIGINT: after the step it is in, with exit code 130 and the marker FAILED. Who sends it may not
+ * wait for that (mpirun kills after a second), so a thread writes the marker when the step takes
+ * longer. SIGTERM and SIGUSR1 ask a training to finish its step, write a checkpoint and leave
+ * without a marker, to be continued; elsewhere SIGTERM is as SIGINT. */
 #ifndef UNETCTL_TRAINER_SHUTDOWN_H
 #define UNETCTL_TRAINER_SHUTDOWN_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 #include "trainer/record.h"
 
-/* The signal that asked the run to end, 0 so far. */
-extern volatile sig_atomic_t shutdown_signal;
+extern volatile sig_atomic_t shutdown_signal;  /* that ends this process, 0 so far */
+extern volatile sig_atomic_t shutdown_request; /* that asks it to leave with a checkpoint */
+extern volatile sig_atomic_t shutdown_any;     /* the last of both */
 
-/* Install the handlers. */
-void shutdown_catch(void);
+/* Install the handlers. resumable: there will be a checkpoint to go on from. */
+void shutdown_catch(bool resumable);
 
 /* Watch for r, until shutdown_unwatch. Without a thread the marker just comes later. */
 void shutdown_watch(struct record *r);

@@ -14,7 +14,9 @@ static struct study study = {
     .strategy = "auto",
     .data = {"/nowhere/data", 96, 128, 1, 1244, 1, 0.2, false, "keep"},
     .model = {"unet", "local", 8, 4},
-    .train = {"adam", "linear", "step", "auto", "auto", 200, 16, 0, 1, 300, 0.001},
+    .train = {.optimizer = "adam", .lr_scaling = "linear", .lr_schedule = "step",
+              .backend = "auto", .comm = "auto", .epochs = 200, .batch_per_gpu = 16,
+              .bucket_mib = 1, .timeout_s = 300, .lr = 0.001, .checkpoint_s = 600},
 };
 static struct site site = {.name = "generic", .gpus_per_node = 2};
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trained weights on disk: DIR/weights.safetensors and DIR/model.json.
- *
- * weights.safetensors (https://github.com/huggingface/safetensors): 8 bytes little-endian length of
- * the header, a JSON header {"NAME":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},..},
- * then the data without gaps. Names and shapes are PyTorch's (weights.h), batch-norm state
- * included. model.json has what network_config needs to build the network again. */
+/* Trained weights on disk: DIR/weights.safetensors (safetensors.h) with PyTorch's names and shapes
+ * (weights.h), batch-norm state included, and DIR/model.json, which has what network_config needs to
+ * build the network again. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 

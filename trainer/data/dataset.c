@@ -58,6 +58,30 @@ const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_
     return get_part(ds, part)->items[i].stem;
 }
 
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    do {
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a, with the NUL */
+    } while (*text++);
+    return h;
+}
+
+uint64_t dataset_hash(const struct dataset *ds)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+
+    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
+        const struct split_part *p = get_part(ds, (enum dataset_part)part);
+        for (size_t i = 0; i < p->count; i++) {
+            h = hash_text(h, p->items[i].stem);
+            h = hash_text(h, p->items[i].image_sha256);
+            h = hash_text(h, p->items[i].mask_sha256);
+        }
+        h = hash_text(h, "");
+    }
+    return h;
+}
+
 static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
 {
     return width == (uint32_t)ds->width && height == (uint32_t)ds->height;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "src/err.h"
 
@@ -27,6 +28,9 @@ void dataset_close(struct dataset *ds);
 
 size_t dataset_count(const struct dataset *ds, enum dataset_part part);
 const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i); /* stem */
+
+/* Over the names and hashes of all files and the side that each is on: equal for equal data. */
+uint64_t dataset_hash(const struct dataset *ds);
 
 /* Sample i into image [height][width][channels] and mask [height][width], 0..1. The first call for
  * a sample decodes its files and checks their hashes, later ones copy from memory. Thread-safe. */

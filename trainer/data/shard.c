@@ -32,12 +32,26 @@ int shard_plan(size_t images, size_t repeat, int parts, int batch, enum shard_re
     plan->steps = remainder == SHARD_DROP ? items / full : (items + full - 1) / full;
     plan->used = remainder == SHARD_DROP ? plan->steps * full : items;
     plan->parts = parts;
+    plan->begin = 0;
     return 0;
+}
+
+void shard_continue(struct shard_plan *plan, size_t begin, int batch,
+                    enum shard_remainder remainder)
+{
+    size_t left = begin < plan->items ? plan->items - begin : 0;
+    size_t full = (size_t)plan->parts * (size_t)batch;
+
+    plan->begin = begin;
+    plan->steps = remainder == SHARD_DROP ? left / full : (left + full - 1) / full;
+    plan->used = begin + (remainder == SHARD_DROP ? plan->steps * full : left);
 }
 
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part)
 {
-    size_t begin = cut(plan->used, step, plan->steps), end = cut(plan->used, step + 1, plan->steps);
+    size_t left = plan->used - plan->begin;
+    size_t begin = plan->begin + cut(left, step, plan->steps);
+    size_t end = plan->begin + cut(left, step + 1, plan->steps);
     struct shard_range within = shard_eval(end - begin, plan->parts, part);
 
     return (struct shard_range){begin + within.begin, begin + within.end};

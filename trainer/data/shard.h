@@ -22,6 +22,7 @@ struct shard_plan {
     size_t steps;  /* per epoch */
     size_t used;   /* items that an epoch really processes */
     int parts;     /* over how many a step is spread: ranks x devices per rank */
+    size_t begin;  /* the first item of step 0: 0, but see shard_continue */
 };
 
 struct shard_range {
@@ -31,6 +32,11 @@ struct shard_range {
 /* batch: per part. ERR_DATA without images, or when SHARD_DROP leaves no full step. */
 int shard_plan(size_t images, size_t repeat, int parts, int batch, enum shard_remainder remainder,
                struct shard_plan *plan, struct err *e);
+
+/* The plan becomes that of what is left of its epoch when the first `begin` items have been
+ * processed already, by another number of parts. Maybe no step is left. */
+void shard_continue(struct shard_plan *plan, size_t begin, int batch,
+                    enum shard_remainder remainder);
 
 /* What part (0..parts-1) processes in a step; at most `batch` items, maybe none with SHARD_KEEP. */
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part);

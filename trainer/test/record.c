@@ -35,7 +35,8 @@ static struct record *start(void)
 {
     struct record_epoch epoch = {.seconds = 2, .loss = 0.5, .lr = 0.001, .images = 10, .steps = 5};
     struct err e;
-    struct record *r = record_open(dir, &e);
+    bool again;
+    struct record *r = record_open(dir, &again, &e);
 
     if (!r || record_epoch(r, &epoch, &e))
         bail_out("%s", e.text);
@@ -45,12 +46,13 @@ static struct record *start(void)
 int main(void)
 {
     const struct record_end end = {.counts = {.intersection = 3, .pred = 4, .truth = 5}};
+    bool again;
     struct err reason = {.code = ERR_PEER, .text = "rank 2: \"gone\"\n"}, e = {0};
 
     snprintf(dir, sizeof dir, "/tmp/record-test.%d", (int)getpid());
     unsetenv("SLURM_RESTART_COUNT");
     struct record *r = start();
-    ok(record_open(dir, &e) == NULL && e.code == ERR_CONFIG,
+    ok(record_open(dir, &again, &e) == NULL && e.code == ERR_CONFIG,
        "a second writer is refused: %s", e.text);
     ok(record_done(r, &end, &e) == 0 && has("DONE") && has("log.csv"), "done %s", e.text);
     record_failed(r, &reason);

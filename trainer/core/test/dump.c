@@ -14,7 +14,7 @@
 
 #include "src/rng.h"
 #include "trainer/core/network.h"
-#include "trainer/optim/adam.h"
+#include "trainer/optim/optim.h"
 
 #define LEARNING_RATE 1e-3
 
@@ -90,12 +90,12 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
 {
     size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
     struct weights *w = network_weights(n);
-    struct adam *adam = adam_create(w->nparams, e);
+    struct optim *optim = optim_create(w, e);
     const float *logits;
     int rc = -1;
 
     put_weights(d, w, 0);
-    for (int step = 1; adam && step <= steps; step++) {
+    for (int step = 1; optim && step <= steps; step++) {
         double loss_sum = 0;
         float loss;
 
@@ -105,16 +105,16 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
         loss = (float)(loss_sum / (double)npixels);
         put(d, "loss", step, "-", &loss, 1);
         put_grads(d, w, step);
-        adam_step(adam, w->value, w->grad, LEARNING_RATE);
+        optim_step(optim, w, LEARNING_RATE);
         put_weights(d, w, step);
     }
-    if (!adam || fill(n, false, batch, npixels, (size_t)c->channels, d, steps + 1, e) < 0 ||
+    if (!optim || fill(n, false, batch, npixels, (size_t)c->channels, d, steps + 1, e) < 0 ||
         network_infer(n, batch, &logits, e) < 0)
         goto out;
     put(d, "logits", steps + 1, "-", logits, npixels);
     rc = 0;
 out:
-    adam_destroy(adam);
+    optim_destroy(optim);
     return rc;
 }
 

@@ -114,8 +114,40 @@ static void test_order(void)
     ok(memcmp(a, b, sizeof a) != 0, "another seed, another order");
 }
 
+/* An epoch that one number of parts begins and another ends has every item once. */
+static void test_continue(enum shard_remainder remainder, size_t want)
+{
+    struct shard_plan plan;
+    struct err e;
+    size_t seen[61] = {0}, wrong = 0, total = 0;
+
+    shard_plan(61, 1, 2, 4, remainder, &plan, &e);
+    size_t done = shard_train(&plan, 3, 0).begin;
+    for (size_t i = 0; i < done; i++)
+        seen[i]++;
+    shard_plan(61, 1, 3, 4, remainder, &plan, &e);
+    shard_continue(&plan, done, 4, remainder);
+    for (size_t step = 0; step < plan.steps; step++)
+        for (int part = 0; part < plan.parts; part++) {
+            struct shard_range r = shard_train(&plan, step, part);
+            wrong += r.end - r.begin > 4;
+            for (size_t i = r.begin; i < r.end; i++)
+                seen[i]++;
+        }
+    for (size_t i = 0; i < 61; i++) {
+        wrong += seen[i] > 1;
+        total += seen[i];
+    }
+    is_int(wrong, 0, "continued by another number of parts: nothing twice, no batch too large");
+    is_int(total, want, "%zu of 61 items", want);
+    shard_continue(&plan, 61, 4, remainder);
+    is_int(plan.steps, 0, "nothing is left of an epoch that is done");
+}
+
 int main(void)
 {
+    test_continue(SHARD_KEEP, 61);
+    test_continue(SHARD_DROP, 60);
     struct shard_plan plan;
     struct err e;
 

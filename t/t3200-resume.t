@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A training that is cut off at any moment and goes on ends as the one that never was: the same
+# weights to the last bit, the same curve. One process, threads, MPI ranks; killed, asked to leave,
+# continued in another folder, with another number of replicas.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+mpi=
+if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then mpi=yes; fi
+RANDOM=20 # moments are random in what they hit, whatever the seed: no expectation rests on them
+
+# 32 images, 8 steps in an epoch; a checkpoint after each step, so that most kills hit its writing.
+train=(unet-train train --data data --split split.json --size 32x32 --base 4 --depth 2 --threads 1
+    --lr-scaling none --epochs 12 --timeout 60)
+often=(--checkpoint-seconds 0.000001)
+field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
+curve() { cut -d, -f1,3,4,7 "$1/log.csv"; }
+result() { echo "$(field "$1/DONE" weights_sha256) $(field "$1/DONE" intersection) $(curve "$1" | cksum)"; }
+newest() { find "$1/checkpoint" -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
+moved_on() { [ -e "$1/DONE" ] || { [ -n "$(newest "$1")" ] && [ "$(newest "$1")" != "$2" ]; }; }
+resumes() { cat "$1"/restart-*/record.jsonl "$1/record.jsonl" 2>/dev/null | grep -c '"kind":"resume","from":"'; }
+unmarked() { [ ! -e "$1/DONE" ] && [ ! -e "$1/FAILED" ]; }
+ranks_of() { # this test's MPI processes of a rank
+    local p
+    for p in /proc/[0-9]*; do
+        tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" &&
+            tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "HOME=$HOME" && echo "${p#/proc/}"
+    done
+}
+# Start COMMAND in the background, wait until it has got further than before.
+start_and_wait() { # OUT COMMAND...
+    local out=$1 before
+    shift
+    before=$(newest "$out")
+    "$@" >"$OUT" 2>"$ERR" &
+    pid=$!
+    local end=$((SECONDS + 60))
+    until moved_on "$out" "$before"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.01
+    done
+}
+# Kill it again and again, then let it end.
+kill_often() { # TIMES OUT COMMAND...
+    local times=$1 out=$2 i
+    shift 2
+    for ((i = 0; i < times; i++)); do
+        start_and_wait "$out" "$@" || return 1
+        if [ "$i" -gt 0 ]; then sleep "0.0$((RANDOM % 100))"; fi
+        kill -KILL "$pid" 2>/dev/null
+        wait "$pid" 2>/dev/null
+        if [ -e "$out/DONE" ]; then return 0; fi
+    done
+    "$@"
+}
+leave() { # SIGNAL OUT COMMAND...: exit code of a run that is asked to leave
+    local signal=$1 out=$2 code i
+    shift
+    for ((i = 0; i < 5; i++)); do
+        start_and_wait "$@" || return 1
+        kill -s "$signal" "$pid" 2>/dev/null
+        wait "$pid"
+        code=$?
+        if [ ! -e "$out/DONE" ]; then break; fi
+        rm -rf "$out" # it was faster than the signal
+    done
+    echo $code
+}
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+
+# --- killed at any moment ---
+one=("${train[@]}" --batch-size 4)
+ok "a run that is left alone" "${one[@]}" --checkpoint-seconds 0 --out one
+ok "has no checkpoint of its way" test -z "$(newest one)"
+ok "the same, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
+is "$(result killed)" "$(result one)" "ends with the same weights and the same curve"
+ok "went on from checkpoints" test "$(resumes killed)" -ge 1
+ok "and has removed them when it was done" test -z "$(find killed/checkpoint -name 'state-*')"
+is "$(sed -n 's/^{"kind":"epoch","epoch":\([0-9]*\).*/\1/p' killed/record.jsonl | tr '\n' ' ')" \
+    "0 1 2 3 4 5 6 7 8 9 10 11 " "its record has every epoch once"
+
+three=("${train[@]}" --batch-size 2 --gpus 3)
+ok "three threads left alone" "${three[@]}" --out three
+ok "three threads killed twice" kill_often 2 three-k "${three[@]}" "${often[@]}" --out three-k
+is "$(result three-k)" "$(result three)" "end with the same weights and curve"
+
+# --- asked to leave ---
+for signal in TERM USR1; do
+    is "$(leave $signal "left-$signal" "${one[@]}" "${often[@]}" --out "left-$signal")" 75 \
+        "SIG$signal: exit code 75"
+    ok "and no marker" unmarked "left-$signal"
+    ok "a checkpoint" test -n "$(newest "left-$signal")"
+done
+cp -r left-USR1 torn && cp -r left-USR1 bits && cp -r left-USR1 lost && cp -r left-TERM again
+ok "the same command goes on" "${one[@]}" --out left-TERM
+is "$(result left-TERM)" "$(result one)" "to the same end"
+ok "and so does --resume in another folder" "${one[@]}" --resume left-USR1 --out next
+is "$(result next)" "$(result one)" "to the same end again"
+like next/record.jsonl '"kind":"resume","from":".*left-USR1/checkpoint/state-.*","epoch":[0-9]+,"images":[0-9]+,"gpus":1' \
+    "the record says from where"
+is "$(curve next | wc -l)" 13 "log.csv has the whole curve"
+ok "the folder it came from is as it was" unmarked left-USR1
+is "$(leave USR1 three-l "${three[@]}" "${often[@]}" --out three-l)" 75 "threads leave together"
+ok "and go on" "${three[@]}" --out three-l
+is "$(result three-l)" "$(result three)" "to the same end"
+
+# --- damaged checkpoints ---
+truncate -s -100 "$(newest torn)"
+exits 0 "one that is cut short" "${one[@]}" --out torn
+like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; not used' "is told and passed over"
+is "$(result torn)" "$(result one)" "the one before serves"
+printf '\001' | dd of="$(newest bits)" bs=1 seek="$(($(stat -c %s "$(newest bits)") - 4000))" conv=notrunc 2>/dev/null
+exits 0 "one with a wrong byte" "${one[@]}" --out bits
+like "$ERR" 'its hash is not the one it was written with; not used' "is passed over, too"
+is "$(result bits)" "$(result one)" "to the same end"
+rm lost/checkpoint/state-*
+exits 0 "none at all" "${one[@]}" --resume nowhere --out lost
+like "$ERR" 'no checkpoint found in nowhere: starts at the beginning' "is told"
+like lost/record.jsonl '"kind":"resume","from":null' "and recorded"
+is "$(result lost)" "$(result one)" "to the same end"
+
+# --- what does not fit ---
+refused() { # REGEX TEXT OPTION...
+    local regex=$1 text=$2
+    shift 2
+    exits 9 "$text" "${train[@]}" --batch-size 4 "$@" --resume again --out refused
+    like "$ERR" "$regex" "is refused"
+    ok "as failed" test -e refused/FAILED
+    rm -rf refused
+}
+refused 'was made with model.base 4, but this run has 6' "another network" --base 6
+refused 'was made with train.lr 0.001.*, but this run has 0.01' "another training" --lr 0.01
+refused 'was made with seed 1, but this run has 2' "another seed" --seed 2
+cp -r data other
+mapfile -t images < <(grep -o '"image":"[^"]*"' split.json | sed 's/.*:"//; s/"$//')
+cp "other/${images[0]}" "other/${images[1]}"
+ok "a split of other data" unet-train data split --data other --out other.json
+refused 'was made with other images' "other data" --data other --split other.json
+exits 3 "a folder where the run is done" "${one[@]}" --out one
+mkdir failed && cp -r again/checkpoint again/record.jsonl failed && echo '{}' >failed/FAILED
+exits 3 "a run that failed does not go on by itself" "${one[@]}" --out failed
+like "$ERR" 'already holds FAILED .*--resume' "the text says how"
+ok "unless Slurm has restarted its job" env SLURM_RESTART_COUNT=1 "${one[@]}" --out failed
+is "$(result failed)" "$(result one)" "then to the same end"
+"${one[@]}" --epochs 100000 "${often[@]}" --out busy 2>/dev/null &
+pid=$!
+ok "a run under way" wait_until 60 test -n "$(newest busy)" -o -s busy/record.jsonl
+exits 3 "has its folder to itself" "${one[@]}" --epochs 100000 --out busy
+kill -KILL $pid
+wait $pid 2>/dev/null
+
+# --- another number of replicas ---
+two=("${train[@]}" --batch-norm none --batch-size 3)
+is "$(leave USR1 wide "${two[@]}" --gpus 2 "${often[@]}" --out wide)" 75 "two replicas leave"
+ok "three go on" "${two[@]}" --gpus 3 --resume wide --out wider
+is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' wider/record.jsonl | tr '\n' ' ')" \
+    "32 32 32 32 32 32 32 32 32 32 32 32 " "every epoch has every image"
+like wider/record.jsonl '"kind":"resume",.*"gpus":2' "the record says that there were two"
+like wider/record.jsonl '"kind":"run".*"gpus":3' "and now are three"
+is "$(curve wider | wc -l)" 13 "the curve is whole"
+
+# --- MPI ranks ---
+[ -n "$mpi" ] || { skip "no MPI" "MPI ranks go on"; done_testing; }
+signal_rank() { # SIGNAL OUT: to rank 1 of two under way; their exit code
+    local code i
+    for ((i = 0; i < 5; i++)); do
+        start_and_wait "$2" "${ranks[@]}" "${often[@]}" --out "$2" || return 1
+        for victim in $(ranks_of 1); do kill -s "$1" "$victim" 2>/dev/null; done
+        wait "$pid"
+        code=$?
+        if [ ! -e "$2/DONE" ]; then break; fi
+        rm -rf "$2" # it was faster than the signal
+    done
+    echo $code
+}
+ranks=(mpirun -np 2 "${train[@]}" --batch-size 3)
+ok "two ranks left alone" "${ranks[@]}" --out ranks
+signal_rank KILL ranks-k >/dev/null
+rm -f ranks-k/FAILED # of the rank that was left; Slurm would restart the job
+ok "a rank killed: both go on" env SLURM_RESTART_COUNT=1 "${ranks[@]}" --out ranks-k
+is "$(result ranks-k)" "$(result ranks)" "to the same end"
+is "$(leave USR1 ranks-l "${ranks[@]}" "${often[@]}" --out ranks-l)" 75 "SIGUSR1 to mpirun: exit code 75"
+ok "and no marker" unmarked ranks-l
+cp -r ranks-l ranks-m
+ok "both go on" "${ranks[@]}" --out ranks-l
+is "$(result ranks-l)" "$(result ranks)" "to the same end"
+is "$(signal_rank TERM ranks-m)" 75 "SIGTERM to one rank: both leave"
+ok "without a marker" unmarked ranks-m
+ok "and go on" "${ranks[@]}" --out ranks-m
+is "$(result ranks-m)" "$(result ranks)" "to the same end"
+done_testing

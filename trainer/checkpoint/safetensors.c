@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/checkpoint/safetensors.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/sha256.h"
+
+#define FILE_LIMIT ((size_t)1 << 36)
+#define METADATA "__metadata__"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "weights are written as they lie in memory: this needs a little-endian machine"
+#endif
+
+struct safetensors {
+    char *path, *bytes;
+    cJSON *header;
+    const char *data;
+    size_t nbytes; /* of data */
+};
+
+size_t safetensors_list(const struct weights *w, const char *prefix, float *value, float *state,
+                        struct safetensors_entry *list)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->nentries; i++) {
+        const struct weights_entry *entry = &w->entries[i];
+        float *base = entry->role == WEIGHTS_PARAM ? value : state;
+        struct safetensors_entry *dst = &list[n];
+        if (!base)
+            continue;
+        snprintf(dst->name, sizeof dst->name, "%s%s", prefix, entry->name);
+        dst->ndim = entry->ndim;
+        memcpy(dst->shape, entry->shape, sizeof dst->shape);
+        dst->count = entry->count;
+        dst->data = base + entry->offset;
+        n++;
+    }
+    return n;
+}
+
+static void encode_header(const char *const *metadata, const struct safetensors_entry *list,
+                          size_t n, struct buf *dst)
+{
+    size_t at = 0;
+
+    buf_add(dst, "{\"" METADATA "\":{\"format\":\"pt\"");
+    for (; metadata && *metadata; metadata += 2) {
+        buf_add(dst, ",");
+        buf_add_json_string(dst, metadata[0]);
+        buf_add(dst, ":");
+        buf_add_json_string(dst, metadata[1]);
+    }
+    buf_add(dst, "}");
+    for (size_t i = 0; i < n; i++) {
+        buf_add(dst, ",");
+        buf_add_json_string(dst, list[i].name);
+        buf_add(dst, ":{\"dtype\":\"F32\",\"shape\":[");
+        for (int d = 0; d < list[i].ndim; d++)
+            buf_addf(dst, "%s%" PRId64, d ? "," : "", list[i].shape[d]);
+        size_t end = at + list[i].count * sizeof(float);
+        buf_addf(dst, "],\"data_offsets\":[%zu,%zu]}", at, end);
+        at = end;
+    }
+    buf_add(dst, "}");
+    while (dst->length % 8) /* so that the data are aligned in a mapped file */
+        buf_add(dst, " ");
+}
+
+/* The place in the header's text where the hash stands; NULL if there is none. */
+static char *find_hash(char *header, size_t n, const char *hash)
+{
+    return memmem(header, n, hash, strlen(hash));
+}
+
+static void fill_hash(char *header, size_t nbytes, const struct safetensors_entry *list, size_t n)
+{
+    char *at = find_hash(header, nbytes, SAFETENSORS_HASH), hex[65];
+    struct sha256 h;
+
+    if (!at)
+        return;
+    sha256_init(&h);
+    sha256_add(&h, header, nbytes);
+    for (size_t i = 0; i < n; i++)
+        sha256_add(&h, list[i].data, list[i].count * sizeof(float));
+    sha256_finish(&h, hex);
+    memcpy(at, hex, strlen(hex));
+}
+
+int safetensors_write(const char *path, const char *const *metadata,
+                      const struct safetensors_entry *list, size_t n, struct err *e)
+{
+    struct buf header = {0};
+    unsigned char length[8];
+
+    encode_header(metadata, list, n, &header);
+    size_t nbytes = header.length;
+    char *text = buf_steal(&header);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory for the header of %s", path);
+    for (size_t i = 0; i < sizeof length; i++)
+        length[i] = (unsigned char)((uint64_t)nbytes >> (8 * i));
+    fill_hash(text, nbytes, list, n);
+    struct atomicfile *a = atomicfile_open(path, 0666, e);
+    if (a) {
+        /* commit reports what a write to the stream could not do */
+        FILE *f = atomicfile_stream(a);
+        fwrite(length, 1, sizeof length, f);
+        fwrite(text, 1, nbytes, f);
+        for (size_t i = 0; i < n; i++)
+            fwrite(list[i].data, sizeof(float), list[i].count, f);
+    }
+    free(text);
+    return a ? atomicfile_commit(a, e) : -1;
+}
+
+static int decode_header(struct safetensors *s, size_t n, struct err *e)
+{
+    uint64_t length = 0;
+
+    for (size_t i = 0; n >= 8 && i < 8; i++)
+        length |= (uint64_t)(unsigned char)s->bytes[i] << (8 * i);
+    if (n < 8 || length > n - 8)
+        return err_set(e, ERR_CHECKPOINT,
+                       "a header of %" PRIu64 " bytes does not fit in a file of %zu", length, n);
+    s->header = cJSON_ParseWithLength(s->bytes + 8, length);
+    s->data = s->bytes + 8 + length;
+    s->nbytes = n - 8 - length;
+    return cJSON_IsObject(s->header) ? 0
+                                     : err_set(e, ERR_CHECKPOINT, "the header is no JSON object");
+}
+
+struct safetensors *safetensors_open(const char *path, struct err *e)
+{
+    struct safetensors *s = calloc(1, sizeof *s);
+    size_t n;
+
+    if (!s || !(s->path = strdup(path))) {
+        err_set(e, ERR_INTERNAL, "out of memory for %s", path);
+        goto fail;
+    }
+    s->bytes = atomicfile_read(path, FILE_LIMIT, &n, e);
+    if (!s->bytes) {
+        e->code = ERR_CHECKPOINT;
+        goto fail;
+    }
+    if (decode_header(s, n, e) == 0)
+        return s;
+    err_prefix(e, "%s", path);
+fail:
+    safetensors_close(s);
+    return NULL;
+}
+
+void safetensors_close(struct safetensors *s)
+{
+    if (!s)
+        return;
+    cJSON_Delete(s->header);
+    free(s->bytes);
+    free(s->path);
+    free(s);
+}
+
+const char *safetensors_metadata(const struct safetensors *s, const char *key)
+{
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(s->header, METADATA);
+
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, key));
+}
+
+int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e)
+{
+    const char *want = safetensors_metadata(s, key);
+    size_t nheader = (size_t)(s->data - s->bytes) - 8;
+    char *header = malloc(nheader + 1), *at = NULL, hex[65] = "";
+    struct sha256 h;
+
+    if (!header)
+        return err_set(e, ERR_INTERNAL, "out of memory for %s", s->path);
+    memcpy(header, s->bytes + 8, nheader);
+    if (want && strlen(want) == strlen(SAFETENSORS_HASH))
+        at = find_hash(header, nheader, want);
+    if (at) {
+        memcpy(at, SAFETENSORS_HASH, strlen(SAFETENSORS_HASH));
+        sha256_init(&h);
+        sha256_add(&h, header, nheader);
+        sha256_add(&h, s->data, s->nbytes);
+        sha256_finish(&h, hex);
+    }
+    free(header);
+    return at && strcmp(hex, want) == 0
+               ? 0
+               : err_set(e, ERR_CHECKPOINT, "%s: its hash is not the one it was written with",
+                         s->path);
+}
+
+/* A whole number in 0..max from JSON, or -1. */
+static int64_t whole(const cJSON *item, size_t max)
+{
+    double v = cJSON_IsNumber(item) ? item->valuedouble : -1;
+
+    return v >= 0 && v <= (double)max && v == floor(v) ? (int64_t)v : -1;
+}
+
+static int check_shape(const cJSON *shape, const struct safetensors_entry *entry, struct err *e)
+{
+    bool same = cJSON_IsArray(shape) && cJSON_GetArraySize(shape) == entry->ndim;
+
+    for (int d = 0; same && d < entry->ndim; d++)
+        same = whole(cJSON_GetArrayItem(shape, d), INT_MAX) == entry->shape[d];
+    return same ? 0 : err_set(e, ERR_CHECKPOINT, "%s: has another shape than the model's",
+                              entry->name);
+}
+
+static int read_tensor(const struct safetensors *s, const cJSON *item,
+                       const struct safetensors_entry *entry, struct err *e)
+{
+    const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
+    const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
+    size_t nbytes = entry->count * sizeof(float);
+
+    if (!cJSON_IsString(dtype) || strcmp(dtype->valuestring, "F32") != 0)
+        return err_set(e, ERR_CHECKPOINT, "%s: dtype must be F32", entry->name);
+    if (check_shape(cJSON_GetObjectItemCaseSensitive(item, "shape"), entry, e))
+        return -1;
+    int64_t begin = whole(cJSON_GetArrayItem(offsets, 0), s->nbytes);
+    int64_t end = whole(cJSON_GetArrayItem(offsets, 1), s->nbytes);
+    if (cJSON_GetArraySize(offsets) != 2 || begin < 0 || end < begin ||
+        (size_t)(end - begin) != nbytes)
+        return err_set(e, ERR_CHECKPOINT,
+                       "%s: data_offsets are not %zu bytes within the %zu bytes of data that the "
+                       "file has", entry->name, nbytes, s->nbytes);
+    memcpy(entry->data, s->data + begin, nbytes);
+    for (size_t i = 0; i < entry->count; i++)
+        if (!isfinite(entry->data[i]))
+            return err_set(e, ERR_CHECKPOINT, "%s: element %zu is not a finite number", entry->name,
+                           i);
+    return 0;
+}
+
+static const struct safetensors_entry *find(const struct safetensors_entry *list, size_t n,
+                                            const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static int read_tensors(const struct safetensors *s, const struct safetensors_entry *list, size_t n,
+                        bool *seen, struct err *e)
+{
+    const cJSON *item;
+    size_t total = 0;
+
+    cJSON_ArrayForEach(item, s->header) {
+        if (strcmp(item->string, METADATA) == 0)
+            continue;
+        const struct safetensors_entry *entry = find(list, n, item->string);
+        if (!entry)
+            return err_set(e, ERR_CHECKPOINT, "%s: the model has no such tensor", item->string);
+        if (seen[entry - list])
+            return err_set(e, ERR_CHECKPOINT, "%s: given twice", entry->name);
+        seen[entry - list] = true;
+        if (read_tensor(s, item, entry, e))
+            return -1;
+        total += entry->count * sizeof(float);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!seen[i])
+            return err_set(e, ERR_CHECKPOINT, "%s: missing", list[i].name);
+    if (total != s->nbytes)
+        return err_set(e, ERR_CHECKPOINT, "%zu bytes of data for tensors of %zu", s->nbytes, total);
+    return 0;
+}
+
+int safetensors_read(const struct safetensors *s, const struct safetensors_entry *list, size_t n,
+                     struct err *e)
+{
+    bool *seen = calloc(n ? n : 1, sizeof *seen);
+    int rc = seen ? read_tensors(s, list, n, seen, e) : err_set(e, ERR_INTERNAL, "out of memory");
+
+    free(seen);
+    return rc ? err_prefix(e, "%s", s->path) : 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/checkpoint/snapshot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/log.h"
+
+#define PREFIX "state-"
+#define SUFFIX ".safetensors"
+#define KEPT 2
+
+static bool is_whole_name(const char *name)
+{
+    size_t n = strlen(name), suffix = strlen(SUFFIX);
+
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && n > suffix &&
+           strcmp(name + n - suffix, SUFFIX) == 0;
+}
+
+static bool is_half_written(const char *name)
+{
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp-");
+}
+
+static int choose_whole(const struct dirent *d)
+{
+    return is_whole_name(d->d_name);
+}
+
+static int newest_first(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*b)->d_name, (*a)->d_name);
+}
+
+static void free_names(struct dirent **names, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+static void prune(const char *dir, int kept)
+{
+    struct dirent **names;
+    char path[PATH_MAX];
+    int n = scandir(dir, &names, choose_whole, newest_first);
+
+    for (int i = kept; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name);
+        unlink(path);
+    }
+    if (n >= 0)
+        free_names(names, n);
+}
+
+int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
+                   const struct safetensors_entry *list, size_t n, struct err *e)
+{
+    char path[PATH_MAX];
+    const char *metadata[] = {"state", state, "sha256", SAFETENSORS_HASH, NULL};
+
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    snprintf(path, sizeof path, "%s/" PREFIX "%07d-%010zu" SUFFIX, dir, epoch, items);
+    if (safetensors_write(path, metadata, list, n, e))
+        return -1;
+    prune(dir, KEPT);
+    return 0;
+}
+
+static int open_one(const char *dir, const char *name, struct snapshot *s, struct err *e)
+{
+    *s = (struct snapshot){0};
+    if (asprintf(&s->path, "%s/%s", dir, name) < 0) {
+        s->path = NULL;
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    }
+    s->file = safetensors_open(s->path, e);
+    s->state = s->file ? safetensors_metadata(s->file, "state") : NULL;
+    if (s->file && !s->state)
+        err_set(e, ERR_CHECKPOINT, "%s: is no training state", s->path);
+    else if (s->file && safetensors_check_hash(s->file, "sha256", e) == 0)
+        return 0;
+    snapshot_close(s);
+    return -1;
+}
+
+int snapshot_open(const char *dir, struct snapshot *s, struct err *e)
+{
+    struct dirent **names;
+    struct err damage;
+    int found = 0, n = scandir(dir, &names, choose_whole, newest_first);
+
+    *s = (struct snapshot){0};
+    if (n < 0 && errno == ENOENT)
+        return 0;
+    if (n < 0)
+        return err_errno(e, ERR_CHECKPOINT, errno, "cannot read the checkpoints in %s", dir);
+    for (int i = 0; i < n && !found; i++) {
+        found = open_one(dir, names[i]->d_name, s, &damage) == 0;
+        if (!found)
+            log_warn("%s; not used", damage.text);
+    }
+    free_names(names, n);
+    return found;
+}
+
+void snapshot_close(struct snapshot *s)
+{
+    safetensors_close(s->file);
+    free(s->path);
+    *s = (struct snapshot){0};
+}
+
+bool snapshot_exists(const char *dir)
+{
+    struct dirent **names;
+    int n = scandir(dir, &names, choose_whole, NULL);
+
+    if (n >= 0)
+        free_names(names, n);
+    return n > 0;
+}
+
+static int choose_half_written(const struct dirent *d)
+{
+    return is_half_written(d->d_name);
+}
+
+void snapshot_clean(const char *dir, bool all)
+{
+    struct dirent **names;
+    char path[PATH_MAX];
+    int n = scandir(dir, &names, choose_half_written, NULL);
+
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name);
+        unlink(path);
+    }
+    if (n >= 0)
+        free_names(names, n);
+    if (all)
+        prune(dir, 0);
+}

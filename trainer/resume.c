@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/resume.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "trainer/checkpoint/snapshot.h"
+#include "trainer/session.h"
+
+/* What is read besides s->at. */
+struct origin {
+    int found;
+    int parts, batch;
+    size_t items; /* of the epoch that are done */
+};
+
+static void folder_of(const char *attempt, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/checkpoint", attempt);
+}
+
+/* Every array of the state; to be freed. */
+static struct safetensors_entry *list_state(struct session *s, size_t *n, struct err *e)
+{
+    const struct weights *w = network_weights(s->network);
+    size_t most = w->nentries * (size_t)(1 + s->optim->nslots);
+    struct safetensors_entry *list = calloc(most ? most : 1, sizeof *list);
+    char prefix[16];
+
+    if (!list) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    *n = safetensors_list(w, "", w->value, w->state, list);
+    for (int i = 0; i < s->optim->nslots; i++) {
+        snprintf(prefix, sizeof prefix, "optim.%s.", s->optim->slot_names[i]);
+        *n += safetensors_list(w, prefix, s->optim->slots[i], NULL, list + *n);
+    }
+    return list;
+}
+
+static void encode_config(const struct run_config *c, struct buf *b)
+{
+    char key[64], number[64];
+    const char *text;
+
+    for (size_t i = 0; run_config_fixed(c, i, key, number, &text); i++) {
+        buf_addf(b, "%s\"%s\":", i ? "," : "", key);
+        buf_add_json_string(b, text);
+    }
+}
+
+static void encode_epochs(const struct record *r, struct buf *b)
+{
+    size_t n;
+    const struct record_epoch *epochs = record_epochs(r, &n);
+
+    for (size_t i = 0; i < n; i++)
+        buf_addf(b, "%s[%.17g,%.17g,%.17g,%zu,%zu,%.17g,%.17g,%.17g,%.17g]", i ? "," : "",
+                 epochs[i].seconds, epochs[i].loss, epochs[i].lr, epochs[i].images, epochs[i].steps,
+                 epochs[i].data_s, epochs[i].compute_s, epochs[i].comm_s, epochs[i].wait_s);
+}
+
+/* loss: by rank */
+static char *encode_state(const struct session *s, size_t items, const double *loss)
+{
+    const struct resume_point *at = &s->at;
+    struct buf b = {0};
+
+    buf_addf(&b, "{\"schema\":1,\"version\":\"" PACKAGE_VERSION "\",\"plan\":\"%016" PRIx64
+             "\",\"data\":\"%016" PRIx64 "\",\"config\":{", network_plan_hash(s->network),
+             dataset_hash(s->dataset));
+    encode_config(s->config, &b);
+    buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"batch\":%d,\"epoch\":%d,"
+             "\"items\":%zu,\"begin\":%zu,\"step\":%zu,\"steps_before\":%zu,\"seconds\":%.17g,"
+             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g,\"loss\":[", s->optim->steps,
+             s->comm->size, s->config->train.batch_per_gpu, at->epoch, items, at->begin, at->step,
+             at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
+    for (int i = 0; i < s->comm->size; i++)
+        buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
+    buf_add(&b, "],\"epochs\":[");
+    encode_epochs(s->record, &b);
+    buf_add(&b, "]}");
+    return buf_steal(&b);
+}
+
+static int write_snapshot(struct session *s, size_t items, const double *loss, struct err *e)
+{
+    char dir[PATH_MAX], *state = encode_state(s, items, loss);
+    struct safetensors_entry *list = NULL;
+    double began = clock_now();
+    size_t n;
+    int rc = -1;
+
+    folder_of(record_dir(s->record), dir);
+    if (!state)
+        err_set(e, ERR_INTERNAL, "out of memory for a checkpoint");
+    else
+        list = list_state(s, &n, e);
+    if (list)
+        rc = snapshot_write(dir, s->at.epoch, items, state, list, n, e);
+    if (rc == 0)
+        rc = record_checkpoint(s->record, s->at.epoch, items, clock_now() - began, e);
+    free(list);
+    free(state);
+    return rc;
+}
+
+int resume_write(struct session *s, size_t items, bool must, struct err *e)
+{
+    double *loss = calloc((size_t)s->comm->size, sizeof *loss);
+
+    if (!loss)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = s->comm->ops->gather(s->comm, &s->at.loss, loss, sizeof *loss, e);
+    if (rc == 0 && s->record) {
+        rc = write_snapshot(s, items, loss, e);
+        if (rc && !must) {
+            log_warn("no checkpoint: %s; the training goes on", e->text);
+            rc = 0;
+        }
+    }
+    free(loss);
+    return rc;
+}
+
+static double number(const cJSON *root, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
+
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
+}
+
+static int check_config(const cJSON *root, const struct run_config *c, struct err *e)
+{
+    const cJSON *config = cJSON_GetObjectItemCaseSensitive(root, "config");
+    char key[64], digits[64];
+    const char *text;
+
+    for (size_t i = 0; run_config_fixed(c, i, key, digits, &text); i++) {
+        const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, key));
+        if (!was || strcmp(was, text) != 0)
+            return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; go on with "
+                           "the same value, or begin in another folder without --resume", key,
+                           was ? was : "unknown", text);
+    }
+    return 0;
+}
+
+static int check_hash(const cJSON *root, const char *name, uint64_t own, const char *what,
+                      struct err *e)
+{
+    const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+    char text[32];
+
+    snprintf(text, sizeof text, "%016" PRIx64, own);
+    return was && strcmp(was, text) == 0
+               ? 0
+               : err_set(e, ERR_CHECKPOINT, "was made with %s", what);
+}
+
+static int check_state(const struct session *s, const cJSON *root, struct err *e)
+{
+    if (number(root, "schema") != 1)
+        return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
+    if (check_config(root, s->config, e) ||
+        check_hash(root, "plan", network_plan_hash(s->network), "another plan of the network, by "
+                   "another unet-train; continue with that one", e) ||
+        check_hash(root, "data", dataset_hash(s->dataset), "other images or masks, or another "
+                   "split (data.split, --split)", e))
+        return -1;
+    return 0;
+}
+
+/* The record so far, and the losses by rank: of the replicas that there are now, the first takes
+ * all when there were others. */
+static int decode_history(struct session *s, const cJSON *root, struct err *e)
+{
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(root, "epochs")) {
+        double v[9];
+        for (int i = 0; i < 9; i++) {
+            const cJSON *item = cJSON_GetArrayItem(row, i);
+            if (!cJSON_IsNumber(item))
+                return err_set(e, ERR_CHECKPOINT, "epochs: a row is damaged");
+            v[i] = item->valuedouble;
+        }
+        struct record_epoch epoch = {
+            .seconds = v[0], .loss = v[1], .lr = v[2], .images = (size_t)v[3], .steps = (size_t)v[4],
+            .data_s = v[5], .compute_s = v[6], .comm_s = v[7], .wait_s = v[8]};
+        if (record_epoch(s->record, &epoch, e))
+            return -1;
+    }
+    return 0;
+}
+
+static void decode_losses(const cJSON *root, const struct origin *from, int parts, double *loss)
+{
+    const cJSON *item;
+    int i = 0;
+
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "loss"))
+        loss[from->parts == parts && i < parts ? i++ : 0] += item->valuedouble;
+}
+
+static void decode_point(const cJSON *root, struct resume_point *at, struct origin *from)
+{
+    from->parts = (int)number(root, "parts");
+    from->batch = (int)number(root, "batch");
+    from->items = (size_t)number(root, "items");
+    *at = (struct resume_point){
+        .epoch = (int)number(root, "epoch"), .begin = (size_t)number(root, "begin"),
+        .step = (size_t)number(root, "step"), .steps_before = (size_t)number(root, "steps_before"),
+        .seconds = number(root, "seconds"), .data_s = number(root, "data_s"),
+        .compute_s = number(root, "compute_s"), .comm_s = number(root, "comm_s")};
+}
+
+static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
+                  double *loss, struct err *e)
+{
+    cJSON *root = cJSON_Parse(snapshot->state);
+    size_t n;
+    int rc = check_state(s, root, e);
+    struct safetensors_entry *list = rc ? NULL : list_state(s, &n, e);
+
+    if (!list || safetensors_read(snapshot->file, list, n, e)) {
+        rc = -1;
+    } else {
+        decode_point(root, &s->at, from);
+        s->optim->steps = (int64_t)number(root, "optimizer_steps");
+        decode_losses(root, from, s->comm->size, loss);
+        struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
+                                    .images = from->items, .gpus = from->parts};
+        rc = record_resume(s->record, &row, e) || decode_history(s, root, e) ? -1 : 0;
+    }
+    free(list);
+    cJSON_Delete(root);
+    return rc ? err_prefix(e, "%s", snapshot->path) : 0;
+}
+
+/* Rank 0: find it and take it over. */
+static int take_over(struct session *s, struct origin *from, double *loss, struct err *e)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    struct snapshot snapshot;
+
+    folder_of(record_dir(s->record), own);
+    snapshot_clean(own, false);
+    int found = snapshot_open(own, &snapshot, e);
+    if (found == 0 && s->resume_from) {
+        folder_of(s->resume_from, other);
+        found = snapshot_open(other, &snapshot, e);
+    }
+    if (found < 0)
+        return -1;
+    if (!found) {
+        if (!s->again && !s->resume_from)
+            return 0;
+        log_info("no checkpoint found in %s: starts at the beginning",
+                 s->resume_from ? s->resume_from : record_dir(s->record));
+        return record_resume(s->record, &(struct record_resume){0}, e);
+    }
+    from->found = 1;
+    int rc = decode(s, &snapshot, from, loss, e);
+    if (rc == 0)
+        log_info("goes on from %s: epoch %d, %zu images of it done", snapshot.path, s->at.epoch + 1,
+                 from->items);
+    snapshot_close(&snapshot);
+    return rc;
+}
+
+/* What rank 0 has found goes to all. */
+static int share(struct session *s, struct origin *from, double *loss, struct err *e)
+{
+    struct comm *c = s->comm;
+
+    if (c->ops->broadcast(c, from, sizeof *from, 0, e))
+        return -1;
+    if (!from->found)
+        return 0;
+    if (c->ops->broadcast(c, &s->at, sizeof s->at, 0, e) ||
+        c->ops->broadcast(c, loss, (size_t)c->size * sizeof *loss, 0, e) ||
+        c->ops->broadcast(c, &s->optim->steps, sizeof s->optim->steps, 0, e))
+        return -1;
+    for (int i = 0; i < s->optim->nslots; i++)
+        if (c->ops->broadcast(c, s->optim->slots[i], s->optim->n * sizeof **s->optim->slots, 0, e))
+            return -1;
+    s->at.loss = loss[c->rank];
+    return 0;
+}
+
+int resume_read(struct session *s, struct err *e)
+{
+    struct origin from = {0};
+    double *loss = calloc((size_t)s->comm->size, sizeof *loss);
+
+    if (!loss)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = s->record ? take_over(s, &from, loss, e) : 0;
+    if (rc == 0)
+        rc = share(s, &from, loss, e);
+    free(loss);
+    if (rc || !from.found)
+        return rc;
+    if (from.parts != s->comm->size || from.batch != s->config->train.batch_per_gpu) {
+        s->at.steps_before += s->at.step;
+        s->at.begin = from.items;
+        s->at.step = 0;
+    }
+    return 0;
+}
