@@ -7,11 +7,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "launcher/collect/collect.h"
 #include "launcher/collect/path.h"
 #include "launcher/report/json.h"
 #include "launcher/report/logs_folder.h"
+#include "launcher/report/mllog.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"
 #include "launcher/report/text.h"
@@ -20,49 +22,94 @@
 
 static bool as_text;
 static struct workspace_args args;
-static const char *logs_dir, *json_file, *out_dir;
+static struct cli_list logs_dirs;
+static const char *json_file, *out_dir, *mllog_dir;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
-    {"logs", 0, CLI_STRING, "DIR", "a folder of log_N.csv, log_hvd_N.csv files instead of a study",
-     &logs_dir, 0, 0},
-    {"output", 'o', CLI_STRING, "DIR", "where to write (default: STUDY/report; with --logs: report)",
+    {"logs", 0, CLI_LIST, "DIR", "a folder of log_N.csv, log_hvd_N.csv files; may be given several times",
+     &logs_dirs, 0, 0},
+    {"output", 'o', CLI_STRING, "DIR", "where to write (default: STUDY/report; with others: report)",
      &out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, - for stdout", &json_file, 0, 0},
     {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
+    {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log", &mllog_dir, 0, 0},
     {0}};
 
-/* Where results come from and how they are called. */
-struct source {
-    char title[128], logs[PATH_MAX], out[PATH_MAX];
-    struct results results;
+/* The sources that the command line names, and where a report on them goes unless -o says. */
+struct input {
+    struct report_source *sources;
+    size_t nsources;
+    char out[PATH_MAX];
 };
 
-static int read_study(struct source *s, struct err *e)
+static int read_study(struct input *in, const char *dir, struct err *e)
 {
+    struct report_source *s = &in->sources[in->nsources];
+    struct workspace_args one = {.dir = dir};
     struct workspace workspace;
     int rc;
 
-    if (workspace_open(&workspace, &args, e))
+    if (workspace_open(&workspace, &one, e))
         return -1;
     result_set_text(s->title, sizeof s->title, workspace.study.name);
-    path_format(s->logs, "%s/logs", workspace.study.dir);
-    path_format(s->out, "%s/report", workspace.study.dir);
+    path_format(s->logs_dir, "%s/logs", workspace.study.dir);
+    path_format(in->out, "%s/report", workspace.study.dir);
     rc = collect_study(&workspace, &s->results, e);
     workspace_close(&workspace);
+    in->nsources += rc == 0;
     return rc;
 }
 
-static int read_logs(struct source *s, struct err *e)
+static int read_logs(struct input *in, const char *dir, struct err *e)
 {
+    struct report_source *s = &in->sources[in->nsources];
     char full[PATH_MAX];
 
-    if (!realpath(logs_dir, full))
-        return err_set(e, ERR_DATA, "there is no folder %s", logs_dir);
-    path_format(s->logs, "%s", full);
-    path_format(s->out, "report");
+    if (!realpath(dir, full))
+        return err_set(e, ERR_DATA, "there is no folder %s", dir);
+    path_format(s->logs_dir, "%s", full);
+    path_format(in->out, "report");
     result_set_text(s->title, sizeof s->title, basename(full));
-    return logs_folder_read(s->logs, &s->results, e);
+    if (logs_folder_read(s->logs_dir, &s->results, e))
+        return -1;
+    in->nsources++;
+    return 0;
+}
+
+/* A folder that an operand names: a study if it has a study.yaml. */
+static int read_operand(struct input *in, const char *dir, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (access(path_format(path, "%s/study.yaml", dir), F_OK) == 0)
+        return read_study(in, dir, e);
+    return read_logs(in, dir, e);
+}
+
+static int read_input(struct input *in, int noperands, char **operands, struct err *e)
+{
+    in->sources = calloc((size_t)noperands + logs_dirs.count + 1, sizeof *in->sources);
+    if (!in->sources)
+        return err_set(e, ERR_INTERNAL, "out of memory for the report");
+    if (noperands == 0 && logs_dirs.count == 0)
+        return read_study(in, args.dir, e);
+    for (int i = 0; i < noperands; i++)
+        if (read_operand(in, operands[i], e))
+            return -1;
+    for (size_t i = 0; i < logs_dirs.count; i++)
+        if (read_logs(in, logs_dirs.values[i], e))
+            return -1;
+    if (in->nsources > 1)
+        path_format(in->out, "report");
+    return 0;
+}
+
+static void destroy_input(struct input *in)
+{
+    for (size_t i = 0; i < in->nsources; i++)
+        results_destroy(&in->sources[i].results);
+    free(in->sources);
 }
 
 static int print_json(const struct report *r, struct err *e)
@@ -100,13 +147,16 @@ static int print_text(const struct report *r, const char *written, struct err *e
 }
 
 /* Forms that were asked for on stdout come alone, unless a folder was named too. */
-static int write_report(const struct source *s, const struct report *r, struct err *e)
+static int write_report(const struct input *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
-    const char *folder = out_dir ? out_dir : as_text || json_on_stdout ? NULL : s->out;
+    const char *folder = out_dir ? out_dir : as_text || json_on_stdout || mllog_dir ? NULL : in->out;
 
     if (folder && report_folder_write(r, folder, e))
         return -1;
+    for (size_t i = 0; mllog_dir && i < in->nsources; i++)
+        if (mllog_write(&in->sources[i].results, in->sources[i].logs_dir, mllog_dir, e))
+            return -1;
     if (json_file && print_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
@@ -114,26 +164,25 @@ static int write_report(const struct source *s, const struct report *r, struct e
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct source source = {0};
+    struct input in = {0};
     struct report report;
     int rc = -1;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
-    if (args.dir && logs_dir)
-        return err_set(e, ERR_USAGE, "-C is for a study, --logs for a folder of logs: give one of them");
-    if (logs_dir ? read_logs(&source, e) : read_study(&source, e))
-        return -1;
-    if (report_create(&report, source.title, source.logs, &source.results, e) == 0) {
-        rc = write_report(&source, &report, e);
+    (void)nrest, (void)rest;
+    if (args.dir && (noperands || logs_dirs.count))
+        return err_set(e, ERR_USAGE, "-C is for one study; several are named without it: report A B");
+    if (read_input(&in, noperands, operands, e) == 0 &&
+        report_create(&report, in.sources, in.nsources, e) == 0) {
+        rc = write_report(&in, &report, e);
         report_destroy(&report);
     }
-    results_destroy(&source.results);
+    destroy_input(&in);
     return rc;
 }
 
 const struct cli_command cmd_report = {
     .name = "report",
-    .args = "",
+    .args = "[STUDY|DIR]...",
     .summary = "speed-up, efficiency, quality, and how many GPUs are worth it",
     .details =
         "Collects the study first, then writes STUDY/report: report.html (one page that needs\n"
@@ -149,6 +198,6 @@ const struct cli_command cmd_report = {
         "Example: unetctl report -C demo --text\n",
     .options = options,
     .min_operands = 0,
-    .max_operands = 0,
+    .max_operands = -1,
     .run = run,
 };

@@ -29,25 +29,28 @@ is "$(json $r 'r["engines"][0]["verdict"]["worth_gpus"], r["engines"][0]["verdic
 
 # The files.
 html=s/report/report.html
-for f in speedup efficiency epoch_time loss; do
-    ok "$f.svg, .png, .gp" test -s s/report/figures/$f.svg -a -s s/report/figures/$f.png -a -s s/report/figures/$f.gp
-    ok "$f can be drawn by hand" env -C s/report/figures gnuplot $f.gp
+for f in speedup iou efficiency epoch_time cost notebook parts loss; do
+    ok "$f.svg, .pdf, .png, .gp, .dat" test -s s/report/figures/$f.svg -a -s s/report/figures/$f.pdf -a \
+        -s s/report/figures/$f.png -a -s s/report/figures/$f.gp -a -s s/report/figures/$f.dat
 done
+rm s/report/figures/parts.{svg,pdf,png}
+ok "a figure can be drawn by hand" env -C s/report/figures gnuplot parts.gp
+ok "into the same files" test -s s/report/figures/parts.svg -a -s s/report/figures/parts.pdf
 is "$(head -c 8 s/report/figures/speedup.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a "PNG is PNG"
-is "$(grep -c '<svg ' $html)" 4 "the page holds four drawings"
-is "$(grep -c 'aria-label="' $html)" 5 "each drawing, and the verdict, has a label"
+is "$(grep -c '<svg class="chart"' $html)" 8 "the page holds all drawings"
 unlike $html '(https?:|//[a-z]|src=|href="[^#]|@import|url\()' "the page asks nobody for anything"
-is "$(grep -oE "id='[^']*'" $html | sort | uniq -d)" "" "identifiers are unique in the page"
 ok "the page is well-formed" python3 -c '
 import html.parser, sys
 class P(html.parser.HTMLParser):
     stack = []
     def handle_starttag(self, tag, attrs):
         if tag not in ("meta", "br"): self.stack.append(tag)
+    def handle_startendtag(self, tag, attrs): pass
     def handle_endtag(self, tag):
         assert self.stack.pop() == tag, (tag, self.getpos())
 p = P(); p.feed(open(sys.argv[1]).read()); assert not p.stack, p.stack' $html
 like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
+is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" "results.csv lies beside it"
 like s/report/report.md '^!\[Speed-up.*\]\(figures/speedup.png\)' "and the figures"
 
 # Forms on stdout come alone.
@@ -110,7 +113,7 @@ exits 0 "more workers than cores" unetctl report -C o
 is "$(sed -n 1,2p "$OUT" | tr -s ' \n' ' ')" \
     "This speed-up measures the machine, not the method: with 2 GPUs the workers outnumber the cores they run on. " \
     "is the first thing said"
-like o/report/report.html '<section class="verdict" aria-label="Verdict">' "in the page"
+like o/report/report.html '<section class="verdict" aria-labelledby=' "in the page"
 is "$(grep -A1 'class="verdict"' o/report/report.html | grep -c 'measures the machine, not the method')" 1 "up front, too"
 
 # Three seeds: medians and spread; IoU may fall as far as the base case's seeds differ.
@@ -125,11 +128,23 @@ like "$OUT" '^2 GPUs are worth it.*1.82 times' "the median of the base case coun
 is "$(json t/report/report.json 'r["engines"][0]["points"][0]["median_epoch_s"]')" \
     "{'median': 5.0, 'min': 4.0, 'max': 6.0}" "its spread is told"
 
+# Several sources side by side.
+exits 0 "two studies and a folder" unetctl report t o moved -o many --json many.json
+is "$(json many.json '[(e["label"], e["points"][-1]["gpus"]) for e in r["engines"]]')" \
+    "[('three', 2), ('over', 2), ('moved', 4)]" "are series of their own"
+like many/report.html 'three: steady epochs' "side by side in a figure"
+exits 7 "one of them is no folder" unetctl report t nowhere
+exits 2 "-C and operands" unetctl report -C t o
+cp -r moved twin
+mkdir a && mv twin a/moved
+exits 0 "two folders of one name" unetctl report moved a/moved --json -
+is "$(json "$OUT" '[e["label"] for e in r["engines"]]')" "['moved', 'moved (2)']" "are told apart"
+
 # Hostile names: nothing from a file reaches a page or a script as anything but text.
 # shellcheck disable=SC2016 # meant literally
 evil='a<b>&"$(touch X)`touch Y`'"'"
 mkdir evil
-for n in 1 2; do cp s/logs/log_$n.csv evil/; done
+cp s/logs/log_{1,2,4}.csv evil/
 EVIL=$evil python3 - <<'EOF'
 import csv, os
 rows = list(csv.DictReader(open("moved/results.csv")))
@@ -152,6 +167,7 @@ unlike evil-report/report.html '<(b|script|img)[ >]' "are text in the page"
 unlike evil-report/report.md '<(b|script|img)[ >]' "and in Markdown"
 unlike evil-report/report.html "$(printf '\033')" "without escape codes"
 is "$(find . -name '[XYZ]')" "" "and run nothing"
+unlike evil-report/tables.tex '(^|[^\\])[$&#_]touch|`|system\(.touch Z.\) #' "in LaTeX"
 ok "the drawings are XML" python3 -c '
 import sys, xml.dom.minidom
 for f in sys.argv[1:]: xml.dom.minidom.parse(f)' evil-report/figures/*.svg
@@ -162,15 +178,69 @@ ok "is JSON" python3 -m json.tool stdout.json
 # Without gnuplot.
 mkdir nobin
 ln -s "$(command -v unetctl)" nobin/
+ok "a report with pictures" test -s o/report/figures/speedup.svg
+echo mine >o/report/figures/mine.svg
 exits 0 "without gnuplot there is a report" env PATH="$TMP/nobin" unetctl report -C o
-like "$ERR" 'warning: .*no figures: gnuplot is not installed' "with a warning"
-like o/report/report.html 'There are no figures: gnuplot is not installed' "that says so"
-ok "and no old picture" test ! -e o/report/figures/speedup.svg
+like "$ERR" 'warning: no SVG, PDF and PNG of the figures: gnuplot is not installed' "with a warning"
+like o/report/report.html 'There are no SVG, PDF and PNG files of them: gnuplot is not installed' "that says so"
+is "$(grep -c '<svg class="chart"' o/report/report.html)" 8 "the page has its own drawings"
+ok "no old picture is left" test ! -e o/report/figures/speedup.svg
+ok "what somebody else put there is" test -e o/report/figures/mine.svg
 like o/report/report.md 'There are no figures' "in Markdown, too"
 
-# Where it can't write.
+# Where it can't write: nothing half-written is left.
 : >file
 exits 1 "a folder that can't be made" unetctl report -C s -o file/report
 exits 1 "a file that can't be written" unetctl report -C s --json nowhere/x.json --text
+cp -r s/report before
+(
+    ulimit -f 16 # 16 KiB a file, as a full disk would
+    trap '' XFSZ
+    unetctl report -C s >"$OUT" 2>"$ERR"
+    echo $? >code
+)
+is "$(cat code)" 1 "a disk that is full"
+like "$ERR" '[Ff]ile too large|No space left' "is told"
+ok "the earlier report is as it was" diff -r before s/report
+exits 0 "a folder of its own name" unetctl report -C s -o fresh
+(
+    ulimit -f 16
+    trap '' XFSZ
+    unetctl report -C s -o none >"$OUT" 2>"$ERR"
+)
+ok "and a new one is not begun" test ! -e none
+
+# MLPerf logging lines, and what is no name of a file.
+exits 0 "--mllog" unetctl report -C s --mllog ml
+ok "writes a file per run" test -s ml/unet-g01-s1.log -a -s ml/unet-g04-s1.log
+is "$(grep -c '"key": "epoch_stop"' ml/unet-g02-s1.log)" 4 "with its epochs"
+ok "each line is JSON behind its mark" python3 -c '
+import json, sys
+events = [json.loads(l.removeprefix(":::MLLOG ")) for l in open(sys.argv[1])]
+assert [e["key"] for e in events if e["event_type"] == "INTERVAL_START"][0] == "run_start"
+assert events[-1]["key"] == "run_stop" and events[-1]["metadata"]["status"] == "success"
+assert [e["value"] for e in events if e["key"] == "eval_accuracy"] == [0.9]
+assert [e["time_ms"] for e in events if e["key"] == "epoch_stop"] == [7500, 10000, 12500, 15000]' ml/unet-g02-s1.log
+exits 0 "of hostile runs" unetctl report --logs "$evil" --mllog ml-evil
+is "$(find ml-evil -name '*[<>= ]*')" "" "has plain names"
+
+# Extra-P's two formats.
+is "$(sed -n '/^PARAMETER/,/^DATA/p' s/report/extra-p.txt | tr '\n' ' ')" \
+    "PARAMETER gpus POINTS (1) (2) (4) METRIC training_time REGION embedded DATA 24 " "Extra-P text"
+is "$(json s/report/extra-p.json '[(p["point"], p["values"]) for p in r["measurements"]["embedded"]["steady_epoch"]]')" \
+    "[([1], [4.0]), ([2], [2.5]), ([4], [2.0])]" "Extra-P JSON"
+
+# LaTeX.
+is "$(grep -c '^.begin{table}' s/report/tables.tex)" "$(grep -c '^.end{table}' s/report/tables.tex)" "LaTeX tables are closed"
+if command -v pdflatex >/dev/null; then
+    mkdir tex
+    for t in s/report evil-report; do
+        printf '%s\n' '\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}' \
+            "\\begin{document}\\input{$TMP/$t/tables.tex}\\end{document}" >tex/t.tex
+        ok "and compile ($t)" pdflatex -interaction=nonstopmode -halt-on-error -output-directory tex tex/t.tex
+    done
+else
+    skip "no LaTeX" "and compile"
+fi
 
 done_testing

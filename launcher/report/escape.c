@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/report/escape.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,12 @@ static size_t character_size(const unsigned char *p)
     return n;
 }
 
+static bool is_control(const char *p, size_t n)
+{
+    return (n == 1 && ((unsigned char)*p < ' ' || *p == 127)) ||
+           (n == 2 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0);
+}
+
 typedef const char *replace_f(char c, char scratch[8]);
 
 /* replace gives what stands for an ASCII character, NULL for itself. */
@@ -31,7 +38,7 @@ static void add(struct buf *b, const char *text, replace_f *replace)
         const char *other = NULL;
         if (n == 0)
             other = "?";
-        else if ((unsigned char)*text < ' ' || *text == 127 || (n == 2 && text[0] == '\xc2' && (unsigned char)text[1] < 0xa0))
+        else if (is_control(text, n))
             other = " ";
         else if (n == 1 && replace)
             other = replace(*text, scratch);
@@ -69,7 +76,7 @@ static const char *replace_markdown(char c, char scratch[8])
 static const char *replace_gnuplot(char c, char scratch[8])
 {
     (void)scratch;
-    return c == '\'' ? "''" : NULL;
+    return c == '\'' ? "\xe2\x80\x99" : NULL;
 }
 
 void escape_html(struct buf *b, const char *text)
@@ -80,6 +87,45 @@ void escape_html(struct buf *b, const char *text)
 void escape_markdown(struct buf *b, const char *text)
 {
     add(b, text, replace_markdown);
+}
+
+static const char *replace_latex(char c, char scratch[8])
+{
+    switch (c) {
+    case '\\': return "\\textbackslash{}";
+    case '^': return "\\textasciicircum{}";
+    case '~': return "\\textasciitilde{}";
+    case '<': return "\\textless{}";
+    case '>': return "\\textgreater{}";
+    case '|': return "\\textbar{}";
+    case '"': return "\\textquotedbl{}";
+    case '`': return "\\textasciigrave{}";
+    case '-': return "{-}";
+    default: break;
+    }
+    if (!strchr("{}$&#_%", c))
+        return NULL;
+    snprintf(scratch, 8, "\\%c", c);
+    return scratch;
+}
+
+void escape_latex(struct buf *b, const char *text)
+{
+    struct buf plain = {0};
+
+    add(&plain, text, NULL);
+    for (const char *p = plain.data ? plain.data : ""; *p;) {
+        size_t n = character_size((const unsigned char *)p);
+        char scratch[8];
+        const char *other = n == 1 ? replace_latex(*p, scratch) : p[0] == '\xc3' ? NULL : "?";
+        if (other)
+            buf_add(b, other);
+        else
+            buf_add_bytes(b, p, n);
+        p += n;
+    }
+    b->failed |= plain.failed;
+    buf_destroy(&plain);
 }
 
 void escape_gnuplot(struct buf *b, const char *text)

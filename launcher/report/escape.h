@@ -12,7 +12,11 @@ void escape_html(struct buf *b, const char *text);
 /* As text of Markdown, in a table too. */
 void escape_markdown(struct buf *b, const char *text);
 
-/* As a string of gnuplot, with its quotes: single ones, in which gnuplot substitutes nothing. The
+/* As text of LaTeX with T1 fonts. Letters that those have not become '?'. */
+void escape_latex(struct buf *b, const char *text);
+
+/* As a string of gnuplot, with its quotes: single ones, in which gnuplot substitutes nothing. An
+ * apostrophe becomes a typographic one: gnuplot 5.4 takes a doubled one for the end of some titles. The
  * terminal must be set noenhanced. */
 void escape_gnuplot(struct buf *b, const char *text);
 

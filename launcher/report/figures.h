@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The figures of a report, drawn by gnuplot: for each a script NAME.gp, data beside it (*.dat), and
- * what comes out, NAME.svg and NAME.png. The scripts run by hand, too. */
+/* The figures of a report: charts for the page, and drawn by gnuplot for papers and talks. */
 #ifndef UNETCTL_LAUNCHER_REPORT_FIGURES_H
 #define UNETCTL_LAUNCHER_REPORT_FIGURES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "launcher/report/chart.h"
 #include "launcher/report/report.h"
 
-#define FIGURES_MAX 16
-
-struct figure {
-    char name[32];     /* of its files */
-    char title[128];   /* what it shows, for a heading and an alternative text */
-    char caption[640]; /* how to read it */
-};
+#define FIGURES_MAX 32
 
 struct figures {
-    struct figure list[FIGURES_MAX];
+    struct chart list[FIGURES_MAX];
     size_t count;
-    bool drawn;        /* SVG and PNG are there */
-    char why_not[256]; /* when they are not */
+    bool drawn;        /* figures_draw made SVG, PDF and PNG */
+    char why_not[256]; /* when it did not */
 };
 
-/* Write everything into dir, which exists. 0 also when gnuplot is missing or fails: scripts and
- * data are there then, and why_not tells. -1 when a file can't be written. */
-int figures_write(struct figures *f, const struct report *r, const char *dir, struct err *e);
+/* Make the charts: only those that have something to show. 0, or -1 without memory. */
+int figures_create(struct figures *f, const struct report *r, struct err *e);
+
+/* Write scripts and data into dir, which exists, and draw them. 0 also when gnuplot is missing or
+ * fails: why_not tells, and no picture of an earlier report is left. -1 when a file can't be written. */
+int figures_draw(struct figures *f, const char *dir, struct err *e);
+
+void figures_destroy(struct figures *f);
 
 #endif

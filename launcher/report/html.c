@@ -2,60 +2,33 @@
 #include "config.h"
 #include "launcher/report/html.h"
 
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/path.h"
+#include "launcher/report/chart_svg.h"
 #include "launcher/report/escape.h"
+#include "launcher/report/page_style.h"
 #include "launcher/report/tables.h"
 #include "src/atomicfile.h"
 
-#define MAX_SVG (8 << 20)
-
-static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1c2126;--soft:#57606a;--paper:#fff;--card:#f4f6f8;"
-    "--line:#d0d7de;--accent:#0072b2;--warn:#9a4a00}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--soft:#9aa4ae;--paper:#14181c;"
-    "--card:#1e242a;--line:#384048;--accent:#6bb7e8;--warn:#f0a050}"
-    "figure svg{filter:invert(1) hue-rotate(180deg)}}\n"
-    "body{margin:0 auto;padding:1.5rem;max-width:76rem;background:var(--paper);color:var(--ink);"
-    "font:16px/1.5 system-ui,'DejaVu Sans',Helvetica,Arial,sans-serif}\n"
-    "h1{font-size:1.7rem;line-height:1.2;margin:.2rem 0 .3rem}h2{font-size:1.25rem;margin:2rem 0 .6rem}\n"
-    "p{margin:.5rem 0}.soft{color:var(--soft)}\n"
-    ".verdict{background:var(--card);border-left:.35rem solid var(--accent);padding:.6rem 1.1rem;"
-    "margin:1rem 0}.verdict p:first-child{font-weight:600;font-size:1.1rem}\n"
-    ".problems{background:var(--card);border-left:.35rem solid var(--warn);padding:.6rem 1.1rem;"
-    "margin:1rem 0}.problems ul{margin:.3rem 0;padding-left:1.2rem}.problems li{overflow-wrap:anywhere}\n"
-    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1.5rem}\n"
-    "figure{margin:0}figure svg{width:100%;height:auto;display:block}"
-    "figure svg rect[fill=\"#ffffff\"]{fill:none}figure svg text{font-family:inherit}\n"
-    "figure h3{font-size:1rem;margin:0 0 .3rem}figcaption{font-size:.85rem;color:var(--soft)}\n"
-    ".wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.88rem;"
-    "font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--soft);padding:.2rem 0 .4rem}\n"
-    "th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}"
-    "th{vertical-align:bottom;border-bottom-width:2px}.left{text-align:left}td{white-space:nowrap}"
-    "td.left:last-child{white-space:normal;min-width:14rem;overflow-wrap:anywhere}\n"
-    "dt{font-weight:600;margin-top:.5rem}dd{margin:0}footer{margin-top:2.5rem;font-size:.85rem;"
-    "color:var(--soft);border-top:1px solid var(--line);padding-top:.6rem}\n"
-    "@media print{body{max-width:none;padding:0;font-size:10pt}figure,tr{break-inside:avoid}"
-    ".figures{grid-template-columns:1fr 1fr}.wide{overflow:visible}table{font-size:7.5pt}"
-    "th,td{padding:.15rem .3rem}h2{break-after:avoid}}\n";
+#define OPEN_RUNS 40 /* so many runs are shown at once; more are folded away */
 
 /* Each line of text as an element. */
 static void add_lines(struct buf *b, const char *text, const char *element)
 {
-    char *copy = strdup(text), *next = copy;
-
-    b->failed |= !copy;
-    for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n")) {
-        if (!*line)
-            continue;
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        char *line = strndup(text, n);
         buf_addf(b, "<%s>", element);
-        escape_html(b, line);
+        escape_html(b, line ? line : "");
         buf_addf(b, "</%s>\n", element);
+        b->failed |= !line;
+        free(line);
+        text += n + (text[n] == '\n');
     }
-    free(copy);
 }
 
 static void add_head(struct buf *b, const struct report *r)
@@ -66,91 +39,87 @@ static void add_head(struct buf *b, const struct report *r)
                "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>");
     escape_html(b, r->title);
     buf_add(b, ": scaling report</title>\n<style>\n");
-    buf_add(b, style);
+    buf_add(b, page_style);
     buf_add(b, "</style>\n</head>\n<body>\n<header>\n<h1>");
     escape_html(b, r->title);
     buf_addf(b, ": how many GPUs are worth it?</h1>\n<p class=\"soft\">%zu of %zu runs have a result. "
                 "Made by unetctl %s on %s.</p>\n</header>\n<main>\n",
-             results_count(r->results, RESULT_DONE), r->results->count, PACKAGE_VERSION, r->created);
+             report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
 }
 
-static void add_verdicts(struct buf *b, const struct report *r)
+static void add_tile(struct buf *b, const char *name, const char *value, const char *more)
 {
-    for (size_t i = 0; i < r->nengines; i++) {
-        buf_add(b, "<section class=\"verdict\" aria-label=\"Verdict\">\n");
-        add_lines(b, r->engines[i].words, "p");
-        buf_add(b, "</section>\n");
-    }
-    if (*r->problems) {
-        buf_add(b, "<section class=\"problems\" aria-label=\"Runs without a result\">\n"
-                   "<p><strong>Runs without a result</strong> (they are in no number below)</p>\n<ul>\n");
-        add_lines(b, r->problems, "li");
-        buf_add(b, "</ul>\n</section>\n");
-    }
+    buf_add(b, "<div><dt>");
+    escape_html(b, name);
+    buf_add(b, "</dt><dd>");
+    escape_html(b, value);
+    buf_add(b, "<small>");
+    escape_html(b, more);
+    buf_add(b, "</small></dd></div>\n");
 }
 
-/* Does an identifier that gnuplot defines in every drawing start at p? */
-static bool is_common_id(const char *p)
+static const struct scaling_point *point_of(const struct scaling *s, int gpus)
 {
-    return strncmp(p, "gpPt", 4) == 0 || strncmp(p, "gpDot", 5) == 0 ||
-           strncmp(p, "textbox", 7) == 0 || strncmp(p, "greybox", 7) == 0;
+    const struct scaling_point *p = s->points;
+
+    while (p->gpus != gpus)
+        p++;
+    return p;
 }
 
-/* gnuplot's drawing without its head; identifiers get the figure's name, so that several drawings
- * can stand in one page. */
-static void add_drawing(struct buf *b, const char *svg, const char *name)
+/* The verdict's numbers at a glance. */
+static void add_tiles(struct buf *b, const struct report_series *s)
 {
-    for (const char *p = svg; *p; p++) {
-        buf_add_bytes(b, p, 1);
-        if (*p != '\'')
-            continue;
-        if (p[1] == '#')
-            buf_add_bytes(b, ++p, 1);
-        if (is_common_id(p + 1))
-            buf_addf(b, "%s-", name);
-    }
-}
+    const struct scaling_point *base = s->scaling.points, *p;
+    char value[64], more[96];
 
-static void add_figure(struct buf *b, const struct figure *f, const char *dir)
-{
-    char path[PATH_MAX];
-    struct err e;
-    size_t n;
-    char *svg = atomicfile_read(path_format(path, "%s/%s.svg", dir, f->name), MAX_SVG, &n, &e);
-    char *body = svg ? strstr(svg, "<defs>") : NULL;
-
-    buf_add(b, "<figure>\n<h3>");
-    escape_html(b, f->title);
-    buf_add(b, "</h3>\n");
-    if (body) {
-        buf_add(b, "<svg viewBox=\"0 0 720 480\" role=\"img\" aria-label=\"");
-        escape_html(b, f->title);
-        buf_add(b, ". ");
-        escape_html(b, f->caption);
-        buf_add(b, "\"><g>");
-        add_drawing(b, body, f->name);
-    } else {
-        buf_add(b, "<p>The drawing can't be read.</p>\n");
-    }
-    buf_add(b, "<figcaption>");
-    escape_html(b, f->caption);
-    buf_add(b, "</figcaption>\n</figure>\n");
-    free(svg);
-}
-
-static void add_figures(struct buf *b, const struct figures *f, const char *dir)
-{
-    buf_add(b, "<h2>Figures</h2>\n");
-    if (!f->drawn) {
-        buf_add(b, "<p>There are no figures: ");
-        escape_html(b, f->why_not);
-        buf_add(b, ". Scripts and data lie in figures/; install gnuplot and report again.</p>\n");
+    if (s->scaling.npoints < 2)
         return;
+    p = point_of(&s->scaling, s->verdict.worth);
+    buf_add(b, "<dl class=\"tiles\">\n");
+    snprintf(value, sizeof value, "%d GPU%s", p->gpus, p->gpus == 1 ? "" : "s");
+    snprintf(more, sizeof more, "of %d to %d measured", base->gpus, s->scaling.points[s->scaling.npoints - 1].gpus);
+    add_tile(b, "worth it", value, more);
+    snprintf(value, sizeof value, "%.2f\303\227", p->speedup_steady);
+    snprintf(more, sizeof more, "%.3g s per epoch, not %.3g s", p->epoch_s.median, base->epoch_s.median);
+    add_tile(b, "speed-up", value, more);
+    snprintf(value, sizeof value, "%.0f %%", 100 * p->efficiency);
+    snprintf(more, sizeof more, "%.0f %% with the first epoch", 100 * p->efficiency_total);
+    add_tile(b, "efficiency", value, more);
+    if (isfinite(p->iou.median)) {
+        snprintf(value, sizeof value, "%.3f", p->iou.median);
+        snprintf(more, sizeof more, "%.3f with %d GPU%s", base->iou.median, base->gpus, base->gpus == 1 ? "" : "s");
+        add_tile(b, "IoU", value, more);
     }
-    buf_add(b, "<div class=\"figures\">\n");
-    for (size_t i = 0; i < f->count; i++)
-        add_figure(b, &f->list[i], dir);
-    buf_add(b, "</div>\n");
+    snprintf(value, sizeof value, "%.3g", p->gpu_hours);
+    snprintf(more, sizeof more, "per training; base case %.3g", base->gpu_hours);
+    add_tile(b, "GPU-hours", value, more);
+    buf_add(b, "</dl>\n");
+}
+
+static void add_verdict(struct buf *b, const struct report *r, size_t i)
+{
+    const char *words = r->series[i].words, *rest = words + strcspn(words, "\n");
+    char *headline = strndup(words, (size_t)(rest - words));
+
+    b->failed |= !headline;
+    buf_addf(b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n<h2 id=\"verdict-%zu\">", i, i);
+    escape_html(b, headline ? headline : "");
+    buf_add(b, "</h2>\n");
+    free(headline);
+    add_lines(b, *rest ? rest + 1 : rest, "p");
+    add_tiles(b, &r->series[i]);
+    buf_add(b, "</section>\n");
+}
+
+static void add_problems(struct buf *b, const struct report *r)
+{
+    if (!*r->problems)
+        return;
+    buf_add(b, "<section class=\"problems\" aria-labelledby=\"problems\">\n"
+               "<h2 id=\"problems\">Runs without a result</h2>\n<p>They are in no number below.</p>\n<ul>\n");
+    add_lines(b, r->problems, "li");
+    buf_add(b, "</ul>\n</section>\n");
 }
 
 static void add_table(struct buf *b, struct table *t)
@@ -160,29 +129,100 @@ static void add_table(struct buf *b, struct table *t)
     table_destroy(t);
 }
 
+/* The marked values of a chart, for whoever can't see or point at it. */
+static void add_values(struct buf *b, const struct chart *c)
+{
+    const struct table_column columns[] = {{"series", true}, {c->x.label, false}, {"value", false},
+                                           {"low", false}, {"high", false}};
+    struct table t;
+
+    table_init(&t, columns, 5, "Values of: %s", c->title);
+    for (size_t i = 0; i < c->nseries; i++) {
+        const struct chart_series *s = &c->series[i];
+        int decimals = s->right ? c->right.decimals : c->y.decimals;
+        for (size_t k = 0; s->style <= CHART_JOINED && !s->small && k < s->count; k++) {
+            const struct chart_point *p = &s->points[k];
+            table_addf(&t, "%s", s->label);
+            table_add_number(&t, p->x, c->x.decimals);
+            table_add_number(&t, p->y, decimals);
+            table_add_number(&t, p->low, decimals);
+            table_add_number(&t, p->high, decimals);
+        }
+    }
+    if (t.ncells) {
+        buf_add(b, "<details><summary>Values</summary>\n");
+        table_encode_html(&t, b);
+        buf_add(b, "</details>\n");
+    }
+    b->failed |= t.failed;
+    table_destroy(&t);
+}
+
+static void add_figure(struct buf *b, const struct chart *c)
+{
+    buf_add(b, "<figure>\n<h3>");
+    escape_html(b, c->title);
+    buf_add(b, "</h3>\n");
+    chart_svg_encode(c, b);
+    chart_svg_encode_key(c, b);
+    buf_add(b, "<figcaption>");
+    escape_html(b, c->caption);
+    buf_add(b, "</figcaption>\n");
+    add_values(b, c);
+    buf_add(b, "</figure>\n");
+}
+
+static void add_figures(struct buf *b, const struct figures *f)
+{
+    buf_add(b, "<h2>Figures</h2>\n<div class=\"figures\">\n");
+    for (size_t i = 0; i < f->count; i++)
+        add_figure(b, &f->list[i]);
+    buf_add(b, "</div>\n");
+    if (f->drawn) {
+        buf_add(b, "<p class=\"soft\">Point at a mark to see its value. The same figures as SVG, PDF and PNG "
+                   "lie in figures/, with the gnuplot scripts and data that draw them.</p>\n");
+        return;
+    }
+    buf_add(b, "<p class=\"soft\">There are no SVG, PDF and PNG files of them: ");
+    escape_html(b, f->why_not);
+    buf_add(b, ". Scripts and data lie in figures/; install gnuplot and report again.</p>\n");
+}
+
+static void add_runs(struct buf *b, const struct report *r)
+{
+    size_t nruns = report_count_runs(r);
+    struct table t;
+
+    buf_add(b, "<h2>Runs</h2>\n");
+    buf_addf(b, "<details%s><summary>All %zu runs</summary>\n", nruns <= OPEN_RUNS ? " open" : "", nruns);
+    for (size_t i = 0; i < r->nsources; i++) {
+        tables_fill_runs(&t, &r->sources[i].results, HTML_MAX_RUNS);
+        add_table(b, &t);
+    }
+    buf_add(b, "</details>\n");
+}
+
 static void add_tables(struct buf *b, const struct report *r)
 {
     struct table t;
 
     buf_add(b, "<h2>Numbers</h2>\n");
-    for (size_t i = 0; i < r->nengines; i++) {
-        const struct scaling *s = &r->engines[i].scaling;
-        tables_fill_speed(&t, s);
+    for (size_t i = 0; i < r->nseries; i++) {
+        const struct scaling *s = &r->series[i].scaling;
+        tables_fill_speed(&t, s, r->series[i].label);
         add_table(b, &t);
-        tables_fill_quality(&t, s);
+        tables_fill_quality(&t, s, r->series[i].label);
         add_table(b, &t);
         if (tables_has_parts(s)) {
-            tables_fill_parts(&t, s);
+            tables_fill_parts(&t, s, r->series[i].label);
             add_table(b, &t);
         }
     }
-    buf_add(b, "<h2>Runs</h2>\n");
-    tables_fill_runs(&t, r->results);
-    add_table(b, &t);
+    add_runs(b, r);
 }
 
 static const char words[] =
-    "<h2>How these numbers are made</h2>\n<dl>\n"
+    "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n"
     "<dt>Worth it</dt><dd>" VERDICT_RULE ".</dd>\n"
     "<dt>Steady epoch</dt><dd>the median of the epochs after the first. The first pays for start-up "
     "and is shown by itself; totals include it.</dd>\n"
@@ -194,20 +234,22 @@ static const char words[] =
     "<dt>IoU</dt><dd>(I + 1) / (U + 1) over all pixels of all validation images, after the last "
     "epoch, as the run's log has it.</dd>\n</dl>\n";
 
-int html_write(const struct report *r, const struct figures *f, const char *figures_dir,
-               const char *path, struct err *e)
+int html_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
 {
     struct buf b = {0};
     char *text;
     int rc;
 
     add_head(&b, r);
-    add_verdicts(&b, r);
-    add_figures(&b, f, figures_dir);
+    for (size_t i = 0; i < r->nseries; i++)
+        add_verdict(&b, r, i);
+    add_problems(&b, r);
+    add_figures(&b, f);
     add_tables(&b, r);
     buf_add(&b, words);
-    buf_add(&b, "</main>\n<footer>The same as text: report.md; for programs: report.json; scripts and "
-                "data of the figures: figures/.</footer>\n</body>\n</html>\n");
+    buf_add(&b, "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "
+                "programs: report.json, results.csv and, for Extra-P, extra-p.json.</footer>\n</body>\n"
+                "</html>\n");
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for %s", path);

@@ -80,12 +80,12 @@ static json_t *encode_lines(const char *lines)
     return list;
 }
 
-static json_t *encode_verdict(const struct report_engine *engine)
+static json_t *encode_verdict(const struct report_series *series)
 {
-    const struct verdict *v = &engine->verdict;
+    const struct verdict *v = &series->verdict;
     json_t *o = json_object();
 
-    if (engine->scaling.npoints > 1) {
+    if (series->scaling.npoints > 1) {
         json_object_set_new(o, "worth_gpus", json_integer(v->worth));
         json_object_set_new(o, "beyond_gpus", v->beyond ? json_integer(v->beyond) : json_null());
         json_object_set_new(o, "iou_margin", number(v->iou_margin));
@@ -93,22 +93,24 @@ static json_t *encode_verdict(const struct report_engine *engine)
         json_object_set_new(o, "oversubscribed", json_boolean(v->oversubscribed));
         json_object_set_new(o, "rule", json_string(VERDICT_RULE));
     }
-    json_object_set_new(o, "words", encode_lines(engine->words));
+    json_object_set_new(o, "words", encode_lines(series->words));
     return o;
 }
 
-static json_t *encode_engine(const struct report_engine *engine)
+static json_t *encode_engine(const struct report_series *series)
 {
-    const struct scaling *s = &engine->scaling;
+    const struct scaling *s = &series->scaling;
     json_t *o = json_object(), *points = json_array();
 
     json_object_set_new(o, "engine", text(s->engine));
+    json_object_set_new(o, "study", text(series->source->title));
+    json_object_set_new(o, "label", text(series->label));
     json_object_set_new(o, "base_gpus", json_integer(s->points[0].gpus));
     json_object_set_new(o, "efficiency_by", json_string(s->by_images ? "images" : "time"));
     for (size_t i = 0; i < s->npoints; i++)
         json_array_append_new(points, encode_point(s, &s->points[i]));
     json_object_set_new(o, "points", points);
-    json_object_set_new(o, "verdict", encode_verdict(engine));
+    json_object_set_new(o, "verdict", encode_verdict(series));
     return o;
 }
 
@@ -137,13 +139,10 @@ static json_t *encode_run(const struct result *r)
     return o;
 }
 
-static json_t *encode_runs(const struct results *results)
+static void append_runs(json_t *runs, const struct results *results)
 {
-    json_t *runs = json_array();
-
     for (size_t i = 0; i < results->count; i++)
         json_array_append_new(runs, encode_run(&results->rows[i]));
-    return runs;
 }
 
 /* The text of o, which is given up. */
@@ -163,28 +162,31 @@ static char *dump(json_t *o)
 
 char *json_encode_report(const struct report *r)
 {
-    json_t *o = json_object(), *engines = json_array();
+    json_t *o = json_object(), *engines = json_array(), *runs = json_array();
 
     json_object_set_new(o, "schema", json_integer(SCHEMA));
     json_object_set_new(o, "study", text(r->title));
     json_object_set_new(o, "created", json_string(r->created));
     json_object_set_new(o, "version", json_string(PACKAGE_VERSION));
-    for (size_t i = 0; i < r->nengines; i++)
-        json_array_append_new(engines, encode_engine(&r->engines[i]));
+    for (size_t i = 0; i < r->nseries; i++)
+        json_array_append_new(engines, encode_engine(&r->series[i]));
     json_object_set_new(o, "engines", engines);
     json_object_set_new(o, "problems", encode_lines(r->problems));
-    json_object_set_new(o, "runs", encode_runs(r->results));
+    for (size_t i = 0; i < r->nsources; i++)
+        append_runs(runs, &r->sources[i].results);
+    json_object_set_new(o, "runs", runs);
     return dump(o);
 }
 
 char *json_encode_results(const char *study, const struct results *results)
 {
-    json_t *o = json_object();
+    json_t *o = json_object(), *runs = json_array();
 
     json_object_set_new(o, "schema", json_integer(SCHEMA));
     json_object_set_new(o, "study", text(study));
     json_object_set_new(o, "complete",
                         json_boolean(results_count(results, RESULT_DONE) == results->count));
-    json_object_set_new(o, "runs", encode_runs(results));
+    append_runs(runs, results);
+    json_object_set_new(o, "runs", runs);
     return dump(o);
 }

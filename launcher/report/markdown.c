@@ -9,6 +9,8 @@
 #include "launcher/report/tables.h"
 #include "src/atomicfile.h"
 
+#define MARKDOWN_MAX_RUNS 1000
+
 static void add_lines(struct buf *b, const char *text, const char *before, const char *behind)
 {
     char *copy = strdup(text), *next = copy;
@@ -51,19 +53,21 @@ static void add_tables(struct buf *b, const struct report *r)
 {
     struct table t;
 
-    for (size_t i = 0; i < r->nengines; i++) {
-        tables_fill_speed(&t, &r->engines[i].scaling);
+    for (size_t i = 0; i < r->nseries; i++) {
+        tables_fill_speed(&t, &r->series[i].scaling, r->series[i].label);
         add_table(b, &t);
-        tables_fill_quality(&t, &r->engines[i].scaling);
+        tables_fill_quality(&t, &r->series[i].scaling, r->series[i].label);
         add_table(b, &t);
-        if (tables_has_parts(&r->engines[i].scaling)) {
-            tables_fill_parts(&t, &r->engines[i].scaling);
+        if (tables_has_parts(&r->series[i].scaling)) {
+            tables_fill_parts(&t, &r->series[i].scaling, r->series[i].label);
             add_table(b, &t);
         }
     }
     buf_add(b, "## Runs\n\n");
-    tables_fill_runs(&t, r->results);
-    add_table(b, &t);
+    for (size_t i = 0; i < r->nsources; i++) {
+        tables_fill_runs(&t, &r->sources[i].results, MARKDOWN_MAX_RUNS);
+        add_table(b, &t);
+    }
 }
 
 int markdown_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
@@ -75,8 +79,8 @@ int markdown_write(const struct report *r, const struct figures *f, const char *
     buf_add(&b, "# ");
     escape_markdown(&b, r->title);
     buf_add(&b, ": how many GPUs are worth it?\n\n");
-    for (size_t i = 0; i < r->nengines; i++) {
-        add_lines(&b, r->engines[i].words, "", "  \n");
+    for (size_t i = 0; i < r->nseries; i++) {
+        add_lines(&b, r->series[i].words, "", "  \n");
         buf_add(&b, "\n");
     }
     buf_add(&b, "The rule: " VERDICT_RULE ".\n\n");

@@ -2,39 +2,173 @@
 #include "config.h"
 #include "launcher/report/report_folder.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "launcher/collect/path.h"
+#include "launcher/report/extra_p.h"
 #include "launcher/report/figures.h"
 #include "launcher/report/html.h"
 #include "launcher/report/json.h"
+#include "launcher/report/latex.h"
 #include "launcher/report/markdown.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 
-static int write_json(const struct report *r, const char *path, struct err *e)
-{
-    char *json = json_encode_report(r);
-    int rc = json ? atomicfile_write(path, json, strlen(json), 0666, e)
-                  : err_set(e, ERR_INTERNAL, "out of memory for %s", path);
+#define HEAD_SIZE 400 /* of a script, in which stands who made it */
 
-    free(json);
+/* text is freed. */
+static int write_text(const char *dir, const char *name, char *text, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory for %s", name);
+    rc = atomicfile_write(path_format(path, "%s/%s", dir, name), text, strlen(text), 0666, e);
+    free(text);
+    return rc;
+}
+
+static int write_results(const struct report *r, const char *dir, struct err *e)
+{
+    char name[48];
+
+    for (size_t i = 0; i < r->nsources; i++) {
+        snprintf(name, sizeof name, i ? "results_%zu.csv" : "results.csv", i + 1);
+        if (write_text(dir, name, results_encode(&r->sources[i].results), e))
+            return -1;
+    }
+    return 0;
+}
+
+static int write_extra_p(const struct report *r, const char *dir, struct err *e)
+{
+    struct extra_p_series *list = calloc(r->nseries, sizeof *list);
+    char name[48];
+    int rc = list ? 0 : err_set(e, ERR_INTERNAL, "out of memory for extra-p.json");
+
+    for (size_t i = 0; rc == 0 && i < r->nseries; i++) {
+        const struct report_series *s = &r->series[i];
+        struct buf b = {0};
+        list[i] = (struct extra_p_series){&s->source->results, s->scaling.engine, s->label};
+        extra_p_encode_text(list[i].results, list[i].engine, list[i].region, &b);
+        snprintf(name, sizeof name, i ? "extra-p_%zu.txt" : "extra-p.txt", i + 1);
+        rc = write_text(dir, name, buf_steal(&b), e);
+    }
+    if (rc == 0)
+        rc = write_text(dir, "extra-p.json", extra_p_encode_json(list, r->nseries), e);
+    free(list);
+    return rc;
+}
+
+/* Everything into stage; figures_dir is stage/figures. */
+static int write_all(const struct report *r, const char *stage, const char *figures_dir, struct err *e)
+{
+    struct figures figures;
+    char path[PATH_MAX];
+    int rc = -1;
+
+    if (figures_create(&figures, r, e))
+        return -1;
+    if (figures_draw(&figures, figures_dir, e))
+        goto out;
+    if (!figures.drawn)
+        log_warn("no SVG, PDF and PNG of the figures: %s", figures.why_not);
+    if (html_write(r, &figures, path_format(path, "%s/report.html", stage), e) ||
+        markdown_write(r, &figures, path_format(path, "%s/report.md", stage), e) ||
+        latex_write(r, path_format(path, "%s/tables.tex", stage), e) ||
+        write_text(stage, "report.json", json_encode_report(r), e) || write_results(r, stage, e) ||
+        write_extra_p(r, stage, e))
+        goto out;
+    rc = 0;
+out:
+    figures_destroy(&figures);
+    return rc;
+}
+
+static int is_file(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && strcmp(entry->d_name, "figures");
+}
+
+static int is_script(const struct dirent *entry)
+{
+    size_t n = strlen(entry->d_name);
+
+    return n > 3 && strcmp(entry->d_name + n - 3, ".gp") == 0;
+}
+
+/* What an earlier report left in dir: a script that says so, its data and its pictures. */
+static void remove_figures(const char *dir)
+{
+    static const char *const suffixes[] = {"gp", "dat", "svg", "pdf", "png"};
+    struct dirent **entries;
+    int n = scandir(dir, &entries, is_script, alphasort);
+
+    for (int i = 0; i < n; i++) {
+        char path[PATH_MAX], head[HEAD_SIZE] = "";
+        FILE *f = fopen(path_format(path, "%s/%s", dir, entries[i]->d_name), "re");
+        if (f) {
+            head[fread(head, 1, sizeof head - 1, f)] = '\0';
+            fclose(f);
+        }
+        for (size_t k = 0; strstr(head, "Made by unetctl report") && k < 5; k++)
+            unlink(path_format(path, "%s/%.*s.%s", dir, (int)strlen(entries[i]->d_name) - 3,
+                               entries[i]->d_name, suffixes[k]));
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+}
+
+/* Move each file of src to dst, and remove src. dst NULL: remove the files, too. */
+static int empty(const char *src, const char *dst, struct err *e)
+{
+    struct dirent **entries;
+    int n = scandir(src, &entries, is_file, alphasort), rc = 0;
+
+    for (int i = 0; i < n; i++) {
+        char from[PATH_MAX], to[PATH_MAX];
+        path_format(from, "%s/%s", src, entries[i]->d_name);
+        if (!dst)
+            unlink(from);
+        else if (rc == 0 && rename(from, path_format(to, "%s/%s", dst, entries[i]->d_name)))
+            rc = err_errno(e, ERR_INTERNAL, errno, "can't write %s", to);
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+    rmdir(src);
     return rc;
 }
 
 int report_folder_write(const struct report *r, const char *dir, struct err *e)
 {
-    char figures_dir[PATH_MAX], path[PATH_MAX];
-    struct figures figures;
+    char stage[PATH_MAX], stage_figures[PATH_MAX], figures[PATH_MAX];
+    struct err ignored;
+    bool existed = access(dir, F_OK) == 0;
 
-    path_format(figures_dir, "%s/figures", dir);
-    if (path_make_folder(figures_dir, e) || figures_write(&figures, r, figures_dir, e))
+    path_format(stage, "%s/.new-%ld", dir, (long)getpid());
+    path_format(stage_figures, "%s/figures", stage);
+    path_format(figures, "%s/figures", dir);
+    if (path_make_folder(stage_figures, e) || write_all(r, stage, stage_figures, e) ||
+        path_make_folder(figures, e)) {
+        empty(stage_figures, NULL, &ignored);
+        empty(stage, NULL, &ignored);
+        if (!existed)
+            rmdir(dir);
         return -1;
-    if (!figures.drawn)
-        log_warn("the report has no figures: %s", figures.why_not);
-    if (html_write(r, &figures, figures_dir, path_format(path, "%s/report.html", dir), e) ||
-        markdown_write(r, &figures, path_format(path, "%s/report.md", dir), e))
+    }
+    remove_figures(figures);
+    if (empty(stage_figures, figures, e))
         return -1;
-    return write_json(r, path_format(path, "%s/report.json", dir), e);
+    return empty(stage, dir, e);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The folder that `unetctl report` leaves: report.html, report.md, report.json, figures/. */
+/* The folder that `unetctl report` leaves (doc/FORMATS.md has the list of its files). */
 #ifndef UNETCTL_LAUNCHER_REPORT_REPORT_FOLDER_H
 #define UNETCTL_LAUNCHER_REPORT_REPORT_FOLDER_H
 
 #include "launcher/report/report.h"
 
-/* Write it all; dir is made if need be. A missing gnuplot is told as a warning, no error. 0 or -1. */
+/* Write it all; dir is made if need be. Everything is written into a hidden folder inside of dir
+ * first and moved in place when it is complete: after an error dir is as it was. Figures of an
+ * earlier report are removed, files of other origin stay. A missing gnuplot is told as a warning, no
+ * error. 0 or -1. */
 int report_folder_write(const struct report *r, const char *dir, struct err *e);
 
 #endif

@@ -80,9 +80,9 @@ void table_encode_html(const struct table *t, struct buf *b)
         for (size_t i = 0; i < t->ncolumns; i++) {
             if (!is_shown(t, i))
                 continue;
-            buf_addf(b, "<td%s>", t->columns[i].left ? " class=\"left\"" : "");
+            buf_addf(b, i ? "<td%s>" : "<th scope=\"row\"%s>", t->columns[i].left ? " class=\"left\"" : "");
             escape_html(b, t->cells[row * t->ncolumns + i]);
-            buf_add(b, "</td>");
+            buf_add(b, i ? "</td>" : "</th>");
         }
         buf_add(b, "</tr>\n");
     }
@@ -114,6 +114,44 @@ void table_encode_markdown(const struct table *t, struct buf *b)
             }
     }
     buf_add(b, "\n\n");
+}
+
+/* heads, or the cells of a row */
+static void encode_latex_row(const struct table *t, const char *const *cells, struct buf *b)
+{
+    const char *gap = "";
+
+    for (size_t i = 0; i < t->ncolumns; i++)
+        if (is_shown(t, i)) {
+            buf_add(b, gap);
+            escape_latex(b, cells[i]);
+            gap = " & ";
+        }
+    buf_add(b, " \\\\\n");
+}
+
+void table_encode_latex(const struct table *t, struct buf *b)
+{
+    const char **heads = calloc(t->ncolumns, sizeof *heads);
+
+    b->failed |= !heads;
+    if (!heads)
+        return;
+    buf_add(b, "\\begin{table}[htbp]\n\\caption{");
+    escape_latex(b, t->caption);
+    buf_add(b, "}\n\\centering\\footnotesize\n\\begin{tabular}{");
+    for (size_t i = 0; i < t->ncolumns; i++) {
+        heads[i] = t->columns[i].head;
+        if (is_shown(t, i))
+            buf_add(b, t->columns[i].left ? "l" : "r");
+    }
+    buf_add(b, "}\n\\hline\n");
+    encode_latex_row(t, heads, b);
+    buf_add(b, "\\hline\n");
+    for (size_t row = 0; row < row_count(t); row++)
+        encode_latex_row(t, (const char *const *)t->cells + row * t->ncolumns, b);
+    buf_add(b, "\\hline\n\\end{tabular}\n\\end{table}\n\n");
+    free(heads);
 }
 
 static int column_width(const struct table *t, size_t column)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A table of texts, and how HTML, Markdown and a terminal write it. */
+/* A table of texts, and how HTML, Markdown, LaTeX and a terminal write it. */
 #ifndef UNETCTL_LAUNCHER_REPORT_TABLE_H
 #define UNETCTL_LAUNCHER_REPORT_TABLE_H
 
@@ -35,6 +35,7 @@ void table_add_number(struct table *t, double value, int decimals);
 /* A column in which every cell is "-" is left out. */
 void table_encode_html(const struct table *t, struct buf *b);
 void table_encode_markdown(const struct table *t, struct buf *b);
+void table_encode_latex(const struct table *t, struct buf *b); /* needs no package but T1 fonts */
 void table_encode_text(const struct table *t, struct buf *b);
 
 void table_destroy(struct table *t);

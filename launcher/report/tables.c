@@ -23,7 +23,7 @@ static void add_nodes(struct table *t, const struct scaling_point *p)
         table_addf(t, "-");
 }
 
-void tables_fill_speed(struct table *t, const struct scaling *s)
+void tables_fill_speed(struct table *t, const struct scaling *s, const char *label)
 {
     static const struct table_column columns[] = {
         {"GPUs", false}, {"nodes", false}, {"runs", false}, {"first epoch s", false},
@@ -34,7 +34,7 @@ void tables_fill_speed(struct table *t, const struct scaling *s)
 
     table_init(t, columns, COUNT(columns),
                "Speed of %s, against %d GPU%s; medians over the runs of a count. Steady efficiency is "
-               "by %s.", s->engine, s->points[0].gpus, s->points[0].gpus == 1 ? "" : "s",
+               "by %s.", label, s->points[0].gpus, s->points[0].gpus == 1 ? "" : "s",
                s->by_images ? "images really processed per second" : "epoch times");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct scaling_point *p = &s->points[i];
@@ -55,14 +55,14 @@ void tables_fill_speed(struct table *t, const struct scaling *s)
     }
 }
 
-void tables_fill_quality(struct table *t, const struct scaling *s)
+void tables_fill_quality(struct table *t, const struct scaling *s, const char *label)
 {
     static const struct table_column columns[] = {
         {"GPUs", false}, {"runs", false}, {"IoU", false}, {"its range", false}, {"Dice", false},
         {"final loss", false}, {"images per epoch", false}, {"test s", false}};
 
     table_init(t, columns, COUNT(columns),
-               "Quality of %s; medians over the runs of a count, after the last epoch.", s->engine);
+               "Quality of %s; medians over the runs of a count, after the last epoch.", label);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct scaling_point *p = &s->points[i];
         table_addf(t, "%d", p->gpus);
@@ -81,7 +81,7 @@ bool tables_has_parts(const struct scaling *s)
     return !isnan(s->points[0].startup_s.median) || !isnan(s->points[0].comm_s.median);
 }
 
-void tables_fill_parts(struct table *t, const struct scaling *s)
+void tables_fill_parts(struct table *t, const struct scaling *s, const char *label)
 {
     static const struct table_column columns[] = {
         {"GPUs", false}, {"start-up s", false}, {"steady epoch s", false},
@@ -90,7 +90,7 @@ void tables_fill_parts(struct table *t, const struct scaling *s)
 
     table_init(t, columns, COUNT(columns),
                "Where the time of %s goes: start of the process to its first step; what a steady "
-               "epoch waits for communication and data, as rank 0 saw it.", s->engine);
+               "epoch waits for communication and data, as rank 0 saw it.", label);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct scaling_point *p = &s->points[i];
         double share = 100 * p->comm_s.median / p->epoch_s.median;
@@ -129,15 +129,19 @@ void tables_fill_short(struct table *t, const struct scaling *s)
     }
 }
 
-void tables_fill_runs(struct table *t, const struct results *results)
+void tables_fill_runs(struct table *t, const struct results *results, size_t most)
 {
     static const struct table_column columns[] = {
         {"run", true}, {"engine", true}, {"GPUs", false}, {"seed", false}, {"attempt", false},
         {"state", true}, {"epochs", false}, {"training s", false}, {"IoU", false}, {"host", true},
         {"note", true}};
 
-    table_init(t, columns, COUNT(columns), "Every run of the study and its state.");
-    for (size_t i = 0; i < results->count; i++) {
+    if (results->count > most)
+        table_init(t, columns, COUNT(columns), "The first %zu of %zu runs and their states; results.csv has "
+                   "them all.", most, results->count);
+    else
+        table_init(t, columns, COUNT(columns), "Every run and its state.");
+    for (size_t i = 0; i < results->count && i < most; i++) {
         const struct result *r = &results->rows[i];
         table_addf(t, "%s", r->run);
         table_addf(t, "%s", r->engine);

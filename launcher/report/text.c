@@ -48,8 +48,8 @@ static void add_lines(struct buf *b, const char *text, const char *before)
 
 void text_encode_verdict(const struct report *r, struct buf *b)
 {
-    for (size_t i = 0; i < r->nengines; i++) {
-        add_lines(b, r->engines[i].words, "");
+    for (size_t i = 0; i < r->nseries; i++) {
+        add_lines(b, r->series[i].words, "");
         buf_add(b, "\n");
     }
     if (*r->problems) {
@@ -89,14 +89,14 @@ void text_encode(const struct report *r, struct buf *b)
     struct table t;
 
     text_encode_verdict(r, b);
-    for (size_t i = 0; i < r->nengines; i++) {
+    for (size_t i = 0; i < r->nseries; i++) {
         buf_add(b, i ? "\n" : "");
-        escape_plain(b, r->engines[i].scaling.engine);
+        escape_plain(b, r->series[i].label);
         buf_add(b, ": speed-up by total time, by steady epochs, and their efficiency\n");
-        tables_fill_short(&t, &r->engines[i].scaling);
+        tables_fill_short(&t, &r->series[i].scaling);
         table_encode_text(&t, b);
         b->failed |= t.failed;
         table_destroy(&t);
-        add_chart(b, &r->engines[i].scaling);
+        add_chart(b, &r->series[i].scaling);
     }
 }

@@ -21,7 +21,11 @@ int main(void)
     check(escape_html, "\xff\xc0\x80\xed\xa0\x80\xe2\x82", "????????", "html: what is no UTF-8");
     check(escape_html, "\xc2\x9b" "31m", " 31m", "html: a C1 control");
     check(escape_markdown, "a|b_c*<i>`x`[1]", "a\\|b\\_c\\*&lt;i&gt;\\`x\\`\\[1\\]", "markdown");
-    check(escape_gnuplot, "it's `date` \"x\"\n", "'it''s `date` \"x\" '", "gnuplot: single quotes");
+    check(escape_latex, "50% of a_b & {c} \\input~^$#<|>", "50\\% of a\\_b \\& \\{c\\} \\textbackslash{}input"
+          "\\textasciitilde{}\\textasciicircum{}\\$\\#\\textless{}\\textbar{}\\textgreater{}", "latex");
+    check(escape_latex, "\xc3\xa4\xe4\xb8\xad\n-\"`", "\xc3\xa4? {-}\\textquotedbl{}\\textasciigrave{}",
+          "latex: letters it has not");
+    check(escape_gnuplot, "it's `date` \"x\"\n", "'it\xe2\x80\x99s `date` \"x\" '", "gnuplot: single quotes");
     check(escape_plain, "a<b>\t\x80", "a<b> ?", "plain");
     return done_testing();
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results as input of Extra-P (4.x), which models how times grow: its text and its JSON format. One
+ * parameter, gpus; one value per run. Only good runs, and only metrics known at every count. */
+#ifndef UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
+#define UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
+
+#include "launcher/collect/results.h"
+#include "src/buf.h"
+
+/* Rows of one engine; results are sorted. */
+void extra_p_encode_text(const struct results *results, const char *engine, const char *region,
+                         struct buf *b);
+
+struct extra_p_series {
+    const struct results *results;
+    const char *engine, *region; /* region: what the series is called; unique */
+};
+
+/* The JSON document, malloc'ed; NULL without memory. */
+char *extra_p_encode_json(const struct extra_p_series *series, size_t nseries);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/mllog.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/path.h"
+#include "launcher/report/escape.h"
+#include "src/atomicfile.h"
+
+#define START "INTERVAL_START"
+#define END "INTERVAL_END"
+#define POINT "POINT_IN_TIME"
+
+/* One line; value and metadata are JSON. */
+static void add_event(struct buf *b, double time_s, const char *type, const char *key, const char *value,
+                      const char *metadata)
+{
+    buf_addf(b, ":::MLLOG {\"namespace\": \"\", \"time_ms\": %.0f, \"event_type\": \"%s\", \"key\": \"%s\", "
+                "\"value\": %s, \"metadata\": {%s}}\n", 1000 * time_s, type, key, value, metadata);
+}
+
+static void add_number(struct buf *b, double time_s, const char *key, double value, const char *metadata)
+{
+    char text[40];
+
+    if (!isfinite(value))
+        return;
+    snprintf(text, sizeof text, "%.9g", value);
+    add_event(b, time_s, POINT, key, text, metadata);
+}
+
+static void add_text(struct buf *b, const char *key, const char *value)
+{
+    struct buf plain = {0}, quoted = {0};
+
+    escape_plain(&plain, value);
+    buf_add_json_string(&quoted, plain.data ? plain.data : "");
+    add_event(b, 0, POINT, key, quoted.data ? quoted.data : "\"\"", "");
+    b->failed |= plain.failed || quoted.failed;
+    buf_destroy(&plain);
+    buf_destroy(&quoted);
+}
+
+static double add_epoch(struct buf *b, size_t i, const struct epoch_row *row, double at)
+{
+    char epoch[48];
+
+    snprintf(epoch, sizeof epoch, "\"epoch_num\": %zu", i + 1);
+    add_event(b, at, START, "epoch_start", "null", epoch);
+    at += row->time_per_epoch;
+    add_number(b, at, "train_loss", row->loss, epoch);
+    add_number(b, at, "opt_base_learning_rate", row->lr, epoch);
+    add_event(b, at, END, "epoch_stop", "null", epoch);
+    return at;
+}
+
+void mllog_encode(const struct result *r, const struct epoch_csv *epochs, struct buf *b)
+{
+    char last[48];
+    double at = 0;
+
+    snprintf(last, sizeof last, "\"epoch_num\": %zu", epochs->count);
+    add_text(b, "submission_benchmark", "unet");
+    add_text(b, "run_name", r->run);
+    add_text(b, "engine", r->engine);
+    add_number(b, 0, "number_of_ranks", r->gpus, "");
+    add_number(b, 0, "seed", (double)r->seed, "");
+    add_number(b, 0, "train_samples", r->images, "");
+    add_event(b, 0, START, "run_start", "null", "");
+    for (size_t i = 0; i < epochs->count; i++)
+        at = add_epoch(b, i, &epochs->rows[i], at);
+    add_event(b, at, START, "eval_start", "null", last);
+    at += isfinite(r->test_time) ? r->test_time : 0;
+    add_number(b, at, "eval_accuracy", r->iou, last);
+    add_event(b, at, END, "eval_stop", "null", last);
+    add_event(b, at, END, "run_stop", "null", "\"status\": \"success\"");
+}
+
+/* A name that is a plain file's, unique by the row where characters had to go. */
+static void name_file(char *dst, size_t size, const struct result *r, size_t row)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+    char name[sizeof r->run];
+    bool changed = false;
+
+    snprintf(name, sizeof name, "%s", r->run);
+    for (char *p = name; *p; p++)
+        if (!strchr(plain, *p) || (p == name && *p == '.')) {
+            *p = '_';
+            changed = true;
+        }
+    if (changed || !*name)
+        snprintf(dst, size, "%s-%zu.log", name, row);
+    else
+        snprintf(dst, size, "%s.log", name);
+}
+
+static int write_run(const struct result *r, size_t row, const char *logs_dir, const char *dir,
+                     struct err *e)
+{
+    char path[PATH_MAX], name[sizeof r->run + 32], *text;
+    struct epoch_csv epochs;
+    struct buf b = {0};
+    int rc;
+
+    if (epoch_csv_read(path_format(path, "%s/%s", logs_dir, r->log), &epochs, e))
+        return -1;
+    mllog_encode(r, &epochs, &b);
+    epoch_csv_destroy(&epochs);
+    text = buf_steal(&b);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory for the MLLOG lines of %s", r->run);
+    name_file(name, sizeof name, r, row);
+    rc = atomicfile_write(path_format(path, "%s/%s", dir, name), text, strlen(text), 0666, e);
+    free(text);
+    return rc;
+}
+
+int mllog_write(const struct results *results, const char *logs_dir, const char *dir, struct err *e)
+{
+    if (path_make_folder(dir, e))
+        return -1;
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *r = &results->rows[i];
+        if (r->state == RESULT_DONE && r->log[0] && !strchr(r->log, '/') &&
+            write_run(r, i, logs_dir, dir, e))
+            return -1;
+    }
+    return 0;
+}

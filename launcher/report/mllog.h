@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs as MLPerf logging lines (":::MLLOG {...}"), a file per run as its tools want them. time_ms
+ * counts from the start of the run's first epoch: results carry no date. */
+#ifndef UNETCTL_LAUNCHER_REPORT_MLLOG_H
+#define UNETCTL_LAUNCHER_REPORT_MLLOG_H
+
+#include "launcher/collect/results.h"
+#include "src/buf.h"
+#include "src/epoch_csv.h"
+
+/* The lines of one good run. */
+void mllog_encode(const struct result *r, const struct epoch_csv *epochs, struct buf *b);
+
+/* dir/RUN.log of every good run whose log lies in logs_dir; dir is made if need be. Characters of a
+ * run's name that a file should not have become '_'. 0 or -1. */
+int mllog_write(const struct results *results, const char *logs_dir, const char *dir, struct err *e);
+
+#endif

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The report's page in a real browser: it asks for nothing, complains of nothing, can be read in light
+# and dark, on a phone and on paper, and tells its values to a pointer.
+. "${srcdir:-.}/t/lib.sh"
+. "$srcdir/t/study-fixture.sh"
+
+make_study s "a <b>&amp; \"study\"" 1,2,4 2 2>/dev/null
+sed -i 's/^name:.*/name: demo/' s/study.yaml
+for seed in 1 2; do
+    add_run s 1 $seed "4.$seed" "0.9$seed"
+    add_run s 2 $seed "2.5$seed" "0.9$seed"
+    add_run s 4 $seed "1.9$seed" "0.8$seed"
+done
+exits 0 "a report" unetctl report -C s
+python3 "$srcdir/t/browser.py" s/report/report.html shots >found 2>why
+case $? in
+0) ;;
+77) skip_all "no browser: $(tail -n 1 why)" ;;
+*) is "$(cat why)" "" "the browser works" ;;
+esac
+value() { sed -n "s/^$1 //p" found; }
+
+is "$(value page)" 1 "the page is loaded"
+is "$(value requests)" "" "and asks for nothing else"
+is "$(value scripts)" 0 "runs no script, links nothing"
+is "$(value console)" "" "no error, no message"
+is "$(value drawings)" 8 "all drawings are there"
+is "$(value overflow)" "" "nothing is wider than the page"
+is "$(value overflow-narrow)" "" "nor on a phone"
+is "$(value contrast)" "" "every text has contrast enough"
+is "$(value contrast-dark)" "" "in the dark, too"
+like found '^paper-dark rgb\(([0-4]?[0-9], ){2}[0-4]?[0-9]\)' "which is dark"
+like found '^headings 12[23]+$' "headings are in order"
+is "$(value unlabelled)" 0 "each drawing has a name"
+is "$(value headless-tables)" 0 "each table a caption and heads with a scope"
+is "$(value hidden-tips)" 0 "no value is shown at first"
+is "$(value shown-tips)" 1 "the one that is pointed at is"
+like found '^tip .*\| [0-9]+ GPUs? \| speed-up [0-9.]+' "with its number"
+for f in light dark narrow hover; do
+    is "$(head -c 4 shots/$f.png | tail -c 3)" PNG "$f.png"
+done
+is "$(head -c 4 shots/print.pdf)" %PDF "it prints"
+done_testing
