@@ -35,6 +35,7 @@ for n in 3 5; do job $n; done | login "$builddir/unetctl-slurm" >"$OUT"
 ok "3 and 5 GPUs end" wait_until 120 queue_empty g3,g5
 for n in 3 5; do is "$(sort -n "$TMP/g$n.out")" "$(want $n)" "$n GPUs beside a stranger"; done
 login scancel -n stranger
+rm "$TMP"/g*.out # jobs append
 
 for ((n = 1; n <= 14; n++)); do job $n; done | login "$builddir/unetctl-slurm" >"$OUT"
 is "$(grep -c '"ok":true' "$OUT")" 14 "1 to 14 GPUs are accepted"
