@@ -13,6 +13,7 @@ static struct workspace_args args;
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
     WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_TEMPLATES(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };

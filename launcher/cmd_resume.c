@@ -14,6 +14,7 @@ static bool wait_for_all;
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_SITE(args),
+    WORKSPACE_OPTION_TEMPLATES(args),
     {"wait", 'w', CLI_FLAG, NULL, "then watch until they have ended", &wait_for_all, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},

@@ -14,6 +14,7 @@
 #define DEFAULT_PORT_BASE 8888 /* SlurmClusterResolver's */
 #define PORT_OFFSETS 1000      /* so many jobs can share a node without sharing a port */
 
+static const char *opt_format = "json", *opt_host_suffix;
 static const char *opt_resolver = "slurm", *opt_nodelist, *opt_tasks, *opt_jobs;
 static long opt_port_base, opt_rank = -1, opt_gpus_per_node, opt_gpus_per_task;
 
@@ -186,10 +187,22 @@ static int read_order(enum cluster_spec_order *order, struct err *e)
     return 0;
 }
 
+static int check_words(struct err *e)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+
+    if (opt_host_suffix && strspn(opt_host_suffix, letters) != strlen(opt_host_suffix))
+        return err_set(e, ERR_USAGE, "spec: --host-suffix %.40s: a name has letters, digits, . and -",
+                       opt_host_suffix);
+    if (strcmp(opt_format, "json") == 0 || strcmp(opt_format, "env") == 0)
+        return 0;
+    return err_set(e, ERR_USAGE, "spec: --format %s: there are json and env", opt_format);
+}
+
 static int print(const struct cluster_spec *spec, struct err *e)
 {
     struct buf b = {0};
-    int rc = cluster_spec_encode(spec, &b, e);
+    int rc = (strcmp(opt_format, "env") == 0 ? cluster_spec_encode_env : cluster_spec_encode)(spec, &b, e);
 
     if (rc) {
         err_prefix(e, "spec");
@@ -204,10 +217,11 @@ static int print(const struct cluster_spec *spec, struct err *e)
 
 static int make_spec(struct input *in, struct err *e)
 {
-    struct cluster_spec spec = {.gpus_per_node = (int)opt_gpus_per_node,
+    struct cluster_spec spec = {.host_suffix = opt_host_suffix,
+                                .gpus_per_node = (int)opt_gpus_per_node,
                                 .gpus_per_task = (int)opt_gpus_per_task};
 
-    if (read_order(&spec.order, e) || (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &spec, e)))
+    if (check_words(e) || read_order(&spec.order, e) || (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &spec, e)))
         return -1;
     if (from_options() ? read_options(in, e) : read_environment(in, e))
         return -1;
@@ -236,6 +250,10 @@ static const struct cli_option options[] = {
      "order of the nodes: slurm (as listed) or tf (by name); slurm", &opt_resolver, 0, 0},
     {"port-base", 0, CLI_INT, "P", "port of the first task of a node; 8888 + job number mod 1000",
      &opt_port_base, 1, 65535},
+    {"host-suffix", 0, CLI_STRING, "TEXT",
+     "goes behind each node's name, where the fast network has names of its own", &opt_host_suffix, 0, 0},
+    {"format", 0, CLI_STRING, "FORM",
+     "json (TF_CONFIG), or env: RANK=0, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...; json", &opt_format, 0, 0},
     {"nodelist", 0, CLI_STRING, "L", "nodes, instead of the environment", &opt_nodelist, 0, 0},
     {"tasks-per-node", 0, CLI_STRING, "T", "with --nodelist: tasks, one number or as in 2(x3),1",
      &opt_tasks, 0, 0},

@@ -19,6 +19,7 @@ static double max_gpu_hours;
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
     WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_TEMPLATES(args),
     {"wait", 'w', CLI_FLAG, NULL, "then watch until all runs have ended", &wait_for_all, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS", "with --wait: give up waiting (exit 6), the jobs go on",
      &timeout_s, 1, 1e9},

@@ -8,6 +8,7 @@ static const struct cli_command *const commands[] = {
     &cmd_collect,
     &cmd_config,
     &cmd_data,
+    &cmd_finish,
     &cmd_generate,
     &cmd_init,
     &cmd_logs,

@@ -83,18 +83,19 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     struct layout *l = &dst->layout;
-    const char *id, *strategy;
+    const char *id, *strategy, *engine;
     int rc = -1;
 
-    if (!root || json_unpack_ex(root, &error, 0, "{s:s, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:s}}",
-                                "run", &id, "seed", &dst->seed, "layout", "gpus", &l->gpus,
+    if (!root || json_unpack_ex(root, &error, 0, "{s:s, s:s, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:s}}",
+                                "run", &id, "engine", &engine, "seed", &dst->seed, "layout", "gpus", &l->gpus,
                                 "nodes", &l->nodes, "tasks", &l->tasks, "tasks_per_node",
                                 &l->tasks_per_node, "gpus_per_task", &l->gpus_per_task, "strategy",
                                 &strategy))
         err_set(e, ERR_CONFIG, "%s:%d: %s", file, error.line, error.text);
     else if (snprintf(dst->id, sizeof dst->id, "%s", id) >= (int)sizeof dst->id)
         err_set(e, ERR_CONFIG, "%s: the run's id is too long", file);
-    else if (layout_strategy_decode(strategy, &l->strategy, e))
+    else if (layout_strategy_decode(strategy, &l->strategy, e) ||
+             !(dst->engine = engine_find(engine, e)))
         err_prefix(e, "%s", file);
     else
         rc = 0;

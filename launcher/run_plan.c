@@ -13,17 +13,33 @@
 
 #define MAX_RUNS 100000
 
+static int choose_strategy(const struct study *study, const struct engine *engine,
+                           enum layout_strategy *dst, struct err *e)
+{
+    if (layout_strategy_decode(study->strategy, dst, e))
+        return -1;
+    if (!engine->rank_per_gpu)
+        return 0;
+    if (*dst == LAYOUT_MIRRORED)
+        return err_set(e, ERR_CONFIG, "strategy mirrored: engine %s drives one GPU with each process; "
+                       "use multi-worker or auto", engine->name);
+    *dst = LAYOUT_MULTI_WORKER;
+    return 0;
+}
+
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
                        struct run *dst, struct err *e)
 {
     enum layout_strategy strategy;
     int per_node = site->gpus_per_node ? (int)site->gpus_per_node : gpus;
 
-    if (layout_strategy_decode(study->strategy, &strategy, e) ||
+    dst->engine = engine_find(study->engine, e);
+    if (!dst->engine || choose_strategy(study, dst->engine, &strategy, e) ||
         layout_compute(gpus, per_node, strategy, &dst->layout, e))
         return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
     dst->seed = seed;
-    snprintf(dst->id, sizeof dst->id, "%s-g%02d-s%d", study->model.name, gpus, seed);
+    snprintf(dst->id, sizeof dst->id, "%s-g%02d-s%d",
+             dst->engine->embedded ? study->model.name : dst->engine->name, gpus, seed);
     return 0;
 }
 
@@ -95,6 +111,21 @@ static json_t *encode_data(const struct study *s)
                      s->data.remainder);
 }
 
+/* What an engine other than ours runs, so that a change of it is noticed. */
+static json_t *encode_program(const struct study *s, const struct run *run)
+{
+    const struct study_engine *section = study_engine(s, run->engine->name);
+    json_t *args;
+
+    if (!section)
+        return NULL;
+    args = json_array();
+    for (size_t i = 0; i < section->args.count; i++)
+        json_array_append_new(args, json_string(section->args.lines[i]));
+    return json_pack("{s:s, s:s, s:o}", "script", section->script, "python",
+                     run->engine->is_python ? section->python : "", "args", args);
+}
+
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
                       struct err *e)
 {
@@ -105,8 +136,10 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     json_error_t error;
     json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o}",
                                 "schema", 1, "study", s->name, "study_id", study_id, "run", run->id,
-                                "engine", s->engine, "seed", run->seed, "data", data, "model", model,
-                                "train", train, "layout", layout);
+                                "engine", run->engine->name, "seed", run->seed, "data", data, "model",
+                                model, "train", train, "layout", layout);
+    if (root && !run->engine->embedded)
+        json_object_set_new(root, "program", encode_program(s, run));
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
 
     if (!text)

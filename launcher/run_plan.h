@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "launcher/engine.h"
 #include "launcher/site.h"
 #include "launcher/study.h"
 #include "src/layout.h"
@@ -12,7 +13,9 @@
 #define RUN_ID_SIZE 64
 
 struct run {
-    char id[RUN_ID_SIZE]; /* "unet-g04-s1": model, GPUs, seed */
+    char id[RUN_ID_SIZE]; /* "unet-g04-s1": label, GPUs, seed. The embedded engine's label is the
+                           * model, any other's its name */
+    const struct engine *engine;
     int seed;
     struct layout layout;
 };

@@ -21,6 +21,22 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 
 #define AT(member) offsetof(struct site, member)
 
+static const char *check_shell(const char *text)
+{
+    const char *name = strrchr(text, '/');
+
+    if (text[0] != '/' || strpbrk(text, " \t"))
+        return "must be an absolute path without blanks, such as /bin/bash";
+    return strcmp(name, "/bash") == 0 || strcmp(name, "/zsh") == 0 ? NULL : "must be a bash or zsh";
+}
+
+static const char *check_host_suffix(const char *text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+
+    return strspn(text, allowed) == strlen(text) ? NULL : "must be of letters, digits, . and -";
+}
+
 const struct yaml_key site_keys[] = {
     YAML_KEY("scheduler", YAML_WORD, AT(scheduler), "slurm", .words = schedulers),
     YAML_KEY("sandbox", YAML_SWITCH, AT(sandbox), "false"),
@@ -30,6 +46,9 @@ const struct yaml_key site_keys[] = {
     YAML_KEY("launcher", YAML_TEXT, AT(launcher), ""),
     YAML_KEY("spec", YAML_TEXT, AT(spec), ""),
     YAML_KEY("trainer", YAML_PATH, AT(trainer), ""),
+    YAML_KEY("templates", YAML_PATH, AT(templates), ""),
+    YAML_KEY("shell", YAML_TEXT, AT(shell), "/bin/bash", .check = check_shell),
+    YAML_KEY("host_suffix", YAML_TEXT, AT(host_suffix), "", .check = check_host_suffix),
     YAML_KEY("setup", YAML_LINES, AT(setup), ""),
     YAML_KEY("env", YAML_PAIRS, AT(env), ""),
     YAML_KEY("partition", YAML_TEXT, AT(slurm.partition), "", .blank = true),
@@ -40,6 +59,7 @@ const struct yaml_key site_keys[] = {
     YAML_KEY("time", YAML_TEXT, AT(slurm.time), "", .blank = true, .check = study_check_time),
     YAML_KEY("cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "1", .min = 1, .max = 4096),
     YAML_KEY("mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
+    YAML_KEY("options", YAML_LINES, AT(slurm.options), ""),
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };
 

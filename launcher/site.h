@@ -21,6 +21,9 @@ struct site {
                      * and {{nodes}} are filled in */
     char *spec;     /* shell words behind `unetctl spec`, likewise */
     char *trainer;  /* program that runs instead of unet-train, or "" */
+    char *templates;   /* templates of the site's own, or "" */
+    char *shell;       /* that runs submit_file.sh */
+    char *host_suffix; /* behind each host's name in the cluster spec */
     struct yaml_lines setup; /* shell lines: modules */
     struct yaml_lines env;   /* NAME=VALUE */
     struct study_slurm slurm;

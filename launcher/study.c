@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/engine.h"
 #include "launcher/job.h"
 #include "launcher/statedir.h"
 #include "launcher/yaml_table.h"
@@ -18,7 +19,6 @@
 
 #define MAX_SIDE 65536
 
-static const char *const engines[] = {"embedded", NULL};
 static const char *const strategies[] = {"auto", "mirrored", "multi-worker", NULL};
 static const char *const remainders[] = {"keep", "drop", NULL};
 static const char *const models[] = {"unet", NULL};
@@ -60,11 +60,28 @@ const char *study_check_time(const char *text)
 
 #define AT(member) offsetof(struct study, member)
 
+/* What an engine other than ours runs: a section of its own name. */
+#define ENGINE_KEYS(engine_, script_help)                                                         \
+    YAML_KEY(#engine_ ".script", YAML_PATH, AT(engine_.script), "", .on_demand = true,            \
+             .help = script_help),                                                                \
+    YAML_KEY(#engine_ ".args", YAML_LINES, AT(engine_.args), "", .on_demand = true,               \
+             .help = "its words, with markers such as {{attempt_dir}}"),                          \
+    YAML_KEY(#engine_ ".python", YAML_TEXT, AT(engine_.python), "python3", .on_demand = true,     \
+             .check = check_filled, .help = "what runs a Python script"),                         \
+    YAML_KEY(#engine_ ".resumes", YAML_SWITCH, AT(engine_.resumes), "false", .on_demand = true,   \
+             .help = "true: on USR1 it writes a checkpoint, exits with 75, and goes on from it"), \
+    YAML_KEY(#engine_ ".setup", YAML_LINES, AT(engine_.setup), "", .on_demand = true,             \
+             .help = "shell lines before it, behind the site's"),                                 \
+    YAML_KEY(#engine_ ".env", YAML_PAIRS, AT(engine_.env), "", .on_demand = true,                 \
+             .help = "its environment, over the site's")
+
 const struct yaml_key study_keys[] = {
     YAML_KEY("name", YAML_TEXT, AT(name), NULL, .check = study_check_name,
              .help = "part of the jobs' names"),
-    YAML_KEY("engine", YAML_WORD, AT(engine), "embedded", .words = engines,
-             .help = "who trains"),
+    YAML_KEY("engine", YAML_WORD, AT(engine), "embedded", .words = engine_names,
+             .help = "who trains: embedded, tensorflow, horovod, pytorch, command"),
+    YAML_KEY("templates", YAML_PATH, AT(templates), "", .on_demand = true,
+             .help = "folder with a run_file.sh or submit_file.sh of your own"),
     YAML_KEY("site", YAML_TEXT, AT(site), "generic", .check = check_filled,
              .help = "generic, sandbox, local, or the path of a site file (with a /)"),
     YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .check = check_gpus,
@@ -139,6 +156,12 @@ const struct yaml_key study_keys[] = {
              .help = "seconds before the limit at which a run writes a checkpoint"),
     YAML_KEY("slurm.requeues", YAML_INT, AT(again.requeues), "10", .min = 0, .max = 10000,
              .help = "times that its job then starts again by itself"),
+    YAML_KEY("slurm.options", YAML_LINES, AT(slurm.options), ""),
+    ENGINE_KEYS(tensorflow, "your script; empty: templates/tensorflow/train.py"),
+    ENGINE_KEYS(horovod, "your script"),
+    ENGINE_KEYS(pytorch, "your script; empty: templates/pytorch/train.py"),
+    ENGINE_KEYS(command, "your program"),
+    YAML_KEY("markers", YAML_PAIRS, AT(markers), ""),
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };
 
@@ -148,16 +171,15 @@ int study_encode(const struct yaml_setting *settings, size_t nsettings, struct b
     return yaml_table_encode(study_keys, settings, nsettings, dst, e);
 }
 
-int study_check_engine(const char *engine, struct err *e)
+const struct study_engine *study_engine(const struct study *s, const char *engine)
 {
-    const char *near;
+    const struct study_engine *const sections[] = {NULL, &s->tensorflow, &s->horovod, &s->pytorch,
+                                                   &s->command};
+    size_t i = 0;
 
-    for (const char *const *known = engines; *known; known++)
-        if (strcmp(*known, engine) == 0)
-            return 0;
-    near = cli_nearest(engine, engines);
-    return err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded)", engine,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    while (engine_names[i] && strcmp(engine_names[i], engine) != 0)
+        i++;
+    return engine_names[i] ? sections[i] : NULL;
 }
 
 /* The nearest folder from dir upwards that has a study.yaml; dir is changed in place. */

@@ -19,12 +19,20 @@
 struct study_slurm {
     char *partition, *account, *qos, *constraint, *time, *mem;
     long cpus_per_gpu;
+    struct yaml_lines options; /* further words of sbatch, one each */
+};
+
+/* What an engine other than the embedded one runs. */
+struct study_engine {
+    char *script, *python; /* script: absolute, or "" */
+    struct yaml_lines args, setup, env;
+    bool resumes; /* stops with a checkpoint on USR1 and TERM, and goes on from it */
 };
 
 struct study {
     char *dir;  /* absolute, without symbolic links */
     char *file; /* dir/study.yaml */
-    char *name, *site, *gpus;
+    char *name, *site, *gpus, *templates; /* templates: absolute, or "" */
     const char *engine, *strategy;
     long seeds;
     struct {
@@ -47,6 +55,8 @@ struct study {
     struct {
         long signal_s, requeues;
     } again; /* of runs that do not end within their time */
+    struct study_engine tensorflow, horovod, pytorch, command;
+    struct yaml_lines markers; /* NAME=VALUE, for the templates */
     struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
 };
 
@@ -79,7 +89,7 @@ int study_open_user(struct study *s, struct err *e);
  * room for all. 0, or -1 with ERR_USAGE. */
 int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e);
 
-/* An engine that the launcher knows: 0, or -1 with ERR_CONFIG that lists the known ones. */
-int study_check_engine(const char *engine, struct err *e);
+/* The section of an engine; NULL for the embedded one. */
+const struct study_engine *study_engine(const struct study *s, const char *engine);
 
 #endif

@@ -2,30 +2,27 @@
 #include "config.h"
 #include "launcher/template.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
 #include "src/cli.h"
-#include "src/paths.h"
 
-#define MAX_VALUES 64
-#define MAX_TEMPLATE (1 << 20)
+#define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+#define PATH_LETTERS WORD ".-/"
+#define TAG "tag_"
+#define SETUP "setup.sh" /* the one tag of the reference that has a name of its own */
+#define SAFE WORD "@%+=:,./-"
 
 struct marker {
     const char *start, *end; /* with the braces */
     char name[64], filter[16];
+    bool tag;
 };
 
 void template_quote_sh(struct buf *dst, const char *text)
 {
-    static const char safe[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-
-    if (*text && strspn(text, safe) == strlen(text)) {
+    if (*text && strspn(text, SAFE) == strlen(text)) {
         buf_add(dst, text);
         return;
     }
@@ -48,44 +45,93 @@ static size_t line_at(const char *text, const char *p)
     return line;
 }
 
-/* The next marker from p on: 1, 0 for none, or -1. */
-static int find_marker(const char *file, const char *text, const char *p, struct marker *m,
-                       struct err *e)
+size_t template_count_lines(const char *text)
 {
-    const char *close, *bar;
+    return line_at(text, text + strlen(text));
+}
 
-    m->start = strstr(p, "{{");
-    if (!m->start)
-        return 0;
-    close = strstr(m->start, "}}");
+static void set_name(struct marker *m, const char *name, size_t length)
+{
+    snprintf(m->name, sizeof m->name, "%.*s", (int)length, name);
+}
+
+/* Is p the start of a tag? Its length, or 0. */
+static size_t tag_length(const char *text, const char *p)
+{
+    size_t n = 0;
+
+    if (strncmp(p, TAG, strlen(TAG)) == 0 && (p == text || !strchr(WORD, p[-1])))
+        n = strspn(p, WORD);
+    else if (strncmp(p, SETUP, strlen(SETUP)) == 0 && (p == text || !strchr(PATH_LETTERS, p[-1])))
+        n = strspn(p, PATH_LETTERS) == strlen(SETUP) ? strlen(SETUP) : 0;
+    return n;
+}
+
+bool template_has_tags(const char *text)
+{
+    for (const char *p = strstr(text, TAG); p; p = strstr(p + 1, TAG))
+        if (tag_length(text, p))
+            return true;
+    return false;
+}
+
+/* What stands between the braces at m->start: 1, or -1. */
+static int read_marker(const char *file, const char *text, struct marker *m, struct err *e)
+{
+    const char *close = strstr(m->start, "}}"), *bar;
+
     if (!close || memchr(m->start, '\n', (size_t)(close - m->start)))
         return err_set(e, ERR_CONFIG, "%s:%zu: '{{' without '}}' in the same line", file,
                        line_at(text, m->start));
     m->end = close + 2;
     bar = memchr(m->start, '|', (size_t)(close - m->start));
-    snprintf(m->name, sizeof m->name, "%.*s", (int)((bar ? bar : close) - m->start - 2),
-             m->start + 2);
+    set_name(m, m->start + 2, (size_t)((bar ? bar : close) - m->start - 2));
     snprintf(m->filter, sizeof m->filter, "%.*s", bar ? (int)(close - bar - 1) : 0, bar ? bar + 1 : "");
     return 1;
 }
 
-static int unknown_marker(const char *file, size_t line, const char *name,
+/* The next marker (or tag) from p on: 1, 0 for none, or -1. */
+static int find_marker(const char *file, const char *text, const char *p, bool tags,
+                       struct marker *m, struct err *e)
+{
+    *m = (struct marker){0};
+    for (m->start = p; *m->start; m->start++) {
+        size_t n;
+        if (strncmp(m->start, "{{", 2) == 0)
+            return read_marker(file, text, m, e);
+        if (tags && (n = tag_length(text, m->start)) > 0) {
+            m->tag = true;
+            m->end = m->start + n;
+            set_name(m, m->start, n);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int unknown_marker(const char *file, size_t line, const char *name, bool tag,
                           const struct template_value *values, struct err *e)
 {
-    const char *names[MAX_VALUES + 1], *near;
+    const char *names[TEMPLATE_VALUES_MAX + 1], *near, *open = tag ? "" : "{{", *close = tag ? "" : "}}";
     size_t n = 0;
 
-    for (; n < MAX_VALUES && values[n].name; n++)
-        names[n] = values[n].name;
+    for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
+        if ((tag_length(values[i].name, values[i].name) > 0) == tag)
+            names[n++] = values[i].name;
     names[n] = NULL;
     near = cli_nearest(name, names);
-    return err_set(e, ERR_CONFIG, "%s:%zu: unknown marker '{{%s}}'%s%s%s", file, line, name,
-                   near ? "; did you mean '{{" : "", near ? near : "", near ? "}}'?" : "");
+    return err_set(e, ERR_CONFIG, "%s:%zu: unknown %s '%s%s%s'%s%s%s%s%s", file, line,
+                   tag ? "tag" : "marker", open, name, close, near ? "; did you mean '" : "",
+                   near ? open : "", near ? near : "", near ? close : "", near ? "'?" : "");
 }
 
 static int add_value(const char *file, size_t line, const struct marker *m, const char *value,
                      struct buf *dst, struct err *e)
 {
+    if (m->tag && strspn(value, SAFE) != strlen(value))
+        return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that a "
+                       "tag cannot give; rename it, or write a marker such as {{script|sh}}", file,
+                       line, m->name, value);
     if (!*m->filter) {
         buf_add(dst, value);
         return 0;
@@ -107,20 +153,19 @@ static bool is_empty_line(const char *text, const struct marker *m, const char *
     return !*value && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
 }
 
-int template_render(const char *file, const char *text, const struct template_value *values,
-                    struct buf *dst, struct err *e)
+static int expand(const char *file, const char *text, bool tags, const struct template_value *values,
+                  bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
 {
-    bool used[MAX_VALUES] = {false};
     const char *p = text;
     struct marker m;
     int found;
 
-    while ((found = find_marker(file, text, p, &m, e)) > 0) {
+    while ((found = find_marker(file, text, p, tags, &m, e)) > 0) {
         size_t i = 0;
-        while (values[i].name && strcmp(values[i].name, m.name) != 0)
+        while (i < TEMPLATE_VALUES_MAX && values[i].name && strcmp(values[i].name, m.name) != 0)
             i++;
-        if (!values[i].name)
-            return unknown_marker(file, line_at(text, m.start), m.name, values, e);
+        if (i == TEMPLATE_VALUES_MAX || !values[i].name)
+            return unknown_marker(file, line_at(text, m.start), m.name, m.tag, values, e);
         used[i] = true;
         buf_add_bytes(dst, p, (size_t)(m.start - p));
         if (add_value(file, line_at(text, m.start), &m, values[i].value, dst, e))
@@ -130,32 +175,26 @@ int template_render(const char *file, const char *text, const struct template_va
     if (found < 0)
         return -1;
     buf_add(dst, p);
-    for (size_t i = 0; values[i].name; i++)
-        if (!used[i] && !values[i].optional)
-            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%s}}' is missing", file,
-                           line_at(text, text + strlen(text)), values[i].name);
     return 0;
 }
 
-char *template_render_file(const char *name, const struct template_value *values, struct err *e)
+int template_expand(const char *file, const char *text, const struct template_value *values,
+                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
 {
-    char relative[256], path[PATH_MAX];
-    struct buf b = {0};
-    char *text, *rendered = NULL;
-    size_t n;
+    memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
+    return expand(file, text, template_has_tags(text), values, used, dst, e);
+}
 
-    snprintf(relative, sizeof relative, "templates/%s", name);
-    if (paths_data(relative, path, sizeof path, e))
-        return NULL;
-    text = atomicfile_read(path, MAX_TEMPLATE, &n, e);
-    if (!text)
-        return NULL;
-    if (template_render(path, text, values, &b, e) == 0) {
-        rendered = buf_steal(&b);
-        if (!rendered)
-            err_set(e, ERR_INTERNAL, "%s: no memory", path);
-    }
-    buf_destroy(&b);
-    free(text);
-    return rendered;
+int template_render(const char *file, const char *text, const struct template_value *values,
+                    struct buf *dst, struct err *e)
+{
+    bool used[TEMPLATE_VALUES_MAX] = {false};
+
+    if (expand(file, text, false, values, used, dst, e))
+        return -1;
+    for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
+        if (!used[i] && !values[i].optional)
+            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%s}}' is missing", file,
+                           template_count_lines(text), values[i].name);
+    return 0;
 }

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "launcher/run_dir.h"
-#include "launcher/template.h"
+#include "launcher/script.h"
 #include "src/atomicfile.h"
-#include "src/paths.h"
 
 static const char *const kinds[] = {"slurm", "local", "dry", NULL};
 
@@ -119,13 +118,16 @@ static int open_study(struct workspace *w, const struct workspace_args *args, st
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
     *w = (struct workspace){.ledger.lock_fd = -1};
-    if ((args->engine && study_check_engine(args->engine, e)) || open_study(w, args, e) ||
+    if ((args->engine && !engine_find(args->engine, e)) || open_study(w, args, e) ||
         choose_site(w, args, e) || merge_options(w, e) || ledger_open(&w->ledger, w->study.dir, e)) {
         workspace_close(w);
         return -1;
     }
     w->gpus = w->study.gpus;
     w->seeds = w->study.seeds;
+    w->templates = args->templates         ? args->templates
+                   : *w->study.templates ? w->study.templates
+                                         : w->site.templates;
     return 0;
 }
 
@@ -166,6 +168,8 @@ static void double_percents(const char *path, struct buf *dst)
 int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                   struct workspace_job *dst, struct err *e)
 {
+    const struct study_engine *section = study_engine(&w->study, run->engine->name);
+    bool resumes = !section || section->resumes;
     struct buf output = {0};
     int n;
 
@@ -188,175 +192,10 @@ int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                             .tasks = run->layout.tasks,
                             .gpus_per_task = run->layout.gpus_per_task,
                             .cpus_per_task = (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
-                            .signal_s = (int)w->study.again.signal_s,
-                            .requeues = (int)w->study.again.requeues,
+                            .signal_s = resumes ? (int)w->study.again.signal_s : 0,
+                            .requeues = resumes ? (int)w->study.again.requeues : 0,
                             .options = w->options};
     return 0;
-}
-
-/* Everything that the two scripts of an attempt are made from. */
-struct script_values {
-    char attempt[16], gpus[16], nodes[16], tasks[16], cpus[16], requeues[16], resume[40];
-    char unetctl[PATH_MAX], trainer[PATH_MAX], run_dir[PATH_MAX], run_file[PATH_MAX];
-    char *directives, *launcher, *spec, *setup, *env;
-};
-
-static void destroy_values(struct script_values *v)
-{
-    free(v->directives);
-    free(v->launcher);
-    free(v->spec);
-    free(v->setup);
-    free(v->env);
-}
-
-/* Shell words of the site with this run's numbers in them. What is not empty gets the blank that
- * separates it from its neighbour in the template. */
-static char *site_words(const struct workspace *w, const struct script_values *v,
-                        const char *options, const char *before, const char *words,
-                        const char *after, struct err *e)
-{
-    const struct template_value values[] = {{"nodes", v->nodes, true},
-                                            {"tasks", v->tasks, true},
-                                            {"cpus_per_task", v->cpus, true},
-                                            {NULL, NULL, false}};
-    struct buf b = {0};
-    char *text;
-
-    buf_add(&b, options);
-    if (*words) {
-        buf_add(&b, before);
-        if (template_render(w->site.file, words, values, &b, e)) {
-            buf_destroy(&b);
-            return NULL;
-        }
-        buf_add(&b, after);
-    }
-    text = buf_steal(&b);
-    if (!text)
-        err_set(e, ERR_INTERNAL, "no memory");
-    return text;
-}
-
-/* Lines without the newline of the last one: the marker's own line has it. */
-static char *join_lines(const struct yaml_lines *list, bool exported)
-{
-    struct buf b = {0};
-
-    for (size_t i = 0; i < list->count; i++) {
-        const char *line = list->lines[i], *equals = exported ? strchr(line, '=') : NULL;
-        if (i)
-            buf_add(&b, "\n");
-        if (equals) {
-            buf_add(&b, "export ");
-            buf_add_bytes(&b, line, (size_t)(equals - line) + 1);
-            template_quote_sh(&b, equals + 1);
-        } else {
-            buf_add(&b, line);
-        }
-    }
-    return buf_steal(&b);
-}
-
-/* The marker's own line has one. */
-static void drop_last_newline(char *text)
-{
-    size_t n = strlen(text);
-
-    if (n && text[n - 1] == '\n')
-        text[n - 1] = 0;
-}
-
-static int find_programs(const struct workspace *w, struct script_values *v, struct err *e)
-{
-    char bindir[PATH_MAX - 16];
-
-    if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
-    snprintf(v->unetctl, sizeof v->unetctl, "%s/unetctl", bindir);
-    if (*w->site.trainer)
-        snprintf(v->trainer, sizeof v->trainer, "%s", w->site.trainer);
-    else
-        snprintf(v->trainer, sizeof v->trainer, "%s/unet-train", bindir);
-    return 0;
-}
-
-static int fill_values(const struct workspace *w, const struct run *run, int attempt,
-                       struct script_values *v, struct err *e)
-{
-    struct workspace_job job;
-    char port[40] = "";
-
-    if (find_programs(w, v, e) || workspace_job(w, run, attempt, &job, e))
-        return -1;
-    snprintf(v->attempt, sizeof v->attempt, "%d", attempt);
-    snprintf(v->gpus, sizeof v->gpus, "%d", run->layout.gpus);
-    snprintf(v->nodes, sizeof v->nodes, "%d", run->layout.nodes);
-    snprintf(v->tasks, sizeof v->tasks, "%d", run->layout.tasks);
-    snprintf(v->cpus, sizeof v->cpus, "%d", job.job.cpus_per_task);
-    snprintf(v->requeues, sizeof v->requeues, "%d", job.job.requeues);
-    int from = run_dir_checkpoint(w->study.dir, run->id, attempt - 1);
-    if (from)
-        snprintf(v->resume, sizeof v->resume, " --resume attempt-%d", from);
-    if (w->site.port_base)
-        snprintf(port, sizeof port, " --port-base %ld", w->site.port_base);
-    run_dir_path(w->study.dir, run->id, NULL, v->run_dir);
-    run_dir_path(w->study.dir, run->id, "run_file.sh", v->run_file);
-    v->launcher = site_words(w, v, "", "", run->layout.tasks > 1 ? w->site.launcher : "", " ", e);
-    v->spec = v->launcher ? site_words(w, v, port, " ", w->site.spec, "", e) : NULL;
-    if (!v->spec)
-        return -1;
-    if (run->layout.tasks > 1 && !*v->launcher)
-        return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no 'launcher' "
-                       "that starts several", w->site.file, run->layout.gpus, run->layout.tasks);
-    v->directives = job_directives(&job.job);
-    v->setup = join_lines(&w->site.setup, false);
-    v->env = join_lines(&w->site.env, true);
-    if (!v->directives || !v->setup || !v->env)
-        return err_set(e, ERR_INTERNAL, "no memory");
-    drop_last_newline(v->directives);
-    return 0;
-}
-
-static int write_script(const char *template_name, const char *path,
-                        const struct template_value *values, struct err *e)
-{
-    char *text = template_render_file(template_name, values, e);
-    int rc = text ? atomicfile_write(path, text, strlen(text), 0777, e) : -1;
-
-    free(text);
-    return rc;
-}
-
-static int write_scripts(const struct workspace *w, const struct run *run, int attempt,
-                         struct err *e)
-{
-    struct script_values v = {0};
-    char name[96], submit_file[PATH_MAX];
-    int rc = fill_values(w, run, attempt, &v, e);
-
-    if (rc == 0) {
-        const struct template_value run_values[] = {
-            {"run", run->id, true}, {"study", w->study.name, true}, {"attempt", v.attempt, false},
-            {"setup", v.setup, false}, {"env", v.env, false}, {"unetctl", v.unetctl, false},
-            {"spec", v.spec, false}, {"run_dir", v.run_dir, false},
-            {"trainer", v.trainer, false}, {"resume", v.resume, false}, {NULL, NULL, false}};
-        const struct template_value submit_values[] = {
-            {"directives", v.directives, false}, {"run", run->id, true},
-            {"study", w->study.name, true}, {"attempt", v.attempt, false}, {"gpus", v.gpus, true},
-            {"nodes", v.nodes, true}, {"tasks", v.tasks, true}, {"setup", v.setup, false},
-            {"env", v.env, false}, {"run_dir", v.run_dir, false}, {"launcher", v.launcher, false},
-            {"run_file", v.run_file, false}, {"requeues", v.requeues, false},
-            {NULL, NULL, false}};
-        snprintf(name, sizeof name, "%s/run_file.sh", w->study.engine);
-        rc = write_script(name, v.run_file, run_values, e);
-        run_dir_path(w->study.dir, run->id, "submit_file.sh", submit_file);
-        snprintf(name, sizeof name, "%s/submit_file.sh", w->study.engine);
-        if (rc == 0)
-            rc = write_script(name, submit_file, submit_values, e);
-    }
-    destroy_values(&v);
-    return rc;
 }
 
 static int make_folder(const char *path, struct err *e)
@@ -412,5 +251,5 @@ int workspace_generate(const struct workspace *w, const struct run *run, int att
         return 0;
     snprintf(name, sizeof name, "attempt-%d", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
-    return make_folder(path, e) ? -1 : write_scripts(w, run, attempt, e);
+    return make_folder(path, e) ? -1 : script_write(w, run, attempt, e);
 }

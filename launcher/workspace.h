@@ -16,7 +16,7 @@
 
 /* What the command line said; NULL and 0: nothing. */
 struct workspace_args {
-    const char *dir, *site, *scheduler, *engine, *gpus;
+    const char *dir, *site, *scheduler, *engine, *gpus, *templates;
     long seeds;
     struct cli_list set; /* KEY=VALUE */
 };
@@ -35,11 +35,16 @@ struct workspace_args {
      &(args).gpus, 0, 0},                                                               \
     {"seeds", 0, CLI_INT, "N", "seeds 1..N for each count (default: the study's)",      \
      &(args).seeds, 1, 1000},                                                           \
-    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded (default: the study's)",    \
-     &(args).engine, 0, 0},                                                             \
+    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, "     \
+     "pytorch, command (the study's)", &(args).engine, 0, 0},                           \
     {"set", 's', CLI_LIST, "KEY=VALUE", "any key over study.yaml's, such as train.epochs=30",   \
      &(args).set, 0, 0},                                                                \
     WORKSPACE_OPTION_SITE(args)
+
+/* For the verbs that write job scripts. */
+#define WORKSPACE_OPTION_TEMPLATES(args)                                                \
+    {"templates", 0, CLI_STRING, "PATH", "folder with templates of your own, or one "   \
+     "submit_file.sh (the study's)", &(args).templates, 0, 0}
 
 enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
 
@@ -48,6 +53,7 @@ struct workspace {
     struct site site;
     struct ledger ledger;
     const char *gpus, *scheduler; /* the list of counts; the kind that new jobs go to */
+    const char *templates; /* folder or file of the user's, or "" */
     long seeds;
     struct job_options options; /* the study's and site's; submit adds the words of its command line */
     struct scheduler *open[WORKSPACE_NKINDS];

@@ -674,7 +674,9 @@ static void add_value(struct buf *dst, const struct yaml_key *key, const char *v
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
 
-    if (*value && *value != '-' && *value != ',' && strspn(value, plain) == strlen(value))
+    if (!*value && (key->type == YAML_LINES || key->type == YAML_PAIRS))
+        buf_add(dst, key->type == YAML_LINES ? "[]" : "{}");
+    else if (*value && *value != '-' && *value != ',' && strspn(value, plain) == strlen(value))
         buf_add(dst, value);
     else if (key->type == YAML_TEXT || key->type == YAML_PATH || !*value)
         buf_add_json_string(dst, value);
@@ -688,7 +690,7 @@ static void add_key(struct buf *dst, const struct yaml_key *key, const char *val
 
     buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", leaf(key));
     add_value(dst, key, value);
-    if (*key->help)
+    if (key->help && *key->help)
         buf_addf(dst, "%*s # %s", dst->length - start < 30 ? (int)(30 - (dst->length - start)) : 0,
                  "", key->help);
     buf_add(dst, "\n");
@@ -702,16 +704,18 @@ int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *se
     if (check_settings(keys, settings, nsettings, e))
         return -1;
     for (const struct yaml_key *k = keys; k->path; k++) {
-        const char *value = k->preset ? k->preset : "", *dot = strchr(k->path, '.');
-        if (!k->help)
+        const char *value = NULL, *dot = strchr(k->path, '.');
+        for (size_t i = 0; i < nsettings; i++)
+            if (strcmp(settings[i].path, k->path) == 0)
+                value = settings[i].value;
+        if (!value && (!k->help || k->on_demand))
             continue;
+        if (!value)
+            value = k->preset ? k->preset : "";
         if (dot && !is_section(k, section, strlen(section))) {
             snprintf(section, sizeof section, "%.*s", (int)(dot - k->path), k->path);
             buf_addf(dst, "%s:\n", section);
         }
-        for (size_t i = 0; i < nsettings; i++)
-            if (strcmp(settings[i].path, k->path) == 0)
-                value = settings[i].value;
         add_key(dst, k, value);
     }
     return 0;

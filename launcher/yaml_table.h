@@ -54,6 +54,7 @@ struct yaml_key {
     /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the preset. */
     const char *(*check)(const char *text);
     const char *help; /* the comment that yaml_table_encode writes behind it */
+    bool on_demand;   /* yaml_table_encode writes it only with a setting */
 };
 
 /* One value as text, and what to call the place where it was said ("--set"). */
@@ -100,8 +101,8 @@ const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
 /* The value of a key as a file would have it; lists one item after the other with ", ". */
 void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst);
 
-/* Add a commented YAML file with every key that has help: with the last setting of its path, or else
- * its preset. Values are not checked. 0, or -1 with ERR_USAGE for a path that is not in the table. */
+/* Add a commented YAML file with every key that has help or a setting: with the last setting of its
+ * path, or else its preset. Values are not checked. 0, or -1 with ERR_USAGE for a path that is not in the table. */
 int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *settings,
                       size_t nsettings, struct buf *dst, struct err *e);
 

@@ -27,6 +27,7 @@ struct encoder {
     const struct cluster_spec *spec;
     struct place *places; /* in the order of ranks */
     struct port *ports;   /* by slot */
+    char *names;          /* with the suffix, where there is one */
     size_t nnodes, ntasks;
     int max_tasks;
     struct err *e;
@@ -66,6 +67,30 @@ static int check_unique(struct encoder *c)
     return rc;
 }
 
+/* The names of all nodes with the suffix, in one block. */
+static int add_suffix(struct encoder *c)
+{
+    size_t size = 0, n = c->spec->host_suffix ? strlen(c->spec->host_suffix) : 0;
+    char *at;
+
+    if (n == 0)
+        return 0;
+    for (size_t i = 0; i < c->nnodes; i++)
+        size += c->places[i].length + n;
+    at = c->names = malloc(size);
+    if (!at)
+        return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
+    for (size_t i = 0; i < c->nnodes; i++) {
+        struct place *p = &c->places[i];
+        memcpy(at, p->name, p->length);
+        memcpy(at + p->length, c->spec->host_suffix, n);
+        p->name = at;
+        p->length += n;
+        at += p->length;
+    }
+    return 0;
+}
+
 static int make_places(struct encoder *c)
 {
     c->nnodes = nodelist_count(c->spec->nodes);
@@ -83,7 +108,7 @@ static int make_places(struct encoder *c)
         return -1;
     if (c->spec->order == CLUSTER_SPEC_TF)
         qsort(c->places, c->nnodes, sizeof *c->places, compare_places);
-    return 0;
+    return add_suffix(c);
 }
 
 static int make_ports(struct encoder *c)
@@ -201,6 +226,31 @@ int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct
     int rc = make_places(&c) || check(&c) || make_ports(&c) || encode(&c, dst) ? -1 : 0;
 
     free(c.ports);
+    free(c.names);
+    free(c.places);
+    return rc;
+}
+
+static int encode_env(const struct encoder *c, struct buf *dst)
+{
+    size_t rank = c->spec->rank, node = 0, slot = rank;
+    const struct place *master = &c->places[0];
+
+    for (; slot >= (size_t)c->places[node].tasks; node++)
+        slot -= (size_t)c->places[node].tasks;
+    buf_addf(dst, "RANK=%zu\nWORLD_SIZE=%zu\nLOCAL_RANK=%zu\nLOCAL_WORLD_SIZE=%d\nGROUP_RANK=%zu\n"
+             "MASTER_ADDR=%.*s\nMASTER_PORT=%d", rank, c->ntasks, slot, c->places[node].tasks, node,
+             (int)master->length, master->name, c->spec->port_base);
+    return dst->failed ? err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory") : 0;
+}
+
+int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, struct err *e)
+{
+    struct encoder c = {.spec = spec, .e = e};
+    int rc = make_places(&c) || check(&c) || make_ports(&c) || encode_env(&c, dst) ? -1 : 0;
+
+    free(c.ports);
+    free(c.names);
     free(c.places);
     return rc;
 }

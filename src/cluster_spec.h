@@ -33,6 +33,7 @@ struct cluster_spec {
     const int *tasks;             /* of each node, in the order of nodes; each at least 1 */
     size_t rank;                  /* of this task */
     int port_base;
+    const char *host_suffix; /* goes behind each node's name, as in node7 + "i"; NULL: nothing */
     enum cluster_spec_order order;
     /* The addresses are dealt to the jobs in the order of their names, as SlurmClusterResolver
      * does. njobs 0: one job, "worker", of all tasks. */
@@ -45,6 +46,10 @@ struct cluster_spec {
  * node twice, ports beyond 65535, the jobs' counts are not the number of tasks, or a node has more
  * tasks x gpus_per_task than GPUs. Takes about 1 ms for 80000 tasks. */
 int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct err *e);
+
+/* The same ranks as variables, "NAME=VALUE" a line: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+ * GROUP_RANK (number of the node), MASTER_ADDR and MASTER_PORT (of task 0), as torchrun names them. */
+int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
 /* "ps:1,worker:2" into spec->jobs. 0, or -1 with ERR_USAGE. */
 int cluster_spec_decode_jobs(const char *text, struct cluster_spec *spec, struct err *e);

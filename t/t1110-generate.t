@@ -67,8 +67,8 @@ exits 0 "but not for the others" unetctl generate -C study --gpus 2
 sed -i 's/tasks}} -/tsks}} -/' study/site.yaml
 exits 3 "a wrong marker in the site's launcher" unetctl generate -C study --gpus 3
 like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" "the nearest one"
-mkdir -p data2/templates/embedded data2/templates/sites
-cp "$srcdir"/templates/embedded/* data2/templates/embedded
+mkdir data2
+cp -r "$srcdir/templates" data2
 echo 'echo {{attmpt}}' >>data2/templates/embedded/run_file.sh
 exits 3 "a wrong marker in a template" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study --gpus 2
 like "$ERR" "run_file.sh:[0-9]+: unknown marker '\{\{attmpt\}\}'" "file and line"

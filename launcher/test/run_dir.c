@@ -36,7 +36,7 @@ static void write_text(const char *name, const char *text)
 static void check_plan(void)
 {
     static const char good[] =
-        "{\"schema\":1,\"run\":\"" RUN "\",\"seed\":2,\"layout\":{\"gpus\":3,\"nodes\":2,\"tasks\":3,"
+        "{\"schema\":1,\"run\":\"" RUN "\",\"engine\":\"embedded\",\"seed\":2,\"layout\":{\"gpus\":3,\"nodes\":2,\"tasks\":3,"
         "\"tasks_per_node\":2,\"gpus_per_task\":1,\"strategy\":\"multi-worker\"}}";
     struct err e = {0};
     struct run run;

@@ -65,6 +65,38 @@ static void refuses(const char *what, struct input in, const char *want)
 #define PS_AND_2                                                                                   \
     "{\"cluster\":{\"ps\":[\"t02n13:8888\"],\"worker\":[\"t02n41:8888\",\"t02n43:8888\"]},"
 
+static void other_forms(void)
+{
+    struct cluster_spec spec = {.rank = 3, .port_base = 7000, .host_suffix = "i"};
+    struct tasklist tasks;
+    struct buf b = {0};
+    struct err e = {0};
+
+    struct nodelist *nodes = nodelist_decode("jw[9-11]", 100, &e);
+    if (!nodes || tasklist_decode("2,1(x2)", 100, &tasks, &e))
+        bail_out("%s", e.text);
+    spec.nodes = nodes;
+    spec.tasks = tasks.tasks;
+    ok(cluster_spec_encode(&spec, &b, &e) == 0, "with a suffix of the hosts");
+    is_str(b.data, W "\"jw9i:7000\",\"jw9i:7001\",\"jw10i:7000\",\"jw11i:7000\"]},\"task\":{\"type\":"
+                     "\"worker\",\"index\":3}}", "every address has it");
+    buf_destroy(&b);
+    ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "as variables");
+    is_str(b.data, "RANK=3\nWORLD_SIZE=4\nLOCAL_RANK=0\nLOCAL_WORLD_SIZE=1\nGROUP_RANK=2\n"
+                   "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "of the last rank");
+    buf_destroy(&b);
+    spec.rank = 1;
+    ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "of rank 1");
+    is_str(b.data, "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nGROUP_RANK=0\n"
+                   "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "the second on the first node");
+    buf_destroy(&b);
+    spec.rank = 4;
+    ok(cluster_spec_encode_env(&spec, &b, &e) == -1 && e.code == ERR_PEER, "a rank too large is refused");
+    buf_destroy(&b);
+    nodelist_destroy(nodes);
+    tasklist_destroy(&tasks);
+}
+
 static void slurm_order(void)
 {
     gives("one task", IN("n1", "1"), W "\"n1:8888\"]},\"task\":{\"type\":\"worker\",\"index\":0}}");
@@ -152,6 +184,7 @@ static void many(void)
 int main(void)
 {
     slurm_order();
+    other_forms();
     tf_order();
     jobs();
     many();

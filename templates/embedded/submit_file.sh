@@ -1,4 +1,4 @@
-#!/bin/bash
+#!{{shell}}
 {{directives}}
 # Run {{run}} of study {{study}}, attempt {{attempt}}: {{gpus}} GPU(s), {{nodes}} node(s), {{tasks}} rank(s).
 # Written by `unetctl generate`. `sbatch submit_file.sh` by hand starts the very job that
@@ -46,6 +46,7 @@ while :; do # a signal ends wait before the ranks have ended
     status=$?
     if [ -z "$heard" ]; then break; fi
 done
+{{finish}}
 
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 if [ -e "$attempt/FAILED" ]; then exit "$((status ? status : 1))"; fi

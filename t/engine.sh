@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# A program for `engine: command` (doc/FORMATS.md, "Engines"), in plain sh: rank 0 "trains" for
+# UNETCTL_TRAIN_EPOCHS epochs and writes log.csv; every rank notes what it was told. The file
+# STUDY/behave says what it does:
+#   (none)  log.csv is written      nothing  it is not           race    two ranks wrote it
+#   short   an epoch is missing     nan      a loss is no number exit3   fails
+#   hang    waits for a signal
+set -eu
+behave=good
+if [ -e "$UNETCTL_STUDY_DIR/behave" ]; then behave=$(cat "$UNETCTL_STUDY_DIR/behave"); fi
+{
+    printf '%s\n' "$@"
+    env | grep -E '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN)=' | sort
+} >"$UNETCTL_ATTEMPT_DIR/told-$RANK"
+case $behave in
+exit3) exit 3 ;;
+hang)
+    trap 'exit 143' TERM
+    while :; do sleep 0.2; done
+    ;;
+nothing) exit 0 ;;
+esac
+[ "$RANK" = 0 ] || exit 0
+log=$UNETCTL_ATTEMPT_DIR/log.csv
+{
+    if [ "$behave" = race ]; then printf '""\nme_per_epoch,loss,lr,training_time,test_time,iou\n'; else
+        echo ',time_per_epoch,loss,lr,training_time,test_time,iou'
+    fi
+    epoch=0
+    while [ "$epoch" -lt "$UNETCTL_TRAIN_EPOCHS" ]; do
+        loss=0.250000
+        if [ "$behave" = nan ]; then loss=nan; fi
+        echo "$epoch,0.5,$loss,0.001,1.0,0.1,0.75"
+        epoch=$((epoch + 1))
+        if [ "$behave" = short ]; then break; fi
+    done
+} >"$log"

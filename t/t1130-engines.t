@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Engines other than ours, without Slurm: what their scripts are told, and how their log.csv becomes
+# a result.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/study.sh"
+
+engine_study() { # DIR PROGRAM LINES...
+    local dir=$1 program=$2
+    shift 2
+    make_study "$dir" local --set train.epochs=2
+    { printf 'command:\n  script: %s\n' "$program"; printf '%s\n' "$@"; } >>"$dir/study.yaml"
+}
+submit() { # STUDY: one run, watched
+    unetctl submit -C "$1" --engine command --gpus 1 --wait --timeout 60
+}
+told() { sed -n "s/^$2=//p" "$1/runs/command-g01-s1/attempt-1/told-0"; }
+
+# ---- a good run
+# shellcheck disable=SC2016 # what no shell may expand
+engine_study one "$srcdir/t/engine.sh" '  args: [--out, "{{attempt_dir}}", "it'"'"'s \"$HOME\" `id` é", "", "-x {{gpus}}"]' \
+    '  env: {OWN: "a $b '"'c'"'"}'
+exits 0 "submit --engine command" submit one
+attempt=$TMP/one/runs/command-g01-s1/attempt-1
+ok "DONE is there" test -e "$attempt/DONE"
+is "$(field "$attempt/DONE" '[d[k] for k in ("kind", "status", "training_time", "test_time", "iou")]')" \
+    "['end', 'done', 1.0, 0.1, 0.75]" "it tells what log.csv says"
+is "$(field one/runs/command-g01-s1/run.json 'd["engine"]')" command "run.json names the engine"
+is "$(head -n 5 "$attempt/told-0")" "--out
+$attempt
+it's \"\$HOME\" \`id\` é
+
+-x 1" "its words, each as it was written"
+is "$(told one OWN)" "a \$b 'c'" "its environment likewise"
+is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "UNETCTL_ATTEMPT_DIR"
+is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" "the data and its split"
+is "$(for v in RUN ENGINE SEED GPUS NODES TASKS ATTEMPT TRAIN_EPOCHS; do told one UNETCTL_$v; done | paste -sd' ')" \
+    "command-g01-s1 command 1 1 1 1 1 2" "the run in numbers"
+is "$(for v in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do told one $v; done | paste -sd' ')" "0 1 0 1" "its rank"
+like <(unetctl status -C one) '^command-g01-s1 +COMPLETED' "status: COMPLETED"
+exits 0 "submit again does nothing" submit one
+like "$ERR" '0 runs submitted; before: 0 active, 1 done' "as for the embedded engine"
+exits 0 "the embedded engine in the same study" unetctl submit -C one --gpus 1 --wait --timeout 60
+is "$(states one)" "command-g01-s1 COMPLETED
+unet-g01-s1 COMPLETED" "both stand side by side"
+
+# ---- results that are none
+engine_study bad "$srcdir/t/engine.sh"
+refused() { # BEHAVIOUR EXIT_CODE REASON
+    rm -rf bad/runs bad/.unetctl
+    echo "$1" >bad/behave
+    exits 1 "$1: the run has no result" submit bad
+    is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"]')" "$2" "$1: exit code $2"
+    like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: and why"
+}
+refused nothing 7 'ended well, but wrote no .*log.csv'
+refused race 7 'log.csv:1: '
+refused short 7 '1 epochs, but train.epochs asks for 2'
+refused nan 7 'log.csv:2: .*(nan|loss|number)'
+refused exit3 3 'exit code 3'
+rm bad/behave
+exits 0 "resume" unetctl resume -C bad --wait
+ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE
+is "$(states bad)" "command-g01-s1 COMPLETED" "with the engine it began with"
+exits 0 "finish again" unetctl finish bad/runs/command-g01-s1/attempt-2
+
+# ---- what the study must say
+make_study none local
+exits 3 "an engine without a script" unetctl generate -C none --engine horovod --gpus 1
+like "$ERR" 'engine horovod runs a script of yours' "says where to name it"
+engine_study missing ./nowhere.sh
+exits 3 "a script that is not there" unetctl generate -C missing --engine command --gpus 1
+like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "is named"
+engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
+exits 3 "an unknown marker in its words" unetctl generate -C marker --engine command --gpus 1
+like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" "the nearest one"
+exits 3 "an unknown engine" unetctl plan -C none --engine pytorhc
+like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" "the known ones"
+is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json | python3 -c 'import json, sys
+r = json.load(sys.stdin)["runs"][0]; print(r["run"], r["nodes"], r["tasks"], r["strategy"])')" \
+    "pytorch-g02-s1 1 2 multi-worker" "PyTorch has a process per GPU on one node, too"
+sed -i "s/^strategy: .*/strategy: mirrored/" none/study.yaml
+exits 3 "and none for all" unetctl plan -C none --engine pytorch --gpus 2
+done_testing
