@@ -45,6 +45,13 @@ static const char *check_gpus(const char *text)
     return NULL;
 }
 
+static const char *check_mask_value(const char *text)
+{
+    if (strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) || atoi(text) > 65535)
+        return "is no mask value (0 to 65535)";
+    return NULL;
+}
+
 const char *study_check_name(const char *text)
 {
     if (!*text || *text == '.' || strlen(text) > 64 ||
@@ -106,6 +113,12 @@ const struct yaml_key study_keys[] = {
              .help = "times each training image is used per epoch"),
     YAML_KEY("data.soft_masks", YAML_SWITCH, AT(data.soft_masks), "false",
              .help = "true: grey mask values are kept"),
+    YAML_KEY("data.classes", YAML_INT, AT(data.classes), "1", .min = 1, .max = 250,
+             .help = "1: foreground and background; else a class per value"),
+    YAML_KEY("data.ignore", YAML_TEXT, AT(data.ignore), "", .check = check_mask_value,
+             .help = "mask value of pixels that do not count"),
+    YAML_KEY("data.class_file", YAML_PATH, AT(data.class_file), "",
+             .help = "which value or colour of a mask is which class"),
     YAML_KEY("data.remainder", YAML_WORD, AT(data.remainder), "keep", .words = remainders,
              .help = "keep (short steps, weighted by real counts) or drop"),
     YAML_KEY("model.name", YAML_WORD, AT(model.name), "unet", .words = models,
@@ -253,6 +266,12 @@ static int check_together(const struct study *s, struct err *e)
     if (s->data.channels == 2)
         return err_set(e, ERR_CONFIG, "%s: data.channels: 1 (grey) or 3 (RGB)",
                        place(s, "data.channels"));
+    if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore))
+        return err_set(e, ERR_CONFIG, "%s: data.soft_masks does not go with values that stand for "
+                       "classes (data.classes, data.ignore)", place(s, "data.soft_masks"));
+    if (*s->data.class_file && s->data.classes < 2)
+        return err_set(e, ERR_CONFIG, "%s: data.class_file: data.classes must say how many it has",
+                       place(s, "data.class_file"));
     return check_side(s, "data.height", s->data.height, e) ||
                    check_side(s, "data.width", s->data.width, e)
                ? -1

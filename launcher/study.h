@@ -40,6 +40,8 @@ struct study {
         long height, width, channels, split_seed, repeat;
         double val_fraction;
         bool soft_masks;
+        long classes;
+        char *ignore, *class_file;
         const char *remainder;
     } data;
     struct {

@@ -68,15 +68,18 @@ int submission_check_limits(struct workspace *w, const struct run_plan *plan, st
 /* Freeze the split once, with the trainer's own reader of the data. */
 static int make_split(const struct workspace *w, struct err *e)
 {
-    char file[PATH_MAX], fraction[32], seed[32];
+    char file[PATH_MAX], fraction[32], seed[32], classes[32];
     const char *argv[] = {"data", "split", "--data", w->study.data.dir, "--out", file,
-                          "--val-fraction", fraction, "--seed", seed,
+                          "--val-fraction", fraction, "--seed", seed, "--classes",
+                          classes, "--ignore", w->study.data.ignore, "--class-file",
+                          w->study.data.class_file,
                           w->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
 
     snprintf(file, sizeof file, "%s/split.json", w->study.dir);
     if (access(file, F_OK) == 0)
         return 0;
     snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
+    snprintf(classes, sizeof classes, "%ld", w->study.data.classes);
     snprintf(seed, sizeof seed, "%ld", w->study.data.split_seed);
     log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
     return trainer_program_run(argv, e);

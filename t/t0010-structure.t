@@ -29,7 +29,9 @@ nccl\.h trainer/comm/comm_nccl\.c
 jansson\.h launcher/
 yaml\.h launcher/
 cjson/.* trainer/
-png\.h trainer/data/
+png\.h trainer/data/png_file\.c
+tiffio\.h trainer/data/(tiff_file\.c|test/)
+jpeglib\.h trainer/data/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
 omp\.h trainer/(backends/|core/network\.c|ops/test/)'
 
@@ -37,7 +39,6 @@ omp\.h trainer/(backends/|core/network\.c|ops/test/)'
 # in the singular (results.c: result_*).
 foreign_symbols='trainer/backends/(ref|dnnl)/.* (ref|dnnl)_.*
 trainer/data/split_file split_.*
-trainer/data/png_file png_.*
 trainer/spec_read spec_.*'
 
 mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)
@@ -106,7 +107,7 @@ is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
-flags=$(sed -n 's/^\(CJSON\|DNNL\|JANSSON\|MPI\|PNG\|SLURM\|YAML\)_CFLAGS = //p' "$builddir/Makefile" | tr '\n' ' ')
+flags=$(sed -n 's/^\(CJSON\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' "$builddir/Makefile" | tr '\n' ' ')
 # shellcheck disable=SC2086 # lists of words
 ok 'each header compiles alone' \
     ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags -include config.h "${headers[@]}"

@@ -2,58 +2,133 @@
 #include "config.h"
 #include "trainer/trainer.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/buf.h"
 #include "src/log.h"
-#include "src/sha256.h"
 #include "trainer/data/filename.h"
-#include "trainer/data/png_file.h"
+#include "trainer/data/image_file.h"
+#include "trainer/data/tree.h"
 
-static const struct cli_option options[] = {{0}};
+static bool opt_json;
 
-static int check(const char *path, struct err *e)
+static const struct cli_option options[] = {
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout, with the errors in it", &opt_json, 0, 0},
+    {0}};
+
+struct count {
+    size_t files, bad;
+};
+
+static void print_json(size_t index, const char *name, const struct pixels *img, const char *hex,
+                       const char *error)
 {
-    char name[FILENAME_TEXT_SIZE], hex[65];
-    struct png_pixels img;
-    struct sha256 h;
+    struct buf b = {0};
 
-    if (png_file_read(path, PNG_FILE_RAW, &img, e))
-        return -1;
-    sha256_init(&h);
-    sha256_add(&h, img.samples, img.nbytes);
-    sha256_finish(&h, hex);
+    buf_add(&b, index ? ",\n {\"path\":" : "\n {\"path\":");
+    buf_add_json_string(&b, name);
+    if (error) {
+        buf_add(&b, ",\"error\":");
+        buf_add_json_string(&b, error);
+    } else {
+        buf_addf(&b, ",\"width\":%u,\"height\":%u,\"channels\":%d,\"bits\":%d,\"pages\":%d,"
+                 "\"sha256\":\"%s\"", img->width, img->height, img->channels, img->bits, img->pages,
+                 hex);
+        if (img->warning[0]) {
+            buf_add(&b, ",\"warning\":");
+            buf_add_json_string(&b, img->warning);
+        }
+    }
+    printf("%s}", b.failed ? "" : b.data);
+    buf_destroy(&b);
+}
+
+/* alone: the one file of the command line, whose error is the command's. */
+static int check(const char *path, bool alone, struct count *count, struct err *e)
+{
+    char name[FILENAME_TEXT_SIZE], hex[65] = "";
+    struct pixels img;
+
     filename_escape(path, name, sizeof name);
-    printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img.width, img.height, img.channels, img.bits, hex);
-    if (img.warning[0])
-        log_warn("%s: %s", name, img.warning);
-    png_pixels_free(&img);
+    int rc = image_file_read(path, PIXELS_RAW, &img, e);
+    if (rc && (e->code != ERR_DATA || (alone && !opt_json)))
+        return -1;
+    if (rc == 0)
+        pixels_hash(&img, hex);
+    else
+        count->bad++;
+    if (opt_json)
+        print_json(count->files, name, &img, hex, rc ? e->text : NULL);
+    else if (rc)
+        log_error("%s", e->text);
+    else {
+        printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img.width, img.height, img.channels, img.bits,
+               hex);
+        if (img.warning[0])
+            log_warn("%s: %s", name, img.warning);
+    }
+    count->files++;
+    pixels_free(&img);
     return 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int check_path(const char *path, bool alone, struct count *count, struct err *e)
+{
+    struct tree tree = {0};
+
+    if (!is_folder(path))
+        return check(path, alone, count, e);
+    int rc = tree_scan(path, filename_is_image, &tree, e);
+    if (rc == 0 && tree.count == 0)
+        rc = err_set(e, ERR_DATA, "%s: no images in it (png tif tiff jpg jpeg bmp)", path);
+    for (size_t i = 0; rc == 0 && i < tree.count; i++)
+        rc = check(tree.paths[i], false, count, e);
+    tree_free(&tree);
+    return rc;
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    int nfiles = noperands + nrest, nbad = 0;
+    int npaths = noperands + nrest, rc = 0;
+    struct count count = {0};
 
-    for (int i = 0; i < nfiles; i++)
-        if (check(i < noperands ? operands[i] : rest[i - noperands], e)) {
-            if (e->code != ERR_DATA || nfiles == 1)
-                return -1;
-            log_error("%s", e->text);
-            nbad++;
-        }
-    return nbad ? err_set(e, ERR_DATA, "%d of %d files can't be used", nbad, nfiles) : 0;
+    if (opt_json)
+        printf("{\"schema\":1,\"files\":[");
+    for (int i = 0; rc == 0 && i < npaths; i++)
+        rc = check_path(i < noperands ? operands[i] : rest[i - noperands], npaths == 1, &count, e);
+    if (opt_json)
+        printf("],\n \"checked\":%zu,\"bad\":%zu}\n", count.files, count.bad);
+    if (rc)
+        return -1;
+    if (count.bad == 0)
+        return 0;
+    return err_set(e, ERR_DATA, "%zu of %zu files can't be used", count.bad, count.files);
 }
 
 const struct cli_command cmd_data_check = {
     .name = "data check",
-    .args = "FILE...",
+    .args = "PATH...",
     .summary = "decode image files and print what is in them",
     .details =
+        "PATH: image files, or folders with such files (png tif tiff jpg jpeg bmp) at any depth.\n"
         "One line per file: path, width, height, channels, bits of a sample, first 16 digits of\n"
         "the SHA-256 of the samples, separated by tabs. Samples are row by row, channels\n"
         "interleaved, 16-bit ones big-endian; 1, 2 and 4 bits one sample per byte, not scaled;\n"
-        "palettes by index. In a path, a backslash is printed as \\\\, control characters and\n"
-        "bytes that are no UTF-8 as \\xNN.\n"
-        "Every file is tried; the exit code is 7 if any can't be used.\n\n"
-        "  unet-train data check images/*.png\n",
+        "palettes by index; of several pages the first, with a warning. In a path, a backslash is\n"
+        "printed as \\\\, control characters and bytes that are no UTF-8 as \\xNN.\n"
+        "Every file is tried; the exit code is 7 if any can't be used. Files up to 1 GiB and\n"
+        "samples up to 1 GiB (65535 on a side) are read; memory beyond the file, its samples and\n"
+        "64 MiB is never taken, whatever a header claims.\n\n"
+        "  unet-train data check images/*.png\n"
+        "  unet-train data check --json DATA\n",
     .options = options,
     .min_operands = 1,
     .max_operands = -1,

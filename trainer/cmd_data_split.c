@@ -15,6 +15,8 @@ static const char *dir, *out, *train_list, *val_list;
 static double val_fraction = 0.2;
 static long seed = 1244;
 static bool soft_masks;
+static long classes = 1;
+static const char *ignore, *class_file;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/", &dir, 0, 0},
@@ -26,6 +28,11 @@ static const struct cli_option options[] = {
     {"train-list", 0, CLI_STRING, "FILE", "freeze a given split: one image file name per line",
      &train_list, 0, 0},
     {"val-list", 0, CLI_STRING, "FILE", "the same for validation", &val_list, 0, 0},
+    {"classes", 0, CLI_INT, "N", "classes of the masks (default 1: foreground and background)",
+     &classes, 1, 250},
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &ignore, 0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
+     &class_file, 0, 0},
     {0}};
 
 /* A split is frozen: what stands at out already may only be the same. */
@@ -44,9 +51,22 @@ static int write_once(const char *path, const struct buf *text, struct err *e)
     return 0;
 }
 
+static void tell(const struct split *s)
+{
+    if (s->mask_scale == MASK_CLASS)
+        log_info("%s: %zu pairs train, %zu validate; masks of %ld classes", out, s->train.count,
+                 s->val.count, classes);
+    else
+        log_info("%s: %zu pairs train, %zu validate; masks hold 0 and %d%s", out, s->train.count,
+                 s->val.count, (int)s->mask_scale, soft_masks ? ", and grey values" : "");
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct split_config config = {dir, seed, val_fraction, soft_masks, train_list, val_list};
+    struct split_config config = {
+        .dir = dir, .seed = seed, .val_fraction = val_fraction, .soft_masks = soft_masks,
+        .train_list = train_list, .val_list = val_list, .classes = (int)classes, .ignore = ignore,
+        .class_file = class_file};
     struct buf text = {0};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
@@ -59,8 +79,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     int rc = text.failed ? err_set(e, ERR_INTERNAL, "no memory for the split")
                          : write_once(out, &text, e);
     if (rc == 0)
-        log_info("%s: %zu pairs train, %zu validate; masks hold 0 and %d%s", out, s->train.count,
-                 s->val.count, (int)s->mask_scale, soft_masks ? ", and grey values" : "");
+        tell(s);
     buf_destroy(&text);
     split_destroy(s);
     return rc;
@@ -78,7 +97,10 @@ const struct cli_command cmd_data_split = {
         "Images: colour becomes grey by Rec. 601 luma when one channel is asked for, grey is\n"
         "repeated for three, alpha is dropped, palettes become RGB, 1, 2 and 4 bits are scaled to\n"
         "the full range. Masks: grey or palette index, 0 and 255 (65535 in 16 bits), or 0 and 1\n"
-        "for the whole set; with --soft-masks anything between counts as value/255.\n\n"
+        "for the whole set; with --soft-masks anything between counts as value/255. With --classes\n"
+        "N the values are the classes 0..N-1; a --class-file says otherwise, one line each:\n"
+        "`VALUE NAME` or `RED GREEN BLUE NAME`; the name `ignore`, and the value --ignore, stand for\n"
+        "pixels that count in no loss and no metric.\n\n"
         "  unet-train data split --data DIR --val-fraction 0.2 --seed 1244 --out split.json\n",
     .options = options,
     .min_operands = 0,

@@ -24,7 +24,7 @@
 enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
-       OPT_SPLIT, NKEYED };
+       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, NKEYED };
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
@@ -48,6 +48,9 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_CHECKPOINT_S] = {"checkpoint-seconds", "train.checkpoint_s"},
     [OPT_TIMEOUT] = {"timeout", "train.timeout_s"},
     [OPT_SPLIT] = {"split", "data.split"},
+    [OPT_CLASSES] = {"classes", "data.classes"},
+    [OPT_IGNORE] = {"ignore", "data.ignore"},
+    [OPT_CLASS_FILE] = {"class-file", "data.class_file"},
 };
 
 static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
@@ -75,6 +78,12 @@ static const struct cli_option options[] = {
      &opt_split_seed, 0, INT_MAX},
     {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
      &opt_soft_masks, 0, 0},
+    {"classes", 0, CLI_STRING, "N", "classes of the masks (1: foreground and background)",
+     &keyed[OPT_CLASSES], 0, 0},
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &keyed[OPT_IGNORE],
+     0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
+     &keyed[OPT_CLASS_FILE], 0, 0},
     {"repeat", 0, CLI_STRING, "N", "times each training image is used per epoch (1)",
      &keyed[OPT_REPEAT], 0, 0},
     {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
@@ -189,7 +198,9 @@ static int make_split(struct run_config *c, struct comm *comm, struct err *e)
 {
     struct split_config config = {.dir = c->data.dir, .seed = opt_split_seed,
                                   .val_fraction = opt_val_fraction,
-                                  .soft_masks = c->data.soft_masks};
+                                  .soft_masks = c->data.soft_masks,
+                                  .classes = c->data.classes, .ignore = c->data.ignore,
+                                  .class_file = c->data.class_file};
     char path[PATH_MAX];
     struct buf text = {0};
 
@@ -229,7 +240,8 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         return -1;
     struct dataset_config data = {
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
-        .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks};
+        .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks,
+        .classes = c->data.classes, .ignore = c->data.ignore, .class_file = c->data.class_file};
     struct dataset *dataset = dataset_open(&data, e);
     if (!dataset)
         return -1;

@@ -60,6 +60,9 @@ static const struct key keys[] = {
     {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 3, NULL, 0},
     {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL, 0},
     {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL, 0},
+    {"data", "classes", KEY_INT, AT(data.classes), "1", 1, 250, NULL, OPTIONAL},
+    {"data", "ignore", KEY_STRING, AT(data.ignore), "", 0, 0, NULL, OPTIONAL},
+    {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
     {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders, 0},
     {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models, 0},
     {"model", "base", KEY_INT, AT(model.base), "8", 1, 1024, NULL, 0},
@@ -340,6 +343,18 @@ int run_config_read(struct run_config *c, const char *path, struct err *e)
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
+static int check_masks(const struct run_config *c, struct err *e)
+{
+    if (c->data.channels == 2)
+        return err_set(e, ERR_CONFIG, "data.channels: 1 (grey) or 3 (RGB), not 2");
+    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore))
+        return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
+                       "stand for classes (data.classes, data.ignore)");
+    if (*c->data.class_file && c->data.classes < 2)
+        return err_set(e, ERR_CONFIG, "data.class_file: data.classes must say how many it has");
+    return 0;
+}
+
 static int check_layout(const struct run_config *c, struct err *e)
 {
     bool mirrored = strcmp(c->layout.strategy, "mirrored") == 0;
@@ -386,15 +401,13 @@ int run_config_check(const struct run_config *c, struct err *e)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
     if (c->data.height < 1 || c->data.width < 1)
         return err_set(e, ERR_CONFIG, "data.height, data.width: missing");
-    if (c->data.channels == 2)
-        return err_set(e, ERR_CONFIG, "data.channels: 1 (grey) or 3 (RGB), not 2");
     if (c->data.height % side || c->data.width % side)
         return err_set(e, ERR_CONFIG,
                        "data.height, data.width: %dx%d: %d poolings need multiples of %d; the "
                        "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
-    return check_layout(c, e) || check_comm(c, e) ? -1 : 0;
+    return check_masks(c, e) || check_layout(c, e) || check_comm(c, e) ? -1 : 0;
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)

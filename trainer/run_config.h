@@ -19,6 +19,9 @@ struct run_config {
         char *split; /* "" until known */
         int height, width, channels, repeat;
         bool soft_masks;
+        int classes;      /* 1: foreground and background */
+        char *ignore;     /* mask value that does not count; "": none */
+        char *class_file; /* "": none */
         const char *remainder; /* keep | drop */
     } data;
     struct {

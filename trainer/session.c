@@ -48,6 +48,9 @@ static int open_session(struct session *s, struct err *e)
     const struct run_config *c = s->config;
     size_t items = dataset_count(s->dataset, DATASET_TRAIN) * (size_t)c->data.repeat;
 
+    if (c->data.classes > 1)
+        return err_set(e, ERR_CONFIG, "data.classes: %d: this trainer has a loss for foreground and "
+                       "background only", c->data.classes);
     session_network_config(c, s->threads, &s->network_config);
     s->network = network_create(&s->network_config, e);
     if (!s->network)

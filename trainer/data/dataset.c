@@ -7,26 +7,27 @@
 #include <string.h>
 
 #include "src/log.h"
+#include "trainer/data/classes.h"
+#include "trainer/data/image_file.h"
 #include "trainer/data/load.h"
 #include "trainer/data/mask.h"
 #include "trainer/data/pairs.h"
 #include "trainer/data/picture.h"
-#include "trainer/data/png_file.h"
 #include "trainer/data/resize.h"
 #include "trainer/data/split.h"
 
-/* Values of one picture at the network's size: 8-bit samples where nothing had to be resized (a
- * quarter of the memory), numbers otherwise. */
-struct plane {
-    uint8_t *bytes;
-    float *numbers;
-    float divisor; /* of bytes */
+/* What a sample is kept as: this, the image, the target, each from a multiple of 16 bytes on.
+ * 8-bit samples where nothing had to be resized (a quarter of the memory), numbers otherwise. */
+enum kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
+struct record {
+    uint32_t image_kind, target_kind;
+    float target_divisor; /* of bytes */
+    uint32_t unused;
 };
 
 struct sample {
     pthread_mutex_t lock; /* held while the sample is decoded; what is decoded never changes */
-    bool decoded;
-    struct plane image, mask;
+    char *bytes;          /* a record; NULL: not decoded yet */
 };
 
 struct dataset {
@@ -34,7 +35,9 @@ struct dataset {
     char *dir;
     int height, width, channels;
     bool soft_masks;
-    struct sample *samples; /* train, then val */
+    int ignore;              /* -1: none */
+    struct classes *classes; /* NULL for foreground and background */
+    struct sample *samples;  /* train, then val */
     size_t nsamples;
 };
 
@@ -92,7 +95,7 @@ static int check_file(const struct dataset *ds, const char *name, const struct s
 {
     uint32_t width, height;
     char *path = pairs_path(ds->dir, name);
-    int rc = path ? png_file_size(path, &width, &height, e)
+    int rc = path ? image_file_size(path, &width, &height, e)
                   : err_set(e, ERR_INTERNAL, "%s: no memory", name);
 
     if (rc == 0 && (width != item->width || height != item->height))
@@ -122,9 +125,53 @@ static int check_part(const struct dataset *ds, enum dataset_part part, double *
 static struct split *split_of_all(const struct dataset_config *config, struct err *e)
 {
     struct split_config all = {.dir = config->dir, .val_fraction = 1,
-                               .soft_masks = config->soft_masks};
+                               .soft_masks = config->soft_masks, .classes = config->classes,
+                               .ignore = config->ignore, .class_file = config->class_file};
 
     return split_create(&all, e);
+}
+
+/* Masks were checked for classes, or for foreground and background, when the split was made. */
+static int check_classes(const struct dataset *ds, const char *split_file, struct err *e)
+{
+    if ((ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
+        return 0;
+    return err_set(e, ERR_DATA, "%s: was made for masks of %s, but data.classes is %d: make a new "
+                   "split, or set data.classes", split_file ? split_file : ds->split->dir,
+                   ds->classes ? "foreground and background" : "several classes",
+                   dataset_classes(ds));
+}
+
+static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)
+{
+    ds->height = config->height;
+    ds->width = config->width;
+    ds->channels = config->channels;
+    ds->soft_masks = config->soft_masks;
+    if (mask_ignore_decode(config->ignore, &ds->ignore, e))
+        return -1;
+    if (config->classes >= 2) {
+        ds->classes = classes_create(config->classes, ds->ignore, config->class_file, e);
+        if (!ds->classes)
+            return -1;
+    }
+    ds->split = config->split_file ? split_read(config->split_file, e) : split_of_all(config, e);
+    if (!ds->split || check_classes(ds, config->split_file, e))
+        return -1;
+    ds->dir = strdup(config->dir ? config->dir : ds->split->dir);
+    return ds->dir ? 0 : err_set(e, ERR_INTERNAL, "no memory for the data set");
+}
+
+static int open_samples(struct dataset *ds, struct err *e)
+{
+    size_t n = ds->split->train.count + ds->split->val.count;
+
+    ds->samples = calloc(n, sizeof *ds->samples);
+    if (!ds->samples)
+        return err_set(e, ERR_INTERNAL, "no memory for the data set");
+    for (; ds->nsamples < n; ds->nsamples++)
+        pthread_mutex_init(&ds->samples[ds->nsamples].lock, NULL);
+    return 0;
 }
 
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
@@ -136,38 +183,15 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
         err_set(e, ERR_INTERNAL, "no memory for the data set");
         return NULL;
     }
-    ds->height = config->height;
-    ds->width = config->width;
-    ds->channels = config->channels;
-    ds->soft_masks = config->soft_masks;
-    ds->split = config->split_file ? split_read(config->split_file, e) : split_of_all(config, e);
-    if (!ds->split)
-        goto fail;
-    ds->dir = strdup(config->dir ? config->dir : ds->split->dir);
-    ds->samples = calloc(ds->split->train.count + ds->split->val.count, sizeof *ds->samples);
-    if (!ds->dir || !ds->samples) {
-        err_set(e, ERR_INTERNAL, "no memory for the data set");
-        goto fail;
+    if (open_split(ds, config, e) || open_samples(ds, e) ||
+        check_part(ds, DATASET_TRAIN, &nbytes, e) || check_part(ds, DATASET_VAL, &nbytes, e)) {
+        dataset_close(ds);
+        return NULL;
     }
-    ds->nsamples = ds->split->train.count + ds->split->val.count;
-    for (size_t i = 0; i < ds->nsamples; i++)
-        pthread_mutex_init(&ds->samples[i].lock, NULL);
-    if (check_part(ds, DATASET_TRAIN, &nbytes, e) || check_part(ds, DATASET_VAL, &nbytes, e))
-        goto fail;
     log_info("data: %zu training and %zu validation pairs at %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in memory", ds->split->train.count, ds->split->val.count,
              ds->height, ds->width, ds->channels, nbytes / 0x1p20);
     return ds;
-fail:
-    dataset_close(ds);
-    return NULL;
-}
-
-static void plane_free(struct plane *p)
-{
-    free(p->bytes);
-    free(p->numbers);
-    *p = (struct plane){NULL, NULL, 0};
 }
 
 void dataset_close(struct dataset *ds)
@@ -175,131 +199,231 @@ void dataset_close(struct dataset *ds)
     if (!ds)
         return;
     for (size_t i = 0; i < ds->nsamples; i++) {
-        plane_free(&ds->samples[i].image);
-        plane_free(&ds->samples[i].mask);
+        free(ds->samples[i].bytes);
         pthread_mutex_destroy(&ds->samples[i].lock);
     }
     free(ds->samples);
+    classes_destroy(ds->classes);
     free(ds->dir);
     split_destroy(ds->split);
     free(ds);
 }
 
-/* Numbers of the source's size to the network's; frees src. */
-static int plane_resize(const struct dataset *ds, float *src, const struct png_pixels *img,
-                        int channels, struct plane *dst, struct err *e)
+int dataset_classes(const struct dataset *ds)
 {
-    size_t n = (size_t)ds->height * (size_t)ds->width * (size_t)channels;
-
-    dst->numbers = malloc(n * sizeof *dst->numbers);
-    if (dst->numbers)
-        resize_pad(src, (int)img->height, (int)img->width, dst->numbers, ds->height, ds->width,
-                   channels);
-    free(src);
-    return dst->numbers ? 0 : err_set(e, ERR_INTERNAL, "no memory for another image");
+    return ds->classes ? classes_count(ds->classes) : 1;
 }
 
-static int make_image(const struct dataset *ds, const struct png_pixels *img, struct plane *dst,
-                      struct err *e)
+const char *dataset_class_name(const struct dataset *ds, int i)
+{
+    return ds->classes ? classes_name(ds->classes, i) : "foreground";
+}
+
+/* Do pixels that don't count exist? Then targets are labels, never numbers between classes. */
+static bool is_labelled(const struct dataset *ds)
+{
+    return ds->classes || ds->ignore >= 0;
+}
+
+static size_t npixels_of(const struct dataset *ds)
+{
+    return (size_t)ds->height * (size_t)ds->width;
+}
+
+static size_t plane_bytes(enum kind kind, size_t nvalues)
+{
+    size_t n = nvalues * (kind == KIND_NUMBERS ? sizeof(float) : 1);
+    return (n + 15) / 16 * 16;
+}
+
+static const void *record_image(const struct record *r)
+{
+    return (const char *)r + sizeof *r;
+}
+
+static const void *record_target(const struct dataset *ds, const struct record *r)
+{
+    return (const char *)r + sizeof *r +
+           plane_bytes((enum kind)r->image_kind, npixels_of(ds) * (size_t)ds->channels);
+}
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_INTERNAL, "no memory for another image");
+}
+
+static int put_image(const struct dataset *ds, const struct pixels *img, enum kind kind, void *dst,
+                     struct err *e)
 {
     size_t n = (size_t)img->width * img->height * (size_t)ds->channels;
 
-    if (img->bits == 8 && is_size(ds, img->width, img->height)) {
-        dst->bytes = malloc(n);
-        dst->divisor = 255;
-        if (!dst->bytes)
-            return err_set(e, ERR_INTERNAL, "no memory for another image");
-        picture_to_bytes(img, ds->channels, dst->bytes);
+    if (kind == KIND_BYTES) {
+        picture_to_bytes(img, ds->channels, dst);
         return 0;
     }
     float *numbers = malloc(n * sizeof *numbers);
     if (!numbers)
-        return err_set(e, ERR_INTERNAL, "no memory for another image");
+        return no_memory(e);
     picture_to_float(img, ds->channels, numbers);
-    return plane_resize(ds, numbers, img, ds->channels, dst, e);
+    resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->height, ds->width,
+               ds->channels);
+    free(numbers);
+    return 0;
 }
 
-static int make_mask(const struct dataset *ds, struct png_pixels *img, struct plane *dst,
-                     struct err *e)
+static int put_labels(const struct dataset *ds, const struct pixels *mask, const char *name,
+                      uint8_t *dst, struct err *e)
 {
-    size_t n = (size_t)img->width * img->height;
-    float divisor = (float)mask_divisor(img, ds->split->mask_scale);
+    uint8_t *labels = malloc((size_t)mask->width * mask->height);
+    int rc = 0;
 
-    if (img->bits == 8 && is_size(ds, img->width, img->height)) {
-        dst->bytes = img->samples;
-        dst->divisor = divisor;
-        img->samples = NULL; /* moved: one channel of the right size is what dst holds */
+    if (!labels)
+        return no_memory(e);
+    if (ds->classes)
+        rc = classes_label(ds->classes, mask, name, labels, e);
+    else
+        mask_label(mask, ds->ignore, labels);
+    if (rc == 0)
+        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->height, ds->width,
+                          DATASET_IGNORE);
+    free(labels);
+    return rc;
+}
+
+static int put_target(const struct dataset *ds, const struct pixels *mask, const char *name,
+                      const struct record *r, void *dst, struct err *e)
+{
+    size_t n = (size_t)mask->width * mask->height;
+
+    if (r->target_kind == KIND_LABELS)
+        return put_labels(ds, mask, name, dst, e);
+    if (r->target_kind == KIND_BYTES) {
+        memcpy(dst, mask->samples, n);
         return 0;
     }
     float *numbers = malloc(n * sizeof *numbers);
     if (!numbers)
-        return err_set(e, ERR_INTERNAL, "no memory for another mask");
+        return no_memory(e);
     for (size_t i = 0; i < n; i++)
-        numbers[i] = (float)png_pixels_sample(img, i) / divisor;
-    return plane_resize(ds, numbers, img, 1, dst, e);
+        numbers[i] = (float)pixels_sample(mask, i) / r->target_divisor;
+    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->height, ds->width, 1);
+    free(numbers);
+    return 0;
 }
 
-static int decode_image(const struct dataset *ds, const struct split_item *item, struct plane *dst,
-                        struct err *e)
+/* Bytes where the samples can stay what they are. */
+static enum kind kind_of(const struct dataset *ds, const struct pixels *img)
 {
-    struct png_pixels img;
+    return img->bits == 8 && is_size(ds, img->width, img->height) ? KIND_BYTES : KIND_NUMBERS;
+}
+
+static char *make_record(const struct dataset *ds, const struct split_item *item,
+                         const struct pixels *img, const struct pixels *mask, struct err *e)
+{
+    struct record r = {.image_kind = kind_of(ds, img), .target_kind = kind_of(ds, mask)};
+
+    if (is_labelled(ds))
+        r.target_kind = KIND_LABELS;
+    else
+        r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
+    size_t image = plane_bytes((enum kind)r.image_kind, npixels_of(ds) * (size_t)ds->channels);
+    size_t target = plane_bytes((enum kind)r.target_kind, npixels_of(ds));
+    char *bytes = calloc(1, sizeof r + image + target);
+    if (!bytes) {
+        no_memory(e);
+        return NULL;
+    }
+    memcpy(bytes, &r, sizeof r);
+    if (put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e) ||
+        put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e)) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+static char *decode_sample(const struct dataset *ds, const struct split_item *item, struct err *e)
+{
+    bool coloured = ds->classes && classes_are_coloured(ds->classes);
+    struct pixels img, mask = {0};
+    char *bytes = NULL;
 
     if (load_image(ds->dir, item->image, item->image_sha256, NULL, &img, e))
-        return -1;
-    int rc = make_image(ds, &img, dst, e);
-    png_pixels_free(&img);
-    return rc;
+        return NULL;
+    if (load_mask(ds->dir, item->mask, coloured, item->mask_sha256, NULL, &mask, e) == 0 &&
+        (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
+                                   ds->soft_masks, e) == 0))
+        bytes = make_record(ds, item, &img, &mask, e);
+    pixels_free(&mask);
+    pixels_free(&img);
+    return bytes;
 }
 
-static int decode_mask(const struct dataset *ds, const struct split_item *item, struct plane *dst,
-                       struct err *e)
+/* The sample's record, decoded if need be. */
+static const struct record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
+                                       struct err *e)
 {
-    struct png_pixels img;
+    struct sample *s = get_sample(ds, part, i);
 
-    if (load_mask(ds->dir, item->mask, item->mask_sha256, NULL, &img, e))
-        return -1;
-    int rc = mask_check(&img, item->mask, ds->split->mask_scale, ds->soft_masks, e);
-    if (rc == 0)
-        rc = make_mask(ds, &img, dst, e);
-    png_pixels_free(&img);
-    return rc;
+    pthread_mutex_lock(&s->lock);
+    if (!s->bytes)
+        s->bytes = decode_sample(ds, &get_part(ds, part)->items[i], e);
+    const char *bytes = s->bytes;
+    pthread_mutex_unlock(&s->lock);
+    return (const void *)bytes;
 }
 
-static int decode_sample(const struct dataset *ds, const struct split_item *item, struct sample *s,
-                         struct err *e)
+static void copy_numbers(enum kind kind, const void *src, float divisor, size_t n, float *dst)
 {
-    if (decode_image(ds, item, &s->image, e) == 0 && decode_mask(ds, item, &s->mask, e) == 0) {
-        s->decoded = true;
-        return 0;
-    }
-    plane_free(&s->image);
-    plane_free(&s->mask);
-    return -1;
-}
+    const uint8_t *bytes = src;
 
-static void plane_copy(const struct plane *src, size_t n, float *dst)
-{
-    if (src->numbers)
-        memcpy(dst, src->numbers, n * sizeof *dst);
+    if (kind == KIND_NUMBERS)
+        memcpy(dst, src, n * sizeof *dst);
+    else if (kind == KIND_BYTES)
+        for (size_t i = 0; i < n; i++)
+            dst[i] = (float)bytes[i] / divisor;
     else
         for (size_t i = 0; i < n; i++)
-            dst[i] = (float)src->bytes[i] / src->divisor;
+            dst[i] = bytes[i] == DATASET_IGNORE ? -1.0f : (float)bytes[i];
+}
+
+static void copy_labels(const struct record *r, const void *src, size_t n, uint8_t *dst)
+{
+    const uint8_t *bytes = src;
+    const float *numbers = src;
+
+    if (r->target_kind == KIND_LABELS)
+        memcpy(dst, src, n);
+    else if (r->target_kind == KIND_BYTES)
+        for (size_t i = 0; i < n; i++)
+            dst[i] = (float)bytes[i] / r->target_divisor > 0.5f;
+    else
+        for (size_t i = 0; i < n; i++)
+            dst[i] = numbers[i] > 0.5f;
 }
 
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e)
 {
-    struct sample *s = get_sample(ds, part, i);
-    size_t npixels = (size_t)ds->height * (size_t)ds->width;
-    int rc = 0;
+    const struct record *r = get_record(ds, part, i, e);
+    size_t n = npixels_of(ds);
 
-    pthread_mutex_lock(&s->lock);
-    if (!s->decoded)
-        rc = decode_sample(ds, &get_part(ds, part)->items[i], s, e);
-    pthread_mutex_unlock(&s->lock);
-    if (rc)
+    if (!r)
         return -1;
-    plane_copy(&s->image, npixels * (size_t)ds->channels, image);
-    plane_copy(&s->mask, npixels, mask);
+    copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
+    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor, n, mask);
+    return 0;
+}
+
+int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,
+                       uint8_t *labels, struct err *e)
+{
+    const struct record *r = get_record(ds, part, i, e);
+    size_t n = npixels_of(ds);
+
+    if (!r)
+        return -1;
+    copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
+    copy_labels(r, record_target(ds, r), n, labels);
     return 0;
 }

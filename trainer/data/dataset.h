@@ -11,6 +11,8 @@
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
 
+#define DATASET_IGNORE 255 /* the label of a pixel that counts in no loss and no metric */
+
 struct dataset_config {
     const char *split_file; /* split.json; its paths are relative to its "data". NULL: every pair
                              * of dir validates. */
@@ -18,6 +20,10 @@ struct dataset_config {
     int height, width;      /* resize keeping the aspect ratio, pad with zeros, centred */
     int channels;           /* 1: grey; 3: RGB. Alpha is dropped. */
     bool soft_masks;        /* false: a mask holds {0,1} or {0,255}, anything else is an error */
+    int classes;            /* up to 1: foreground and background. From 2: a class per pixel;
+                             * padding then is DATASET_IGNORE, and masks are resized by nearest. */
+    const char *ignore;     /* mask value that does not count, as text; NULL or "" for none */
+    const char *class_file; /* classes.h; NULL or "" where values are the classes */
 };
 
 struct dataset;
@@ -32,9 +38,21 @@ const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_
 /* Over the names and hashes of all files and the side that each is on: equal for equal data. */
 uint64_t dataset_hash(const struct dataset *ds);
 
-/* Sample i into image [height][width][channels] and mask [height][width], 0..1. The first call for
- * a sample decodes its files and checks their hashes, later ones copy from memory. Thread-safe. */
+/* The classes: 1 where there is foreground and background only. Names: from the class file, or the
+ * number. */
+int dataset_classes(const struct dataset *ds);
+const char *dataset_class_name(const struct dataset *ds, int i);
+
+/* Sample i into image [height][width][channels], 0..1, and mask [height][width]: 0..1, or the
+ * number of the class when there are several, and -1 where a pixel does not count. The first call
+ * for a sample decodes its files and checks their hashes, later ones copy from memory.
+ * Thread-safe. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
+
+/* The same with labels [height][width]: the class (0 and 1 where there are no several: 1 above one
+ * half), or DATASET_IGNORE. */
+int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,
+                       uint8_t *labels, struct err *e);
 
 #endif

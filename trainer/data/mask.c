@@ -2,15 +2,18 @@
 #include "config.h"
 #include "trainer/data/mask.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static unsigned full_value(const struct png_pixels *mask)
+#include "trainer/data/classes.h"
+
+static unsigned full_value(const struct pixels *mask)
 {
     return (1u << mask->source_bits) - 1;
 }
 
 /* Keeps the first channel of each pixel. */
-static void keep_first_channel(struct png_pixels *img)
+static void keep_first_channel(struct pixels *img)
 {
     size_t npixels = (size_t)img->width * img->height, nbytes = (size_t)img->bits / 8;
     size_t pixel = nbytes * (size_t)img->channels;
@@ -21,44 +24,54 @@ static void keep_first_channel(struct png_pixels *img)
     img->nbytes = npixels * nbytes;
 }
 
-static int refuse_colour(const struct png_pixels *img, const char *name, struct err *e)
+static int refuse_colour(const struct pixels *img, const char *name, struct err *e)
 {
     size_t npixels = (size_t)img->width * img->height, nc = (size_t)img->channels;
 
     for (size_t i = 0; i < npixels; i++) {
-        unsigned r = png_pixels_sample(img, i * nc), g = png_pixels_sample(img, i * nc + 1);
-        unsigned b = png_pixels_sample(img, i * nc + 2);
+        unsigned r = pixels_sample(img, i * nc), g = pixels_sample(img, i * nc + 1);
+        unsigned b = pixels_sample(img, i * nc + 2);
         if (r != g || r != b)
             return err_set(e, ERR_DATA,
                            "%s: the mask has colours (%u,%u,%u at column %zu, row %zu); masks are "
-                           "grey or indexed: 0 background, 255 (or 1) foreground",
+                           "grey or indexed: 0 background, 255 (or 1) foreground. Where colours "
+                           "stand for classes, say which in data.class_file",
                            name, r, g, b, i % img->width, i / img->width);
     }
     return 0;
 }
 
-int mask_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct png_pixels *img,
-                struct err *e)
+int mask_flatten(struct pixels *img, const char *name, struct err *e)
 {
-    if (png_file_decode(bytes, nbytes, name, PNG_FILE_RAW, img, e))
+    if (img->channels >= 3 && refuse_colour(img, name, e))
         return -1;
-    if (img->channels >= 3 && refuse_colour(img, name, e)) {
-        png_pixels_free(img);
-        return -1;
-    }
     if (img->channels > 1)
         keep_first_channel(img);
     return 0;
 }
 
-void mask_summarize(const struct png_pixels *mask, struct mask_summary *summary)
+int mask_ignore_decode(const char *text, int *ignore, struct err *e)
+{
+    *ignore = -1;
+    if (!text || !*text)
+        return 0;
+    size_t n = strlen(text);
+    if (n > 5 || strspn(text, "0123456789") != n || atoi(text) > 65535)
+        return err_set(e, ERR_CONFIG, "data.ignore: '%s' is no mask value (0 to 65535)", text);
+    *ignore = atoi(text);
+    return 0;
+}
+
+void mask_summarize(const struct pixels *mask, int ignore, struct mask_summary *summary)
 {
     size_t npixels = (size_t)mask->width * mask->height;
     unsigned full = full_value(mask);
 
     memset(summary, 0, sizeof *summary);
     for (size_t i = 0; i < npixels; i++) {
-        unsigned v = png_pixels_sample(mask, i);
+        unsigned v = pixels_sample(mask, i);
+        if ((int)v == ignore)
+            continue;
         if (v > summary->max)
             summary->max = v;
         if (v == 0 || full == 1)
@@ -84,14 +97,14 @@ static unsigned wrong_value(const struct mask_summary *s, enum mask_scale scale)
     return s->has_full ? s->max : 0;
 }
 
-int mask_check(const struct png_pixels *mask, const char *name, enum mask_scale scale, bool soft,
-               struct err *e)
+int mask_check(const struct pixels *mask, const char *name, enum mask_scale scale, int ignore,
+               bool soft, struct err *e)
 {
     struct mask_summary s;
 
     if (soft)
         return 0;
-    mask_summarize(mask, &s);
+    mask_summarize(mask, ignore, &s);
     unsigned wrong = wrong_value(&s, scale);
     if (wrong)
         return err_set(e, ERR_DATA,
@@ -101,7 +114,17 @@ int mask_check(const struct png_pixels *mask, const char *name, enum mask_scale 
     return 0;
 }
 
-unsigned mask_divisor(const struct png_pixels *mask, enum mask_scale scale)
+unsigned mask_divisor(const struct pixels *mask, enum mask_scale scale)
 {
     return scale == MASK_UNIT ? 1 : full_value(mask);
+}
+
+void mask_label(const struct pixels *mask, int ignore, uint8_t *labels)
+{
+    size_t npixels = (size_t)mask->width * mask->height;
+
+    for (size_t i = 0; i < npixels; i++) {
+        unsigned v = pixels_sample(mask, i);
+        labels[i] = (int)v == ignore ? CLASSES_IGNORE : v > 0;
+    }
 }

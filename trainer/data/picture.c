@@ -2,19 +2,19 @@
 #include "config.h"
 #include "trainer/data/picture.h"
 
-unsigned picture_sample(const struct png_pixels *img, size_t pixel, int channel, int channels)
+unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int channels)
 {
     size_t at = pixel * (size_t)img->channels;
 
     if (img->channels < 3)
-        return png_pixels_sample(img, at);
+        return pixels_sample(img, at);
     if (channels == 3)
-        return png_pixels_sample(img, at + (size_t)channel);
-    return (299 * png_pixels_sample(img, at) + 587 * png_pixels_sample(img, at + 1) +
-            114 * png_pixels_sample(img, at + 2) + 500) / 1000;
+        return pixels_sample(img, at + (size_t)channel);
+    return (299 * pixels_sample(img, at) + 587 * pixels_sample(img, at + 1) +
+            114 * pixels_sample(img, at + 2) + 500) / 1000;
 }
 
-void picture_to_float(const struct png_pixels *img, int channels, float *dst)
+void picture_to_float(const struct pixels *img, int channels, float *dst)
 {
     size_t npixels = (size_t)img->width * img->height;
     /* A quotient, not a product with 1/full: 257 v / 65535 is then v / 255 to the last bit. */
@@ -25,7 +25,7 @@ void picture_to_float(const struct png_pixels *img, int channels, float *dst)
             *dst++ = (float)picture_sample(img, i, c, channels) / full;
 }
 
-void picture_to_bytes(const struct png_pixels *img, int channels, uint8_t *dst)
+void picture_to_bytes(const struct pixels *img, int channels, uint8_t *dst)
 {
     size_t npixels = (size_t)img->width * img->height;
 

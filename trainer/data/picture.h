@@ -9,16 +9,16 @@
 
 #include <stddef.h>
 
-#include "trainer/data/png_file.h"
+#include "trainer/data/pixels.h"
 
 /* Sample of a pixel (row * width + column) in channel 0..channels-1; channels is 1 or 3. The range
  * is that of img->bits. */
-unsigned picture_sample(const struct png_pixels *img, size_t pixel, int channel, int channels);
+unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int channels);
 
 /* [height][width][channels], 0..1: value / 255 or / 65535. */
-void picture_to_float(const struct png_pixels *img, int channels, float *dst);
+void picture_to_float(const struct pixels *img, int channels, float *dst);
 
 /* The same samples as bytes; only for 8-bit images. */
-void picture_to_bytes(const struct png_pixels *img, int channels, uint8_t *dst);
+void picture_to_bytes(const struct pixels *img, int channels, uint8_t *dst);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int dst_width)
@@ -66,5 +65,25 @@ void resize_pad(const float *src, int src_height, int src_width, float *dst, int
                 *out++ = above + (below - above) * ty.fraction;
             }
         }
+    }
+}
+
+/* floor((i + 1/2) * nsrc / ndst) in whole numbers. */
+static size_t nearest(int i, int nsrc, int ndst)
+{
+    return (size_t)((2 * (int64_t)i + 1) * nsrc / (2 * (int64_t)ndst));
+}
+
+void resize_pad_labels(const uint8_t *src, int src_height, int src_width, uint8_t *dst,
+                       int dst_height, int dst_width, uint8_t padding)
+{
+    struct resize_fit fit = resize_fit(src_height, src_width, dst_height, dst_width);
+
+    memset(dst, padding, (size_t)dst_height * (size_t)dst_width);
+    for (int y = 0; y < fit.height; y++) {
+        const uint8_t *row = src + nearest(y, src_height, fit.height) * (size_t)src_width;
+        uint8_t *out = dst + (size_t)(fit.top + y) * (size_t)dst_width + fit.left;
+        for (int x = 0; x < fit.width; x++)
+            out[x] = row[nearest(x, src_width, fit.width)];
     }
 }

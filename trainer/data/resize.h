@@ -4,6 +4,8 @@
 #ifndef UNETCTL_TRAINER_DATA_RESIZE_H
 #define UNETCTL_TRAINER_DATA_RESIZE_H
 
+#include <stdint.h>
+
 /* Where a source of one size lies inside a destination of another. */
 struct resize_fit {
     int height, width; /* of the resized picture, at least 1 */
@@ -17,5 +19,10 @@ struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int 
  * is written. Equal sizes copy. src and dst do not overlap. */
 void resize_pad(const float *src, int src_height, int src_width, float *dst, int dst_height,
                 int dst_width, int channels);
+
+/* The same for labels, [height][width]: the nearest source pixel (that on whose area the centre of
+ * the destination's lies), `padding` around it. */
+void resize_pad_labels(const uint8_t *src, int src_height, int src_width, uint8_t *dst,
+                       int dst_height, int dst_width, uint8_t padding);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "src/rng.h"
 #include "src/sha256.h"
+#include "trainer/data/classes.h"
 #include "trainer/data/filename.h"
 #include "trainer/data/load.h"
 #include "trainer/data/namelist.h"
@@ -25,8 +26,11 @@ struct candidate {
     enum side side;
 };
 
-/* What was seen of all masks together. Names point into the pairs. */
+/* What masks mean, and what was seen of all of them together. Names point into the pairs. */
 struct mask_census {
+    const struct split_config *config;
+    struct classes *classes; /* NULL for foreground and background */
+    int ignore;
     unsigned max;
     const char *has_one, *has_full; /* a mask with that value */
 };
@@ -55,7 +59,7 @@ void split_destroy(struct split *s)
     free(s);
 }
 
-static void hash_pixels(const struct png_pixels *img, char hex[65])
+static void hash_pixels(const struct pixels *img, char hex[65])
 {
     uint32_t shape[4] = {img->width, img->height, (uint32_t)img->channels, (uint32_t)img->bits};
     struct sha256 h;
@@ -66,12 +70,27 @@ static void hash_pixels(const struct png_pixels *img, char hex[65])
     sha256_finish(&h, hex);
 }
 
-static int note_mask(const struct png_pixels *mask, const char *dir, const char *name, bool soft,
-                     struct mask_census *census, struct err *e)
+static int check_labels(const struct pixels *mask, const char *name,
+                        const struct classes *classes, struct err *e)
 {
+    uint8_t *labels = malloc((size_t)mask->width * mask->height);
+    int rc = labels ? classes_label(classes, mask, name, labels, e)
+                    : err_set(e, ERR_INTERNAL, "%s: no memory", name);
+
+    free(labels);
+    return rc;
+}
+
+static int note_mask(const struct pixels *mask, const char *name, struct mask_census *census,
+                     struct err *e)
+{
+    const char *dir = census->config->dir;
+    bool soft = census->config->soft_masks;
     struct mask_summary s;
 
-    mask_summarize(mask, &s);
+    if (census->classes)
+        return check_labels(mask, name, census->classes, e) ? err_prefix(e, "%s", dir) : 0;
+    mask_summarize(mask, census->ignore, &s);
     if (s.max > census->max)
         census->max = s.max;
     if (s.has_one && !census->has_one)
@@ -88,9 +107,14 @@ static int note_mask(const struct png_pixels *mask, const char *dir, const char 
 }
 
 /* 0/255 if any mask is; a 1 beside a 255 has no clear meaning. */
-static int decide_scale(const struct mask_census *census, bool soft, enum mask_scale *scale,
-                        struct err *e)
+static int decide_scale(const struct mask_census *census, enum mask_scale *scale, struct err *e)
 {
+    bool soft = census->config->soft_masks;
+
+    if (census->classes) {
+        *scale = MASK_CLASS;
+        return 0;
+    }
     *scale = soft ? (census->max > 1 ? MASK_FULL : MASK_UNIT)
                   : (census->has_full ? MASK_FULL : MASK_UNIT);
     if (!soft && census->has_full && census->has_one)
@@ -104,25 +128,26 @@ static int decide_scale(const struct mask_census *census, bool soft, enum mask_s
 static int examine(const struct split_config *config, const struct pair *pair, struct candidate *c,
                    struct mask_census *census, struct err *e)
 {
-    struct png_pixels image, mask = {0};
+    struct pixels image, mask = {0};
 
     if (!filename_is_utf8(pair->image) || !filename_is_utf8(pair->mask))
         return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; "
                        "rename it", config->dir, pair->image);
     if (load_image(config->dir, pair->image, NULL, c->item.image_sha256, &image, e))
         return -1;
-    int rc = load_mask(config->dir, pair->mask, NULL, c->item.mask_sha256, &mask, e);
+    bool coloured = census->classes && classes_are_coloured(census->classes);
+    int rc = load_mask(config->dir, pair->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
     if (rc == 0 && (image.width != mask.width || image.height != mask.height))
         rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
                      config->dir, pair->image, image.width, image.height, pair->mask, mask.width,
                      mask.height);
     if (rc == 0)
-        rc = note_mask(&mask, config->dir, pair->mask, config->soft_masks, census, e);
+        rc = note_mask(&mask, pair->mask, census, e);
     c->item.width = image.width;
     c->item.height = image.height;
     hash_pixels(&image, c->pixels);
-    png_pixels_free(&image);
-    png_pixels_free(&mask);
+    pixels_free(&image);
+    pixels_free(&mask);
     return rc;
 }
 
@@ -314,17 +339,31 @@ static int take_side(struct candidate *c, size_t n, enum side side, struct split
     return 0;
 }
 
+static int open_census(struct mask_census *census, struct err *e)
+{
+    const struct split_config *config = census->config;
+
+    if (mask_ignore_decode(config->ignore, &census->ignore, e))
+        return -1;
+    if (config->classes < 2)
+        return 0;
+    census->classes = classes_create(config->classes, census->ignore, config->class_file, e);
+    return census->classes ? 0 : -1;
+}
+
 static struct candidate *examine_all(const struct split_config *config, struct pairs *pairs,
                                      enum mask_scale *scale, struct err *e)
 {
     struct candidate *c = calloc(pairs->count, sizeof *c);
-    struct mask_census census = {0};
-    int rc = c ? 0 : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", pairs->count);
+    struct mask_census census = {.config = config};
+    int rc = c ? open_census(&census, e)
+               : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", pairs->count);
 
     for (size_t i = 0; rc == 0 && i < pairs->count; i++)
         rc = examine(config, &pairs->items[i], &c[i], &census, e);
-    if (rc == 0 && decide_scale(&census, config->soft_masks, scale, e))
+    if (rc == 0 && decide_scale(&census, scale, e))
         rc = err_prefix(e, "%s", config->dir);
+    classes_destroy(census.classes);
     if (rc) {
         free(c);
         return NULL;

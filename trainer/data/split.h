@@ -37,6 +37,9 @@ struct split_config {
     bool soft_masks;       /* masks may hold grey values */
     const char *train_list, *val_list; /* both or none: files with one image file name per line;
                                         * seed and fraction then do not matter */
+    int classes;            /* up to 1: foreground and background; from 2: classes.h */
+    const char *ignore;     /* mask value that does not count, as text; NULL or "" for none */
+    const char *class_file; /* classes.h; NULL or "" for none */
 };
 
 /* Scans the folder, decodes and hashes every file, checks the masks' values, divides. ERR_DATA for

@@ -88,8 +88,8 @@ static int decode_item(const cJSON *object, struct split_item *item, struct err 
     if (!(item->stem = get_string(object, "stem", e)) ||
         !(item->image = get_string(object, "image", e)) ||
         !(item->mask = get_string(object, "mask", e)) ||
-        get_int(object, "width", 1, PNG_FILE_MAX_SIDE, &width, e) ||
-        get_int(object, "height", 1, PNG_FILE_MAX_SIDE, &height, e) ||
+        get_int(object, "width", 1, PIXELS_MAX_SIDE, &width, e) ||
+        get_int(object, "height", 1, PIXELS_MAX_SIDE, &height, e) ||
         get_hash(object, "image_sha256", item->image_sha256, e) ||
         get_hash(object, "mask_sha256", item->mask_sha256, e))
         return -1;
@@ -128,10 +128,10 @@ static int decode(const cJSON *root, struct split *s, struct err *e)
                        (long long)schema, SCHEMA);
     if (!(s->dir = get_string(root, "data", e)) ||
         get_int(root, "seed", -0x1p53, 0x1p53, &s->seed, e) ||
-        get_int(root, "mask_max", MASK_UNIT, MASK_FULL, &mask_max, e))
+        get_int(root, "mask_max", MASK_CLASS, MASK_FULL, &mask_max, e))
         return -1;
-    if (mask_max != MASK_UNIT && mask_max != MASK_FULL)
-        return err_set(e, ERR_DATA, "\"mask_max\" must be 1 or 255");
+    if (mask_max != MASK_CLASS && mask_max != MASK_UNIT && mask_max != MASK_FULL)
+        return err_set(e, ERR_DATA, "\"mask_max\" must be 1 or 255, or 0 for classes");
     if (!cJSON_IsNumber(fraction))
         return err_set(e, ERR_DATA, "\"val_fraction\" is missing or no number");
     s->mask_scale = (enum mask_scale)mask_max;

@@ -18,7 +18,7 @@ void survey_destroy(struct survey *s)
     free(s);
 }
 
-static int note_shape(struct survey *s, const struct png_pixels *img, struct err *e)
+static int note_shape(struct survey *s, const struct pixels *img, struct err *e)
 {
     for (size_t i = 0; i < s->nshapes; i++) {
         struct survey_shape *shape = &s->shapes[i];
@@ -73,8 +73,8 @@ static void score_resized(struct survey *s, const float *grey, const float *trut
     score(&s->resized, bytes, scratch, n);
 }
 
-static int survey_pair(struct survey *s, const struct png_pixels *image,
-                       const struct png_pixels *mask, int height, int width, struct err *e)
+static int survey_pair(struct survey *s, const struct pixels *image,
+                       const struct pixels *mask, int height, int width, struct err *e)
 {
     size_t n = (size_t)image->width * image->height, resized = (size_t)height * (size_t)width;
     size_t most = n > resized ? n : resized;
@@ -87,7 +87,7 @@ static int survey_pair(struct survey *s, const struct png_pixels *image,
     if (grey && truth && scratch && bytes) {
         picture_to_float(image, 1, grey);
         for (size_t i = 0; i < n; i++) {
-            truth[i] = (float)png_pixels_sample(mask, i) / divisor;
+            truth[i] = (float)pixels_sample(mask, i) / divisor;
             bytes[i] = (uint8_t)(grey[i] * 255.0f + 0.5f);
             s->foreground += truth[i] > 0.5f;
         }
@@ -111,16 +111,16 @@ static int survey_masks(struct survey *s, const char *dir, const struct pairs *p
     unsigned max = 0;
 
     for (size_t i = 0; i < pairs->count; i++) {
-        struct png_pixels mask;
-        if (load_mask(dir, pairs->items[i].mask, NULL, NULL, &mask, e))
+        struct pixels mask;
+        if (load_mask(dir, pairs->items[i].mask, false, NULL, NULL, &mask, e))
             return -1;
         size_t n = (size_t)mask.width * mask.height;
         for (size_t k = 0; k < n; k++) {
-            unsigned v = png_pixels_sample(&mask, k);
+            unsigned v = pixels_sample(&mask, k);
             s->mask_values[v]++;
             max = v > max ? v : max;
         }
-        png_pixels_free(&mask);
+        pixels_free(&mask);
     }
     s->mask_scale = max > 1 ? MASK_FULL : MASK_UNIT;
     return 0;
@@ -129,11 +129,11 @@ static int survey_masks(struct survey *s, const char *dir, const struct pairs *p
 static int survey_one(struct survey *s, const char *dir, const struct pair *pair, int height,
                       int width, struct err *e)
 {
-    struct png_pixels image, mask = {0};
+    struct pixels image, mask = {0};
 
     if (load_image(dir, pair->image, NULL, NULL, &image, e))
         return -1;
-    int rc = load_mask(dir, pair->mask, NULL, NULL, &mask, e);
+    int rc = load_mask(dir, pair->mask, false, NULL, NULL, &mask, e);
     if (rc == 0 && (image.width != mask.width || image.height != mask.height))
         rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
                      dir, pair->image, image.width, image.height, pair->mask, mask.width,
@@ -142,8 +142,8 @@ static int survey_one(struct survey *s, const char *dir, const struct pair *pair
         rc = note_shape(s, &image, e);
     if (rc == 0)
         rc = survey_pair(s, &image, &mask, height, width, e);
-    png_pixels_free(&mask);
-    png_pixels_free(&image);
+    pixels_free(&mask);
+    pixels_free(&image);
     return rc;
 }
 

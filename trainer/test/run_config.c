@@ -14,7 +14,8 @@ static const char good[] =
     "\"study\":\"demo\",\"study_id\":\"0a1b\",\"run\":\"unet-g03-s1\",\"engine\":\"embedded\","
     "\"seed\":7,"
     "\"data\":{\"dir\":\"/abs\",\"split\":\"/abs/STUDY/split.json\",\"height\":96,\"width\":128,"
-    "\"channels\":1,\"repeat\":1,\"soft_masks\":true,\"remainder\":\"keep\"},"
+    "\"channels\":1,\"repeat\":1,\"soft_masks\":false,\"classes\":1,"
+    "\"ignore\":\"255\",\"class_file\":\"\",\"remainder\":\"keep\"},"
     "\"model\":{\"name\":\"unet\",\"base\":8,\"depth\":4,\"batch_norm\":\"local\"},"
     "\"train\":{\"epochs\":200,\"batch_per_gpu\":16,\"optimizer\":\"adam\",\"lr\":0.001,"
     "\"lr_scaling\":\"linear\",\"lr_schedule\":\"step\",\"backend\":\"auto\",\"comm\":\"auto\","
@@ -61,7 +62,8 @@ static void test_read(void)
     is_str(c.study, "demo", "study");
     is_str(c.data.split, "/abs/STUDY/split.json", "data.split");
     is_int(c.seed, 7, "seed");
-    ok(c.data.soft_masks, "data.soft_masks");
+    ok(!c.data.soft_masks, "data.soft_masks");
+    is_str(c.data.ignore, "255", "data.ignore");
     is_str(c.layout.strategy, "multi-worker", "layout.strategy");
     is_int(c.layout.tasks, 3, "layout.tasks");
     ok(c.train.lr == 0.001, "train.lr");
@@ -85,7 +87,9 @@ static void test_refusals(void)
     refuse("\"epochs\":200", "\"epochs\":2.5", "train.epochs: 2.5 is not a whole number");
     refuse("\"epochs\":200", "\"epochs\":1e99", "train.epochs: ");
     refuse("\"epochs\":200", "\"epochs\":200,\"epochs\":3", "train.epochs: given twice");
-    refuse("\"soft_masks\":true", "\"soft_masks\":1", "data.soft_masks: must be true or false");
+    refuse("\"soft_masks\":false", "\"soft_masks\":true", "data.soft_masks: grey values have no");
+    refuse("\"class_file\":\"\"", "\"class_file\":\"c.txt\"", "data.classes must say");
+    refuse("\"soft_masks\":false", "\"soft_masks\":1", "data.soft_masks: must be true or false");
     refuse("\"local\"", "\"global\"",
            "model.batch_norm: 'global' is not one of: local, sync, none");
     refuse("\"study\":\"demo\"", "\"study\":null", "study: must be a string");

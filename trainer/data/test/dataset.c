@@ -23,7 +23,7 @@ static float image[4 * 3 * H * W], mask[4 * H * W];
 
 static void make_split(const char *dir, bool soft, const char *file)
 {
-    struct split_config config = {dir, 1, 0.25, soft, NULL, NULL};
+    struct split_config config = {.dir = dir, .seed = 1, .val_fraction = 0.25, .soft_masks = soft};
     struct split *s = split_create(&config, &e);
     struct buf text = {0};
 
@@ -38,7 +38,8 @@ static void make_split(const char *dir, bool soft, const char *file)
 
 static struct dataset *open_set(const char *file, int height, int width, int channels, bool soft)
 {
-    struct dataset_config config = {file, NULL, height, width, channels, soft};
+    struct dataset_config config = {.split_file = file, .height = height, .width = width,
+                                    .channels = channels, .soft_masks = soft};
     return dataset_open(&config, &e);
 }
 
@@ -168,6 +169,62 @@ static void test_soft_and_changed(void)
     ok(!open_set("none.json", 2, 2, 1, true) && e.code == ERR_DATA, "%s", e.text);
 }
 
+/* masks: 2 x 2, from write_pair; without a split file every pair validates. */
+static struct dataset *open_classes(const char *dir, int height, int width, int classes,
+                                    const char *ignore)
+{
+    struct dataset_config config = {.dir = dir, .height = height, .width = width, .channels = 1,
+                                    .classes = classes, .ignore = ignore};
+    return dataset_open(&config, &e);
+}
+
+static void test_classes(void)
+{
+    static uint8_t labels[4 * 4];
+
+    if (system("rm -rf hand/* && mkdir hand/images hand/masks"))
+        bail_out("no hand/");
+    write_pair("c", (uint8_t[]){0, 1, 2, 11}, 2, 2);
+
+    struct dataset *ds = open_classes("hand", 2, 2, 3, "11");
+    ok(ds && dataset_classes(ds) == 3 && strcmp(dataset_class_name(ds, 2), "2") == 0, "3 classes");
+    ok(ds && dataset_get_labels(ds, DATASET_VAL, 0, image, labels, &e) == 0 &&
+           memcmp(labels, "\0\1\2\377", 4) == 0 && image[3] == 11 / 255.0f, "a label per pixel");
+    ok(ds && dataset_get(ds, DATASET_VAL, 0, image, mask, &e) == 0 && mask[2] == 2 && mask[3] == -1,
+       "as numbers: the class, -1 where a pixel does not count");
+    dataset_close(ds);
+
+    ds = open_classes("hand", 2, 4, 3, "11");
+    ok(ds && dataset_get_labels(ds, DATASET_VAL, 0, image, labels, &e) == 0 &&
+           memcmp(labels, "\377\0\1\377\377\2\377\377", 8) == 0,
+       "padding does not count");
+    dataset_close(ds);
+    ds = open_classes("hand", 4, 4, 3, "11");
+    ok(ds && dataset_get_labels(ds, DATASET_VAL, 0, image, labels, &e) == 0 &&
+           memcmp(labels, "\0\0\1\1\0\0\1\1\2\2\377\377", 12) == 0,
+       "resized by the nearest pixel: no class between two");
+    dataset_close(ds);
+    ok(!open_classes("hand", 2, 2, 3, NULL) && e.code == ERR_DATA && strstr(e.text, "value 11"),
+       "%s", e.text);
+
+    write_pair("c", (uint8_t[]){0, 255, 7, 0}, 2, 2);
+    ds = open_classes("hand", 2, 2, 1, "7");
+    ok(ds && dataset_get_labels(ds, DATASET_VAL, 0, image, labels, &e) == 0 &&
+           memcmp(labels, "\0\1\377\0", 4) == 0 && dataset_classes(ds) == 1,
+       "a value that does not count beside foreground and background");
+    dataset_close(ds);
+    write_pair("c", (uint8_t[]){0, 255, 255, 0}, 2, 2);
+    ds = open_classes("hand", 2, 2, 1, NULL);
+    ok(ds && dataset_get_labels(ds, DATASET_VAL, 0, image, labels, &e) == 0 &&
+           memcmp(labels, "\0\1\1\0", 4) == 0, "labels of foreground and background");
+    dataset_close(ds);
+    make_split("synth", false, "again.json");
+    struct dataset_config config = {.split_file = "again.json", .height = H, .width = W,
+                                    .channels = 1, .classes = 2};
+    ok(!dataset_open(&config, &e) && strstr(e.text, "again.json") && strstr(e.text, "data.classes"),
+       "a split for other masks: %s", e.text);
+}
+
 int main(void)
 {
     char dir[] = "/tmp/unetctl-dataset.XXXXXX", command[64];
@@ -182,6 +239,7 @@ int main(void)
     test_resized();
     test_threads();
     test_soft_and_changed();
+    test_classes();
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return done_testing() + (system(command) != 0);
 }

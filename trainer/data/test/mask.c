@@ -3,15 +3,23 @@
 #include "trainer/data/mask.h"
 
 #include "t/tap.h"
+#include "trainer/data/png_file.h"
 #include "trainer/data/test/png_maker.h"
 
 static struct err e;
 
+static int decode(const struct png_maker *m, struct pixels *p)
+{
+    if (png_file_decode(m->bytes, m->n, "m.png", PIXELS_RAW, p, &e))
+        return -1;
+    return mask_flatten(p, "m.png", &e);
+}
+
 /* A row of two values. */
-static struct png_pixels pair(int bits, unsigned a, unsigned b)
+static struct pixels pair(int bits, unsigned a, unsigned b)
 {
     static uint8_t samples[4];
-    struct png_pixels p = {.width = 2, .height = 1, .channels = 1, .bits = bits > 8 ? 16 : 8,
+    struct pixels p = {.width = 2, .height = 1, .channels = 1, .bits = bits > 8 ? 16 : 8,
                            .source_bits = bits, .samples = samples};
 
     if (bits > 8) {
@@ -24,8 +32,8 @@ static struct png_pixels pair(int bits, unsigned a, unsigned b)
 
 static bool passes(int bits, unsigned a, unsigned b, enum mask_scale scale, bool soft)
 {
-    struct png_pixels p = pair(bits, a, b);
-    return mask_check(&p, "m.png", scale, soft, &e) == 0;
+    struct pixels p = pair(bits, a, b);
+    return mask_check(&p, "m.png", scale, -1, soft, &e) == 0;
 }
 
 static void test_check(void)
@@ -45,7 +53,7 @@ static void test_check(void)
 
 static void test_divisor(void)
 {
-    struct png_pixels p = pair(8, 0, 255);
+    struct pixels p = pair(8, 0, 255);
     is_int(mask_divisor(&p, MASK_FULL), 255, "8 bits of a 0/255 set");
     is_int(mask_divisor(&p, MASK_UNIT), 1, "0/1 set");
     p = pair(16, 0, 65535);
@@ -57,45 +65,45 @@ static void test_divisor(void)
 static void test_decode(void)
 {
     struct png_maker m;
-    struct png_pixels p;
+    struct pixels p;
 
     maker_head(&m, 2, 1, 8, 2, 0);
     maker_pixels(&m, (uint8_t[]){0, 0, 0, 0, 255, 255, 255}, 7);
-    ok(mask_decode(m.bytes, m.n, "m.png", &p, &e) == 0 && p.channels == 1 && p.nbytes == 2 &&
+    ok(decode(&m, &p) == 0 && p.channels == 1 && p.nbytes == 2 &&
            p.samples[0] == 0 && p.samples[1] == 255, "RGB with R = G = B is grey");
-    png_pixels_free(&p);
+    pixels_free(&p);
 
     maker_head(&m, 2, 1, 8, 6, 0);
     maker_pixels(&m, (uint8_t[]){0, 1, 1, 1, 0, 0, 0, 0, 255}, 9);
-    ok(mask_decode(m.bytes, m.n, "m.png", &p, &e) == 0 && p.channels == 1 && p.samples[0] == 1 &&
+    ok(decode(&m, &p) == 0 && p.channels == 1 && p.samples[0] == 1 &&
            p.samples[1] == 0, "alpha is dropped");
-    png_pixels_free(&p);
+    pixels_free(&p);
 
     maker_head(&m, 2, 1, 16, 2, 0);
     maker_pixels(&m, (uint8_t[]){0, 1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}, 13);
-    ok(mask_decode(m.bytes, m.n, "m.png", &p, &e) == 0 && p.nbytes == 4 &&
-           png_pixels_sample(&p, 1) == 0x0304, "16-bit RGB");
-    png_pixels_free(&p);
+    ok(decode(&m, &p) == 0 && p.nbytes == 4 &&
+           pixels_sample(&p, 1) == 0x0304, "16-bit RGB");
+    pixels_free(&p);
 
     maker_head(&m, 2, 1, 8, 2, 0);
     maker_pixels(&m, (uint8_t[]){0, 0, 0, 0, 255, 0, 0}, 7);
-    ok(mask_decode(m.bytes, m.n, "m.png", &p, &e) == -1 && e.code == ERR_DATA &&
+    ok(decode(&m, &p) == -1 && e.code == ERR_DATA &&
            strstr(e.text, "colours"), "%s", e.text);
 }
 
 static void test_summary(void)
 {
     struct mask_summary s;
-    struct png_pixels p = pair(8, 1, 255);
+    struct pixels p = pair(8, 1, 255);
 
-    mask_summarize(&p, &s);
+    mask_summarize(&p, -1, &s);
     ok(s.has_one && s.has_full && !s.has_other && s.max == 255, "1 and 255 are seen");
     p = pair(8, 9, 3);
-    mask_summarize(&p, &s);
+    mask_summarize(&p, -1, &s);
     ok(!s.has_one && !s.has_full && s.has_other && s.other == 9 && s.max == 9,
        "the first other value is kept");
     p = pair(1, 1, 1);
-    mask_summarize(&p, &s);
+    mask_summarize(&p, -1, &s);
     ok(!s.has_one && !s.has_full && !s.has_other && s.max == 1, "1 bit says nothing about a scale");
 }
 

@@ -4,20 +4,20 @@
 
 #include "t/tap.h"
 
-static struct png_pixels make(int channels, int bits, uint8_t *samples)
+static struct pixels make(int channels, int bits, uint8_t *samples)
 {
-    return (struct png_pixels){.width = 2, .height = 1, .channels = channels, .bits = bits,
+    return (struct pixels){.width = 2, .height = 1, .channels = channels, .bits = bits,
                                .source_bits = bits, .samples = samples};
 }
 
 int main(void)
 {
-    struct png_pixels grey = make(1, 8, (uint8_t[]){7, 200});
-    struct png_pixels grey_alpha = make(2, 8, (uint8_t[]){7, 0, 200, 99});
-    struct png_pixels rgb = make(3, 8, (uint8_t[]){7, 7, 7, 200, 200, 200});
-    struct png_pixels rgba = make(4, 8, (uint8_t[]){7, 7, 7, 0, 200, 200, 200, 255});
-    struct png_pixels deep = make(1, 16, (uint8_t[]){7, 7, 200, 200});
-    const struct png_pixels *same[] = {&grey, &grey_alpha, &rgb, &rgba, &deep};
+    struct pixels grey = make(1, 8, (uint8_t[]){7, 200});
+    struct pixels grey_alpha = make(2, 8, (uint8_t[]){7, 0, 200, 99});
+    struct pixels rgb = make(3, 8, (uint8_t[]){7, 7, 7, 200, 200, 200});
+    struct pixels rgba = make(4, 8, (uint8_t[]){7, 7, 7, 0, 200, 200, 200, 255});
+    struct pixels deep = make(1, 16, (uint8_t[]){7, 7, 200, 200});
+    const struct pixels *same[] = {&grey, &grey_alpha, &rgb, &rgba, &deep};
     static const char *const names[] = {"grey", "grey and alpha", "RGB", "RGBA", "16-bit grey"};
     float want[2] = {7 / 255.0f, 200 / 255.0f}, got[6];
 
@@ -29,7 +29,7 @@ int main(void)
     ok(got[0] == want[0] && got[1] == want[0] && got[2] == want[0] && got[5] == want[1],
        "grey is repeated for RGB");
 
-    struct png_pixels colour = make(3, 8, (uint8_t[]){255, 0, 0, 10, 100, 250});
+    struct pixels colour = make(3, 8, (uint8_t[]){255, 0, 0, 10, 100, 250});
     uint8_t bytes[6];
     picture_to_bytes(&colour, 1, bytes);
     is_int(bytes[0], 76, "red to grey: 0.299 x 255, rounded");
@@ -42,7 +42,7 @@ int main(void)
     bool steady = true;
     for (unsigned v = 0; v < 256; v++) {
         uint8_t samples[] = {(uint8_t)v, (uint8_t)v, (uint8_t)v, 0, 0, 0};
-        struct png_pixels p = make(3, 8, samples);
+        struct pixels p = make(3, 8, samples);
         steady = steady && picture_sample(&p, 0, 0, 1) == v;
     }
     ok(steady, "R = G = B = v is grey v for every v");

@@ -58,8 +58,23 @@ static void test_against_formula(int h, int w, int dh, int dw)
     ok(worst < 1e-5, "%dx%d to %dx%d: worst error %g", h, w, dh, dw, worst);
 }
 
+static void test_labels(void)
+{
+    uint8_t out[12];
+
+    resize_pad_labels((uint8_t[]){1, 2, 3, 4}, 2, 2, out, 2, 2, 9);
+    ok(memcmp(out, "\1\2\3\4", 4) == 0, "labels of equal size are copied");
+    resize_pad_labels((uint8_t[]){1, 2, 3, 4, 5}, 1, 5, out, 1, 3, 9);
+    ok(out[1] == 3, "the middle one of five stays the middle one of three");
+    resize_pad_labels((uint8_t[]){1, 2, 3, 4, 5, 6}, 1, 6, out, 1, 3, 9);
+    ok(memcmp(out, "\2\4\6", 3) == 0, "between two, the second");
+    resize_pad_labels((uint8_t[]){1, 2}, 1, 2, out, 3, 4, 9);
+    ok(memcmp(out, "\1\1\2\2\1\1\2\2\11\11\11\11", 12) == 0, "padded with what was asked");
+}
+
 int main(void)
 {
+    test_labels();
     const float grid[] = {0, 1, 2, 3};
     float dst[64];
 
