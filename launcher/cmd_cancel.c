@@ -17,14 +17,6 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const struct run_status *find_run(const struct run_status_list *list, const char *id)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->runs[i].run.id, id) == 0)
-            return &list->runs[i];
-    return NULL;
-}
-
 static int cancel_run(struct workspace *w, const struct run_status *s, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, s->scheduler, e);
@@ -42,11 +34,11 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
                         char **ids, struct err *e)
 {
     for (int i = 0; i < nids; i++)
-        if (!find_run(list, ids[i]))
+        if (!run_status_find(list, ids[i]))
             return err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", ids[i],
                            w->study.dir);
     for (int i = 0; i < nids; i++) {
-        const struct run_status *s = find_run(list, ids[i]);
+        const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
             log_warn("%s: is %s; there is nothing to cancel", s->run.id, s->state);
         else if (cancel_run(w, s, e))

@@ -32,12 +32,11 @@ static void path_of(const struct ledger *l, const char *name, char dst[PATH_MAX]
 
 static struct ledger_entry *find(const struct ledger *l, const char *run, int attempt)
 {
-    for (size_t i = l->count; i > 0; i--) {
-        struct ledger_entry *entry = &l->entries[i - 1];
-        if (strcmp(entry->run, run) == 0 && (attempt == 0 || entry->attempt == attempt))
-            return entry;
-    }
-    return NULL;
+    char key[RUN_ID_SIZE + 16];
+    size_t i;
+
+    snprintf(key, sizeof key, attempt ? "%s:%d" : "%s", run, attempt);
+    return map_get(&l->index, key, &i) ? &l->entries[i] : NULL;
 }
 
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt)
@@ -45,20 +44,35 @@ const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, 
     return find(l, run, attempt);
 }
 
+static struct ledger_entry *add(struct ledger *l, const char *run, int attempt)
+{
+    char key[RUN_ID_SIZE + 16];
+
+    if (l->count == l->capacity) {
+        size_t capacity = l->capacity ? 2 * l->capacity : 64;
+        struct ledger_entry *grown = realloc(l->entries, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        l->entries = grown;
+        l->capacity = capacity;
+    }
+    struct ledger_entry *entry = &l->entries[l->count];
+    *entry = (struct ledger_entry){.attempt = attempt};
+    snprintf(entry->run, sizeof entry->run, "%s", run);
+    snprintf(key, sizeof key, "%s:%d", run, attempt);
+    if (map_set(&l->index, key, l->count) || map_set(&l->index, run, l->count))
+        return NULL;
+    l->count++;
+    return entry;
+}
+
 static int apply(struct ledger *l, enum ledger_event event, const char *run, int attempt,
                  const char *scheduler, const char *job, struct err *e)
 {
     struct ledger_entry *entry = find(l, run, attempt);
 
-    if (!entry) {
-        struct ledger_entry *grown = realloc(l->entries, (l->count + 1) * sizeof *grown);
-        if (!grown)
-            return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
-        l->entries = grown;
-        entry = &grown[l->count++];
-        *entry = (struct ledger_entry){.attempt = attempt};
-        snprintf(entry->run, sizeof entry->run, "%s", run);
-    }
+    if (!entry && !(entry = add(l, run, attempt)))
+        return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
     entry->last = event;
     snprintf(entry->scheduler, sizeof entry->scheduler, "%s", scheduler);
     if (job)
@@ -97,6 +111,7 @@ int ledger_reload(struct ledger *l, struct err *e)
     int rc = 0;
 
     l->count = 0;
+    map_destroy(&l->index);
     path_of(l, "id", file);
     if (access(file, F_OK) == 0) {
         text = atomicfile_read(file, 64, &id_length, e);
@@ -139,6 +154,7 @@ void ledger_close(struct ledger *l)
     if (l->dir)
         ledger_unlock(l);
     free(l->entries);
+    map_destroy(&l->index);
     free(l->dir);
     *l = (struct ledger){.lock_fd = -1};
 }

@@ -13,6 +13,7 @@
 #include "launcher/run_plan.h"
 #include "launcher/scheduler.h"
 #include "src/err.h"
+#include "src/map.h"
 
 #define LEDGER_STUDY_ID_SIZE 17
 
@@ -31,7 +32,8 @@ struct ledger {
     char *dir; /* STUDY/.unetctl */
     char study_id[LEDGER_STUDY_ID_SIZE]; /* 16 hex digits; "" before the first ledger_lock */
     struct ledger_entry *entries;        /* in the order of their first event */
-    size_t count;
+    size_t count, capacity;
+    struct map index; /* of "RUN:ATTEMPT", and of "RUN" for its newest attempt */
     int lock_fd;
 };
 

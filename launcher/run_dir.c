@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,19 +125,16 @@ int run_dir_read(const char *study_dir, const char *run, struct run *dst, char *
     return rc;
 }
 
-/* Names in folder that are not ".": more than zero? -1 when there is no folder. */
-static int count_names(const char *folder)
+static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);
-    struct dirent *d;
-    int n = 0;
+    struct dirent *d = NULL;
 
-    if (!dir)
-        return -1;
-    while ((d = readdir(dir)))
-        n += d->d_name[0] != '.';
-    closedir(dir);
-    return n;
+    while (dir && (d = readdir(dir)) && d->d_name[0] == '.')
+        ;
+    if (dir)
+        closedir(dir);
+    return !d;
 }
 
 int run_dir_checkpoint(const char *study_dir, const char *run, int newest)
@@ -146,7 +144,7 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest)
     for (; newest > 0; newest--) {
         snprintf(name, sizeof name, ATTEMPT "%d/checkpoint", newest);
         run_dir_path(study_dir, run, name, path);
-        if (count_names(path) > 0)
+        if (!is_empty(path))
             break;
     }
     return newest > 0 ? newest : 0;
@@ -171,110 +169,175 @@ static int newest_attempt(const char *folder)
     return newest;
 }
 
-static void read_failed(struct run_attempt *a, const char *file)
+/* The files of an attempt are read relative to its folder: a study has thousands. */
+static char *read_small(int dir_fd, const char *name, char *text, size_t size)
 {
-    json_error_t error;
-    json_t *root = json_load_file(file, 0, &error);
-    const char *text;
+    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n < 0 ? NULL : text;
+}
+
+static void read_failed(struct run_attempt *a, int dir_fd)
+{
+    char text[4096];
+    json_t *root = read_small(dir_fd, "FAILED", text, sizeof text) ? json_loads(text, 0, NULL) : NULL;
+    const char *error;
 
     a->exit_code = 1;
     snprintf(a->error, sizeof a->error, "FAILED cannot be read");
-    if (root && json_unpack(root, "{s:i, s:s}", "exit_code", &a->exit_code, "error", &text) == 0)
-        snprintf(a->error, sizeof a->error, "%s", text);
+    if (root && json_unpack(root, "{s:i, s:s}", "exit_code", &a->exit_code, "error", &error) == 0)
+        snprintf(a->error, sizeof a->error, "%s", error);
     json_decref(root);
 }
 
-static void read_job(struct run_attempt *a)
-{
-    char file[PATH_MAX + 8];
-    FILE *f;
-
-    snprintf(file, sizeof file, "%s/job", a->path);
-    f = fopen(file, "r");
-    if (f && fgets(a->job, sizeof a->job, f))
-        a->job[strcspn(a->job, "\n")] = 0;
-    if (f)
-        fclose(f);
-}
-
-static bool has_marker(const char *file, struct run_attempt *dst)
+static void read_marker(struct run_attempt *a, int dir_fd, enum run_marker marker, const char *name)
 {
     struct stat st;
 
-    if (stat(file, &st))
-        return false;
-    dst->marker_age_s = difftime(time(NULL), st.st_mtime);
-    return true;
+    if (fstatat(dir_fd, name, &st, 0))
+        return;
+    a->marker = marker;
+    a->marker_age_s = difftime(time(NULL), st.st_mtime);
+    if (marker == RUN_FAILED)
+        read_failed(a, dir_fd);
+}
+
+/* One pass over the names tells what there is to read. */
+static void read_attempt(struct run_attempt *a, DIR *dir)
+{
+    bool job = false, done = false, failed = false;
+    struct dirent *d;
+
+    while ((d = readdir(dir))) {
+        a->begun |= d->d_name[0] != '.';
+        job |= strcmp(d->d_name, "job") == 0;
+        done |= strcmp(d->d_name, "DONE") == 0;
+        failed |= strcmp(d->d_name, "FAILED") == 0;
+        a->stopped |= strcmp(d->d_name, "stopped") == 0;
+        a->recorded |= strcmp(d->d_name, "record.jsonl") == 0;
+    }
+    /* FAILED first: should both be there, the run is not a success. */
+    if (failed)
+        read_marker(a, dirfd(dir), RUN_FAILED, "FAILED");
+    else if (done)
+        read_marker(a, dirfd(dir), RUN_DONE, "DONE");
+    if (job && a->marker != RUN_DONE && read_small(dirfd(dir), "job", a->job, sizeof a->job))
+        a->job[strcspn(a->job, "\n")] = 0;
 }
 
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e)
 {
-    char file[PATH_MAX + 8];
+    char folder[PATH_MAX];
 
     *dst = (struct run_attempt){0};
-    run_dir_path(study_dir, run, NULL, file);
-    dst->number = newest_attempt(file);
+    run_dir_path(study_dir, run, NULL, folder);
+    dst->number = newest_attempt(folder);
     if (dst->number == 0)
         return 0;
-    if (snprintf(dst->path, sizeof dst->path, "%s/" ATTEMPT "%d", file, dst->number) >=
+    if (snprintf(dst->path, sizeof dst->path, "%s/" ATTEMPT "%d", folder, dst->number) >=
         (int)sizeof dst->path)
-        return err_set(e, ERR_CONFIG, "%s: the path is too long", file);
-    dst->begun = count_names(dst->path) > 0;
-    read_job(dst);
-    /* FAILED first: should both be there, the run is not a success. */
-    snprintf(file, sizeof file, "%s/FAILED", dst->path);
-    if (has_marker(file, dst)) {
-        dst->marker = RUN_FAILED;
-        read_failed(dst, file);
-        return 0;
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", folder);
+    DIR *dir = opendir(dst->path);
+    if (dir) {
+        read_attempt(dst, dir);
+        closedir(dir);
     }
-    snprintf(file, sizeof file, "%s/DONE", dst->path);
-    if (has_marker(file, dst))
-        dst->marker = RUN_DONE;
     return 0;
 }
 
-static void apply_record(const json_t *row, struct run_progress *p)
+static void apply_epoch(const json_t *row, struct run_progress *p)
+{
+    p->epoch = (int)json_integer_value(json_object_get(row, "epoch")) + 1;
+    p->loss = json_number_value(json_object_get(row, "loss"));
+    p->epoch_s = json_number_value(json_object_get(row, "seconds"));
+}
+
+/* A line of the record, seen from its end: what later lines said already stays. True for the last one
+ * that matters, an epoch. */
+static bool apply_record(const json_t *row, struct run_progress *p)
 {
     const char *kind = json_string_value(json_object_get(row, "kind"));
     json_t *value;
 
     if (!kind)
-        return;
-    if (strcmp(kind, "run") == 0) {
-        p->epochs = (int)json_integer_value(json_object_get(row, "epochs"));
-    } else if (strcmp(kind, "progress") == 0) {
+        return false;
+    if (strcmp(kind, "epoch") == 0) {
+        apply_epoch(row, p);
+        return true;
+    }
+    if (strcmp(kind, "progress") == 0 && p->steps == 0) {
+        p->epoch = (int)json_integer_value(json_object_get(row, "epoch"));
         p->step = (int)json_integer_value(json_object_get(row, "step"));
         p->steps = (int)json_integer_value(json_object_get(row, "steps"));
-    } else if (strcmp(kind, "epoch") == 0) {
-        p->epoch = (int)json_integer_value(json_object_get(row, "epoch")) + 1;
-        p->step = p->steps = 0;
-        p->loss = json_number_value(json_object_get(row, "loss"));
-        p->epoch_s = json_number_value(json_object_get(row, "seconds"));
     } else if (strcmp(kind, "end") == 0 && (value = json_object_get(row, "iou"))) {
         p->iou = json_number_value(value);
         p->training_s = json_number_value(json_object_get(row, "training_time"));
     }
+    return false;
 }
 
+/* The lines of text from the last one backwards, until one is the last that matters. What stands behind
+ * the last newline is torn; what stands before the first may be cut off. */
+static bool apply_tail(char *text, struct run_progress *p)
+{
+    char *end = strrchr(text, '\n');
+    bool enough = false;
+
+    while (end && !enough) {
+        *end = 0;
+        char *before = strrchr(text, '\n'), *line = before ? before + 1 : text;
+        json_t *row = json_loads(line, 0, NULL);
+        enough = row && apply_record(row, p);
+        json_decref(row);
+        end = before;
+    }
+    return enough;
+}
+
+static void read_epochs(int fd, struct run_progress *p)
+{
+    char head[4096];
+    ssize_t n = pread(fd, head, sizeof head - 1, 0);
+    json_t *row;
+
+    head[n > 0 ? n : 0] = 0;
+    head[strcspn(head, "\n")] = 0;
+    row = json_loads(head, 0, NULL);
+    p->epochs = (int)json_integer_value(json_object_get(row, "epochs"));
+    json_decref(row);
+}
+
+/* The first line says how many epochs there are, the last ones how far it is; all the others are read
+ * only where an epoch is so long that its progress hides the one before. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst)
 {
-    char file[PATH_MAX + 16], *text, *end;
+    char file[PATH_MAX + 16], small[1024], *large;
+    struct stat st;
     struct err ignored;
     size_t n;
 
     *dst = (struct run_progress){.iou = -1};
-    snprintf(file, sizeof file, "%s/record.jsonl", attempt->path);
-    if (!attempt->number || access(file, R_OK) != 0)
+    if (!attempt->recorded)
         return;
-    text = atomicfile_read(file, MAX_FILE, &n, &ignored);
-    for (char *line = text; line && (end = strchr(line, '\n')); line = end + 1) {
-        json_t *row = json_loadb(line, (size_t)(end - line), 0, NULL);
-        if (row)
-            apply_record(row, dst);
-        json_decref(row);
+    snprintf(file, sizeof file, "%s/record.jsonl", attempt->path);
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    read_epochs(fd, dst);
+    if (fstat(fd, &st) == 0) {
+        off_t from = st.st_size > (off_t)sizeof small - 1 ? st.st_size - (off_t)sizeof small + 1 : 0;
+        ssize_t got = pread(fd, small, sizeof small - 1, from);
+        small[got > 0 ? got : 0] = 0;
+        if (!apply_tail(small, dst) && from > 0 && (large = atomicfile_read(file, MAX_FILE, &n, &ignored))) {
+            apply_tail(large, dst);
+            free(large);
+        }
     }
-    free(text);
+    close(fd);
 }
 
 int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e)

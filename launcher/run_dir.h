@@ -16,7 +16,9 @@ enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
 struct run_attempt {
     int number; /* 0: there is none */
     bool begun; /* a job wrote into it */
-    char job[64]; /* id of the job that took it, "" before it began */
+    bool stopped;  /* its job was ended by a signal, and nothing is decided */
+    bool recorded; /* there is a record.jsonl */
+    char job[64]; /* id of the job that took it; "" before it began, and once it is done */
     enum run_marker marker;
     double marker_age_s; /* since the marker was written */
     int exit_code;    /* of FAILED */

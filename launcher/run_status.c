@@ -3,11 +3,15 @@
 #include "launcher/run_status.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ENDING_MAX_S 60
+#define READERS 7 /* threads beside this one */
+#define RUNS_PER_READER 64
 
 static void set_state(struct run_status *s, enum run_phase phase, const char *state,
                       const char *reason)
@@ -64,7 +68,9 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
     if (entry && entry->last == LEDGER_CANCELLED)
         set_state(s, RUN_BAD, "CANCELLED", "");
     else if (s->attempt.begun || (entry && entry->last == LEDGER_SUBMITTED))
-        set_state(s, RUN_BAD, "LOST", "it was submitted, and the scheduler no longer knows it");
+        set_state(s, RUN_BAD, "LOST", s->attempt.stopped
+                  ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
+                  : "it was submitted, and the scheduler no longer knows it");
     else if (entry && entry->last == LEDGER_SUBMITTING)
         set_state(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
     else if (entry && entry->last == LEDGER_REFUSED)
@@ -104,6 +110,15 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         decide_without_job(s, entry);
 }
 
+static int by_tag(const void *a, const void *b)
+{
+    const struct job_state *x = a, *y = b;
+    int order = strcmp(x->tag, y->tag);
+    unsigned long id_x = strtoul(x->id, NULL, 10), id_y = strtoul(y->id, NULL, 10);
+
+    return order ? order : (id_x > id_y) - (id_x < id_y);
+}
+
 int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
                      struct err *e)
 {
@@ -113,7 +128,26 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
     *jobs = NULL;
     *njobs = 0;
     ledger_tag(&w->ledger, NULL, 0, prefix);
-    return scheduler ? scheduler_query(scheduler, prefix, jobs, njobs, e) : -1;
+    if (!scheduler || scheduler_query(scheduler, prefix, jobs, njobs, e))
+        return -1;
+    if (*njobs > 1)
+        qsort(*jobs, *njobs, sizeof **jobs, by_tag);
+    return 0;
+}
+
+/* The first of the sorted jobs whose tag is not before tag. */
+static size_t find_tag(const struct job_state *jobs, size_t njobs, const char *tag)
+{
+    size_t low = 0, high = njobs;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(jobs[middle].tag, tag) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
@@ -124,9 +158,7 @@ const struct job_state *run_status_find_job(const struct workspace *w, const cha
     char tag[256];
 
     ledger_tag(&w->ledger, run, attempt, tag);
-    for (size_t i = 0; i < njobs; i++) {
-        if (strcmp(jobs[i].tag, tag) != 0)
-            continue;
+    for (size_t i = find_tag(jobs, njobs, tag); i < njobs && strcmp(jobs[i].tag, tag) == 0; i++) {
         if (id && strcmp(jobs[i].id, id) == 0)
             return &jobs[i];
         if (!best || best->phase == JOB_ENDED || jobs[i].phase != JOB_ENDED)
@@ -134,6 +166,57 @@ const struct job_state *run_status_find_job(const struct workspace *w, const cha
     }
     return best;
 }
+
+/* ---- reading: files of thousands of runs, mostly waiting for a file system, so by several threads */
+
+struct reading {
+    const char *study_dir;
+    char **ids;
+    struct run_status *runs;
+    size_t count;
+    atomic_size_t next;
+    atomic_bool failed;
+    struct err *e; /* of the first that failed */
+};
+
+static int read_run(const char *study_dir, const char *id, struct run_status *s, struct err *e)
+{
+    if (run_dir_read(study_dir, id, &s->run, NULL, e) ||
+        run_dir_attempt(study_dir, id, &s->attempt, e))
+        return -1;
+    run_dir_progress(&s->attempt, &s->progress);
+    return 0;
+}
+
+static void *read_some(void *arg)
+{
+    struct reading *r = arg;
+    struct err e;
+    size_t i;
+
+    while (!r->failed && (i = atomic_fetch_add(&r->next, 1)) < r->count)
+        if (read_run(r->study_dir, r->ids[i], &r->runs[i], &e) && !atomic_exchange(&r->failed, true))
+            *r->e = e;
+    return NULL;
+}
+
+static int read_all(const char *study_dir, char **ids, struct run_status *runs, size_t count,
+                    struct err *e)
+{
+    struct reading r = {.study_dir = study_dir, .ids = ids, .runs = runs, .count = count, .e = e};
+    pthread_t threads[READERS];
+    size_t nthreads = 0;
+
+    while (nthreads < READERS && nthreads < count / RUNS_PER_READER &&
+           pthread_create(&threads[nthreads], NULL, read_some, &r) == 0)
+        nthreads++;
+    read_some(&r);
+    for (size_t i = 0; i < nthreads; i++)
+        pthread_join(threads[i], NULL);
+    return r.failed ? -1 : 0;
+}
+
+/* ---- deciding */
 
 /* What one scheduler knows; asked when the first run needs it. */
 struct answer {
@@ -156,32 +239,32 @@ static const struct answer *ask(struct workspace *w, struct run_status_list *lis
     return a;
 }
 
-/* The ledger was read first, then the scheduler is asked, then the markers are read (again): what a
- * job that ends in between did is seen whole. */
-static int collect_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
-                       const char *id, struct run_status *s, struct err *e)
+/* The ledger was read first, then the scheduler is asked, then the markers are read again: what a job
+ * that ends in between did is seen whole. */
+static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
+                      struct run_status *s, struct err *e)
 {
-    const char *dir = w->study.dir;
-    const struct ledger_entry *entry;
+    const char *id = s->run.id;
+    const struct ledger_entry *entry =
+        s->attempt.number ? ledger_find(&w->ledger, id, s->attempt.number) : NULL;
     const struct job_state *job = NULL;
     const struct answer *a = NULL;
 
-    if (run_dir_read(dir, id, &s->run, NULL, e) || run_dir_attempt(dir, id, &s->attempt, e))
-        return -1;
-    entry = s->attempt.number ? ledger_find(&w->ledger, id, s->attempt.number) : NULL;
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
     if (s->attempt.number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
         a = ask(w, list, answers, s->scheduler);
+        if (s->attempt.marker == RUN_NO_MARKER) {
+            if (run_dir_attempt(w->study.dir, id, &s->attempt, e))
+                return -1;
+            run_dir_progress(&s->attempt, &s->progress);
+        }
         job = run_status_find_job(w, id, s->attempt.number, s->attempt.job, a->jobs, a->njobs);
-        if (run_dir_attempt(dir, id, &s->attempt, e))
-            return -1;
     }
     run_status_decide(s, job, entry);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
         set_state(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
         list->unreachable = true;
     }
-    run_dir_progress(&s->attempt, &s->progress);
     return 0;
 }
 
@@ -190,22 +273,33 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     struct answer answers[WORKSPACE_NKINDS] = {{0}};
     char **ids;
     size_t count;
-    int rc = 0;
+    int rc;
 
     *dst = (struct run_status_list){0};
     if (ledger_reload(&w->ledger, e) || run_dir_list(w->study.dir, &ids, &count, e))
         return -1;
     dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
-    if (!dst->runs)
-        rc = err_errno(e, ERR_INTERNAL, errno, "status");
+    rc = dst->runs ? read_all(w->study.dir, ids, dst->runs, count, e)
+                   : err_errno(e, ERR_INTERNAL, errno, "status");
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = collect_run(w, dst, answers, ids[i], &dst->runs[dst->count++], e);
+        rc = decide_run(w, dst, answers, &dst->runs[i], e);
+    dst->count = count;
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         free(answers[i].jobs);
     run_dir_list_destroy(ids, count);
     if (rc)
         run_status_destroy(dst);
     return rc;
+}
+
+static int compare_run(const void *id, const void *status)
+{
+    return strcmp(id, ((const struct run_status *)status)->run.id);
+}
+
+const struct run_status *run_status_find(const struct run_status_list *list, const char *run)
+{
+    return list->count ? bsearch(run, list->runs, list->count, sizeof *list->runs, compare_run) : NULL;
 }
 
 void run_status_destroy(struct run_status_list *list)

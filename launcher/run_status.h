@@ -47,13 +47,14 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
 /* All runs in STUDY/runs, by what the ledger says now. Asks each scheduler that has jobs of the study at most once. A scheduler
  * that cannot be asked is no error here: see unreachable. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
+const struct run_status *run_status_find(const struct run_status_list *list, const char *run);
 void run_status_destroy(struct run_status_list *list);
 
-/* The jobs of the study that the scheduler knows; as scheduler_query. */
+/* The jobs of the study that the scheduler knows, by tag and then by id; freed as scheduler_query's. */
 int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
                      struct err *e);
 
-/* The job of one attempt among jobs: the one that took the attempt directory, else the newest that
+/* The job of one attempt among jobs, sorted by tag: the one that took the attempt directory, else the newest that
  * is still active, else the newest; NULL if there is none. */
 const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
                                             const char *id, const struct job_state *jobs,

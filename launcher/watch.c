@@ -13,6 +13,7 @@
 #include "launcher/run_status.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/map.h"
 
 #define POLL_MIN_S 1.0
 #define POLL_MAX_S 5.0
@@ -24,10 +25,10 @@ static volatile sig_atomic_t interrupted;
 struct watch {
     const struct watch_options *options;
     struct run_status_list list;
-    struct seen {
-        char run[RUN_ID_SIZE], state[24];
-    } * seen; /* as told last */
-    size_t nseen;
+    struct map ids;           /* of the runs to follow, unless that is all of them */
+    struct map told;          /* run -> its last told state in states */
+    char (*states)[24];
+    size_t nstates;
     bool live, colors;
     bool warned;    /* that the scheduler is away */
     int lines;      /* on the screen */
@@ -42,12 +43,7 @@ static void on_interrupt(int signal)
 
 static bool is_followed(const struct watch *w, const struct run_status *s)
 {
-    if (!w->options->ids)
-        return s->phase != RUN_PLANNED;
-    for (size_t i = 0; i < w->options->nids; i++)
-        if (strcmp(w->options->ids[i], s->run.id) == 0)
-            return true;
-    return false;
+    return w->options->ids ? map_get(&w->ids, s->run.id, NULL) : s->phase != RUN_PLANNED;
 }
 
 static bool is_moving(const struct run_status *s)
@@ -162,18 +158,18 @@ static void tell_change(const struct run_status *s)
 /* Where the last told state of a run is kept; "" at first. NULL without memory. */
 static char *told_state(struct watch *w, const char *run)
 {
-    struct seen *grown;
+    size_t i = w->nstates;
 
-    for (size_t i = 0; i < w->nseen; i++)
-        if (strcmp(w->seen[i].run, run) == 0)
-            return w->seen[i].state;
-    grown = realloc(w->seen, (w->nseen + 1) * sizeof *grown);
+    if (map_get(&w->told, run, &i))
+        return w->states[i];
+    char(*grown)[24] = realloc(w->states, (w->nstates + 1) * sizeof *grown);
     if (!grown)
         return NULL;
-    w->seen = grown;
-    grown[w->nseen] = (struct seen){0};
-    snprintf(grown[w->nseen].run, RUN_ID_SIZE, "%s", run);
-    return grown[w->nseen++].state;
+    w->states = grown;
+    if (map_set(&w->told, run, w->nstates))
+        return NULL;
+    *grown[w->nstates] = 0;
+    return grown[w->nstates++];
 }
 
 /* Did any state change since the last look? Tells each change when there are no bars. */
@@ -278,10 +274,14 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     struct sigaction action = {.sa_handler = on_interrupt}, old_int, old_term;
     struct watch w = {.options = options, .started = clock_now()};
-    int rc;
+    int rc = 0;
 
     w.live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     w.colors = w.live && !(no_color && *no_color);
+    for (size_t i = 0; rc == 0 && options->ids && i < options->nids; i++)
+        rc = map_set(&w.ids, options->ids[i], i);
+    if (rc)
+        return err_set(e, ERR_INTERNAL, "no memory");
     interrupted = 0;
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);
@@ -289,6 +289,8 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGTERM, &old_term, NULL);
     run_status_destroy(&w.list);
-    free(w.seen);
+    map_destroy(&w.ids);
+    map_destroy(&w.told);
+    free(w.states);
     return rc;
 }

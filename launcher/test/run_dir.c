@@ -113,9 +113,24 @@ static void check_progress(void)
                "not JSON\n"
                "{\"kind\":\"progress\",\"epoch\":5,\"step\":3,\"steps\":9}\n"
                "{\"kind\":\"epoch\",\"epoch\":5,\"sec");
+    a = read_attempt();
     run_dir_progress(&a, &p);
     ok(p.epochs == 30 && p.epoch == 5 && p.step == 3 && p.steps == 9, "epochs and steps");
     ok(p.loss == 0.25 && p.epoch_s == 1.5, "of the last whole line");
+
+    char text[8192] = "{\"kind\":\"run\",\"epochs\":30}\n"
+                      "{\"kind\":\"epoch\",\"epoch\":6,\"seconds\":2.5,\"loss\":0.125}\n";
+    for (int step = 1; step <= 100; step++)
+        sprintf(text + strlen(text), "{\"kind\":\"progress\",\"epoch\":7,\"step\":%d,\"steps\":999}\n", step);
+    write_text("runs/" RUN "/attempt-10/record.jsonl", text);
+    run_dir_progress(&a, &p);
+    ok(p.epoch == 7 && p.step == 100 && p.steps == 999, "the newest of many steps");
+    ok(p.epochs == 30 && p.loss == 0.125, "and the epoch before them");
+    strcat(text, "{\"kind\":\"epoch\",\"epoch\":7,\"seconds\":2.5,\"loss\":0.5}\n"
+                 "{\"kind\":\"end\",\"status\":\"done\",\"iou\":0.75,\"training_time\":9.5}\n");
+    write_text("runs/" RUN "/attempt-10/record.jsonl", text);
+    run_dir_progress(&a, &p);
+    ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.iou == 0.75 && p.training_s == 9.5, "the end");
 }
 
 static void check_output(void)
