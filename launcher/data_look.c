@@ -149,6 +149,12 @@ static int sample(const char *dir, struct dirent **images, int n, struct data_lo
     return rc;
 }
 
+static void sort(struct dirent **list, int n)
+{
+    if (n > 0) /* of none, scandir may give no list */
+        qsort(list, (size_t)n, sizeof(struct dirent *), by_stem);
+}
+
 static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;
@@ -160,8 +166,8 @@ static int look(const char *dir, bool with_sample, struct data_look *dst, struct
     if (nmasks >= 0) {
         dst->images = (size_t)nimages;
         dst->masks = (size_t)nmasks;
-        qsort(images, (size_t)nimages, sizeof(struct dirent *), by_stem);
-        qsort(masks, (size_t)nmasks, sizeof(struct dirent *), by_stem);
+        sort(images, nimages);
+        sort(masks, nmasks);
         pair(images, nimages, masks, nmasks, dst);
         rc = with_sample ? sample(dir, images, nimages, dst, e) : 0;
     }
