@@ -96,6 +96,14 @@ static json_t *encode_train(const struct study *s)
                      "timeout_s", (json_int_t)s->train.timeout_s);
 }
 
+static json_t *encode_augment(const struct study *s)
+{
+    return json_pack("{s:b, s:b, s:b, s:f, s:f, s:f, s:f}", "hflip", s->augment.hflip, "vflip",
+                     s->augment.vflip, "rot90", s->augment.rot90, "brightness",
+                     s->augment.brightness, "contrast", s->augment.contrast, "crop",
+                     s->augment.crop, "elastic", s->augment.elastic);
+}
+
 static json_t *encode_data(const struct study *s)
 {
     char path[PATH_MAX], split[PATH_MAX];
@@ -104,12 +112,12 @@ static json_t *encode_data(const struct study *s)
     if (!realpath(s->data.dir, path))
         snprintf(path, sizeof path, "%s", s->data.dir);
     snprintf(split, sizeof split, "%s/split.json", s->dir);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s}", "dir", path, "split", split,
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:I, s:s}", "dir", path, "split", split,
                      "height", (json_int_t)s->data.height, "width", (json_int_t)s->data.width,
                      "channels", (json_int_t)s->data.channels, "repeat",
                      (json_int_t)s->data.repeat, "soft_masks", s->data.soft_masks, "classes",
                      (json_int_t)s->data.classes, "ignore", s->data.ignore, "class_file",
-                     s->data.class_file, "remainder", s->data.remainder);
+                     s->data.class_file, "workers", (json_int_t)s->data.workers, "remainder", s->data.remainder);
 }
 
 /* What an engine other than ours runs, so that a change of it is noticed. */
@@ -135,10 +143,10 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
                               (json_int_t)s->model.base, "depth", (json_int_t)s->model.depth,
                               "batch_norm", s->model.batch_norm);
     json_error_t error;
-    json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o}",
+    json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o}",
                                 "schema", 1, "study", s->name, "study_id", study_id, "run", run->id,
-                                "engine", run->engine->name, "seed", run->seed, "data", data, "model",
-                                model, "train", train, "layout", layout);
+                                "engine", run->engine->name, "seed", run->seed, "data", data,
+                                "augment", encode_augment(s), "model", model, "train", train, "layout", layout);
     if (root && !run->engine->embedded)
         json_object_set_new(root, "program", encode_program(s, run));
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;

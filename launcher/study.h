@@ -42,8 +42,13 @@ struct study {
         bool soft_masks;
         long classes;
         char *ignore, *class_file;
+        long workers;
         const char *remainder;
     } data;
+    struct {
+        bool hflip, vflip, rot90;
+        double brightness, contrast, crop, elastic;
+    } augment;
     struct {
         const char *name, *batch_norm;
         long base, depth;

@@ -24,7 +24,8 @@
 enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
-       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, NKEYED };
+       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_WORKERS,
+       NKEYED };
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
@@ -51,9 +52,11 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_CLASSES] = {"classes", "data.classes"},
     [OPT_IGNORE] = {"ignore", "data.ignore"},
     [OPT_CLASS_FILE] = {"class-file", "data.class_file"},
+    [OPT_WORKERS] = {"workers", "data.workers"},
 };
 
 static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
+static const char *opt_augment;
 static long opt_gpus;
 static double opt_val_fraction = 0.2;
 static long opt_split_seed = 1244;
@@ -84,6 +87,10 @@ static const struct cli_option options[] = {
      0, 0},
     {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
      &keyed[OPT_CLASS_FILE], 0, 0},
+    {"augment", 0, CLI_STRING, "LIST", "hflip,vflip,rot90,brightness=B,contrast=C,crop=S,elastic=P",
+     &opt_augment, 0, 0},
+    {"workers", 0, CLI_STRING, "N", "threads that load images ahead of the step; 0: none (2)",
+     &keyed[OPT_WORKERS], 0, 0},
     {"repeat", 0, CLI_STRING, "N", "times each training image is used per epoch (1)",
      &keyed[OPT_REPEAT], 0, 0},
     {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
@@ -161,6 +168,27 @@ static int set_layout(struct run_config *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
+/* "hflip,brightness=0.2": a word without a value is switched on. */
+static int set_augment(struct run_config *c, struct err *e)
+{
+    char list[256], key[64], *rest = list, *word;
+
+    if (!opt_augment)
+        return 0;
+    snprintf(list, sizeof list, "%s", opt_augment);
+    while ((word = strsep(&rest, ","))) {
+        char *value = strchr(word, '=');
+        if (value)
+            *value++ = 0;
+        snprintf(key, sizeof key, "augment.%s", word);
+        if (run_config_set(c, key, value ? value : "true", e)) {
+            e->code = ERR_USAGE; /* an unknown key too */
+            return err_prefix(e, "train: --augment");
+        }
+    }
+    return 0;
+}
+
 static int configure_by_hand(struct run_config *c, struct err *e)
 {
     if (!keyed[OPT_DATA] || !opt_size)
@@ -172,7 +200,7 @@ static int configure_by_hand(struct run_config *c, struct err *e)
         if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
             return err_prefix(e, "train: --%s", keys[i].option);
     c->data.soft_masks = opt_soft_masks;
-    return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
+    return set_augment(c, e) || set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
 
 static int configure(struct run_config *c, struct err *e)
@@ -187,9 +215,9 @@ static int configure(struct run_config *c, struct err *e)
         if (keyed[i])
             return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says "
                            "it; edit %s or leave --run out", keys[i].option, opt_run);
-    if (opt_size || opt_gpus)
+    if (opt_size || opt_gpus || opt_augment)
         return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says it",
-                       opt_size ? "size" : "gpus");
+                       opt_size ? "size" : opt_gpus ? "gpus" : "augment");
     return run_config_read(c, opt_run, e);
 }
 

@@ -63,7 +63,15 @@ static const struct key keys[] = {
     {"data", "classes", KEY_INT, AT(data.classes), "1", 1, 250, NULL, OPTIONAL},
     {"data", "ignore", KEY_STRING, AT(data.ignore), "", 0, 0, NULL, OPTIONAL},
     {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
+    {"data", "workers", KEY_INT, AT(data.workers), "2", 0, 256, NULL, OPEN | OPTIONAL},
     {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders, 0},
+    {"augment", "hflip", KEY_BOOL, AT(augment.hflip), "false", 0, 0, NULL, OPTIONAL},
+    {"augment", "vflip", KEY_BOOL, AT(augment.vflip), "false", 0, 0, NULL, OPTIONAL},
+    {"augment", "rot90", KEY_BOOL, AT(augment.rot90), "false", 0, 0, NULL, OPTIONAL},
+    {"augment", "brightness", KEY_DOUBLE, AT(augment.brightness), "0", 0, 1, NULL, OPTIONAL},
+    {"augment", "contrast", KEY_DOUBLE, AT(augment.contrast), "0", 0, 1, NULL, OPTIONAL},
+    {"augment", "crop", KEY_DOUBLE, AT(augment.crop), "0", 0, 0.9, NULL, OPTIONAL},
+    {"augment", "elastic", KEY_DOUBLE, AT(augment.elastic), "0", 0, 1000, NULL, OPTIONAL},
     {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models, 0},
     {"model", "base", KEY_INT, AT(model.base), "8", 1, 1024, NULL, 0},
     {"model", "depth", KEY_INT, AT(model.depth), "4", 1, 8, NULL, 0},
@@ -93,7 +101,7 @@ static const struct key keys[] = {
 #undef AT
 #define NKEYS (sizeof keys / sizeof *keys)
 
-static const char *const sections[] = {"data", "model", "train", "layout"};
+static const char *const sections[] = {"data", "augment", "model", "train", "layout"};
 #define NSECTIONS (sizeof sections / sizeof *sections)
 
 static void *member(struct run_config *c, const struct key *k)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/data/augment.h"
 
 struct run_config {
     char *study, *study_id, *run;
@@ -22,8 +23,10 @@ struct run_config {
         int classes;      /* 1: foreground and background */
         char *ignore;     /* mask value that does not count; "": none */
         char *class_file; /* "": none */
+        int workers;      /* threads that load pictures ahead; 0: the step itself does */
         const char *remainder; /* keep | drop */
     } data;
+    struct augment_config augment;
     struct {
         const char *name;
         int base, depth;

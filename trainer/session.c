@@ -46,7 +46,6 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
 static int open_session(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
-    size_t items = dataset_count(s->dataset, DATASET_TRAIN) * (size_t)c->data.repeat;
 
     if (c->data.classes > 1)
         return err_set(e, ERR_CONFIG, "data.classes: %d: this trainer has a loss for foreground and "
@@ -59,18 +58,30 @@ static int open_session(struct session *s, struct err *e)
     s->optim = optim_create(network_weights(s->network), e);
     if (!s->optim)
         return -1;
-    s->order = calloc(items ? items : 1, sizeof *s->order);
-    return s->order ? 0 : err_set(e, ERR_INTERNAL, "out of memory to shuffle %zu images", items);
+    return 0;
+}
+
+static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
+{
+    const struct run_config *c = s->config;
+    struct loader_config config = {
+        .dataset = s->dataset, .plan = *plan, .part = s->comm->rank,
+        .repeat = (size_t)c->data.repeat, .batch = c->train.batch_per_gpu,
+        .epochs = (size_t)c->train.epochs, .seed = (uint64_t)c->seed, .augment = c->augment,
+        .threads = c->data.workers};
+
+    s->loader = loader_create(&config, e);
+    return s->loader ? 0 : -1;
 }
 
 void session_destroy(struct session *s)
 {
     network_destroy(s->network);
     optim_destroy(s->optim);
-    free(s->order);
+    loader_destroy(s->loader);
     s->network = NULL;
     s->optim = NULL;
-    s->order = NULL;
+    s->loader = NULL;
 }
 
 static int call_roll(struct session *s, struct roster *roster, struct err *e)
@@ -148,21 +159,14 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
 
 static int load_batch(struct session *s, struct shard_range range, struct err *e)
 {
-    const struct network_config *c = &s->network_config;
-    size_t pixels = (size_t)c->height * (size_t)c->width, n = range.end - range.begin;
+    size_t n = range.end - range.begin;
     float *input, *target;
 
     if (n == 0)
-        return 0;
+        return loader_next(s->loader, NULL, NULL, e);
     input = network_input(s->network, true, (int)n, e);
     target = input ? network_target(s->network, true, (int)n, e) : NULL;
-    if (!target)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        if (dataset_get(s->dataset, DATASET_TRAIN, s->order[range.begin + i],
-                        input + i * pixels * (size_t)c->channels, target + i * pixels, e))
-            return -1;
-    return 0;
+    return target ? loader_next(s->loader, input, target, e) : -1;
 }
 
 /* The votes travel with the gradients, so that agreeing costs no step anything. */
@@ -304,8 +308,7 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, double
 
     if (s->at.begin > 0)
         continue_plan(s, &plan);
-    shard_order((uint64_t)s->config->seed, (size_t)s->at.epoch,
-                dataset_count(s->dataset, DATASET_TRAIN), (size_t)s->config->data.repeat, s->order);
+    loader_seek(s->loader, (size_t)s->at.epoch, &plan, s->at.step);
     int rc = train_steps(s, &plan, rate, progress, began, e);
     if (rc)
         return rc;
@@ -436,7 +439,8 @@ int session_run(struct session *s, struct err *e)
         return -1;
     int rc = s->record ? write_head(s, &roster, e) : 0;
     roster_destroy(&roster);
-    if (rc || make_plan(s, &plan, e) || resume_read(s, e) || share_weights(s, e))
+    if (rc || make_plan(s, &plan, e) || resume_read(s, e) || share_weights(s, e) ||
+        open_loader(s, &plan, e))
         return -1;
     s->last_checkpoint = clock_now();
     open_progress(s, &plan, &progress);

@@ -13,6 +13,7 @@
 #include "trainer/comm/comm.h"
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/loader.h"
 #include "trainer/optim/optim.h"
 #include "trainer/record.h"
 #include "trainer/resume.h"
@@ -35,7 +36,7 @@ struct session {
     struct network_config network_config;
     struct network *network;
     struct optim *optim;
-    size_t *order;
+    struct loader *loader;
     struct resume_point at;
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
     double last_checkpoint, first_step_at;

@@ -209,6 +209,13 @@ void dataset_close(struct dataset *ds)
     free(ds);
 }
 
+int dataset_size(const struct dataset *ds, int *height, int *width)
+{
+    *height = ds->height;
+    *width = ds->width;
+    return ds->channels;
+}
+
 int dataset_classes(const struct dataset *ds)
 {
     return ds->classes ? classes_count(ds->classes) : 1;

@@ -35,6 +35,9 @@ void dataset_close(struct dataset *ds);
 size_t dataset_count(const struct dataset *ds, enum dataset_part part);
 const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i); /* stem */
 
+/* Of every sample: height and width; returns the channels. */
+int dataset_size(const struct dataset *ds, int *height, int *width);
+
 /* Over the names and hashes of all files and the side that each is on: equal for equal data. */
 uint64_t dataset_hash(const struct dataset *ds);
 
