@@ -89,6 +89,7 @@ static void test_decode(void)
     maker_pixels(&m, (uint8_t[]){0, 0, 0, 0, 255, 0, 0}, 7);
     ok(decode(&m, &p) == -1 && e.code == ERR_DATA &&
            strstr(e.text, "colours"), "%s", e.text);
+    pixels_free(&p);
 }
 
 static void test_summary(void)
