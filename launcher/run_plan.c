@@ -85,15 +85,24 @@ static json_t *encode_layout(const struct layout *l)
 
 static json_t *encode_train(const struct study *s)
 {
-    return json_pack("{s:I, s:I, s:s, s:f, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:I}", "epochs",
-                     (json_int_t)s->train.epochs, "batch_per_gpu",
-                     (json_int_t)s->train.batch_per_gpu, "optimizer", s->train.optimizer, "lr",
-                     s->train.lr, "lr_scaling", s->train.lr_scaling, "lr_schedule",
-                     s->train.lr_schedule, "backend", s->train.backend, "comm", s->train.comm,
-                     "threads", (json_int_t)s->train.threads, "bucket_mib",
-                     (json_int_t)s->train.bucket_mib, "checkpoint_epochs",
-                     (json_int_t)s->train.checkpoint_epochs, "checkpoint_s", s->train.checkpoint_s,
-                     "timeout_s", (json_int_t)s->train.timeout_s);
+    json_t *t = json_object();
+
+    json_object_set_new(t, "epochs", json_integer(s->train.epochs));
+    json_object_set_new(t, "batch_per_gpu", json_integer(s->train.batch_per_gpu));
+    json_object_set_new(t, "loss", json_string(s->train.loss));
+    json_object_set_new(t, "class_weights", json_string(s->train.class_weights));
+    json_object_set_new(t, "optimizer", json_string(s->train.optimizer));
+    json_object_set_new(t, "lr", json_real(s->train.lr));
+    json_object_set_new(t, "lr_scaling", json_string(s->train.lr_scaling));
+    json_object_set_new(t, "lr_schedule", json_string(s->train.lr_schedule));
+    json_object_set_new(t, "backend", json_string(s->train.backend));
+    json_object_set_new(t, "comm", json_string(s->train.comm));
+    json_object_set_new(t, "threads", json_integer(s->train.threads));
+    json_object_set_new(t, "bucket_mib", json_integer(s->train.bucket_mib));
+    json_object_set_new(t, "checkpoint_epochs", json_integer(s->train.checkpoint_epochs));
+    json_object_set_new(t, "checkpoint_s", json_real(s->train.checkpoint_s));
+    json_object_set_new(t, "timeout_s", json_integer(s->train.timeout_s));
+    return t;
 }
 
 static json_t *encode_augment(const struct study *s)

@@ -23,6 +23,7 @@ static const char *const strategies[] = {"auto", "mirrored", "multi-worker", NUL
 static const char *const remainders[] = {"keep", "drop", NULL};
 static const char *const models[] = {"unet", NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
+static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", NULL};
 static const char *const lr_scalings[] = {"none", "linear", "sqrt", NULL};
 static const char *const lr_schedules[] = {"step", "constant", NULL};
@@ -149,6 +150,10 @@ const struct yaml_key study_keys[] = {
              .help = ""),
     YAML_KEY("train.batch_per_gpu", YAML_INT, AT(train.batch_per_gpu), "16", .min = 1, .max = 65536,
              .help = ""),
+    YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", .words = losses,
+             .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
+    YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "",
+             .help = "of ce: one number per class, with commas; background,foreground for 1 class"),
     YAML_KEY("train.optimizer", YAML_WORD, AT(train.optimizer), "adam", .words = optimizers,
              .help = ""),
     YAML_KEY("train.lr", YAML_REAL, AT(train.lr), "0.001", .min = 1e-12, .max = 1000,

@@ -54,9 +54,10 @@ struct study {
         long base, depth;
     } model;
     struct {
-        const char *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
+        const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
         long epochs, batch_per_gpu, threads, bucket_mib, checkpoint_epochs, timeout_s;
         double lr, checkpoint_s;
+        char *class_weights;
     } train;
     struct study_slurm slurm;
     struct {

@@ -30,9 +30,10 @@ compare() { # BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
 }
 
 for backend in ref dnnl; do
-    for shape in "8 4 1 32 48 2 local" "8 4 1 32 48 2 none" "4 2 3 20 28 3 local" \
-        "4 2 3 20 28 3 none"; do
-        text="$backend, base depth channels height width batch norm = $shape"
+    for shape in "8 4 1 32 48 2 local 1 ce" "8 4 1 32 48 2 none 1 ce" "4 2 3 20 28 3 local 1 ce" \
+        "4 2 3 20 28 3 none 5 ce" "4 2 1 20 28 3 local 5 weighted" "4 2 1 20 28 3 local 1 weighted" \
+        "4 2 1 20 28 3 local 4 dice" "4 2 1 20 28 3 local 1 ce+dice"; do
+        text="$backend, base depth channels height width batch norm classes loss = $shape"
         # shellcheck disable=SC2086 # a list of words
         compare $backend $shape >"$OUT"
         rc=$?

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Repeat in PyTorch what trainer/core/test/dump did, and compare.
 
-usage: torch_unet.py DIR BASE DEPTH CHANNELS HEIGHT WIDTH BATCH none|local
+usage: torch_unet.py DIR BASE DEPTH CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
 
 The same weights, images and masks go through the same network with PyTorch's own layers, loss and
 Adam in float64, so that all of the difference is ours. Prints one line per kind of number: the
@@ -39,7 +39,7 @@ class Block(nn.Module):
 
 
 class UNet(nn.Module):
-    def __init__(self, base, depth, channels, batch_norm):
+    def __init__(self, base, depth, channels, batch_norm, classes):
         super().__init__()
         self.depth = depth
         width = [channels] + [base << i for i in range(depth + 1)]
@@ -48,7 +48,7 @@ class UNet(nn.Module):
             self.add_module(f"up{i}", nn.ConvTranspose2d(width[i + 1], width[i], 2, stride=2))
             self.add_module(f"dec{i}", Block(2 * width[i], width[i], batch_norm))
         self.bridge = Block(width[depth], width[depth + 1], batch_norm)
-        self.head = nn.Conv2d(base, 1, 1)
+        self.head = nn.Conv2d(base, classes, 1)
 
     def forward(self, x):
         skips = []
@@ -109,6 +109,36 @@ def take_over(model, weights):
     model.load_state_dict(own)
 
 
+def cross_entropy(logits, target, weights):
+    """Mean over the pixels that count, by the weights of their classes."""
+    if logits.shape[1] > 1:
+        return nn.functional.cross_entropy(logits, target[:, 0].long(), weights, ignore_index=-1)
+    weight = None if weights is None else weights[0] + (weights[1] - weights[0]) * target
+    loss = nn.functional.binary_cross_entropy_with_logits(logits, target, weight, reduction="sum")
+    return loss / (target.numel() if weight is None else weight.sum())
+
+
+def dice_loss(logits, target):
+    """1 - soft Dice of each image, mean over classes and images."""
+    counts = (target >= 0).double()
+    if logits.shape[1] > 1:
+        probability = torch.softmax(logits, 1)
+        truth = torch.stack([(target[:, 0] == c).double() for c in range(logits.shape[1])], 1)
+    else:
+        probability, truth = torch.sigmoid(logits), target
+    common = (counts * probability * truth).sum((2, 3))
+    total = (counts * (probability + truth)).sum((2, 3))
+    return 1 - ((2 * common + 1) / (total + 1)).mean()
+
+
+def loss_of(kind, logits, target):
+    weights = torch.tensor([0.5, 2, 1, 0.25, 3]).double()[:max(2, logits.shape[1])]
+    loss = 0
+    if kind != "dice":
+        loss = cross_entropy(logits, target, weights if kind == "weighted" else None)
+    return loss + (dice_loss(logits, target) if "dice" in kind else 0)
+
+
 def image(flat, batch, height, width, channels):
     return torch.from_numpy(flat.reshape(batch, height, width, channels)).permute(0, 3, 1, 2)
 
@@ -116,10 +146,10 @@ def image(flat, batch, height, width, channels):
 def main():
     directory, base, depth, channels, height, width, batch = [sys.argv[1]] + [
         int(a) for a in sys.argv[2:8]]
-    batch_norm = sys.argv[8] != "none"
+    batch_norm, classes, loss_kind = sys.argv[8] != "none", int(sys.argv[9]), sys.argv[10]
     torch.set_num_threads(1)
     dump, worst = read_dump(directory), Worst()
-    model = UNet(base, depth, channels, batch_norm).double()
+    model = UNet(base, depth, channels, batch_norm, classes).double()
     names = {n for n in model.state_dict() if not n.endswith("num_batches_tracked")}
     if names != set(dump["weight"][0]):
         sys.exit(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
@@ -133,7 +163,7 @@ def main():
         optimizer.zero_grad()
         logits = model(image(dump["input"][step]["-"], batch, height, width, channels))
         target = image(dump["target"][step]["-"], batch, height, width, 1)
-        loss = nn.functional.binary_cross_entropy_with_logits(logits, target)
+        loss = loss_of(loss_kind, logits, target)
         loss.backward()
         worst.compare("loss", f"step {step}", dump["loss"][step]["-"], loss)
         grads = {n: p.grad for n, p in model.named_parameters()}
@@ -155,7 +185,8 @@ def main():
     take_over(model, dump["weight"][nsteps])
     model.eval()
     logits = model(image(dump["input"][nsteps + 1]["-"], batch, height, width, channels))
-    worst.compare("inference", "logits", dump["logits"][nsteps + 1]["-"], logits)
+    worst.compare("inference", "logits", dump["logits"][nsteps + 1]["-"],
+                  logits.permute(0, 2, 3, 1))
     return worst.report()
 
 

@@ -5,19 +5,24 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/comm/comm.h"
 #include "trainer/evaluate.h"
+#include "trainer/record.h"
 #include "trainer/shutdown.h"
 #include "trainer/size_option.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
 
-static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_backend = "auto";
+static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
+static const char *opt_images, *opt_backend = "auto";
 static long opt_threads;
 static bool opt_soft_masks, opt_json;
 
@@ -33,12 +38,18 @@ static const struct cli_option options[] = {
      &opt_soft_masks, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | dnnl (auto)", &opt_backend, 0, 0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class",
+     &opt_class_file, 0, 0},
+    {"images", 0, CLI_STRING, "FILE", "the scores of each image as a table (logs/SCHEMA.md)",
+     &opt_images, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
 
 static const char details[] =
-    "Pixel counts are summed over all images; iou = (I + 1) / (U + 1). With the split of a run\n"
-    "and the run's size, the result equals the run's.\n"
+    "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) /\n"
+    "(P + T + 1). Of several classes, \"all\" is the mean over those that are there or predicted. With the\n"
+    "split of a run and the run's size, the result equals the run's.\n"
     "\n"
     "  unet-train eval --checkpoint RUN/checkpoint --data DATA --split RUN/split.json --json\n";
 
@@ -59,7 +70,7 @@ static int configure(const char *file, struct network_config *config, struct err
 {
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
-    *config = (struct network_config){.backend = opt_backend, .seed = 1};
+    *config = (struct network_config){.backend = opt_backend, .seed = 1, .classes = 1};
     config->threads = opt_threads ? (int)opt_threads : strategy_own_cores();
     if (checkpoint_read_model(file, config, e))
         return -1;
@@ -68,42 +79,94 @@ static int configure(const char *file, struct network_config *config, struct err
     return 0;
 }
 
-static void print_result(const struct iou_counts *c, size_t images, double seconds)
+static void print_row(const char *name, const struct score_summary *s)
 {
-    if (!opt_json) {
-        printf("iou     %.9g\ndice    %.9g\nimages  %zu\nseconds %.3f\n", iou_value(c), iou_dice(c),
-               images, seconds);
-        return;
+    printf("%-8s %9.6f %9.6f %9.6f %9.6f\n", name, s->iou, s->dice, s->precision, s->recall);
+}
+
+static void print_table(const int64_t *score, int classes, const struct dataset *ds,
+                        double seconds)
+{
+    struct score_summary s = score_summarize(score, classes);
+
+    printf("%-8s %9s %9s %9s %9s\n", "class", "iou", "dice", "precision", "recall");
+    for (int c = 0; c < classes && classes > 1; c++) {
+        struct score_summary of = score_summarize_class(score, c);
+        if (score_has(score, c))
+            print_row(dataset_class_name(ds, c), &of);
     }
-    printf("{\"schema\":1,\"iou\":%.9g,\"dice\":%.9g,\"images\":%zu,\"intersection\":%lld,"
-           "\"union\":%lld,\"pred\":%lld,\"truth\":%lld,\"seconds\":%.6f}\n", iou_value(c),
-           iou_dice(c), images, (long long)c->intersection, (long long)iou_union(c),
-           (long long)c->pred, (long long)c->truth, seconds);
+    print_row("all", &s);
+    printf("accuracy %9.6f\nimages   %zu\nseconds  %.3f\n", s.accuracy,
+           dataset_count(ds, DATASET_VAL), seconds);
+}
+
+static int print_json(const int64_t *score, int classes, const struct dataset *ds, double seconds,
+                      struct err *e)
+{
+    struct buf b = {0};
+
+    buf_addf(&b, "{\"schema\":1,\"images\":%zu", dataset_count(ds, DATASET_VAL));
+    record_add_score(&b, score, classes, ds);
+    buf_addf(&b, ",\"seconds\":%.6f}", seconds);
+    char *text = buf_steal(&b);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    puts(text);
+    free(text);
+    return 0;
+}
+
+static int score_images(struct network *network, const struct network_config *config,
+                        struct dataset *dataset, int64_t *scores, struct err *e)
+{
+    size_t images = dataset_count(dataset, DATASET_VAL), size = score_size(config->classes);
+
+    for (size_t i = 0; i < images; i++) {
+        if (shutdown_signal)
+            return comm_set_interrupted(e, shutdown_signal);
+        if (evaluate_image(network, config, dataset, DATASET_VAL, i, scores + i * size, e))
+            return -1;
+    }
+    evaluate_sum(scores, images, config->classes, scores + images * size);
+    return 0;
+}
+
+static int report(struct network *network, const struct network_config *config,
+                  struct dataset *dataset, struct err *e)
+{
+    size_t images = dataset_count(dataset, DATASET_VAL), size = score_size(config->classes);
+    int64_t *scores = calloc(images + 1, size * sizeof *scores);
+    double began = clock_now();
+
+    if (!scores)
+        return err_set(e, ERR_INTERNAL, "out of memory for the scores of %zu images", images);
+    const int64_t *total = scores + images * size;
+    int rc = score_images(network, config, dataset, scores, e);
+    double seconds = clock_now() - began;
+    if (rc == 0 && opt_images)
+        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, scores, e);
+    if (rc == 0 && opt_json)
+        rc = print_json(total, config->classes, dataset, seconds, e);
+    else if (rc == 0)
+        print_table(total, config->classes, dataset, seconds);
+    free(scores);
+    return rc;
 }
 
 static int evaluate(const char *file, const struct network_config *config, struct err *e)
 {
     struct dataset_config data = {
         .split_file = opt_split, .dir = opt_data, .height = config->height,
-        .width = config->width, .channels = config->channels, .soft_masks = opt_soft_masks};
-    struct iou_counts counts = {0};
+        .width = config->width, .channels = config->channels, .soft_masks = opt_soft_masks,
+        .classes = config->classes, .ignore = opt_ignore, .class_file = opt_class_file};
     struct dataset *dataset = NULL;
     int rc = -1;
 
     struct network *network = network_create(config, e);
-    if (!network || checkpoint_read_weights(file, network_weights(network), e))
-        goto out;
-    dataset = dataset_open(&data, e);
-    if (!dataset)
-        goto out;
-    size_t images = dataset_count(dataset, DATASET_VAL);
-    size_t pixels = (size_t)config->height * (size_t)config->width;
-    double began = clock_now();
-    rc = evaluate_images(network, dataset, DATASET_VAL, 0, images, pixels, &shutdown_signal,
-                         &counts, e);
-    if (rc == 0)
-        print_result(&counts, images, clock_now() - began);
-out:
+    if (network && checkpoint_read_weights(file, network_weights(network), e) == 0)
+        dataset = dataset_open(&data, e);
+    if (dataset)
+        rc = report(network, config, dataset, e);
     dataset_close(dataset);
     network_destroy(network);
     return rc;

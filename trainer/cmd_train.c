@@ -22,6 +22,7 @@
 
 /* Options that set one key of the run, as text. */
 enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
+       OPT_LOSS, OPT_CLASS_WEIGHTS,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
        OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_WORKERS,
@@ -30,6 +31,8 @@ static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
     [OPT_CHANNELS] = {"channels", "data.channels"},
+    [OPT_LOSS] = {"loss", "train.loss"},
+    [OPT_CLASS_WEIGHTS] = {"class-weights", "train.class_weights"},
     [OPT_REPEAT] = {"repeat", "data.repeat"},
     [OPT_REMAINDER] = {"remainder", "data.remainder"},
     [OPT_BASE] = {"base", "model.base"},
@@ -99,6 +102,12 @@ static const struct cli_option options[] = {
     {"depth", 0, CLI_STRING, "N", "poolings (4)", &keyed[OPT_DEPTH], 0, 0},
     {"batch-norm", 0, CLI_STRING, "WORD", "local | sync | none (local)",
      &keyed[OPT_BATCH_NORM], 0, 0},
+    {"loss", 0, CLI_STRING, "WORD",
+     "ce | dice | ce+dice: cross entropy (binary for 1 class), 1 - Dice, their sum (ce)",
+     &keyed[OPT_LOSS], 0, 0},
+    {"class-weights", 0, CLI_STRING, "W,W..",
+     "of ce, one per class; background,foreground for 1 class (all 1)", &keyed[OPT_CLASS_WEIGHTS],
+     0, 0},
     {"epochs", 'e', CLI_STRING, "N", "(200)", &keyed[OPT_EPOCHS], 0, 0},
     {"batch-size", 'b', CLI_STRING, "N", "per GPU (16)", &keyed[OPT_BATCH_SIZE], 0, 0},
     {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &keyed[OPT_LR], 0, 0},

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pixel counts of a network over images of a data set. */
+/* Scores of a network over images of a data set. */
 #ifndef UNETCTL_TRAINER_EVALUATE_H
 #define UNETCTL_TRAINER_EVALUATE_H
 
-#include <signal.h>
-
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
-#include "trainer/metric/iou.h"
+#include "trainer/metric/score.h"
 
-/* Adds images [begin, end) of a part; pixels: height * width of the network. One image at a time:
- * the same kernels run whatever the number of ranks is, so the same weights give the same counts on
- * 1 rank and on 14. interrupt: as in struct comm; may be NULL. */
-int evaluate_images(struct network *n, struct dataset *ds, enum dataset_part part, size_t begin,
-                    size_t end, size_t pixels, const volatile sig_atomic_t *interrupt,
-                    struct iou_counts *counts, struct err *e);
+/* Adds image i of a part to score. One image at a time: the same kernels run whatever the number of
+ * ranks is, so the same weights give the same counts on 1 rank and on 14. */
+int evaluate_image(struct network *n, const struct network_config *config, struct dataset *ds,
+                   enum dataset_part part, size_t i, int64_t *score, struct err *e);
+
+/* total = the sum of so many scores. */
+void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);
+
+/* The scores of a part's images (score_size(classes) numbers each) as a table, atomically:
+ *     image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels
+ * one row "all" per image and, of several classes, one for each that is there or predicted. */
+int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part, int classes,
+                   const int64_t *scores, struct err *e);
 
 #endif

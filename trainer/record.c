@@ -32,11 +32,13 @@ struct record {
     double last_progress;
     struct record_epoch *epochs;
     size_t nepochs, capacity;
+    int classes;
 };
 
 /* What a run leaves at the top of its folder; the markers first, the folder last. */
 #define CHECKPOINT "checkpoint"
-static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", CHECKPOINT};
+static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
+                                     CHECKPOINT};
 #define NTRACES (sizeof traces / sizeof *traces)
 
 static char *path_in(const char *dir, const char *name)
@@ -247,6 +249,9 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_int(b, "epochs", c->train.epochs);
     add_int(b, "repeat", c->data.repeat);
     add_string(b, "remainder", c->data.remainder);
+    add_int(b, "classes", c->data.classes);
+    add_string(b, "loss", c->train.loss);
+    add_string(b, "class_weights", c->train.class_weights);
     add_string(b, "optimizer", c->train.optimizer);
     add_double(b, "lr", c->train.lr);
     add_string(b, "lr_scaling", c->train.lr_scaling);
@@ -303,6 +308,7 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
         buf_add(&b, ",\"slurm_job\":null");
     buf_add(&b, "}");
     r->last_progress = clock_now();
+    r->classes = c->data.classes;
     return write_line(r, &b, e);
 }
 
@@ -405,6 +411,38 @@ static double images_per_second(const struct record *r)
     return median;
 }
 
+static void add_summary(struct buf *b, const struct score_summary *s, struct iou_counts c)
+{
+    add_double(b, "iou", s->iou);
+    add_double(b, "dice", s->dice);
+    add_double(b, "precision", s->precision);
+    add_double(b, "recall", s->recall);
+    add_int(b, "intersection", c.intersection);
+    add_int(b, "union", iou_union(&c));
+    add_int(b, "pred", c.pred);
+    add_int(b, "truth", c.truth);
+}
+
+void record_add_score(struct buf *b, const int64_t *score, int classes, const struct dataset *names)
+{
+    struct score_summary s = score_summarize(score, classes);
+
+    add_summary(b, &s, score_total(score, classes));
+    add_double(b, "accuracy", s.accuracy);
+    add_int(b, "pixels", score[SCORE_PIXELS]);
+    if (classes == 1)
+        return;
+    buf_add(b, ",\"classes\":[");
+    for (int i = 0; i < classes; i++) {
+        s = score_summarize_class(score, i);
+        buf_addf(b, "%s{\"class\":%d", i ? "," : "", i);
+        add_string(b, "name", dataset_class_name(names, i));
+        add_summary(b, &s, *score_class(score, i));
+        buf_add(b, "}");
+    }
+    buf_add(b, "]");
+}
+
 static void encode_end(struct record *r, const struct record_end *end, double training_time,
                        struct buf *b)
 {
@@ -415,12 +453,7 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
     add_double(b, "training_time", training_time);
     add_double(b, "test_time", end->test_time);
     add_double(b, "startup_s", end->startup_s);
-    add_double(b, "iou", iou_value(&end->counts));
-    add_double(b, "dice", iou_dice(&end->counts));
-    add_int(b, "intersection", end->counts.intersection);
-    add_int(b, "union", iou_union(&end->counts));
-    add_int(b, "pred", end->counts.pred);
-    add_int(b, "truth", end->counts.truth);
+    record_add_score(b, end->score, r->classes, end->dataset);
     add_int(b, "val_images", (int64_t)end->val_images);
     add_double(b, "images_per_s", images_per_second(r));
     buf_addf(b, ",\"weights_sha256\":\"%.16s\"", end->weights_sha256);
@@ -438,7 +471,7 @@ static int write_csv(struct record *r, const struct record_end *end, double trai
         rows[i] = (struct epoch_row){
             .time_per_epoch = r->epochs[i].seconds, .loss = r->epochs[i].loss,
             .lr = r->epochs[i].lr, .training_time = training_time, .test_time = end->test_time,
-            .iou = iou_value(&end->counts)};
+            .iou = score_summarize(end->score, r->classes).iou};
     int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e)
                           : err_set(e, ERR_INTERNAL, "out of memory");
     free(rows);

@@ -8,9 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/buf.h"
 #include "src/epoch_csv.h"
 #include "src/err.h"
-#include "trainer/metric/iou.h"
+#include "trainer/data/dataset.h"
+#include "trainer/metric/score.h"
 #include "trainer/run_config.h"
 
 struct record;
@@ -61,10 +63,16 @@ const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 
 struct record_end {
     double test_time, startup_s;
-    struct iou_counts counts;
+    int64_t *score; /* over all validation images (score.h) */
+    const struct dataset *dataset;
     size_t val_images;
     char weights_sha256[65];
 };
+/* Adds ",KEY:VALUE.." with all that is known from a score (score.h). names: of the classes, where
+ * there are several. */
+void record_add_score(struct buf *b, const int64_t *score, int classes,
+                      const struct dataset *names);
+
 /* log.csv, the last line, DONE. */
 int record_done(struct record *r, const struct record_end *end, struct err *e);
 

@@ -39,6 +39,7 @@ static const char *const engines[] = {"embedded", NULL};
 static const char *const remainders[] = {"keep", "drop", NULL};
 static const char *const models[] = {"unet", NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
+static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", NULL};
 static const char *const lr_scalings[] = {"none", "linear", "sqrt", NULL};
 static const char *const lr_schedules[] = {"step", "constant", NULL};
@@ -60,7 +61,7 @@ static const struct key keys[] = {
     {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 3, NULL, 0},
     {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL, 0},
     {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL, 0},
-    {"data", "classes", KEY_INT, AT(data.classes), "1", 1, 250, NULL, OPTIONAL},
+    {"data", "classes", KEY_INT, AT(data.classes), "1", 1, RUN_CONFIG_CLASSES, NULL, OPTIONAL},
     {"data", "ignore", KEY_STRING, AT(data.ignore), "", 0, 0, NULL, OPTIONAL},
     {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
     {"data", "workers", KEY_INT, AT(data.workers), "2", 0, 256, NULL, OPEN | OPTIONAL},
@@ -78,6 +79,8 @@ static const struct key keys[] = {
     {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms, 0},
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
+    {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, losses, OPTIONAL},
+    {"train", "class_weights", KEY_STRING, AT(train.class_weights), "", 0, 0, NULL, OPTIONAL},
     {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers, 0},
     {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, 0},
     {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings, 0},
@@ -401,9 +404,35 @@ static int check_comm(const struct run_config *c, struct err *e)
     return 0;
 }
 
+int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CLASSES],
+                             struct err *e)
+{
+    int n = 0, want = c->data.classes == 1 ? 2 : c->data.classes;
+    const char *text = c->train.class_weights;
+    char *end;
+
+    if (!text || !*text)
+        return 0;
+    for (;; text = end + 1) {
+        double v = strtod(text, &end);
+        if (end == text || (*end && *end != ',') || !(v >= 0 && v <= 1e6))
+            return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is no list of numbers from 0 "
+                           "on, such as 1,2.5", c->train.class_weights);
+        if (n < RUN_CONFIG_CLASSES)
+            dst[n] = (float)v;
+        n++;
+        if (!*end)
+            break;
+    }
+    return n == want ? n : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s",
+                                   n, want, want == 2 && c->data.classes == 1
+                                                ? " (background, foreground)" : "");
+}
+
 int run_config_check(const struct run_config *c, struct err *e)
 {
     int side = 1 << c->model.depth;
+    float weights[RUN_CONFIG_CLASSES];
 
     if (!c->data.dir || !*c->data.dir)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
@@ -415,7 +444,8 @@ int run_config_check(const struct run_config *c, struct err *e)
                        "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
-    return check_masks(c, e) || check_layout(c, e) || check_comm(c, e) ? -1 : 0;
+    return check_masks(c, e) || run_config_class_weights(c, weights, e) < 0 || check_layout(c, e) ||
+           check_comm(c, e) ? -1 : 0;
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)

@@ -34,6 +34,8 @@ struct run_config {
     } model;
     struct {
         int epochs, batch_per_gpu;
+        const char *loss;    /* ce | dice | ce+dice */
+        char *class_weights; /* "": none; numbers with commas: run_config_class_weights */
         const char *optimizer;
         double lr;
         const char *lr_scaling;  /* none | linear | sqrt */
@@ -65,6 +67,13 @@ int run_config_read(struct run_config *c, const char *path, struct err *e);
 
 /* Do the parts agree with each other (layout, sizes against depth)? ERR_CONFIG. */
 int run_config_check(const struct run_config *c, struct err *e);
+
+#define RUN_CONFIG_CLASSES 250 /* at most */
+
+/* Weights of the classes (of background and foreground for one class) into dst: how many, 0 when
+ * there are none, -1 with ERR_CONFIG. */
+int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CLASSES],
+                             struct err *e);
 
 /* Over every key and value: equal on all ranks of one run. */
 uint64_t run_config_hash(const struct run_config *c);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/clock.h"
+#include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
@@ -25,15 +26,25 @@ struct reduction {
     double comm_s;
 };
 
-void session_network_config(const struct run_config *c, int threads, struct network_config *dst)
+static int describe_network(struct session *s, struct err *e)
 {
-    *dst = (struct network_config){
+    const struct run_config *c = s->config;
+    int nweights = run_config_class_weights(c, s->class_weights, e);
+
+    if (nweights < 0)
+        return -1;
+    s->network_config = (struct network_config){
         .model = c->model.name, .backend = c->train.backend, .base = c->model.base,
-        .depth = c->model.depth, .channels = c->data.channels, .height = c->data.height,
-        .width = c->data.width, .threads = threads, .seed = (uint64_t)c->seed,
+        .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
+        .height = c->data.height, .width = c->data.width, .threads = s->threads,
+        .seed = (uint64_t)c->seed, .class_weights = nweights ? s->class_weights : NULL,
+        .loss = strcmp(c->train.loss, "dice") == 0      ? LOSS_DICE
+                : strcmp(c->train.loss, "ce+dice") == 0 ? LOSS_CE_DICE
+                                                        : LOSS_CE,
         .batch_norm = strcmp(c->model.batch_norm, "sync") == 0   ? BATCH_NORM_SYNC
                       : strcmp(c->model.batch_norm, "none") == 0 ? BATCH_NORM_NONE
                                                                  : BATCH_NORM_LOCAL};
+    return 0;
 }
 
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
@@ -47,18 +58,16 @@ static int open_session(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
 
-    if (c->data.classes > 1)
-        return err_set(e, ERR_CONFIG, "data.classes: %d: this trainer has a loss for foreground and "
-                       "background only", c->data.classes);
-    session_network_config(c, s->threads, &s->network_config);
-    s->network = network_create(&s->network_config, e);
+    s->network = describe_network(s, e) ? NULL : network_create(&s->network_config, e);
     if (!s->network)
         return -1;
     network_set_sum(s->network, sum_for_batch_norm, s);
     s->optim = optim_create(network_weights(s->network), e);
     if (!s->optim)
         return -1;
-    return 0;
+    s->scores = calloc(dataset_count(s->dataset, DATASET_VAL) + 1,
+                       score_size(c->data.classes) * sizeof *s->scores);
+    return s->scores ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
 }
 
 static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
@@ -79,9 +88,11 @@ void session_destroy(struct session *s)
     network_destroy(s->network);
     optim_destroy(s->optim);
     loader_destroy(s->loader);
+    free(s->scores);
     s->network = NULL;
     s->optim = NULL;
     s->loader = NULL;
+    s->scores = NULL;
 }
 
 static int call_roll(struct session *s, struct roster *roster, struct err *e)
@@ -179,20 +190,34 @@ static int cast_votes(struct session *s, struct err *e)
     return s->comm->ops->start_sum_float(s->comm, s->votes, 2, e);
 }
 
+/* What the gradients are divided by. Where every pixel counts as 1 nobody needs to be asked. */
+static int measure_step(struct session *s, size_t n, size_t items, struct network_step *step,
+                        struct err *e)
+{
+    const struct network_config *c = &s->network_config;
+
+    *step = (struct network_step){(double)items, (double)items * c->height * c->width};
+    if (c->loss == LOSS_DICE ||
+        (c->classes == 1 && !c->class_weights && !*s->config->data.ignore))
+        return 0;
+    return network_weigh(s->network, (int)n, &step->weight, e) ||
+           s->comm->ops->sum_double(s->comm, &step->weight, 1, e) ? -1 : 0;
+}
+
 /* items: of all ranks in this step. */
 static int train_step(struct session *s, struct shard_range range, size_t items, double rate,
                       struct err *e)
 {
-    const struct network_config *config = &s->network_config;
     struct weights *w = network_weights(s->network);
     struct reduction reduction = {.session = s};
-    double pixels = (double)items * config->height * config->width;
+    struct network_step step;
     double began = clock_now();
 
-    if (load_batch(s, range, e) || cast_votes(s, e))
+    if (load_batch(s, range, e) || measure_step(s, range.end - range.begin, items, &step, e) ||
+        cast_votes(s, e))
         return -1;
     double loaded = clock_now();
-    if (network_train(s->network, (int)(range.end - range.begin), pixels, &s->at.loss,
+    if (network_train(s->network, (int)(range.end - range.begin), step, &s->at.loss,
                       start_buckets, &reduction, e))
         return -1;
     double computed = clock_now();
@@ -334,35 +359,47 @@ static int check_weights(const struct session *s, struct err *e)
     return 0;
 }
 
-/* All validation images, each on one rank, counted together. 1: a replica was asked to leave. */
+/* All validation images, each on one rank, counted together: s->scores, one after the other. 1: a
+ * replica was asked to leave. */
 static int evaluate(struct session *s, struct record_end *end, struct err *e)
 {
     struct weights *w = network_weights(s->network);
     struct comm *c = s->comm;
+    size_t size = score_size(s->config->data.classes);
     double leave = 0;
 
     if (c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) || check_weights(s, e))
         return -1;
     end->val_images = dataset_count(s->dataset, DATASET_VAL);
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
-    size_t pixels = (size_t)s->network_config.height * (size_t)s->network_config.width;
+    memset(s->scores, 0, (end->val_images + 1) * size * sizeof *s->scores);
     double began = clock_now();
     for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
-        if (evaluate_images(s->network, s->dataset, DATASET_VAL, i, i + 1, pixels, s->interrupt,
-                            &end->counts, e))
+        if (check_interrupt(s, e) || evaluate_image(s->network, &s->network_config, s->dataset,
+                                                    DATASET_VAL, i, s->scores + i * size, e))
             return -1;
         leave = s->request && *s->request;
     }
     end->test_time = clock_now() - began;
-    if (c->ops->sum_int64(c, &end->counts.intersection, 3, e) ||
+    if (c->ops->sum_int64(c, s->scores, end->val_images * size, e) ||
         c->ops->max_double(c, &end->test_time, 1, e) || c->ops->max_double(c, &leave, 1, e))
         return -1;
+    end->score = s->scores + end->val_images * size;
+    evaluate_sum(s->scores, end->val_images, s->config->data.classes, end->score);
     return leave > 0;
 }
 
 static int write_results(struct session *s, struct record_end *end, struct err *e)
 {
-    char dir[PATH_MAX];
+    struct score_summary summary = score_summarize(end->score, s->config->data.classes);
+    char dir[PATH_MAX], path[PATH_MAX];
+
+    log_info("validation: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f over %zu "
+             "images", summary.iou, summary.dice, summary.precision, summary.recall,
+             summary.accuracy, end->val_images);
+    snprintf(path, sizeof path, "%s/images.csv", record_dir(s->record));
+    if (evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes, s->scores, e))
+        return -1;
 
     snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(s->record));
     if (checkpoint_write(dir, &s->network_config, network_weights(s->network),
@@ -401,7 +438,7 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
                    : strcmp(c->train.lr_scaling, "sqrt") == 0 ? SCHEDULE_SCALE_SQRT
                                                               : SCHEDULE_SCALE_NONE,
         .shape = strcmp(c->train.lr_schedule, "step") == 0 ? SCHEDULE_STEP : SCHEDULE_CONSTANT};
-    struct record_end end = {0};
+    struct record_end end = {.dataset = s->dataset};
     int rc = 0;
 
     while (s->at.epoch < c->train.epochs && rc == 0)

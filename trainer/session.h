@@ -34,9 +34,11 @@ struct session {
 
     /* Its own, from session_run to session_destroy: */
     struct network_config network_config;
+    float class_weights[RUN_CONFIG_CLASSES];
     struct network *network;
     struct optim *optim;
     struct loader *loader;
+    int64_t *scores; /* of the validation images, then their sum */
     struct resume_point at;
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
     double last_checkpoint, first_step_at;
@@ -49,9 +51,5 @@ int session_run(struct session *s, struct err *e);
 /* Only when all replicas of the process have returned: a collective that failed on one may still
  * be reading the memory of another. */
 void session_destroy(struct session *s);
-
-/* How the configuration describes the network of a replica. */
-void session_network_config(const struct run_config *config, int threads,
-                            struct network_config *dst);
 
 #endif

@@ -49,8 +49,10 @@ static int write_model(const char *path, const struct network_config *c, const c
 
     buf_addf(&b,
              "{\"schema\":1,\"name\":\"%s\",\"base\":%d,\"depth\":%d,\"channels\":%d,"
+             "\"classes\":%d,"
              "\"batch_norm\":\"%s\",\"height\":%d,\"width\":%d,\"weights_sha256\":\"%s\"}\n",
-             c->model, c->base, c->depth, c->channels, batch_norms[c->batch_norm], c->height,
+             c->model, c->base, c->depth, c->channels, c->classes ? c->classes : 1,
+             batch_norms[c->batch_norm], c->height,
              c->width, sha256);
     size_t n = b.length;
     char *text = buf_steal(&b);
@@ -99,6 +101,8 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     if (read_int(root, "base", 1024, &config->base, e) ||
         read_int(root, "depth", 8, &config->depth, e) ||
         read_int(root, "channels", 3, &config->channels, e) ||
+        (cJSON_GetObjectItemCaseSensitive(root, "classes") &&
+         read_int(root, "classes", 250, &config->classes, e)) ||
         read_int(root, "height", 65535, &config->height, e) ||
         read_int(root, "width", 65535, &config->width, e))
         return -1;

@@ -173,9 +173,8 @@ int graph_backward(struct graph *g, struct err *e)
     g->nforward = g->nops;
     for (size_t i = g->nforward; i-- > 0;) {
         const struct op *op = g->ops[i];
-        bool is_loss = op->kind == &bce_kind;
 
-        if (!is_loss && !op->out[0]->grad)
+        if (!op_is_loss(op->kind) && !op->out[0]->grad)
             continue;
         if (!op->kind->grad)
             return err_set(e, ERR_INTERNAL, "%s has no gradient", op->kind->name);

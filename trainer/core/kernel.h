@@ -11,8 +11,11 @@
 
 /* What one run of a graph needs besides tensors. */
 struct exec {
-    double grad_scale; /* factor of the loss in the gradients: 1 / pixels of the global batch */
-    double loss_sum;   /* out: the loss op adds to it */
+    double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the pixels of the global
+                         * batch, times their class weights */
+    double image_scale; /* that of an image's loss: 1 / the images of the global batch */
+    double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
+    double loss_sum;    /* out: the loss ops add to it */
     /* Sum over replicas, see network_sum_f. Only for ops with attr.sync. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;

@@ -5,6 +5,7 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct compiled {
 
 struct network {
     struct network_config config; /* its strings are those of model and backend */
+    float *class_weights;
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
@@ -40,6 +42,20 @@ static const struct model *find_model(const char *name)
     return NULL;
 }
 
+static int copy_class_weights(struct network *n, struct err *e)
+{
+    size_t count = n->config.classes == 1 ? 2 : (size_t)n->config.classes;
+
+    if (!n->config.class_weights)
+        return 0;
+    n->class_weights = malloc(count * sizeof *n->class_weights);
+    if (!n->class_weights)
+        return err_set(e, ERR_INTERNAL, "network: out of memory");
+    memcpy(n->class_weights, n->config.class_weights, count * sizeof *n->class_weights);
+    n->config.class_weights = n->class_weights;
+    return 0;
+}
+
 static int choose(struct network *n, const struct network_config *config, struct err *e)
 {
     n->model = find_model(config->model);
@@ -56,7 +72,8 @@ static int choose(struct network *n, const struct network_config *config, struct
     n->config = *config;
     n->config.model = n->model->name;
     n->config.backend = n->backend->name;
-    return n->model->check(config, e);
+    n->config.classes = config->classes ? config->classes : 1;
+    return n->model->check(&n->config, e) || copy_class_weights(n, e) ? -1 : 0;
 }
 
 static struct graph *build_graph(const struct network *n, bool training, int batch, struct err *e)
@@ -149,6 +166,7 @@ void network_destroy(struct network *n)
     }
     arena_release(&n->arena);
     weights_destroy(n->weights);
+    free(n->class_weights);
     free(n);
 }
 
@@ -252,11 +270,40 @@ static int train_nothing(struct network *n, network_ready_f ready, void *arg, st
     return ready ? ready(arg, n->weights->nparams, e) : 0;
 }
 
-int network_train(struct network *n, int batch, double global_pixels, double *loss_sum,
+int network_weigh(struct network *n, int batch, double *weight, struct err *e)
+{
+    const float *target = batch > 0 ? network_target(n, true, batch, e) : NULL;
+    const float *w = n->class_weights;
+    size_t npixels = (size_t)batch * (size_t)n->config.height * (size_t)n->config.width;
+    double sum = 0;
+
+    *weight = 0;
+    if (batch == 0)
+        return 0;
+    if (!target)
+        return -1;
+    for (size_t i = 0; i < npixels; i++) {
+        float t = target[i];
+
+        if (t < 0)
+            continue;
+        sum += !w ? 1 : n->config.classes == 1 ? (double)(w[0] + (w[1] - w[0]) * t)
+                                               : (double)w[(size_t)t];
+    }
+    *weight = sum;
+    return 0;
+}
+
+int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e)
 {
-    struct exec x = {.grad_scale = 1 / global_pixels, .sum = n->sum, .sum_arg = n->sum_arg};
+    double pixels = step.images * n->config.height * n->config.width;
+    struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
+                     .loss_per_image = pixels / step.images, .sum = n->sum,
+                     .sum_arg = n->sum_arg};
     struct graph *g;
+
+    x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
 
     if (batch == 0)
         return train_nothing(n, ready, arg, e);

@@ -18,11 +18,17 @@
 
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
 
+/* Cross entropy, binary for one class; 1 - soft Dice of each image; their sum. */
+enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
+
 struct network_config {
     const char *model;   /* "unet" */
     const char *backend; /* "auto", "ref", "dnnl" */
     int base, depth, channels;
+    int classes;         /* logits per pixel; 0 is 1: foreground against background */
     int height, width;   /* multiples of 2^depth */
+    enum loss loss;
+    const float *class_weights; /* of CE, one per class, two for one class; NULL: 1. Copied. */
     enum batch_norm_mode batch_norm;
     int threads;         /* >= 1 */
     uint64_t seed;       /* of the initial weights: a pure function of it */
@@ -48,20 +54,33 @@ const char *network_backend_version(const struct network *n); /* of its library,
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
 
 /* Input of the next run with this batch: [batch][height][width][channels], 0..1, NHWC.
- * Target: [batch][height][width], 0..1. Valid until the next call with another batch or mode. */
+ * Target: [batch][height][width]: 0..1 for one class, else the number of the class; below 0 where a
+ * pixel does not count. Valid until the next call with another batch or mode. */
 float *network_input(struct network *n, bool training, int batch, struct err *e);
 float *network_target(struct network *n, bool training, int batch, struct err *e);
 
-/* One forward and backward pass over `batch` images. Gradients are of
- *     loss_sum / global_pixels,   loss_sum = sum over pixels of BCE with logits,
- * so that a plain sum over replicas gives the gradient of the global mean. Adds this replica's
- * loss_sum to *loss_sum. batch 0: no images here in this step; gradients become zero, ready is
- * called once (not with BATCH_NORM_SYNC: ERR_CONFIG). Batch norm normalises with the statistics
- * of this batch (of all replicas' batches with BATCH_NORM_SYNC) and updates the running ones. */
-int network_train(struct network *n, int batch, double global_pixels, double *loss_sum,
+/* The class weights of the pixels that count, summed over the targets of the next training run.
+ * Without class weights that is their number. */
+int network_weigh(struct network *n, int batch, double *weight, struct err *e);
+
+/* The whole step, over all replicas. */
+struct network_step {
+    double images;
+    double weight; /* sum of network_weigh */
+};
+
+/* One forward and backward pass over `batch` images. Gradients are of the step's loss,
+ *     sum of cross entropies / weight + sum of the images' Dice losses / images
+ * (the terms that config.loss names), so that a plain sum over replicas gives the gradient of the
+ * whole. Adds this replica's share of that loss times the pixels of the whole step to *loss_sum.
+ * batch 0: no images here in this step; gradients become zero, ready is called once (not with
+ * BATCH_NORM_SYNC: ERR_CONFIG). Batch norm normalises with the statistics of this batch (of all
+ * replicas' batches with BATCH_NORM_SYNC) and updates the running ones. */
+int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e);
 
-/* Forward with running statistics. *logits: [batch][height][width], valid until the next run. */
+/* Forward with running statistics. *logits: [batch][height][width][classes], valid until the next
+ * run. */
 int network_infer(struct network *n, int batch, const float **logits, struct err *e);
 
 /* Hash over ops, shapes and the offsets of the parameters for a batch of one image: equal on

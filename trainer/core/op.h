@@ -26,6 +26,7 @@ struct op_attr {
     int64_t split;        /* concat_grad: channels of the first part */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
+    const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
 };
 
 struct op_kind {
@@ -80,11 +81,17 @@ extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
 
-/* Binary cross entropy with logits z, targets t in 0..1, summed over pixels into exec.loss_sum;
- * its gradient comes out at once.   (z, t) -> dz = (sigmoid(z) - t) * exec.grad_scale */
-extern const struct op_kind bce_kind;
+/* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]: the number of the class, or for
+ * one logit anything in 0..1; a pixel with t < 0 does not count. Each adds to exec.loss_sum, and the
+ * gradient comes out at once.   (z, t) -> dz */
+extern const struct op_kind bce_kind;        /* binary cross entropy of one logit */
+extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
+extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */
 
 /* All of them, NULL-terminated. */
 extern const struct op_kind *const op_kinds[];
+
+/* Losses begin the gradients: they wait for none. */
+bool op_is_loss(const struct op_kind *kind);
 
 #endif

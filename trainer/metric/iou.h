@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Intersection over union and Dice of one class, from pixel counts that ranks can add up. */
+/* Intersection over union and Dice of one class, from pixel counts. */
 #ifndef UNETCTL_TRAINER_METRIC_IOU_H
 #define UNETCTL_TRAINER_METRIC_IOU_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Three int64_t in a row: an all-reduce may add them as an array. */
@@ -12,10 +11,6 @@ struct iou_counts {
     int64_t pred;         /* pixels predicted */
     int64_t truth;        /* pixels true */
 };
-
-/* Adds n pixels: predicted where logit > 0 (probability above 1/2), true where target > 0.5. A
- * NaN logit predicts nothing. */
-void iou_add(struct iou_counts *counts, const float *logits, const float *target, size_t n);
 
 /* pred + truth - intersection */
 int64_t iou_union(const struct iou_counts *counts);

@@ -7,6 +7,7 @@
 #define MAX_DEPTH 8
 #define MAX_BASE 1024
 #define MAX_CHANNELS 64
+#define MAX_CLASSES 250
 #define MAX_SIDE 65536
 
 static int check_range(const char *what, int value, int max, struct err *e)
@@ -32,7 +33,8 @@ static int check(const struct network_config *config, struct err *e)
 {
     if (check_range("base", config->base, MAX_BASE, e) < 0 ||
         check_range("depth", config->depth, MAX_DEPTH, e) < 0 ||
-        check_range("channels", config->channels, MAX_CHANNELS, e) < 0)
+        check_range("channels", config->channels, MAX_CHANNELS, e) < 0 ||
+        check_range("classes", config->classes, MAX_CLASSES, e) < 0)
         return -1;
     if (check_side("height", config->height, config->depth, e) < 0)
         return -1;
@@ -79,11 +81,11 @@ static int build(struct graph *g, const struct network_config *config, int batch
         snprintf(name, sizeof name, "dec%d", i + 1);
         x = append_block(g, config, name, concat_append(g, x, skips[i], e), base << i, e);
     }
-    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    g->logits = conv2d_append(g, "head", x, config->classes, 1, e);
     if (!g->logits || !g->target)
         return -1;
     if (g->training)
-        return bce_append(g, g->logits, g->target, e);
+        return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
     g->logits->pinned = true;
     return 0;
 }

@@ -21,5 +21,12 @@ const struct op_kind *const op_kinds[] = {
     &concat_grad_kind,
     &add_kind,
     &bce_kind,
+    &softmax_ce_kind,
+    &dice_kind,
     NULL,
 };
+
+bool op_is_loss(const struct op_kind *kind)
+{
+    return kind == &bce_kind || kind == &softmax_ce_kind || kind == &dice_kind;
+}

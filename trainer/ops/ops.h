@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "trainer/core/graph.h"
+#include "trainer/core/network.h"
 
 /* kernel 1 or 3, stride 1, "same" padding, with bias. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
@@ -27,7 +28,8 @@ struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *
 /* Channels of a, then those of b. */
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
 
-/* The loss; the graph's last forward op. 0 or -1. */
-int bce_append(struct graph *g, struct tensor *logits, struct tensor *target, struct err *e);
+/* The loss; the graph's last forward ops. class_weights: as in struct op_attr. 0 or -1. */
+int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,
+                struct tensor *target, struct err *e);
 
 #endif

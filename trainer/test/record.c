@@ -45,7 +45,8 @@ static struct record *start(void)
 
 int main(void)
 {
-    const struct record_end end = {.counts = {.intersection = 3, .pred = 4, .truth = 5}};
+    int64_t score[] = {9, 6, 3, 4, 5};
+    const struct record_end end = {.score = score};
     bool again;
     struct err reason = {.code = ERR_PEER, .text = "rank 2: \"gone\"\n"}, e = {0};
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stable for every logit z: with m = exp(-|z|),
- *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m) or m / (1 + m) for z < 0 */
+ *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m) or m / (1 + m) for z < 0
+ * With class weights w0 + (w1 - w0) t times that; 0 for a pixel that does not count. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-#include <math.h>
-
 #include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/vector.h"
+#include "trainer/backends/vector_math.h"
+
+#define BLOCK 64 /* losses that are added up as floats */
 
 static int prepare(struct op *op, struct err *e)
 {
@@ -15,35 +18,45 @@ static int prepare(struct op *op, struct err *e)
     return 0;
 }
 
-static double run_chunk(const float *z, const float *t, size_t n, float scale, float *dz)
+/* A block's losses; gradients to dz. w0, w1: weights of background and foreground. */
+VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, float scale,
+                                     float w0, float w1, float *dz)
 {
-    double loss = 0;
+    float loss = 0;
 
+#pragma omp simd reduction(+ : loss)
     for (size_t i = 0; i < n; i++) {
-        float logit = z[i], m = expf(-fabsf(logit)), s = 1 / (1 + m);
+        float logit = z[i], target = t[i], positive = logit > 0 ? logit : 0;
+        float m = vector_exp_negative(logit > 0 ? -logit : logit), s = 1 / (1 + m);
+        float weight = target < 0 ? 0 : w0 + (w1 - w0) * target;
 
-        loss += (double)(fmaxf(logit, 0) - logit * t[i] + log1pf(m));
-        dz[i] = ((logit >= 0 ? s : m * s) - t[i]) * scale;
+        loss += weight * (positive - logit * target + vector_log1p_unit(m));
+        dz[i] = weight * ((logit >= 0 ? s : m * s) - target) * scale;
     }
     return loss;
 }
 
 static int run_bce(struct op *op, struct exec *x, struct err *e)
 {
-    const float *z = op->in[0]->data, *t = op->in[1]->data;
+    const float *z = op->in[0]->data, *t = op->in[1]->data, *w = op->attr.class_weights;
+    float w0 = w ? w[0] : 1, w1 = w ? w[1] : 1;
     size_t n = tensor_count(op->in[0]);
-    double *loss = op->workspace;
+    double *loss = op->workspace, sum = 0;
     float *dz = op->out[0]->data, scale = (float)x->grad_scale;
 
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < CHUNKS; i++) {
-        size_t begin = chunk_begin(n, i);
+        size_t end = chunk_begin(n, i + 1);
 
-        loss[i] = run_chunk(z + begin, t + begin, chunk_begin(n, i + 1) - begin, scale, dz + begin);
+        loss[i] = 0;
+        for (size_t at = chunk_begin(n, i); at < end; at += BLOCK)
+            loss[i] += (double)run_block(z + at, t + at, end - at < BLOCK ? end - at : BLOCK, scale,
+                                         w0, w1, dz + at);
     }
     for (size_t i = 0; i < CHUNKS; i++)
-        x->loss_sum += loss[i];
+        sum += loss[i];
+    x->loss_sum += sum * x->loss_per_weight;
     return 0;
 }
 

@@ -20,6 +20,8 @@ static const struct kernel *const kernels[] = {
     &ref_concat_grad,
     &ref_add,
     &ref_bce,
+    &ref_softmax_ce,
+    &ref_dice,
     NULL,
 };
 

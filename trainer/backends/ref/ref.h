@@ -23,6 +23,8 @@ extern const struct kernel ref_concat;
 extern const struct kernel ref_concat_grad;
 extern const struct kernel ref_add;
 extern const struct kernel ref_bce;
+extern const struct kernel ref_softmax_ce;
+extern const struct kernel ref_dice;
 
 extern const struct backend ref_backend;
 

@@ -8,6 +8,7 @@
  * piece in the same order. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +68,20 @@ static int fail(const struct err *e)
     return 1;
 }
 
+static const float weights[] = {0.5F, 2, 1, 0.25F, 3};
+
+/* Something in 0..1, or a class; a share of the pixels has none. */
+static float target_value(int classes, double u)
+{
+    return (float)(classes == 1 ? u : floor(u * (classes + 1)) - 1);
+}
+
 /* The buffers of different graphs share memory: each is filled just before it is used. */
-static int fill(struct network *n, bool training, int batch, size_t npixels, size_t channels,
+static int fill(struct network *n, const struct network_config *c, bool training, int batch,
                 struct dump *d, int step, struct err *e)
 {
+    size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
+    size_t channels = (size_t)c->channels;
     float *input = network_input(n, training, batch, e);
     float *target = network_target(n, training, batch, e);
 
@@ -79,7 +90,7 @@ static int fill(struct network *n, bool training, int batch, size_t npixels, siz
     for (size_t i = 0; i < npixels * channels; i++)
         input[i] = (float)rng_uniform(1, (uint64_t)step, i);
     for (size_t i = 0; i < npixels; i++)
-        target[i] = (float)rng_uniform(2, (uint64_t)step, i);
+        target[i] = target_value(c->classes, rng_uniform(2, (uint64_t)step, i));
     put(d, "input", step, "-", input, npixels * channels);
     put(d, "target", step, "-", target, npixels);
     return 0;
@@ -96,11 +107,13 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
 
     put_weights(d, w, 0);
     for (int step = 1; optim && step <= steps; step++) {
+        struct network_step whole = {.images = batch};
         double loss_sum = 0;
         float loss;
 
-        if (fill(n, true, batch, npixels, (size_t)c->channels, d, step, e) < 0 ||
-            network_train(n, batch, (double)npixels, &loss_sum, NULL, NULL, e) < 0)
+        if (fill(n, c, true, batch, d, step, e) < 0 ||
+            network_weigh(n, batch, &whole.weight, e) < 0 ||
+            network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
             goto out;
         loss = (float)(loss_sum / (double)npixels);
         put(d, "loss", step, "-", &loss, 1);
@@ -108,10 +121,10 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
         optim_step(optim, w, LEARNING_RATE);
         put_weights(d, w, step);
     }
-    if (!optim || fill(n, false, batch, npixels, (size_t)c->channels, d, steps + 1, e) < 0 ||
+    if (!optim || fill(n, c, false, batch, d, steps + 1, e) < 0 ||
         network_infer(n, batch, &logits, e) < 0)
         goto out;
-    put(d, "logits", steps + 1, "-", logits, npixels);
+    put(d, "logits", steps + 1, "-", logits, npixels * (size_t)c->classes);
     rc = 0;
 out:
     optim_destroy(optim);
@@ -126,9 +139,9 @@ int main(int argc, char **argv)
     struct err e;
     int rc;
 
-    if (argc != 11) {
+    if (argc != 13) {
         fprintf(stderr, "usage: dump BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH none|local "
-                        "STEPS DIR\n");
+                        "CLASSES ce|weighted|dice|ce+dice STEPS DIR\n");
         return 2;
     }
     c.backend = argv[1];
@@ -138,12 +151,16 @@ int main(int argc, char **argv)
     c.height = atoi(argv[5]);
     c.width = atoi(argv[6]);
     c.batch_norm = strcmp(argv[8], "none") == 0 ? BATCH_NORM_NONE : BATCH_NORM_LOCAL;
+    c.classes = atoi(argv[9]);
+    c.class_weights = strcmp(argv[10], "weighted") == 0 ? weights : NULL;
+    c.loss = strcmp(argv[10], "dice") == 0 ? LOSS_DICE
+             : strcmp(argv[10], "ce+dice") == 0 ? LOSS_CE_DICE : LOSS_CE;
     n = network_create(&c, &e);
     if (!n)
         return fail(&e);
-    d.index = open_in(argv[10], "index.txt");
-    d.data = open_in(argv[10], "data.bin");
-    rc = dump_steps(n, &c, atoi(argv[7]), atoi(argv[9]), &d, &e) < 0 ? fail(&e) : 0;
+    d.index = open_in(argv[12], "index.txt");
+    d.data = open_in(argv[12], "data.bin");
+    rc = dump_steps(n, &c, atoi(argv[7]), atoi(argv[11]), &d, &e) < 0 ? fail(&e) : 0;
     network_destroy(n);
     if (fclose(d.index) != 0 || fclose(d.data) != 0)
         rc = 1;

@@ -88,9 +88,10 @@ static void *train(void *arg)
 {
     struct replica *r = arg;
     int batch = LOCAL_BATCH * REPLICAS / r->size;
-    double pixels = (double)REPLICAS * LOCAL_BATCH * r->config.height * r->config.width;
+    struct network_step total = {.images = REPLICAS * LOCAL_BATCH};
     struct err e;
 
+    total.weight = total.images * r->config.height * r->config.width;
     for (int step = 0; step < STEPS && !r->failed; step++) {
         float *input = network_input(r->network, true, batch, &e);
         float *target = network_target(r->network, true, batch, &e);
@@ -99,7 +100,7 @@ static void *train(void *arg)
         if (!r->failed)
             fill(r, batch, step, input, target);
         r->failed = r->failed ||
-                    network_train(r->network, batch, pixels, &r->loss, NULL, NULL, &e) < 0;
+                    network_train(r->network, batch, total, &r->loss, NULL, NULL, &e) < 0;
         if (r->failed)
             printf("# rank %d: %s\n", r->rank, e.text);
         update(r);

@@ -25,6 +25,8 @@ enum values {
     VALUES_NORMAL,   /* around 0 */
     VALUES_POSITIVE, /* 0.5 .. 1.5: variances */
     VALUES_UNIT,     /* 0 .. 1: targets */
+    VALUES_HOLES,    /* 0 .. 1, and -1: targets of which some do not count */
+    VALUES_CLASS,    /* 0, 1, 2, and -1: classes, of which some do not count */
     VALUES_APART     /* all at least 0.02 apart and from 0: for ops with kinks */
 };
 
@@ -59,6 +61,11 @@ struct test_case {
     {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0}
 #define BCE(n, h, w) \
     {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02}
+#define LOSS(kind, n, h, w, c, values, weights)                                          \
+    {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)},            \
+     {VALUES_NORMAL, values}, 1, 0, 0.04}
+
+static const float weights[] = {0.5F, 2, 1, 0.25F, 3, 1, 1};
 
 static const struct test_case cases[] = {
     CONV(1, 5, 7, 1, 8, 3),
@@ -101,6 +108,12 @@ static const struct test_case cases[] = {
     ADD(2, 4, 4, 16),
     BCE(1, 7, 11),
     BCE(2, 16, 5),
+    LOSS(bce_kind, 1, 9, 71, 1, VALUES_HOLES, weights),
+    LOSS(softmax_ce_kind, 1, 7, 11, 3, VALUES_CLASS, NULL),
+    LOSS(softmax_ce_kind, 2, 5, 9, 7, VALUES_CLASS, weights),
+    LOSS(dice_kind, 1, 7, 11, 1, VALUES_UNIT, NULL),
+    LOSS(dice_kind, 2, 9, 8, 1, VALUES_HOLES, NULL),
+    LOSS(dice_kind, 3, 5, 9, 4, VALUES_CLASS, NULL),
 };
 
 struct guarded {
@@ -150,6 +163,10 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
         return 0.5 + rng_uniform(11, stream, i);
     case VALUES_UNIT:
         return rng_uniform(12, stream, i);
+    case VALUES_HOLES:
+        return rng_uniform(16, stream, i) < 0.2 ? -1 : rng_uniform(12, stream, i);
+    case VALUES_CLASS:
+        return floor(4 * rng_uniform(12, stream, i)) - 1;
     case VALUES_APART: /* odd multiples of 0.01 in a shuffled order: 911 is prime to 4096 */
         return 0.02 * (double)(i * 911 % 4096) - 40.95;
     default:
@@ -182,7 +199,7 @@ static void append_gradient(struct bench *b, struct err *e)
         b->op->in[i]->needs_grad = true;
     for (int i = t->ndata; i < t->ndata + t->nparams; i++)
         b->op->in[i]->grad = graph_input(b->graph, "grad", t->in[i], e);
-    if (t->kind != &bce_kind)
+    if (!op_is_loss(t->kind))
         b->dy = b->op->out[0]->grad = graph_input(b->graph, "dy", b->op->out[0]->shape, e);
     if (t->kind->grad(b->graph, b->op, e) < 0)
         bail_out("%s: %s", t->kind->name, e->text);
@@ -230,7 +247,7 @@ static void destroy(struct bench *b)
 /* Runs the first n ops; results and workspaces are NaN before. */
 static void run(struct bench *b, size_t n)
 {
-    struct exec x = {.grad_scale = 1};
+    struct exec x = {.grad_scale = 1, .image_scale = 1, .loss_per_weight = 1, .loss_per_image = 1};
     struct err e;
 
     for (size_t i = 0; i < b->graph->ntensors; i++)

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Losses, several classes, pixels that do not count; metrics per class and image; the same result
+# for every number of replicas.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+differ=$builddir/trainer/checkpoint/test/checkpoint.t
+[ -x "$differ" ] || skip_all "the unit tests are not built (make check-build)"
+field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
+first() { grep -o "\"$2\":[^,}]*" "$1" | head -n 1 | cut -d: -f2; }
+close() {
+    local d
+    d=$("$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors") || return 1
+    echo "$d"
+    awk -v d="${d%% *}" 'BEGIN { exit !(d <= 1e-4) }'
+}
+# A dip in the loss is not the aim, to find the foreground is.
+beats() { awk "BEGIN { exit !($(field "$1/DONE" iou) > $2) }"; }
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 1
+train=(unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --batch-size 4)
+for loss in ce dice ce+dice; do
+    ok "$loss" "${train[@]}" --epochs 10 --lr 0.01 --loss $loss --out "$loss"
+    ok "$loss finds the marks ($(field "$loss/DONE" iou))" beats "$loss" 0.4
+done
+ok "class weights" "${train[@]}" --epochs 10 --lr 0.01 --class-weights 0.1,2 --out weighted
+ok "more weight on the foreground finds more of it" \
+    awk "BEGIN { exit !($(field weighted/DONE recall) > $(field ce/DONE recall)) }"
+like weighted/record.jsonl '"loss":"ce","class_weights":"0.1,2"' "the record has loss and weights"
+exits 3 "a weight too many" "${train[@]}" --class-weights 1,2,3 --out bad
+like "$ERR" 'train.class_weights: 3 weights for 2 classes' "is told"
+exits 3 "weights that are none" "${train[@]}" --class-weights 1,x --out bad
+exits 2 "an unknown loss" "${train[@]}" --loss hinge --out bad
+like "$ERR" 'not one of: ce, dice, ce\+dice' "is told what there is"
+
+# --- scores of each image ---
+is "$(head -n 1 ce/images.csv)" \
+    "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels" "images.csv has a header"
+is "$(sed 1d ce/images.csv | cut -d, -f2 | sort | uniq -c | tr -s ' ')" " 8 all" "and a row per image"
+is "$(sed 1d ce/images.csv | awk -F, '{ i += $8; p += $9; t += $10; n += $11 } END { print i, p, t, n }')" \
+    "$(field ce/DONE intersection) $(field ce/DONE pred) $(field ce/DONE truth) 32768" \
+    "which add up to the run's counts"
+ok "eval writes the same" unet-train eval --checkpoint ce/checkpoint --split ce/split.json --threads 1 \
+    --images images.csv --json
+ok "table of images" cmp images.csv ce/images.csv
+ok "three replicas" "${train[@]}" --epochs 1 --gpus 3 --out three
+is "$(sed 1d three/images.csv | wc -l)" 8 "write every image once"
+
+# --- pixels that do not count: with 255 ignored, all that counts is background ---
+ok "only background counts" "${train[@]}" --epochs 2 --ignore 255 --out blind
+is "$(field blind/DONE truth)" 0 "the foreground is not there"
+ok "which leaves fewer pixels" test "$(field blind/DONE pixels)" -lt 32768
+
+# --- several classes: replicas share the weight of a step ---
+printf '0 ground\n255 mark\n' >two.txt
+two=("${train[@]}" --classes 2 --class-file two.txt --lr-scaling none --batch-norm none
+    --class-weights "1,3" --loss ce+dice)
+ok "two classes" "${two[@]}" --epochs 3 --batch-size 12 --out two
+ok "two classes on 3 replicas" "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
+ok "the same weights" close two two-3
+like two/DONE '"classes":\[\{"class":0,"name":"ground",.*\{"class":1,"name":"mark"' "DONE has each class by name"
+is "$(first two/DONE truth)" 32768 "their truth is every pixel"
+is "$(cut -d, -f2 two/images.csv | sort -u | tr '\n' ' ')" "all class ground mark " "images.csv too"
+ok "eval of several classes" unet-train eval --checkpoint two/checkpoint --split two/split.json \
+    --class-file two.txt --threads 1
+like "$OUT" '^ground +0\.[0-9]+ +0\.[0-9]+' "has a row per class"
+like "$OUT" '^all +0\.[0-9]+ +0\.[0-9]+' "and their mean"
+
+if shared data/camvid; then
+    # 11 classes and a value that does not count.
+    camvid=(unet-train train --data "$UNETCTL_SHARED/data/camvid" --channels 3 --size 48x64 --base 8 --depth 2
+        --threads 1 --batch-size 4 --classes 11 --ignore 11)
+    ok "11 classes" "${camvid[@]}" --epochs 8 --lr 0.005 --out camvid
+    ok "road and building are found (accuracy $(field camvid/DONE accuracy))" \
+        awk "BEGIN { exit !($(field camvid/DONE accuracy) > 0.4) }"
+    is "$(grep -o '"class":' camvid/DONE | wc -l)" 11 "each has its scores"
+    like camvid/checkpoint/model.json '"classes":11' "model.json says how many"
+else
+    skip "no shared data" "11 classes"
+fi
+done_testing

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For each image, with sums over its pixels that count and C classes (of two, only the foreground):
+ *     I = sum p t,  S = sum p + sum t,  loss = 1 - 1/C sum (2 I + 1) / (S + 1)
+ *     d loss / d p = -1/C (2 t / (S + 1) - (2 I + 1) / (S + 1)^2),  dz[k] = p[k] (g[k] - sum g p)
+ * where t is 1 for the pixel's class (or the soft target). */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/softmax.h"
+#include "trainer/backends/vector.h"
+
+#define SMOOTH 1
+
+struct geometry {
+    size_t nimages, npixels, nclasses; /* pixels of one image */
+};
+
+static struct geometry geometry_of(const struct op *op)
+{
+    const struct shape *s = &op->in[0]->shape;
+
+    return (struct geometry){(size_t)s->dim[DIM_N], (size_t)(s->dim[DIM_H] * s->dim[DIM_W]),
+                             (size_t)s->dim[DIM_C]};
+}
+
+/* Workspace: sums I and S per image, chunk and class. */
+static int prepare(struct op *op, struct err *e)
+{
+    struct geometry g = geometry_of(op);
+
+    (void)e;
+    op->workspace_size = g.nimages * CHUNKS * 2 * g.nclasses * sizeof(double);
+    return 0;
+}
+
+static inline float target_of(float t, size_t c, size_t nclasses)
+{
+    return nclasses == 1 ? t : (float)((size_t)t == c);
+}
+
+/* Probabilities to p; sums[2 c] = I, sums[2 c + 1] = S of class c. */
+VECTOR_CLONES static void sum_pixels(const float *z, const float *t, size_t npixels,
+                                     size_t nclasses, float *p, double *sums)
+{
+    for (size_t c = 0; c < 2 * nclasses; c++)
+        sums[c] = 0;
+    for (size_t i = 0; i < npixels; i++, z += nclasses, p += nclasses) {
+        float sum;
+
+        softmax(z, nclasses, p, &sum);
+        for (size_t c = 0; c < nclasses && t[i] >= 0; c++) {
+            float target = target_of(t[i], c, nclasses);
+            sums[2 * c] += (double)(p[c] * target);
+            sums[2 * c + 1] += (double)(p[c] + target);
+        }
+    }
+}
+
+/* p becomes dz. sums: of the whole image. */
+VECTOR_CLONES static void differentiate(const float *t, size_t npixels, size_t nclasses,
+                                        const double *sums, double scale, float *p)
+{
+    for (size_t i = 0; i < npixels; i++, p += nclasses) {
+        float mean = 0;
+
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t c = 0; c < nclasses; c++) {
+                double s = 1 / (sums[2 * c + 1] + SMOOTH), d = (2 * sums[2 * c] + SMOOTH) * s;
+                double target = t[i] < 0 ? 0 : (double)target_of(t[i], c, nclasses);
+                float g = (float)(t[i] < 0 ? 0 : -scale * s * (2 * target - d));
+
+                if (pass == 0)
+                    mean += g * p[c];
+                else
+                    p[c] *= nclasses == 1 ? g * (1 - p[c]) : g - mean;
+            }
+    }
+}
+
+static double loss_of(const double *sums, size_t nclasses)
+{
+    double dice = 0;
+
+    for (size_t c = 0; c < nclasses; c++)
+        dice += (2 * sums[2 * c] + SMOOTH) / (sums[2 * c + 1] + SMOOTH);
+    return 1 - dice / (double)nclasses;
+}
+
+/* The sums of all chunks of an image, into those of its first. */
+static void add_chunks(double *sums, size_t nclasses)
+{
+    for (size_t i = 1; i < CHUNKS; i++)
+        for (size_t c = 0; c < 2 * nclasses; c++)
+            sums[c] += sums[i * 2 * nclasses + c];
+}
+
+static int run_dice(struct op *op, struct exec *x, struct err *e)
+{
+    struct geometry g = geometry_of(op);
+    const float *z = op->in[0]->data, *t = op->in[1]->data;
+    double *sums = op->workspace, scale = x->image_scale / (double)g.nclasses;
+    size_t stride = CHUNKS * 2 * g.nclasses;
+    float *dz = op->out[0]->data;
+
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < g.nimages * CHUNKS; i++) {
+        size_t begin = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS);
+        size_t end = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS + 1);
+
+        sum_pixels(z + begin * g.nclasses, t + begin, end - begin, g.nclasses,
+                   dz + begin * g.nclasses, sums + i * 2 * g.nclasses);
+    }
+    for (size_t n = 0; n < g.nimages; n++) {
+        add_chunks(sums + n * stride, g.nclasses);
+        x->loss_sum += loss_of(sums + n * stride, g.nclasses) * x->loss_per_image;
+    }
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < g.nimages * CHUNKS; i++) {
+        size_t begin = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS);
+        size_t end = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS + 1);
+
+        differentiate(t + begin, end - begin, g.nclasses, sums + i / CHUNKS * stride, scale,
+                      dz + begin * g.nclasses);
+    }
+    return 0;
+}
+
+const struct kernel ref_dice = {&dice_kind, NULL, prepare, run_dice, NULL};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Probabilities of the classes of one pixel. */
+#ifndef UNETCTL_TRAINER_BACKENDS_REF_SOFTMAX_H
+#define UNETCTL_TRAINER_BACKENDS_REF_SOFTMAX_H
+
+#include <stddef.h>
+
+#include "trainer/backends/vector_math.h"
+
+/* p[c] = exp(z[c]) / sum; z and p may be the same. Returns the largest logit; *sum: the sum of
+ * exp(z[c] - that). One class: the sigmoid, whose other side has the logit 0. */
+static inline float softmax(const float *z, size_t nclasses, float *p, float *sum)
+{
+    float largest = z[0];
+
+    if (nclasses == 1 && largest < 0)
+        largest = 0;
+    for (size_t c = 1; c < nclasses; c++)
+        largest = z[c] > largest ? z[c] : largest;
+    *sum = nclasses == 1 ? vector_exp_negative(-largest) : 0;
+    for (size_t c = 0; c < nclasses; c++) {
+        p[c] = vector_exp_negative(z[c] - largest);
+        *sum += p[c];
+    }
+    for (size_t c = 0; c < nclasses; c++)
+        p[c] /= *sum;
+    return largest;
+}
+
+#endif

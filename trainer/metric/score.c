@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/metric/score.h"
+
+size_t score_size(int classes)
+{
+    return SCORE_CLASSES + 3 * (size_t)classes;
+}
+
+static struct iou_counts *class_of(int64_t *score, int i)
+{
+    return (struct iou_counts *)(score + SCORE_CLASSES) + i;
+}
+
+const struct iou_counts *score_class(const int64_t *score, int i)
+{
+    return (const struct iou_counts *)(score + SCORE_CLASSES) + i;
+}
+
+static void add_binary(int64_t *score, const float *logits, const float *target, size_t n)
+{
+    int64_t pixels = 0, correct = 0, intersection = 0, pred = 0, truth = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int counts = target[i] >= 0, p = (logits[i] > 0) & counts, t = target[i] > 0.5f;
+        pixels += counts;
+        correct += counts & (p == t);
+        intersection += p & t;
+        pred += p;
+        truth += t;
+    }
+    score[SCORE_PIXELS] += pixels;
+    score[SCORE_CORRECT] += correct;
+    class_of(score, 0)->intersection += intersection;
+    class_of(score, 0)->pred += pred;
+    class_of(score, 0)->truth += truth;
+}
+
+static int largest(const float *logits, int classes)
+{
+    int best = -1;
+
+    for (int c = 0; c < classes; c++)
+        if (logits[c] == logits[c] && (best < 0 || logits[c] > logits[best]))
+            best = c;
+    return best;
+}
+
+void score_add(int64_t *score, int classes, const float *logits, const float *target, size_t n)
+{
+    if (classes == 1) {
+        add_binary(score, logits, target, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (target[i] < 0)
+            continue;
+        int t = (int)target[i], p = largest(logits + i * (size_t)classes, classes);
+        score[SCORE_PIXELS]++;
+        score[SCORE_CORRECT] += p == t;
+        class_of(score, t)->intersection += p == t;
+        class_of(score, t)->truth++;
+        if (p >= 0)
+            class_of(score, p)->pred++;
+    }
+}
+
+int score_has(const int64_t *score, int i)
+{
+    return iou_union(score_class(score, i)) > 0;
+}
+
+/* Of nothing: 1 where there is nothing to find and nothing was found. */
+static double ratio(int64_t part, int64_t whole, int64_t either)
+{
+    return whole > 0 ? (double)part / (double)whole : either == 0;
+}
+
+struct score_summary score_summarize_class(const int64_t *score, int i)
+{
+    const struct iou_counts *c = score_class(score, i);
+
+    return (struct score_summary){
+        .iou = iou_value(c), .dice = iou_dice(c),
+        .precision = ratio(c->intersection, c->pred, iou_union(c)),
+        .recall = ratio(c->intersection, c->truth, iou_union(c)),
+        .accuracy = ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
+}
+
+struct score_summary score_summarize(const int64_t *score, int classes)
+{
+    struct score_summary mean = {0};
+    int n = 0;
+
+    if (classes == 1)
+        return score_summarize_class(score, 0);
+    for (int i = 0; i < classes; i++) {
+        if (!score_has(score, i))
+            continue;
+        struct score_summary s = score_summarize_class(score, i);
+        mean.iou += s.iou;
+        mean.dice += s.dice;
+        mean.precision += s.precision;
+        mean.recall += s.recall;
+        n++;
+    }
+    if (n == 0)
+        return (struct score_summary){1, 1, 1, 1, 1};
+    return (struct score_summary){mean.iou / n, mean.dice / n, mean.precision / n, mean.recall / n,
+                                  ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
+}
+
+struct iou_counts score_total(const int64_t *score, int classes)
+{
+    struct iou_counts sum = {0};
+
+    for (int i = 0; i < classes; i++) {
+        const struct iou_counts *c = score_class(score, i);
+        sum.intersection += c->intersection;
+        sum.pred += c->pred;
+        sum.truth += c->truth;
+    }
+    return sum;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/metric/score.h"
+
+#include <math.h>
+
+#include "t/tap.h"
+
+static void test_binary(void)
+{
+    const float logits[] = {3, 0.5f, -1, 0, 2, NAN, -INFINITY, INFINITY, 7, -7};
+    const float target[] = {1, 0, 1, 1, 0.6f, 1, 0, 0.5f, -1, -1};
+    int64_t score[5] = {0}, parts[5] = {0};
+
+    is_int(score_size(1), 5, "pixels, right ones, three counts");
+    score_add(score, 1, logits, target, 10);
+    const struct iou_counts *c = score_class(score, 0);
+    is_int(score[SCORE_PIXELS], 8, "pixels with a target below 0 do not count");
+    is_int(c->intersection, 2, "logit > 0 and target > 0.5");
+    is_int(c->pred, 4, "a logit of 0 and a NaN predict nothing");
+    is_int(c->truth, 5, "a target of 0.5 is no foreground");
+    is_int(score[SCORE_CORRECT], 3, "two of the foreground, one of the background");
+    score_add(parts, 1, logits, target, 3);
+    score_add(parts, 1, logits + 3, target + 3, 7);
+    ok(memcmp(parts, score, sizeof score) == 0, "counts add up over parts");
+    struct score_summary s = score_summarize(score, 1);
+    ok(s.iou == 3.0 / 8 && s.dice == 0.5 && s.precision == 0.5 && s.recall == 0.4 &&
+       s.accuracy == 0.375, "summary: %g %g %g %g %g", s.iou, s.dice, s.precision, s.recall,
+       s.accuracy);
+}
+
+static void test_classes(void)
+{
+    /* truth 0 0 1 1 3 and one that does not count; predicted 0 1 1 1 0 and, of NaN, nothing */
+    const float logits[7][4] = {{9, 1, 2, 3}, {1, 9, 2, 3}, {-5, -1, -2, -3}, {0, 4, 4, 0},
+                                {1, 0, 0, 0}, {9, 0, 0, 0}, {NAN, NAN, NAN, NAN}};
+    const float target[7] = {0, 0, 1, 1, 3, -1, 3};
+    int64_t score[SCORE_CLASSES + 12] = {0}, none[SCORE_CLASSES + 12] = {0};
+
+    score_add(score, 4, &logits[0][0], target, 7);
+    is_int(score[SCORE_PIXELS], 6, "six pixels count");
+    is_int(score[SCORE_CORRECT], 3, "three are right: equal logits go to the first");
+    ok(score_has(score, 0) && score_has(score, 1) && !score_has(score, 2) && score_has(score, 3),
+       "three classes are there");
+    const struct iou_counts *one = score_class(score, 1), *three = score_class(score, 3);
+    ok(one->intersection == 2 && one->pred == 3 && one->truth == 2, "class 1");
+    ok(three->intersection == 0 && three->pred == 0 && three->truth == 2, "class 3 is missed");
+    struct score_summary s = score_summarize(score, 4), of = score_summarize_class(score, 3);
+    ok(fabs(s.iou - (2.0 / 4 + 3.0 / 4 + 1.0 / 3) / 3) < 1e-15, "mean IoU of three: %g", s.iou);
+    ok(of.precision == 0 && of.recall == 0, "nothing predicted, something to find: 0 and 0");
+    ok(s.accuracy == 0.5, "accuracy is that of all pixels");
+    is_int(score_total(score, 4).truth, 6, "the truth of all classes is all pixels");
+    s = score_summarize(none, 4);
+    ok(s.iou == 1 && s.accuracy == 1, "no pixel at all: nothing wrong");
+}
+
+int main(void)
+{
+    test_binary();
+    test_classes();
+    return done_testing();
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The losses: each reads logits and targets, adds to exec.loss_sum, and gives the gradient of the
+ * logits at once. */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+static int infer_loss(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    struct shape target = in[0]->shape;
+
+    (void)attr;
+    target.dim[DIM_C] = 1;
+    if (!shape_equal(&target, &in[1]->shape))
+        return err_set(e, ERR_INTERNAL, "loss: the targets do not fit the logits");
+    out[0] = in[0]->shape;
+    return 0;
+}
+
+static int infer_bce(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                     struct err *e)
+{
+    if (in[0]->shape.dim[DIM_C] != 1)
+        return err_set(e, ERR_INTERNAL, "bce: more than one logit per pixel");
+    return infer_loss(attr, in, out, e);
+}
+
+static int grad_loss(struct graph *g, const struct op *op, struct err *e)
+{
+    return graph_add_grad(g, op->in[0], op->out[0], e);
+}
+
+const struct op_kind bce_kind = {"bce", 2, 1, true, infer_bce, grad_loss};
+const struct op_kind softmax_ce_kind = {"softmax_ce", 2, 1, true, infer_loss, grad_loss};
+const struct op_kind dice_kind = {"dice", 2, 1, true, infer_loss, grad_loss};
+
+int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,
+                struct tensor *target, struct err *e)
+{
+    struct op_attr attr = {.class_weights = class_weights};
+    struct tensor *in[2] = {logits, target};
+    const struct op_kind *ce = logits && tensor_channels(logits) > 1 ? &softmax_ce_kind : &bce_kind;
+
+    if (loss != LOSS_DICE && !graph_append(g, ce, &attr, in, NULL, e))
+        return -1;
+    return loss == LOSS_CE || graph_append(g, &dice_kind, NULL, in, NULL, e) ? 0 : -1;
+}
