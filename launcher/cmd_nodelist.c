@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/nodelist.h"
+
+#define BLOCK 65536
+#define TEXT_MAX (64 << 20)
 
 static int print(struct buf *b, struct err *e)
 {
@@ -47,20 +51,82 @@ static int compress(const struct nodelist *l, struct err *e)
     return rc;
 }
 
-/* All lists of the command line as one. */
-static struct nodelist *read_lists(int n, char **lists, struct err *e)
+/* All of standard input; names have no NUL. */
+static int add_stdin(struct buf *dst, struct err *e)
+{
+    size_t n;
+
+    do {
+        char *at = buf_reserve(dst, BLOCK);
+        if (!at)
+            return err_set(e, ERR_INTERNAL, "nodelist: out of memory");
+        n = fread(at, 1, BLOCK, stdin);
+        at[n] = 0;
+        if (memchr(at, 0, n))
+            return err_set(e, ERR_USAGE, "nodelist: standard input is not text: it holds a NUL byte");
+        dst->length += n;
+        if (dst->length > TEXT_MAX)
+            return err_set(e, ERR_USAGE, "nodelist: standard input is longer than %d MiB",
+                           TEXT_MAX >> 20);
+    } while (n > 0);
+    if (ferror(stdin))
+        return err_errno(e, ERR_INTERNAL, errno, "nodelist: cannot read standard input");
+    return 0;
+}
+
+/* What one operand stands for: a list, "-", or the absolute path of a file, as for scontrol. */
+static int add_operand(struct buf *dst, const char *operand, struct err *e)
+{
+    if (strcmp(operand, "-") == 0)
+        return add_stdin(dst, e);
+    if (operand[0] != '/') {
+        buf_add(dst, operand);
+        return 0;
+    }
+    size_t n;
+    char *text = atomicfile_read(operand, TEXT_MAX, &n, e);
+    if (!text)
+        return err_prefix(e, "nodelist");
+    buf_add(dst, text);
+    int rc = strlen(text) == n ? 0 : err_set(e, ERR_USAGE, "nodelist: %s is not text: it holds a NUL byte",
+                                             operand);
+    free(text);
+    return rc;
+}
+
+static const char *list_of_job(struct err *e)
+{
+    static const char *const names[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return value;
+    }
+    err_set(e, ERR_USAGE, "nodelist: no list is given, and SLURM_JOB_NODELIST is not in the "
+            "environment; give a list, or - to read one from standard input");
+    return NULL;
+}
+
+/* All operands as one list. */
+static struct nodelist *read_lists(int n, char **operands, struct err *e)
 {
     struct buf b = {0};
+    struct nodelist *l = NULL;
+    const char *job = n == 0 ? list_of_job(e) : "";
+    int rc = job ? 0 : -1;
 
-    for (int i = 0; i < n; i++)
-        buf_addf(&b, "%s%s", i ? "," : "", lists[i]);
-    char *text = buf_steal(&b);
-    if (!text) {
-        err_set(e, ERR_INTERNAL, "nodelist: out of memory");
-        return NULL;
+    if (rc == 0)
+        buf_add(&b, job);
+    for (int i = 0; i < n && rc == 0; i++) {
+        buf_add(&b, i ? "," : "");
+        rc = add_operand(&b, operands[i], e);
     }
-    struct nodelist *l = nodelist_decode(text, NODELIST_LIMIT, e);
-    free(text);
+    if (rc == 0 && b.failed)
+        err_set(e, ERR_INTERNAL, "nodelist: out of memory");
+    else if (rc == 0)
+        l = nodelist_decode(b.data, NODELIST_LIMIT, e);
+    buf_destroy(&b);
     return l;
 }
 
@@ -92,18 +158,24 @@ static const struct cli_option options[] = {{0}};
 
 const struct cli_command cmd_nodelist = {
     .name = "nodelist",
-    .args = "expand|compress LIST...",
+    .args = "expand|compress [LIST...]",
     .summary = "expand Slurm's node lists to names, or compress names to a list",
     .details =
         "expand prints one name a line, in the order of the list, duplicates kept, as scontrol\n"
-        "show hostnames does; compress prints one list. Neither needs Slurm. Unlike Slurm, text\n"
-        "may follow a bracket, and what is wrong is an error (exit 2): an unclosed bracket, a range\n"
-        "that goes down, a character that no node name has, more than 1048576 nodes, none at all.\n"
+        "show hostnames does; compress prints one list, as scontrol show hostlist does. Neither\n"
+        "needs Slurm. LIST is names and lists, - for what standard input holds, or the absolute\n"
+        "path of a file; without one it is $SLURM_JOB_NODELIST.\n"
+        "\n"
+        "Unlike Slurm, text may follow a bracket, and what is wrong is an error (exit 2) and not a\n"
+        "name: an unclosed or stray bracket, a range without end or that goes down, a character\n"
+        "that no node name has, a name of more than 255 bytes, no name at all, more than 1048576\n"
+        "names. Numbers of any length keep their digits.\n"
         "\n"
         "  unetctl nodelist expand 'node[1-3,5],gpu[001-010]-ib'\n"
-        "  unetctl nodelist compress node1 node2 node3 node5        node[1-3,5]\n",
+        "  unetctl nodelist compress node1 node2 node3 node5        node[1-3,5]\n"
+        "  sinfo -hN -o %n | unetctl nodelist compress -\n",
     .options = options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = -1,
     .run = run,
 };

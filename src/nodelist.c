@@ -158,14 +158,15 @@ static size_t increment(char *digits, size_t n)
 
 /* A name under construction. */
 struct name {
-    char text[NODELIST_NAME_MAX + 32];
+    const char *origin; /* its pattern in the list */
+    char text[NODELIST_NAME_MAX + 1];
     size_t length;
 };
 
 static int append(struct reader *r, struct name *name, const char *text, size_t n)
 {
-    if (n > NODELIST_NAME_MAX || name->length > NODELIST_NAME_MAX - n)
-        return refuse(r, text, "the name is longer than 255 bytes");
+    if (n > NODELIST_NAME_MAX - name->length)
+        return refuse(r, name->origin, "a name here is longer than 255 bytes");
     memcpy(name->text + name->length, text, n);
     name->length += n;
     return 0;
@@ -185,34 +186,84 @@ static int push(struct reader *r, const struct name *name)
     return 0;
 }
 
-/* Makes the names from bracket b of the pattern on; name holds what stands before it. */
-static int expand(struct reader *r, const struct pattern *p, int b, struct name *name)
+/* The value at which a bracket stands while its pattern is expanded. */
+struct value {
+    const char *at; /* in the text, behind the range that runs */
+    char digits[NODELIST_NAME_MAX + 1];
+    size_t width, left; /* left: values of the range, this one included */
+};
+
+static int begin_range(struct reader *r, struct value *v)
 {
     struct reader at = *r;
-    size_t base, width, n;
     const char *first;
 
-    if (append(r, name, p->text[b], p->text_length[b]))
+    at.at = v->at;
+    if (read_range(&at, &first, &v->width, &v->left))
         return -1;
-    if (b == p->nbrackets)
-        return push(r, name);
-    base = name->length;
-    for (at.at = p->ranges[b];; at.at++) {
-        if (read_range(&at, &first, &width, &n))
-            return -1;
-        name->length = base;
-        if (append(r, name, first, width))
-            return -1;
-        for (size_t i = 0;; width = increment(name->text + base, width)) {
-            name->length = base + width;
-            if (expand(r, p, b + 1, name))
-                return -1;
-            if (++i == n)
-                break;
-        }
-        if (*at.at == ']')
-            return 0;
+    if (v->width > NODELIST_NAME_MAX)
+        return refuse(r, first, "a name here is longer than 255 bytes");
+    memcpy(v->digits, first, v->width);
+    v->at = at.at;
+    return 0;
+}
+
+/* 1: stands at the next value. 0: there is none, and it stands at the first again. */
+static int step(struct reader *r, const struct pattern *p, int b, struct value *v)
+{
+    int more = --v->left > 0 || *v->at != ']';
+
+    if (v->left > 0) {
+        v->width = increment(v->digits, v->width);
+        return 1;
     }
+    v->at = more ? v->at + 1 : p->ranges[b];
+    return begin_range(r, v) ? -1 : more;
+}
+
+/* The names that end in the values of the last bracket; name holds what stands before it. */
+static int expand_last(struct reader *r, const struct pattern *p, struct value *v, struct name *name)
+{
+    int b = p->nbrackets - 1, more;
+    size_t base = name->length;
+
+    do {
+        name->length = base;
+        if (append(r, name, v->digits, v->width) ||
+            append(r, name, p->text[b + 1], p->text_length[b + 1]) || push(r, name))
+            return -1;
+        more = step(r, p, b, v);
+    } while (more > 0);
+    return more;
+}
+
+/* All names of a pattern. The last bracket runs fastest, then the first, the second ... */
+static int expand(struct reader *r, const struct pattern *p)
+{
+    struct value values[NODELIST_BRACKETS_MAX];
+    struct name name = {.origin = p->text[0]};
+    int last = p->nbrackets - 1, more;
+
+    for (int b = 0; b <= last; b++) {
+        values[b].at = p->ranges[b];
+        if (begin_range(r, &values[b]))
+            return -1;
+    }
+    do {
+        name.length = 0;
+        for (int b = 0; b < last; b++)
+            if (append(r, &name, p->text[b], p->text_length[b]) ||
+                append(r, &name, values[b].digits, values[b].width))
+                return -1;
+        int b = last < 0 ? 0 : last;
+        if (append(r, &name, p->text[b], p->text_length[b]) ||
+            (last < 0 ? push(r, &name) : expand_last(r, p, &values[last], &name)))
+            return -1;
+        more = 0;
+        for (b = 0; b < last && (more = step(r, p, b, &values[b])) == 0;)
+            b++;
+    } while (more > 0);
+    return more;
 }
 
 static int reserve_starts(struct nodelist *l, size_t more)
@@ -235,7 +286,6 @@ static int reserve_starts(struct nodelist *l, size_t more)
 static int decode(struct reader *r)
 {
     struct pattern p;
-    struct name name;
     size_t total;
 
     for (;;) {
@@ -246,8 +296,7 @@ static int decode(struct reader *r)
             return -1;
         if (reserve_starts(r->list, total))
             return err_set(r->e, ERR_INTERNAL, "node list: out of memory");
-        name.length = 0;
-        if (expand(r, &p, 0, &name))
+        if (expand(r, &p))
             return -1;
     }
     if (r->list->count == 0)

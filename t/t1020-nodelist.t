@@ -31,10 +31,89 @@ n1;n2|position 3
 n[1-999999999]|too many nodes
 n[1-9999][1-9999][1-9999]|too many nodes
 EOF
+ok 'a list of a billion names is refused at once' timeout 5 sh -c '! unetctl nodelist expand "n[1-999999999]"'
+exits 2 'so is one that needs much memory to read' sh -c 'yes "n[1-100000]" | unetctl nodelist expand -'
+
+# Where the list comes from.
+is "$(printf 'n1\nn2 n3,\n' | compress -)" 'n[1-3]' '- reads standard input'
+is "$(printf 'n[2-3]' | expand n1 - n4 | words)" 'n1 n2 n3 n4 ' '... among others'
+printf 'n1\nn[2-3]\n' >"$TMP/hosts"
+is "$(compress "$TMP/hosts")" 'n[1-3]' 'the absolute path of a file'
+is "$(SLURM_JOB_NODELIST='n[1-2]' SLURM_NODELIST=m1 expand | words)" 'n1 n2 ' 'without a list: the nodes of the job'
+is "$(SLURM_NODELIST='n[1-2]' expand | words)" 'n1 n2 ' '... by the old name of the variable'
+exits 2 '... or an error' unetctl nodelist expand
+like "$ERR" 'SLURM_JOB_NODELIST is not in the environment; give a list, or -' '... that tells what to type'
+exits 2 'no names on standard input' sh -c 'unetctl nodelist compress - </dev/null'
+exits 2 'a NUL byte' sh -c 'printf "n1\0n2" | unetctl nodelist compress -'
+like "$ERR" 'NUL byte' '... is named'
+exits 1 'standard input that cannot be read' sh -c 'unetctl nodelist compress - </'
+exits 7 'a file that is not there' unetctl nodelist compress "$TMP/none"
 exits 2 'an unknown action' unetctl nodelist expnd n1
 like "$ERR" "did you mean 'expand'" '... with the nearest'
-exits 2 'no list' unetctl nodelist expand
 exits 1 'a full disk is told' sh -c 'exec unetctl nodelist expand n1 >/dev/full'
+
+# Random lists, good and bad. Slurm accepts no text behind the last bracket; what it makes names of
+# and we refuse is an unclosed or stray bracket, a range without end, and odd characters.
+random_lists() { # SEED COUNT
+    awk -v seed="$1" -v count="$2" '
+    function pick(list,    a, n) { n = split(list, a, " "); return a[1 + int(rand() * n)] }
+    function number() {
+        if (rand() < .2) return pick("9 09 99 099 0 00 000 65535 999999")
+        return sprintf("%0*d", rand() < .6 ? 1 : 1 + rand() * 4, rand() < .7 ? rand() * 14 : 90 + rand() * 920)
+    }
+    function range(    low) {
+        if (rand() < .02) return pick("a 1- -1 1-2-3 1--2 0x1 1:2 5-3 [1] 1-65537")
+        low = number()
+        if (rand() < .45 || length(low) > 6) return low
+        return low "-" sprintf("%0*d", rand() < .5 ? 1 : 1 + rand() * 5, low + int(rand() * 12))
+    }
+    function bracket(    s) {
+        for (s = "[" range(); rand() < .4;) s = s "," range()
+        return s (rand() < .01 ? "" : "]")
+    }
+    function text() { return rand() < .1 ? "" : pick("n node a-b x_ r1 gpu. N c0 1 0 z9 007") }
+    function name(    s) {
+        if (rand() < .02) return pick("n] n;1 n[[1]] n[1]] (null)")
+        s = text()
+        if (rand() < .4) s = s bracket() text()
+        if (rand() < .2) s = s "[" pick("1,3 08-11 0,2-3") "]" text() bracket() text()
+        return rand() < .4 ? s number() : s bracket()
+    }
+    BEGIN {
+        srand(seed)
+        for (i = 0; i < count; i++) {
+            for (s = name(); rand() < .5;) s = s pick(", , , ,,") name()
+            print s
+        }
+    }'
+}
+# The lists on stdin that we and scontrol read differently, beside what is meant to be so.
+judge_lists() {
+    local list ours theirs
+    while read -r list; do
+        ours=$(expand "$list" 2>/dev/null) || ours=
+        # Slurm needs minutes for the longest, and never ends where 18446744073709551615 is not the last bracket.
+        [ ${#ours} -lt 50000 ] || continue
+        theirs=$(scontrol show hostnames "$list" 2>&1)
+        if [[ $theirs == *Invalid* ]]; then
+            [ -z "$ours" ] || [[ ,$list, =~ \][^][,]+, ]] || [[ $list == *-65537* ]] || echo "only we accept $list"
+        elif [ -z "$ours" ]; then
+            [[ ,$list, =~ [0-9]-[],] ]] || [[ $list == *[\;\(]* ]] || [[ ",$list," =~ ,[^[]*\] ]] ||
+                [[ $list =~ \[[^]]*(\[|$) ]] || echo "only we refuse $list"
+        elif [ "$ours" != "$theirs" ]; then
+            echo "different names: $list"
+        fi
+    done
+}
+# The lists on stdin whose names we and scontrol compress differently.
+judge_compressed() {
+    local list names
+    while read -r list; do
+        names=$(expand "$list" 2>/dev/null | head -n 200 | paste -sd,)
+        [ -n "$names" ] || continue
+        [ "$(compress "$names")" = "$(scontrol show hostlist "$names")" ] || echo "different: $names"
+    done
+}
 
 # scontrol reads a configuration before anything else; it needs no running Slurm.
 if command -v scontrol >/dev/null; then
@@ -51,6 +130,8 @@ if command -v scontrol >/dev/null; then
         is "$(compress "$list")" "$(scontrol show hostlist "$(expand "$list" | paste -sd,)")" \
             "as scontrol: compress $list"
     done
+    is "$(random_lists 1244 250 | judge_lists)" '' 'as scontrol: 250 random lists (seed 1244)'
+    is "$(random_lists 4421 250 | judge_compressed)" '' 'as scontrol: 250 random lists, compressed (seed 4421)'
 else
     skip 'scontrol is not installed' 'agreement with scontrol'
 fi

@@ -52,7 +52,7 @@ static const char *const good[][2] = {
     {"n[1-2]3[4-5]", "n134 n135 n234 n235"},
     {"n[1-2]x[01-02]y", "n1x01y n1x02y n2x01y n2x02y"},
     {"n.dom[1-2].x", "n.dom1.x n.dom2.x"},
-    {"r[0-1]c[0-1]s[0-1]", "r0c0s0 r0c0s1 r0c1s0 r0c1s1 r1c0s0 r1c0s1 r1c1s0 r1c1s1"},
+    {"r[0-1]c[0-1]s[0-1]", "r0c0s0 r0c0s1 r1c0s0 r1c0s1 r0c1s0 r0c1s1 r1c1s0 r1c1s1"},
     {"\xc3\xa9[1-2]", "\xc3\xa9""1 \xc3\xa9""2"},
     {"n[999999999999999999]", "n999999999999999999"},
 };
