@@ -38,16 +38,84 @@ is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[10,9]' -- --port-base 1)" "$(work
 is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[9,10]' -- --resolver tf)" "$(worker 2 n10:8888 n9:8888 n9:8889)" \
     'tf: by name, from 8888'
 
-# TensorFlow's slurm_cluster_resolver_test.py
+while IFS='|' read -r distribution size want; do
+    # shellcheck disable=SC2086 # a list of words
+    is "$(spec "${STEP[@]}" SLURM_DISTRIBUTION="$distribution" SLURM_DIST_PLANESIZE="$size" \
+        SLURM_STEP_TASKS_PER_NODE=4,2 SLURM_STEP_NUM_TASKS=6 -- --port-base 1)" \
+        "$(worker 2 $want)" "the ranks of srun -m $distribution"
+done <<'EOF'
+block||node1:1 node1:2 node1:3 node1:4 node2:1 node2:2
+block:cyclic,Pack||node1:1 node1:2 node1:3 node1:4 node2:1 node2:2
+cyclic||node1:1 node2:1 node1:2 node2:2 node1:3 node1:4
+cyclic:block||node1:1 node2:1 node1:2 node2:2 node1:3 node1:4
+plane|3|node1:1 node1:2 node1:3 node2:1 node2:2 node1:4
+EOF
+is "$(spec "${STEP[@]}" -- --rank 0 --port-base 1)" "$(worker 0 node1:1 node1:2 node2:1)" 'one option over the step'
+is "$(spec -- --tasks-per-node 'n[3-4]:2,m[7,1]:1' --rank 0)" "$(worker 0 n3:8888 n3:8889 n4:8888 n4:8889 m7:8888 m1:8888)" \
+    'tasks by node'
+is "$(spec -- --nodelist 'jwb[01-02]' --tasks-per-node 1 --rank 0 --host-suffix i)" "$(worker 0 jwb01i:8888 jwb02i:8888)" \
+    'a suffix of hosts'
+is "$(spec "${STEP[@]}" -- --jobs chief=1,worker=1,ps=1 --port-base 5)" \
+    '{"cluster":{"chief":["node1:5"],"worker":["node1:6"],"ps":["node2:5"]},"task":{"type":"ps","index":0}}' \
+    'types of tasks in the order in which they are written'
+
+# The facts of TensorFlow's slurm_cluster_resolver_test.py; lib.sh takes CUDA_VISIBLE_DEVICES away.
 TF=(SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 'SLURM_STEP_TASKS_PER_NODE=1(x3)' 'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')
-is "$(spec "${TF[@]}" -- --resolver tf)" "$(worker 0 t02n13:8888 t02n41:8888 t02n43:8888)" 'SimpleRetrievalFromEnv'
-is "$(spec "${TF[@]}" -- --resolver tf --jobs ps:1,worker:2 --gpus-per-node 1 --gpus-per-task 1)" \
-    '{"cluster":{"ps":["t02n13:8888"],"worker":["t02n41:8888","t02n43:8888"]},"task":{"type":"ps","index":0}}' \
-    'SimpleSuccessfulRetrieval'
+PS2='{"cluster":{"ps":["t02n13:8888"],"worker":["t02n41:8888","t02n43:8888"]},"task":{"type":"ps","index":0}}'
+is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf)" "$(worker 0 t02n13:8888 t02n41:8888 t02n43:8888)" \
+    'retrieval from the environment'
+is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf --json | sed 's/.*"rank"/"rank"/')" \
+    '"rank":0,"address":"t02n13:8888","master":"grpc://t02n13:8888","num_accelerators":{"GPU":1},"cuda_visible_devices":"0"}' \
+    '... its master, accelerators and device'
+GPUS1=(--resolver tf --jobs 'ps:1,worker:2' --gpus-per-node 1 --gpus-per-task 1)
+is "$(spec "${TF[@]}" SLURM_STEP_TASKS_PER_NODE= -- "${GPUS1[@]}" --tasks-per-node 1)" "$PS2" \
+    'tasks per node given as a number'
+is "$(spec "${TF[@]}" -- "${GPUS1[@]}")" "$PS2" '... taken from the step'
+is "$(spec "${TF[@]}" SLURM_STEP_NODELIST= SLURM_STEP_TASKS_PER_NODE= -- "${GPUS1[@]}" --tasks-per-node t02n43:1,t02n13:1,t02n41:1)" \
+    "$PS2" '... given by node'
+master() { spec "${TF[@]}" -- "${GPUS1[@]}" --json "$@" | sed 's/.*"master":"\([^"]*\)".*/\1/'; }
+is "$(master --task worker:1)" grpc://t02n43:8888 'master of a task'
+is "$(master --task ps:0 --rpc-layer ab)" ab://t02n13:8888 '... with a protocol'
+exits 2 'master of no task' spec "${TF[@]}" -- "${GPUS1[@]}" --json --task worker:2
+MULTI=(SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=5 'SLURM_STEP_TASKS_PER_NODE=2(x2),1' CUDA_VISIBLE_DEVICES=
+    'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')
+MULTI_WANT='{"cluster":{"ps":["t02n13:8888"],"worker":["t02n13:8889","t02n41:8888","t02n41:8889","t02n43:8888"]},"task":{"type":"worker","index":0}}'
+while read -r per_node per_task want; do
+    # shellcheck disable=SC2016 # for the shell of the command
+    is "$(env "${MULTI[@]}" unetctl spec --resolver tf --jobs ps:1,worker:4 --gpus-per-node "$per_node" \
+        --gpus-per-task "$per_task" -- sh -c 'echo "$TF_CONFIG $CUDA_VISIBLE_DEVICES"')" \
+        "$MULTI_WANT $want" "several tasks of $per_task GPUs on a node: the command's environment"
+done <<'EOF'
+2 1 1
+4 2 2,3
+EOF
+is "$(env "${MULTI[@]}" unetctl spec --resolver tf --gpus-per-node 2 --no-auto-set-gpu -- printenv CUDA_VISIBLE_DEVICES)" '' \
+    '--no-auto-set-gpu'
+is "$(env "${MULTI[@]}" CUDA_VISIBLE_DEVICES=4,5,6,7 unetctl spec --resolver tf -- printenv CUDA_VISIBLE_DEVICES)" 2,3 \
+    'GPUs counted from the environment, in equal parts'
+mkdir bin
+# shellcheck disable=SC2016 # for the script
+printf '#!/bin/sh\n[ "$1" = --list-gpus ] && printf "GPU 0: a\\nGPU 1: b\\nnote\\n"\n' >bin/nvidia-smi
+chmod +x bin/nvidia-smi
+is "$(env PATH="$PWD/bin:$PATH" "${TF[@]}" unetctl spec --resolver tf -- printenv CUDA_VISIBLE_DEVICES)" 0,1 \
+    '... by nvidia-smi'
+exits 5 'fewer GPUs than tasks on a node' spec "${MULTI[@]}" -- --resolver tf
+like "$ERR" '1 GPUs for 2 tasks.*--gpus-per-task 0' '... and what to type'
+ok '... which works' spec "${MULTI[@]}" -- --resolver tf --gpus-per-task 0
 exits 5 'jobs that do not add up' spec "${TF[@]}" -- --resolver tf --jobs ps:1,worker:3
 like "$ERR" 'requested 4 tasks but 3 were assigned' '... are told'
 exits 5 'too few GPUs' spec "${TF[@]}" -- --resolver tf --gpus-per-node 1 --gpus-per-task 2
 like "$ERR" 'more GPUs per node than available' '... are told'
+for missing in SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE; do
+    exits 5 "tf: $missing missing" spec "${TF[@]}" SLURM_JOB_NODELIST=n1 SLURM_TASKS_PER_NODE=1 "$missing=" -- --resolver tf
+    like "$ERR" "$missing is not in the environment" '... is named'
+done
+
+exits 2 'a command that is not there' spec "${STEP[@]}" -- -- ./none
+exits 3 'the exit code is that of the command' spec "${STEP[@]}" -- -- sh -c 'exit 3'
+exits 5 'more than fits in a variable' unetctl spec --nodelist 'n[1-10000]' --tasks-per-node 8 --rank 0 -- true
+like "$ERR" 'TF_CONFIG has [0-9]* bytes, and Linux takes' '... is told'
+exits 5 'more tasks than fit in memory' unetctl spec --nodelist 'n[1-1000000]' --tasks-per-node 65536 --rank 0
 
 for missing in SLURM_PROCID SLURM_STEP_TASKS_PER_NODE; do
     exits 5 "$missing missing" spec "${STEP[@]}" "$missing=" --
@@ -69,7 +137,8 @@ SLURM_STEP_NODELIST=node[1-3]|has 3 nodes, but SLURM_STEP_TASKS_PER_NODE=2,1 is 
 SLURM_STEP_NODELIST=node1,node1|node1 stands twice
 SLURM_STEP_TASKS_PER_NODE=2(x2|SLURM_STEP_TASKS_PER_NODE: .*position 5
 SLURM_STEP_NUM_TASKS=4|SLURM_STEP_NUM_TASKS=4
-SLURM_DISTRIBUTION=cyclic|--distribution=block
+SLURM_DISTRIBUTION=arbitrary|not known; start the tasks with srun --distribution=block
+SLURM_DISTRIBUTION=plane|SLURM_DIST_PLANESIZE is not
 SLURM_JOB_ID=x|SLURM_JOB_ID=x: not a number
 EOF
 ok 'the distribution of one task per node does not matter' \
@@ -82,8 +151,13 @@ while IFS='|' read -r options reason; do
     like "$ERR" "$reason" "... $reason"
 done <<'EOF'
 --nodelist n1|--tasks-per-node is missing
---nodelist n1 --tasks-per-node 1|--rank is missing
+--nodelist n1 --tasks-per-node 1|--rank is missing, and SLURM_PROCID
 --rank 0|--nodelist is missing
+--nodelist n1 --tasks-per-node n1:2 --rank 0|leave --nodelist out
+--tasks-per-node n1:,n2:1 --rank 0|a number is missing
+--tasks-per-node n[1-2 --rank 0|--nodelist is missing
+--tasks-per-node n1:1,n2 --rank 0|the number of tasks is missing
+--nodelist n1 --tasks-per-node 1 --rank 0 --host-suffix i;x|--host-suffix
 --nodelist n[1 --tasks-per-node 1 --rank 0|not closed
 --nodelist n[1-3] --tasks-per-node 1,1 --rank 0|has 3 nodes
 --nodelist n1 --tasks-per-node 0 --rank 0|at least 1
