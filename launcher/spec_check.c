@@ -230,7 +230,7 @@ static void gather(struct court *c)
 static void find_missing(struct court *c, double timeout_s)
 {
     struct cluster_spec_task t;
-    struct err e;
+    struct err e = {0};
     size_t nmissing = 0;
 
     for (size_t rank = 1; rank < c->ntasks; rank++) {

@@ -125,7 +125,7 @@ static void check_stale(struct spec_view *v)
 static void check_place(struct spec_view *v)
 {
     size_t local;
-    struct err e;
+    struct err e = {0};
 
     if (!v->is_here)
         spec_view_note(v, ONE_STEP, "it runs on %s, but its address is %s:%d", v->node, v->host, v->self.port);

@@ -53,7 +53,7 @@ for program in unetctl unet-train; do
 done
 
 is "$(verbs unetctl | grep -cE '^(nodelist|sandbox|spec)$')" 3 'the verbs are found'
-is "$(options unetctl spec | sort -u | grep -c .)" 10 'the options are found'
+is "$(options unetctl spec | sort -u | grep -c .)" 16 'the options are found'
 exits 2 'a verb with a typing error' unetctl nodelits
 like "$ERR" "did you mean 'unetctl nodelist'" '... the nearest is named'
 exits 2 'an option with a typing error' unetctl spec --nodelit n1

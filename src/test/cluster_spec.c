@@ -205,7 +205,7 @@ static void jobs(void)
 static void find(void)
 {
     int tasks[] = {4, 2, 1}, wrong = 0;
-    struct err e;
+    struct err e = {0};
     struct nodelist *nodes = nodelist_decode("n[3,1,2]", 10, &e);
     struct cluster_spec s = {.nodes = nodes, .tasks = tasks, .port_base = 8888};
     struct cluster_spec_task t, u;

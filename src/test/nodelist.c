@@ -9,7 +9,7 @@
 /* Names joined by blanks, or the error. */
 static char *expanded(const char *text, size_t limit)
 {
-    struct err e;
+    struct err e = {0};
     struct buf b = {0};
     struct nodelist *l = nodelist_decode(text, limit, &e);
 
@@ -109,7 +109,7 @@ static void tables(void)
 
 static void limits(void)
 {
-    struct err e;
+    struct err e = {0};
     struct nodelist *l = nodelist_decode("n[1-999],m", 1000, &e);
     char name[400];
 
@@ -132,7 +132,7 @@ static void limits(void)
 
 static void compresses(const char *text, const char *want)
 {
-    struct err e;
+    struct err e = {0};
     struct nodelist *l = nodelist_decode(text, NODELIST_LIMIT, &e);
     char *got = l ? nodelist_encode(l, &e) : strdup(e.text);
 
@@ -146,7 +146,7 @@ static bool survives(uint64_t index)
     static const char *const prefixes[] = {"n", "n0", "gpu-", "", "n1x"};
     static const char *const suffixes[] = {"", "", "", "-ib"};
     struct buf text = {0};
-    struct err e;
+    struct err e = {0};
     uint64_t draw = index * 1000;
 
     for (int i = 0; i < 12; i++) {
