@@ -9,6 +9,7 @@ extern const struct cli_command cmd_cancel;
 extern const struct cli_command cmd_collect;
 extern const struct cli_command cmd_config;
 extern const struct cli_command cmd_data;
+extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_finish;
 extern const struct cli_command cmd_generate;
 extern const struct cli_command cmd_init;

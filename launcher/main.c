@@ -8,6 +8,7 @@ static const struct cli_command *const commands[] = {
     &cmd_collect,
     &cmd_config,
     &cmd_data,
+    &cmd_doctor,
     &cmd_finish,
     &cmd_generate,
     &cmd_init,

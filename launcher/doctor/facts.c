@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/doctor/facts.h"
+
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "launcher/trainer_program.h"
+#include "src/paths.h"
+#include "src/sha256.h"
+
+#define HASH_DIGITS 12
+
+/* Variables that tell a process which rank it is: from an earlier shell they are a lie. */
+static const char *const rank_variables[] = {
+    "TF_CONFIG", "MASTER_ADDR",      "MASTER_PORT", "RANK",       "WORLD_SIZE", "LOCAL_RANK",
+    "NODE_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",  "HOROVOD_RANK", NULL};
+
+static const char *const proxy_variables[] = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy",
+                                              "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY",
+                                              NULL};
+
+static json_t *list_variables(const char *const *names)
+{
+    json_t *list = json_array();
+
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+        if (value && *value)
+            json_array_append_new(list, json_sprintf("%s=%.120s", *names, value));
+    }
+    return list;
+}
+
+static json_t *limit_of(int which)
+{
+    struct rlimit r = {0};
+
+    getrlimit(which, &r);
+    return json_integer(r.rlim_cur == RLIM_INFINITY ? -1 : (json_int_t)r.rlim_cur);
+}
+
+static json_t *collect_limits(void)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "nofile", limit_of(RLIMIT_NOFILE), "memlock",
+                     limit_of(RLIMIT_MEMLOCK), "nproc", limit_of(RLIMIT_NPROC), "core",
+                     limit_of(RLIMIT_CORE), "stack", limit_of(RLIMIT_STACK));
+}
+
+/* A program is the same when its bytes are: two builds may carry one version. */
+static void add_program(json_t *versions, const char *name, const char *version)
+{
+    char bindir[PATH_MAX - 16], path[PATH_MAX], hex[65];
+    struct err e;
+
+    if (paths_bindir(bindir, sizeof bindir))
+        return;
+    snprintf(path, sizeof path, "%s/%s", bindir, name);
+    if (sha256_file(path, hex, &e))
+        json_object_set_new(versions, name, json_sprintf("missing (%s)", path));
+    else
+        json_object_set_new(versions, name, json_sprintf("%s %.*s", version, HASH_DIGITS, hex));
+}
+
+static void add_trainer(json_t *versions)
+{
+    static const char *const ask_version[] = {"--version", NULL};
+    char *text = NULL, *word;
+    struct err e;
+
+    if (trainer_program_read(ask_version, &text, &e)) {
+        json_object_set_new(versions, "unet-train", json_string("cannot be started"));
+        return;
+    }
+    text[strcspn(text, "\n")] = 0;
+    word = strrchr(text, ' ');
+    add_program(versions, "unet-train", word ? word + 1 : "no version");
+    free(text);
+}
+
+static char *run_command(const char *command)
+{
+    FILE *f = popen(command, "re");
+    char text[16384];
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+    text[n] = 0;
+    return f && pclose(f) == 0 ? strdup(text) : NULL;
+}
+
+/* Lines "UUID, driver, name" of nvidia-smi. */
+static json_t *ask_nvidia(json_t *versions)
+{
+    char *text = run_command("nvidia-smi --query-gpu=uuid,driver_version,name "
+                             "--format=csv,noheader 2>/dev/null"), *save = NULL;
+    json_t *gpus = json_array();
+    char uuid[96], driver[64], name[128];
+
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+        if (sscanf(line, "%95[^,], %63[^,], %127[^\n]", uuid, driver, name) == 3) {
+            json_array_append_new(gpus, json_pack("{s:s, s:s}", "uuid", uuid, "name", name));
+            json_object_set_new(versions, "gpu driver", json_string(driver));
+        }
+    free(text);
+    return gpus;
+}
+
+/* What the trainer sees: its own view of GPUs, and the libraries it was built with. */
+static json_t *ask_trainer(json_t *versions)
+{
+    static const char *const devices[] = {"devices", "--json", NULL};
+    json_t *gpus = json_array(), *root, *device;
+    char *text = NULL;
+    struct err e;
+    size_t i;
+
+    if (trainer_program_read(devices, &text, &e))
+        return gpus;
+    root = json_loads(text, 0, NULL);
+    json_array_foreach(json_object_get(root, "devices"), i, device) {
+        const char *uuid = json_string_value(json_object_get(device, "uuid"));
+        if (uuid)
+            json_array_append_new(gpus, json_pack("{s:s, s:O}", "uuid", uuid, "name",
+                                                  json_object_get(device, "name")));
+    }
+    if (json_is_string(json_object_get(root, "mpi")))
+        json_object_set(versions, "mpi", json_object_get(root, "mpi"));
+    json_decref(root);
+    free(text);
+    return gpus;
+}
+
+static void add_gpus(json_t *facts, json_t *versions)
+{
+    json_t *nvidia = ask_nvidia(versions), *trainer = ask_trainer(versions);
+    bool smi = json_array_size(nvidia) > 0, own = json_array_size(trainer) > 0;
+
+    /* The trainer respects CUDA_VISIBLE_DEVICES, nvidia-smi does not. */
+    json_object_set(facts, "gpus", own ? trainer : nvidia);
+    json_object_set_new(facts, "gpu_source", json_string(own ? "unet-train" : smi ? "nvidia-smi" : ""));
+    json_decref(nvidia);
+    json_decref(trainer);
+}
+
+/* NCCL_SOCKET_IFNAME=NAME[,NAME]: each a prefix, "=NAME" exact, "^NAME" not this one. */
+static void add_interface(json_t *facts)
+{
+    const char *choice = getenv("NCCL_SOCKET_IFNAME");
+    struct if_nameindex *all = if_nameindex();
+    bool found = !choice || !*choice || *choice == '^';
+
+    for (const char *word = choice; !found && *word; word += strcspn(word, ","), word += *word == ',') {
+        bool exact = *word == '=';
+        size_t n = strcspn(word + exact, ",");
+        for (struct if_nameindex *i = all; i && i->if_index; i++)
+            found = found || (strncmp(i->if_name, word + exact, n) == 0 && (!exact || !i->if_name[n]));
+    }
+    if_freenameindex(all);
+    json_object_set_new(facts, "interface",
+                        found ? json_string("") : json_sprintf("NCCL_SOCKET_IFNAME=%.60s", choice));
+}
+
+json_t *facts_collect(void)
+{
+    json_t *facts = json_object(), *versions = json_object();
+    char host[256] = "";
+
+    gethostname(host, sizeof host - 1);
+    json_object_set_new(facts, "host", json_string(host));
+    add_program(versions, "unetctl", PACKAGE_VERSION);
+    add_trainer(versions);
+    json_object_set_new(versions, "glibc", json_string(gnu_get_libc_version()));
+    add_gpus(facts, versions);
+    json_object_set_new(facts, "versions", versions);
+    json_object_set_new(facts, "limits", collect_limits());
+    json_object_set_new(facts, "infiniband", json_boolean(access("/sys/class/infiniband", F_OK) == 0));
+    json_object_set_new(facts, "stale", list_variables(rank_variables));
+    json_object_set_new(facts, "proxies", list_variables(proxy_variables));
+    add_interface(facts);
+    return facts;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one host has and says, as JSON: the part of a preflight that needs no other host.
+ *
+ *   {"host":"node1",
+ *    "versions":{"unetctl":"0.1.0 HASH","unet-train":"0.1.0 HASH","glibc":"2.36","mpi":...,
+ *                "gpu driver":...},                 programs with the start of their SHA-256
+ *    "limits":{"nofile":N,"memlock":N,"nproc":N,"core":N,"stack":N},         soft; -1: unlimited
+ *    "infiniband":false,
+ *    "stale":["MASTER_ADDR=x"],"proxies":["http_proxy=..."],
+ *    "interface":"NCCL_SOCKET_IFNAME=eth9" or "",   names an interface that is not there
+ *    "gpus":[{"uuid":"GPU-..","name":".."}],"gpu_source":"nvidia-smi"|"unet-train"|""} */
+#ifndef UNETCTL_LAUNCHER_DOCTOR_FACTS_H
+#define UNETCTL_LAUNCHER_DOCTOR_FACTS_H
+
+#include <jansson.h>
+
+/* The caller has the reference. NULL only without memory. */
+json_t *facts_collect(void);
+
+#endif

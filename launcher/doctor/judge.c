@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/doctor/judge.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOFILE_BASE 256      /* files of a rank beside its connections */
+#define NPROC_LOW 1024
+#define CLOCK_WARNING_S 1.0
+#define CLOCK_ERROR_S 60.0   /* munge refuses credentials from 300 s on */
+#define HOSTS_SIZE 240
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+/* Hosts that share a finding: "node1, node3 ...", each once. */
+struct hosts {
+    char text[HOSTS_SIZE];
+    size_t count;
+};
+
+static void add_host(struct hosts *h, const char *host)
+{
+    size_t n = strlen(h->text), length = strlen(host);
+
+    for (const char *s = strstr(h->text, host); s; s = strstr(s + 1, host))
+        if ((s == h->text || s[-1] == ' ') && (s[length] == 0 || s[length] == ','))
+            return;
+    h->count++;
+    if (n + length + 8 < sizeof h->text)
+        snprintf(h->text + n, sizeof h->text - n, "%s%s", n ? ", " : "", host);
+    else if (strcmp(h->text + n - 3, "...") != 0)
+        strcpy(h->text + n, " ...");
+}
+
+/* ---- hosts ---- */
+
+static void judge_variables(const json_t *list, struct findings *dst)
+{
+    struct hosts stale = {"", 0}, proxies = {"", 0}, interfaces = {"", 0};
+    const char *stale_example = "", *proxy_example = "", *interface_example = "";
+    const json_t *facts;
+    size_t i;
+
+    json_array_foreach(list, i, facts) {
+        const char *host = text_of(facts, "host");
+        const json_t *s = json_array_get(json_object_get(facts, "stale"), 0);
+        const json_t *p = json_array_get(json_object_get(facts, "proxies"), 0);
+        if (s)
+            add_host(&stale, host), stale_example = json_string_value(s);
+        if (p)
+            add_host(&proxies, host), proxy_example = json_string_value(p);
+        if (*text_of(facts, "interface"))
+            add_host(&interfaces, host), interface_example = text_of(facts, "interface");
+    }
+    if (stale.count) {
+        findings_add(dst, FINDING_WARNING, "variables", "%s: %s is set already, from another shell or run; "
+                     "programs take it for their own", stale.text, stale_example);
+        findings_remedy(dst, "unset %.*s (and look into your shell's start-up files)",
+                        (int)strcspn(stale_example, "="), stale_example);
+    }
+    if (proxies.count) {
+        findings_add(dst, FINDING_WARNING, "proxies", "%s: %s: gRPC and NCCL bootstrap may send "
+                     "node-to-node traffic there; run_file.sh unsets it for unet-train", proxies.text,
+                     proxy_example);
+        findings_remedy(dst, "unset %.*s in your own scripts, or add the nodes to no_proxy",
+                        (int)strcspn(proxy_example, "="), proxy_example);
+    }
+    if (interfaces.count) {
+        findings_add(dst, FINDING_ERROR, "interface", "%s: %s names no network interface there",
+                     interfaces.text, interface_example);
+        findings_remedy(dst, "unset NCCL_SOCKET_IFNAME, or name one that `ip link` shows on every node");
+    }
+    if (!stale.count && !proxies.count && !interfaces.count)
+        findings_add(dst, FINDING_OK, "variables", "no stale TF_CONFIG, MASTER_*, RANK; no proxies");
+}
+
+static json_int_t limit_of(const json_t *facts, const char *name)
+{
+    json_int_t v = json_integer_value(json_object_get(json_object_get(facts, "limits"), name));
+
+    return v < 0 ? INT64_MAX : v;
+}
+
+/* Hosts whose limit is below least; *lowest gets the lowest. */
+static struct hosts below(const json_t *list, const char *name, json_int_t least, json_int_t *lowest)
+{
+    struct hosts h = {"", 0};
+    const json_t *facts;
+    size_t i;
+
+    *lowest = INT64_MAX;
+    json_array_foreach(list, i, facts) {
+        json_int_t v = limit_of(facts, name);
+        if (v >= least)
+            continue;
+        add_host(&h, text_of(facts, "host"));
+        if (v < *lowest)
+            *lowest = v;
+    }
+    return h;
+}
+
+static bool has_infiniband(const json_t *list)
+{
+    const json_t *facts;
+    size_t i;
+
+    json_array_foreach(list, i, facts)
+        if (json_is_true(json_object_get(facts, "infiniband")))
+            return true;
+    return false;
+}
+
+static void judge_limits(const json_t *list, size_t nranks, struct findings *dst)
+{
+    json_int_t need = NOFILE_BASE + 2 * (json_int_t)nranks, lowest, first;
+    struct hosts files = below(list, "nofile", need, &lowest);
+    size_t before = dst->count;
+
+    if (files.count) {
+        findings_add(dst, FINDING_ERROR, "limits", "%s: ulimit -n is %lld; %lld open files are needed",
+                     files.text, (long long)lowest, (long long)need);
+        findings_remedy(dst, "ulimit -n %lld here, or for jobs as a line of 'setup' in the site file",
+                        (long long)(need > 4096 ? need : 4096));
+    }
+    struct hosts processes = below(list, "nproc", NPROC_LOW, &first);
+    if (processes.count) {
+        findings_add(dst, FINDING_WARNING, "limits", "%s: ulimit -u is %lld: threads count, too",
+                     processes.text, (long long)first);
+        findings_remedy(dst, "ulimit -u 4096");
+    }
+    struct hosts memory = below(list, "memlock", INT64_MAX, &first);
+    if (memory.count && has_infiniband(list)) {
+        findings_add(dst, FINDING_WARNING, "limits", "%s: ulimit -l is %lld KiB, but InfiniBand locks "
+                     "memory", memory.text, (long long)first / 1024);
+        findings_remedy(dst, "ulimit -l unlimited (administrators: LimitMEMLOCK of slurmd, "
+                        "PropagateResourceLimitsExcept=MEMLOCK)");
+    }
+    if (dst->count == before)
+        findings_add(dst, FINDING_OK, "limits", "open files, processes, locked memory");
+    if (below(list, "core", 1, &first).count < json_array_size(list) &&
+        below(list, "core", INT64_MAX, &first).count == 0) {
+        findings_add(dst, FINDING_WARNING, "limits", "ulimit -c is unlimited: a crash writes one core file "
+                     "for each rank into the run's folder");
+        findings_remedy(dst, "ulimit -c 0 unless you want them");
+    }
+}
+
+void judge_hosts(const json_t *list, size_t nranks, struct findings *dst)
+{
+    judge_variables(list, dst);
+    judge_limits(list, nranks, dst);
+}
+
+/* ---- ranks ---- */
+
+/* The host of a rank that said nothing, as another one knows it from the specification. */
+static const char *host_of(const json_t *ranks, size_t index)
+{
+    const json_t *r, *peer;
+    size_t i, k;
+
+    json_array_foreach(ranks, i, r)
+        json_array_foreach(json_object_get(r, "peers"), k, peer)
+            if ((size_t)json_integer_value(json_object_get(peer, "index")) == index)
+                return text_of(peer, "host");
+    return "unknown host";
+}
+
+static void judge_presence(const json_t *ranks, struct findings *dst)
+{
+    char number[300];
+    struct hosts silent = {"", 0};
+    const json_t *r;
+    size_t i;
+
+    json_array_foreach(ranks, i, r)
+        if (json_is_null(r)) {
+            snprintf(number, sizeof number, "%zu (%.255s)", i, host_of(ranks, i));
+            add_host(&silent, number);
+        }
+    if (silent.count) {
+        findings_add(dst, FINDING_ERROR, "ranks", "%zu of %zu ranks left nothing in the study's folder: %s",
+                     silent.count, json_array_size(ranks), silent.text);
+        findings_remedy(dst, "look into the job's output (above): either they did not start, or their "
+                        "node does not see the study's folder");
+    } else {
+        findings_add(dst, FINDING_OK, "ranks", "all %zu started, and the study's folder is visible from "
+                     "each", json_array_size(ranks));
+    }
+}
+
+static const json_t *first_rank(const json_t *ranks)
+{
+    const json_t *r;
+    size_t i;
+
+    json_array_foreach(ranks, i, r)
+        if (json_is_object(r))
+            return r;
+    return NULL;
+}
+
+static void judge_numbering(const json_t *ranks, struct findings *dst)
+{
+    const json_t *first = first_rank(ranks), *r;
+    char wrong[HOSTS_SIZE] = "";
+    size_t i;
+
+    json_array_foreach(ranks, i, r) {
+        const char *procid = text_of(r, "procid");
+        char number[24];
+        if (!json_is_object(r) || *wrong)
+            continue;
+        snprintf(number, sizeof number, "%zu", i);
+        if (strcmp(text_of(r, "spec"), text_of(first, "spec")) != 0)
+            snprintf(wrong, sizeof wrong, "rank %zu (%s) has another list of ranks than rank %lld", i,
+                     text_of(r, "host"), (long long)json_integer_value(json_object_get(first, "index")));
+        else if (*procid && strcmp(procid, number) != 0)
+            snprintf(wrong, sizeof wrong, "rank %zu (%s) is Slurm's task %s", i, text_of(r, "host"), procid);
+    }
+    if (*wrong) {
+        findings_add(dst, FINDING_ERROR, "numbering", "%s", wrong);
+        findings_remedy(dst, "start the ranks with srun --distribution=block, and 'launcher' and 'spec' of "
+                        "the site as templates/sites/generic.yaml has them");
+    } else if (first) {
+        findings_add(dst, FINDING_OK, "numbering", "all ranks have the same cluster specification");
+    }
+}
+
+static void judge_ports(const json_t *ranks, struct findings *dst)
+{
+    const json_t *r, *port;
+    size_t i, taken = 0;
+
+    json_array_foreach(ranks, i, r) {
+        port = json_object_get(r, "port");
+        if (!*text_of(port, "error"))
+            continue;
+        if (taken++ == 0) {
+            findings_add(dst, FINDING_ERROR, "ports", "%s: %s", text_of(r, "host"), text_of(port, "error"));
+            findings_remedy(dst, "ss -tlnp there shows who has it; choose other ports: port_base in the "
+                            "site file, or 0 for ports by the job's number");
+        }
+    }
+    if (!taken && first_rank(ranks))
+        findings_add(dst, FINDING_OK, "ports", "every rank can listen at its port");
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+static bool spans_hosts(const json_t *ranks)
+{
+    const char *host = text_of(first_rank(ranks), "name");
+    const json_t *r;
+    size_t i;
+
+    json_array_foreach(ranks, i, r)
+        if (json_is_object(r) && strcmp(text_of(r, "name"), host) != 0)
+            return true;
+    return false;
+}
+
+/* The names that one host cannot resolve, or resolves to itself. */
+static bool judge_name(const char *host, const json_t *name, struct findings *dst)
+{
+    const char *text = text_of(name, "name"), *address;
+    const char *back = text_of(name, "back");
+
+    address = json_string_value(json_array_get(json_object_get(name, "addresses"), 0));
+    if (*text_of(name, "error")) {
+        findings_add(dst, FINDING_ERROR, "names", "%s: the name %s does not resolve: %s", host, text,
+                     text_of(name, "error"));
+        findings_remedy(dst, "if the nodes' fast network has names of its own, set host_suffix in the site "
+                        "file; otherwise /etc/hosts or DNS of that node lacks the name");
+        return true;
+    }
+    if (address && is_loopback(address)) {
+        findings_add(dst, FINDING_ERROR, "names", "%s: the name %s resolves to %s: ranks elsewhere would be "
+                     "sent to their own host", host, text, address);
+        findings_remedy(dst, "on %s: take %s off the line of %s in /etc/hosts", host, text, address);
+        return true;
+    }
+    if (*back && strncmp(back, text, strcspn(text, ".")) != 0) {
+        findings_add(dst, FINDING_WARNING, "names", "%s: %s is %s, but that address is called %s", host, text,
+                     address ? address : "?", back);
+        findings_remedy(dst, "make both ways agree in /etc/hosts or DNS, or set host_suffix in the site "
+                        "file");
+        return true;
+    }
+    return false;
+}
+
+static void judge_names(const json_t *ranks, struct findings *dst)
+{
+    const char *last = "";
+    const json_t *r, *name;
+    size_t i, k, shown = 0;
+
+    if (!spans_hosts(ranks))
+        return;
+    json_array_foreach(ranks, i, r) {
+        if (strcmp(text_of(r, "host"), last) == 0)
+            continue;
+        last = text_of(r, "host");
+        json_array_foreach(json_object_get(r, "names"), k, name)
+            if (shown < 8 && judge_name(last, name, dst))
+                shown++;
+    }
+    if (!shown)
+        findings_add(dst, FINDING_OK, "names", "every node resolves the others, both ways");
+}
+
+/* Was the peer's port taken by a stranger? Then that is the finding, not the route. */
+static bool is_deaf(const json_t *ranks, const json_t *peer)
+{
+    const json_t *r = json_array_get(ranks, (size_t)json_integer_value(json_object_get(peer, "index")));
+
+    return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
+}
+
+/* Was the same way from host to host told already, by a rank before i? */
+static bool is_told(const json_t *ranks, size_t i, size_t k)
+{
+    const json_t *rank = json_array_get(ranks, i), *r, *peer;
+    const json_t *way = json_array_get(json_object_get(rank, "peers"), k);
+    size_t a, b;
+
+    json_array_foreach(ranks, a, r) {
+        if (a > i || strcmp(text_of(r, "host"), text_of(rank, "host")) != 0)
+            continue;
+        json_array_foreach(json_object_get(r, "peers"), b, peer)
+            if ((a < i || b < k) && !json_is_true(json_object_get(peer, "reached")) &&
+                !is_deaf(ranks, peer) && strcmp(text_of(peer, "host"), text_of(way, "host")) == 0)
+                return true;
+    }
+    return false;
+}
+
+static void judge_routes(const json_t *ranks, struct findings *dst)
+{
+    const json_t *r, *peer;
+    struct hosts interfaces = {"", 0};
+    size_t i, k, reached = 0, failed = 0;
+
+    json_array_foreach(ranks, i, r)
+        json_array_foreach(json_object_get(r, "peers"), k, peer) {
+            const char *interface = text_of(peer, "interface");
+            if (json_is_true(json_object_get(peer, "reached"))) {
+                reached++;
+                if (*interface && strcmp(interface, "lo") != 0)
+                    add_host(&interfaces, interface);
+            } else if (!is_deaf(ranks, peer) && failed < 8 && !is_told(ranks, i, k)) {
+                failed++;
+                findings_add(dst, FINDING_ERROR, "routes", "rank %zu (%s) does not reach rank %lld (%s): %s",
+                             i, text_of(r, "host"),
+                             (long long)json_integer_value(json_object_get(peer, "index")),
+                             text_of(peer, "host"), text_of(peer, "error"));
+                findings_remedy(dst, "on %s: ip route get $(getent hosts %s | cut -d' ' -f1); a firewall "
+                                "between the nodes, or -- --exclude=%s", text_of(r, "host"),
+                                text_of(peer, "host"), text_of(peer, "host"));
+            }
+        }
+    if (!failed && reached)
+        findings_add(dst, FINDING_OK, "routes", "every rank reaches the others%s%s",
+                     interfaces.count ? " through " : "", interfaces.text);
+    if (interfaces.count > 1) {
+        findings_add(dst, FINDING_WARNING, "routes", "different interfaces are taken: %s", interfaces.text);
+        findings_remedy(dst, "if one of them is slow: host_suffix in the site file names the fast network's "
+                        "hosts");
+    }
+}
+
+/* Of all measurements against rank 0 or by it; half the round trip is their uncertainty. */
+static void judge_clocks(const json_t *ranks, struct findings *dst)
+{
+    double worst = 0, sure = 0;
+    const char *host = "";
+    const json_t *r, *peer;
+    size_t i, k, n = 0;
+
+    json_array_foreach(ranks, i, r)
+        json_array_foreach(json_object_get(r, "peers"), k, peer) {
+            double skew = json_number_value(json_object_get(peer, "clock_s"));
+            double doubt = json_number_value(json_object_get(peer, "rtt_ms")) / 2000;
+            if (!json_is_true(json_object_get(peer, "reached")) ||
+                json_integer_value(json_object_get(peer, "index")) != 0)
+                continue;
+            n++;
+            if (fabs(skew) - doubt > sure) {
+                sure = fabs(skew) - doubt;
+                worst = -skew;
+                host = text_of(r, "host");
+            }
+        }
+    if (sure > CLOCK_WARNING_S) {
+        findings_add(dst, sure > CLOCK_ERROR_S ? FINDING_ERROR : FINDING_WARNING, "clocks",
+                     "the clock of %s is %.1f s %s that of rank 0's node", host, fabs(worst),
+                     worst > 0 ? "before" : "behind");
+        findings_remedy(dst, "administrators: chrony or ntpd on %s; until then -- --exclude=%s", host, host);
+    } else if (n) {
+        findings_add(dst, FINDING_OK, "clocks", "within %.3f s of each other", fabs(worst));
+    }
+}
+
+static void judge_versions(const json_t *ranks, struct findings *dst)
+{
+    const json_t *first = first_rank(ranks), *r, *version;
+    const char *name, *last = "";
+    size_t i, differ = 0;
+
+    json_array_foreach(ranks, i, r) {
+        if (strcmp(text_of(r, "host"), last) == 0)
+            continue;
+        last = text_of(r, "host");
+        json_object_foreach((json_t *)json_object_get(r, "versions"), name, version) {
+            const char *other = text_of(json_object_get(first, "versions"), name);
+            if (strcmp(other, json_string_value(version)) == 0 || differ++ >= 4)
+                continue;
+            findings_add(dst, FINDING_ERROR, "versions", "%s has %s %s, but %s has %s", text_of(r, "host"),
+                         name, json_string_value(version), text_of(first, "host"), *other ? other : "none");
+            findings_remedy(dst, "install unetctl on a file system that all nodes share, load the same "
+                            "modules everywhere ('setup' of the site), or -- --exclude=%s",
+                            text_of(r, "host"));
+        }
+    }
+    if (!differ && first)
+        findings_add(dst, FINDING_OK, "versions", "unetctl, unet-train and libraries are the same everywhere");
+}
+
+/* Who else has this GPU? -1: nobody before rank i. */
+static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
+{
+    const json_t *r, *gpu;
+    size_t k, g;
+
+    json_array_foreach(ranks, k, r) {
+        if (k >= i)
+            break;
+        json_array_foreach(json_object_get(r, "gpus"), g, gpu)
+            if (strcmp(text_of(gpu, "uuid"), uuid) == 0)
+                return (int)k;
+    }
+    return -1;
+}
+
+/* nvidia-smi shows a node's GPUs whoever they are given to: only what the trainer sees is a rank's. */
+static void judge_gpus(const json_t *ranks, struct findings *dst)
+{
+    const json_t *r, *gpu;
+    size_t i, g, ngpus = 0, shared = 0;
+
+    json_array_foreach(ranks, i, r)
+        json_array_foreach(json_object_get(r, "gpus"), g, gpu) {
+            int other = find_gpu(ranks, i, text_of(gpu, "uuid"));
+            const json_t *o = other < 0 ? NULL : json_array_get(ranks, (size_t)other);
+            bool whole_node = strcmp(text_of(r, "gpu_source"), "nvidia-smi") == 0;
+            ngpus++;
+            if (!o || (whole_node && strcmp(text_of(o, "host"), text_of(r, "host")) == 0) || shared++)
+                continue;
+            findings_add(dst, FINDING_ERROR, "gpus", "rank %d (%s) and rank %zu (%s) have the same GPU %s",
+                         other, text_of(o, "host"), i, text_of(r, "host"), text_of(gpu, "uuid"));
+            findings_remedy(dst, "--gpus-per-task=1 must stand in 'launcher' of the site; NCCL would say "
+                            "\"Duplicate GPU detected\"");
+        }
+    if (ngpus == 0 && first_rank(ranks)) {
+        findings_add(dst, FINDING_WARNING, "gpus", "no GPU seen by any rank (neither nvidia-smi nor unet-train "
+                     "shows one): the runs would train on CPUs");
+        findings_remedy(dst, "fine in the sandbox; elsewhere check gpus_per_node, partition and modules");
+    } else if (!shared && ngpus) {
+        findings_add(dst, FINDING_OK, "gpus", "%zu seen, no two ranks have the same one", ngpus);
+    }
+}
+
+static void judge_files(const json_t *ranks, struct findings *dst)
+{
+    struct hosts blind = {"", 0}, unlocked = {"", 0};
+    const char *why = "", *lock = "";
+    const json_t *r;
+    size_t i;
+
+    json_array_foreach(ranks, i, r) {
+        if (!json_is_object(r))
+            continue;
+        if (*text_of(r, "data"))
+            add_host(&blind, text_of(r, "host")), why = text_of(r, "data");
+        if (strcmp(text_of(r, "lock"), "held") != 0)
+            add_host(&unlocked, text_of(r, "host")), lock = text_of(r, "lock");
+    }
+    if (blind.count) {
+        findings_add(dst, FINDING_ERROR, "data", "%s: the images cannot be read: %s", blind.text, why);
+        findings_remedy(dst, "put them on a file system that the nodes see, and name it in data.dir");
+    } else if (first_rank(ranks)) {
+        findings_add(dst, FINDING_OK, "data", "the images can be read from every node");
+    }
+    if (unlocked.count) {
+        findings_add(dst, FINDING_WARNING, "lock", "%s: a lock on the study is not seen there (%s)",
+                     unlocked.text, lock);
+        findings_remedy(dst, "run unetctl of one study on one host only, or move the study to a file "
+                        "system with locks (NFS without nolock, Lustre with flock)");
+    } else if (first_rank(ranks)) {
+        findings_add(dst, FINDING_OK, "lock", "locks are seen from node to node");
+    }
+}
+
+void judge_ranks(const json_t *ranks, struct findings *dst)
+{
+    judge_presence(ranks, dst);
+    judge_numbering(ranks, dst);
+    judge_names(ranks, dst);
+    judge_ports(ranks, dst);
+    judge_routes(ranks, dst);
+    judge_clocks(ranks, dst);
+    judge_versions(ranks, dst);
+    judge_gpus(ranks, dst);
+    judge_files(ranks, dst);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/doctor/probe.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "launcher/doctor/facts.h"
+#include "launcher/doctor/mesh.h"
+#include "src/atomicfile.h"
+#include "src/sha256.h"
+
+#define MAX_HOST 256
+
+/* TF_CONFIG decoded. */
+struct spec {
+    json_t *root;
+    const json_t *workers;
+    size_t world;
+    int index;
+};
+
+static int read_spec(struct spec *s, struct err *e)
+{
+    const char *text = getenv("TF_CONFIG");
+    json_error_t error;
+
+    *s = (struct spec){.root = json_loads(text ? text : "", 0, &error)};
+    s->workers = json_object_get(json_object_get(s->root, "cluster"), "worker");
+    s->world = json_array_size(s->workers);
+    json_t *index = json_object_get(json_object_get(s->root, "task"), "index");
+    s->index = (int)json_integer_value(index);
+    if (s->world && json_is_integer(index) && s->index >= 0 && (size_t)s->index < s->world)
+        return 0;
+    json_decref(s->root);
+    s->root = NULL;
+    return err_set(e, ERR_PEER, "TF_CONFIG is no cluster specification: %.200s", text ? text : "(not set)");
+}
+
+/* "host:port" of a worker. */
+static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
+{
+    const char *text = json_string_value(json_array_get(s->workers, i));
+    const char *colon = text ? strrchr(text, ':') : NULL;
+
+    snprintf(host, MAX_HOST, "%.*s", colon ? (int)(colon - text) : 0, colon ? text : "");
+    return colon ? atoi(colon + 1) : 0;
+}
+
+static json_t *describe_spec(const struct spec *s)
+{
+    char *text = json_dumps(s->workers, JSON_COMPACT), hex[65];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    sha256_add(&hash, text ? text : "", text ? strlen(text) : 0);
+    sha256_finish(&hash, hex);
+    free(text);
+    return json_stringn(hex, 16);
+}
+
+/* A name to its addresses, and the first of these back to a name. */
+static json_t *resolve(const char *name)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    json_t *addresses = json_array(), *o;
+    char text[NI_MAXHOST], back[NI_MAXHOST] = "";
+    int rc = getaddrinfo(name, NULL, &hints, &found);
+
+    for (const struct addrinfo *a = found; a; a = a->ai_next)
+        if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
+            json_array_append_new(addresses, json_string(text));
+    if (found)
+        getnameinfo(found->ai_addr, found->ai_addrlen, back, sizeof back, NULL, 0, NI_NAMEREQD);
+    if (found)
+        freeaddrinfo(found);
+    o = json_pack("{s:s, s:o, s:s, s:s}", "name", name, "addresses", addresses, "back", back, "error",
+                  rc ? gai_strerror(rc) : "");
+    return o;
+}
+
+/* Each host of the spec once: the ranks of a node stand beside each other. */
+static json_t *resolve_all(const struct spec *s)
+{
+    char host[MAX_HOST], last[MAX_HOST] = "";
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < s->world; i++) {
+        split_address(s, i, host);
+        if (strcmp(host, last) != 0 &&
+            (i == (size_t)s->index || mesh_is_peer((size_t)s->index, i, s->world)))
+            json_array_append_new(names, resolve(host));
+        strcpy(last, host);
+    }
+    return names;
+}
+
+static json_t *encode_peer(const struct mesh_peer *p)
+{
+    return json_pack("{s:i, s:s, s:b, s:s, s:f, s:f, s:s}", "index", p->index, "host", p->host, "reached",
+                     p->reached, "interface", p->interface, "rtt_ms", p->rtt_s * 1000, "clock_s",
+                     p->clock_s, "error", p->error);
+}
+
+/* Strangers and other jobs at these ports have another token. */
+static void make_token(const struct spec *s, char token[80])
+{
+    const char *job = getenv("SLURM_JOB_ID");
+    json_t *hash = describe_spec(s);
+
+    snprintf(token, 80, "%.40s-%s", job ? job : "local", json_string_value(hash));
+    json_decref(hash);
+}
+
+static json_t *greet(const struct spec *s, int listener)
+{
+    struct mesh_peer *peers = calloc(s->world, sizeof *peers);
+    char (*hosts)[MAX_HOST] = calloc(s->world, sizeof *hosts);
+    size_t npeers = 0, nexpected = 0, own = (size_t)s->index;
+    json_t *list = json_array();
+    char token[80];
+
+    make_token(s, token);
+    for (size_t j = 0; peers && hosts && j < s->world; j++) {
+        nexpected += mesh_is_peer(j, own, s->world);
+        if (!mesh_is_peer(own, j, s->world))
+            continue;
+        int port = split_address(s, j, hosts[npeers]);
+        peers[npeers] = (struct mesh_peer){.index = (int)j, .host = hosts[npeers], .port = port};
+        npeers++;
+    }
+    mesh_greet(listener, s->index, token, peers, npeers, nexpected, PROBE_PATIENCE_S);
+    for (size_t i = 0; i < npeers; i++)
+        json_array_append_new(list, encode_peer(&peers[i]));
+    free(hosts);
+    free(peers);
+    return list;
+}
+
+static json_t *look_at_data(const char *dir)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/images", dir);
+    return access(path, R_OK | X_OK) == 0 ? json_string("") : json_sprintf("%s: %s", path, strerror(errno));
+}
+
+/* Who waits for us holds this lock; if we get it, locks are not seen from host to host. */
+static json_t *try_lock(const char *folder)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[PATH_MAX];
+    json_t *state;
+    int fd;
+
+    snprintf(path, sizeof path, "%s/" PROBE_LOCK, folder);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return json_string(strerror(errno));
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        state = json_string(PROBE_LOCK_FREE);
+    else
+        state = json_string(errno == EAGAIN || errno == EACCES ? PROBE_LOCK_HELD : strerror(errno));
+    close(fd);
+    return state;
+}
+
+static int write_facts(const char *folder, int index, const json_t *facts, struct err *e)
+{
+    char path[PATH_MAX], *text = json_dumps(facts, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    int rc;
+
+    snprintf(path, sizeof path, "%s/rank-%d.json", folder, index);
+    rc = text ? atomicfile_write(path, text, strlen(text), 0666, e)
+              : err_set(e, ERR_INTERNAL, "%s: no memory", path);
+    free(text);
+    return rc;
+}
+
+int probe_run(const char *folder, const char *data_dir, struct err *e)
+{
+    const char *procid = getenv("SLURM_PROCID"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    struct err taken = {.text = ""};
+    char host[MAX_HOST];
+    struct spec s;
+    json_t *facts, *peers;
+    int listener, port, rc;
+
+    if (read_spec(&s, e))
+        return -1;
+    port = split_address(&s, (size_t)s.index, host);
+    listener = mesh_listen(port, &taken); /* first: the others may be here already */
+    peers = greet(&s, listener);
+    unsetenv("TF_CONFIG"); /* it is this rank's own, no stale one */
+    facts = facts_collect();
+    json_object_set_new(facts, "schema", json_integer(1));
+    json_object_set_new(facts, "index", json_integer(s.index));
+    json_object_set_new(facts, "world", json_integer((json_int_t)s.world));
+    json_object_set_new(facts, "procid", json_string(procid ? procid : ""));
+    json_object_set_new(facts, "name", json_string(host));
+    json_object_set_new(facts, "spec", describe_spec(&s));
+    json_object_set_new(facts, "port", json_pack("{s:i, s:s}", "number", port, "error", taken.text));
+    json_object_set_new(facts, "names", resolve_all(&s));
+    json_object_set_new(facts, "peers", peers);
+    json_object_set_new(facts, "visible", json_string(visible ? visible : ""));
+    json_object_set_new(facts, "data", look_at_data(data_dir));
+    json_object_set_new(facts, "lock", try_lock(folder));
+    if (listener >= 0)
+        close(listener);
+    rc = write_facts(folder, s.index, facts, e);
+    json_decref(facts);
+    json_decref(s.root);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank of a rehearsal: started as a run's ranks are (site, launcher, cluster spec), it looks
+ * around instead of training, and leaves rank-K.json in the rehearsal's folder:
+ *
+ *   the facts of its host (facts.h), and
+ *   {"schema":1,"index":0,"world":4,"procid":"0","name":"node1","spec":"HASH of the list of workers",
+ *    "port":{"number":8890,"error":""},
+ *    "names":[{"name":"node2","addresses":["10.77.0.12"],"back":"node2","error":""}],
+ *    "peers":[{"index":1,"host":"node2","reached":true,"interface":"eth0","rtt_ms":0.2,
+ *              "clock_s":0.001,"error":""}],
+ *    "visible":"0,1","data":"","lock":"held"} */
+#ifndef UNETCTL_LAUNCHER_DOCTOR_PROBE_H
+#define UNETCTL_LAUNCHER_DOCTOR_PROBE_H
+
+#include "src/err.h"
+
+#define PROBE_LOCK "lock"        /* in the folder: held by whoever waits for the ranks */
+#define PROBE_PATIENCE_S 10      /* for ranks that do not answer */
+#define PROBE_LOCK_HELD "held"   /* as it should be */
+#define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */
+
+/* TF_CONFIG in the environment tells who this is. data_dir: must be readable here. 0, or -1 with
+ * ERR_PEER for a TF_CONFIG that is none, ERR_INTERNAL when the folder cannot be written. */
+int probe_run(const char *folder, const char *data_dir, struct err *e);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/doctor/rehearsal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/doctor/probe.h"
+#include "launcher/run_dir.h"
+#include "launcher/statedir.h"
+#include "launcher/template.h"
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/paths.h"
+
+#define TIME_MIN 10      /* of the job; its work takes seconds */
+#define POLL_S 1
+#define VISIBLE_S 15     /* until files of other hosts are seen here (NFS) */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signal)
+{
+    interrupted = signal;
+}
+
+static void catch_signals(struct sigaction old[2])
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    interrupted = 0;
+    sigaction(SIGINT, &action, &old[0]);
+    sigaction(SIGTERM, &action, &old[1]);
+}
+
+static int make_folder(const struct workspace *w, struct rehearsal *r, struct err *e)
+{
+    char date[32], path[PATH_MAX];
+
+    clock_date(date);
+    if (snprintf(r->folder, sizeof r->folder, "%s/.unetctl/doctor/%s-%d", w->study.dir, date,
+                 (int)getpid()) >= (int)sizeof r->folder)
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", w->study.dir);
+    for (char *s = strrchr(r->folder, '/'); *s; s++)
+        if (*s == ':')
+            *s = '.';
+    snprintf(path, sizeof path, "%s/" PROBE_LOCK, r->folder);
+    if (statedir_make(r->folder, e))
+        return err_prefix(e, "doctor");
+    return atomicfile_write(path, "", 0, 0666, e);
+}
+
+/* The program that stands in for the trainer. */
+static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
+{
+    char bindir[PATH_MAX - 16];
+    struct buf b = {0};
+    int rc;
+
+    if (paths_bindir(bindir, sizeof bindir))
+        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
+    snprintf(path, PATH_MAX, "%s/probe.sh", folder);
+    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\nexec ");
+    template_quote_sh(&b, bindir);
+    buf_add(&b, "/unetctl doctor --probe ");
+    template_quote_sh(&b, folder);
+    buf_add(&b, "\n");
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : atomicfile_write(path, b.data, b.length, 0777, e);
+    buf_destroy(&b);
+    return rc;
+}
+
+/* The workspace of the rehearsal: the study's, but in a folder, with a trainer and under an id of its
+ * own, so that nobody takes its job for one of the runs. Shallow: never closed. */
+static void borrow(const struct workspace *w, const struct rehearsal *r, char *trainer,
+                   struct workspace *dst)
+{
+    *dst = *w;
+    dst->study.dir = (char *)r->folder;
+    dst->study.markers = (struct yaml_lines){0};
+    dst->study.again.signal_s = dst->study.again.requeues = 0;
+    dst->site.trainer = trainer;
+    dst->site.templates = "";
+    dst->templates = "";
+    dst->options.hold = false;
+    if (!dst->options.time_min || dst->options.time_min > TIME_MIN)
+        dst->options.time_min = TIME_MIN;
+    snprintf(dst->ledger.study_id, sizeof dst->ledger.study_id, "%08lx%08x", (unsigned long)time(NULL),
+             (unsigned)getpid());
+}
+
+static int describe(const struct workspace *w, int gpus, struct run *dst, struct err *e)
+{
+    struct run_plan plan;
+    char count[16];
+
+    snprintf(count, sizeof count, "%d", gpus);
+    if (run_plan_compute(&w->study, &w->site, count, 1, &plan, e))
+        return -1;
+    *dst = plan.runs[0];
+    run_plan_destroy(&plan);
+    dst->engine = engine_find("embedded", e);
+    snprintf(dst->id, sizeof dst->id, "doctor-g%02d", gpus);
+    return dst->engine ? 0 : -1;
+}
+
+/* The ranks try to get it, too. */
+static int hold_lock(const struct rehearsal *r, struct err *e)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[PATH_MAX];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/" PROBE_LOCK, r->folder);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock)) {
+        err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", path);
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int give_up(const struct rehearsal *r, const char *state, struct err *e)
+{
+    if (interrupted)
+        return err_set(e, ERR_INTERRUPT, "doctor: interrupted");
+    return err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPUs did not end within %ld s (%s); wait "
+                   "longer with --timeout, or choose a partition that is free", r->gpus, r->timeout_s, state);
+}
+
+/* Until the job has ended; one that does not in time is cancelled. */
+static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag, const char *id,
+                        struct err *e)
+{
+    const struct timespec pause = {.tv_sec = POLL_S};
+    double end = clock_now() + (double)r->timeout_s;
+    struct job_state *jobs;
+    char state[160] = "PENDING";
+    struct err ignored;
+    size_t n;
+
+    for (;;) {
+        if (scheduler_query(s, tag, &jobs, &n, e))
+            return -1;
+        bool ended = n == 0 || jobs[0].phase == JOB_ENDED;
+        if (n)
+            snprintf(state, sizeof state, "%s%s%s", jobs[0].state, *jobs[0].reason ? ", " : "",
+                     jobs[0].reason);
+        free(jobs);
+        if (ended)
+            return 0;
+        if (interrupted || clock_now() >= end) {
+            scheduler_cancel(s, id, &ignored);
+            return give_up(r, state, e);
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int run_as_job(struct workspace *w, const struct rehearsal *r, const struct run *run, struct err *e)
+{
+    struct scheduler *s = workspace_scheduler(w, w->scheduler, e);
+    char id[SCHEDULER_ID_SIZE];
+    struct workspace_job job;
+
+    if (!s || workspace_job(w, run, 1, &job, e) || scheduler_submit(s, &job.job, id, e))
+        return -1;
+    log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, r->gpus > 1 ? "s" : "",
+             run->layout.nodes, run->layout.nodes > 1 ? "s" : "", run->layout.tasks,
+             run->layout.tasks > 1 ? "s" : "");
+    return wait_for_job(s, r, job.tag, id, e);
+}
+
+static void become_script(const struct workspace_job *job)
+{
+    char path[PATH_MAX + 32];
+    int out;
+
+    snprintf(path, sizeof path, "%s/attempt-1/here.out", job->work_dir);
+    out = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (out >= 0) {
+        dup2(out, STDOUT_FILENO);
+        dup2(out, STDERR_FILENO);
+    }
+    setpgid(0, 0);
+    execl("/bin/bash", "bash", job->script, (char *)NULL);
+    _exit(127);
+}
+
+static int run_here(const struct workspace *w, const struct rehearsal *r, const struct run *run,
+                    struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    double end = clock_now() + (double)r->timeout_s;
+    struct workspace_job job;
+
+    if (workspace_job(w, run, 1, &job, e))
+        return -1;
+    log_info("rehearsing here on %d GPUs, %d node%s, %d rank%s", r->gpus, run->layout.nodes,
+             run->layout.nodes > 1 ? "s" : "", run->layout.tasks, run->layout.tasks > 1 ? "s" : "");
+    pid_t child = fork();
+    if (child == 0)
+        become_script(&job);
+    if (child < 0)
+        return err_errno(e, ERR_INTERNAL, errno, "doctor");
+    while (waitpid(child, NULL, WNOHANG) == 0) {
+        if (interrupted || clock_now() >= end) {
+            kill(-child, SIGTERM);
+            waitpid(child, NULL, 0);
+            return give_up(r, "it still ran", e);
+        }
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static json_t *read_rank(const struct rehearsal *r, int index)
+{
+    char path[PATH_MAX];
+    json_t *facts;
+
+    snprintf(path, sizeof path, "%s/rank-%d.json", r->folder, index);
+    facts = json_load_file(path, 0, NULL);
+    return json_is_object(facts) ? facts : json_null();
+}
+
+/* What other hosts wrote may be seen here a little later. */
+static void read_ranks(struct rehearsal *r, int nranks)
+{
+    const struct timespec pause = {.tv_nsec = 200000000};
+    double end = clock_now() + VISIBLE_S;
+    int missing;
+
+    do {
+        json_decref(r->ranks);
+        r->ranks = json_array();
+        missing = 0;
+        for (int i = 0; i < nranks; i++) {
+            json_t *facts = read_rank(r, i);
+            missing += json_is_null(facts);
+            json_array_append_new(r->ranks, facts);
+        }
+        if (missing)
+            nanosleep(&pause, NULL);
+    } while (missing && missing < nranks && clock_now() < end);
+}
+
+static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
+{
+    char trainer[PATH_MAX];
+    struct sigaction old[2];
+    struct workspace own;
+    struct run run;
+    int lock, rc;
+
+    if (write_probe(r->folder, trainer, e))
+        return -1;
+    borrow(w, r, trainer, &own);
+    if (describe(&own, r->gpus, &run, e) || workspace_generate(&own, &run, 1, e))
+        return -1;
+    lock = hold_lock(r, e);
+    if (lock < 0)
+        return -1;
+    catch_signals(old);
+    rc = r->in_allocation ? run_here(&own, r, &run, e) : run_as_job(&own, r, &run, e);
+    memcpy(w->open, own.open, sizeof w->open); /* opened meanwhile, closed with w */
+    if (rc == 0)
+        read_ranks(r, run.layout.tasks);
+    sigaction(SIGINT, &old[0], NULL);
+    sigaction(SIGTERM, &old[1], NULL);
+    close(lock);
+    return rc;
+}
+
+int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e)
+{
+    r->ranks = NULL;
+    return make_folder(w, r, e) || rehearse(w, r, e) ? -1 : 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path) && errno != ENOENT ? -1 : 0;
+}
+
+void rehearsal_close(struct rehearsal *r, bool keep)
+{
+    json_decref(r->ranks);
+    r->ranks = NULL;
+    if (!keep && *r->folder)
+        nftw(r->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+void rehearsal_show_output(const struct rehearsal *r)
+{
+    struct run_attempt attempt;
+    char id[RUN_ID_SIZE], path[PATH_MAX], line[1024];
+    struct err e;
+    FILE *f = NULL;
+
+    snprintf(id, sizeof id, "doctor-g%02d", r->gpus);
+    if (run_dir_attempt(r->folder, id, &attempt, &e) == 0 && run_dir_output(&attempt, path, &e) == 0)
+        f = fopen(path, "r");
+    for (int n = 0; f && n < 20 && fgets(line, sizeof line, f); n++) {
+        line[strcspn(line, "\n")] = 0;
+        log_info("job: %s", line);
+    }
+    if (f)
+        fclose(f);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each thing that hosts and ranks can say becomes its finding, and none where all is well. */
+#include "config.h"
+#include "launcher/doctor/judge.h"
+
+#include "t/tap.h"
+
+#define HOST_TAIL                                                                                      \
+    "'gpu_source':'nvidia-smi','versions':{'unetctl':'1 a'},'limits':{'nofile':4096,'memlock':-1,"     \
+    "'nproc':-1,'core':0,'stack':1},'infiniband':false,'stale':[],'proxies':[],'interface':''}"
+
+/* Two ranks on two nodes; a test replaces one of the words. */
+static const char good[] =
+    "[{'index':0,'world':2,'host':'n1','name':'n1','procid':'0','spec':'aa','port':{'number':9,'error':''},"
+    "'names':[{'name':'n1','addresses':['10.0.0.1'],'back':'n1','error':''}],"
+    "'peers':[{'index':1,'host':'n2','reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.0,"
+    "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-1','name':'x'}]," HOST_TAIL ","
+    "{'index':1,'world':2,'host':'n2','name':'n2','procid':'1','spec':'aa','port':{'number':9,'error':''},"
+    "'names':[{'name':'n1','addresses':['10.0.0.1'],'back':'n1','error':''}],"
+    "'peers':[{'index':0,'host':'n1','reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.25,"
+    "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-2','name':'x'}]," HOST_TAIL "]";
+
+/* The text with its last occurrence of what replaced, quotes made JSON's. */
+static json_t *make(const char *what, const char *by)
+{
+    const char *at = NULL;
+    json_error_t error;
+    char text[8192];
+
+    for (const char *s = what ? strstr(good, what) : NULL; s; s = strstr(s + 1, what))
+        at = s;
+    if (what && !at)
+        bail_out("%s is not in the text", what);
+    if (at)
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, by, at + strlen(what));
+    else
+        snprintf(text, sizeof text, "%s", good);
+    for (char *s = text; *s; s++)
+        if (*s == '\'')
+            *s = '"';
+    json_t *list = json_loads(text, 0, &error);
+    if (!list)
+        bail_out("%s", error.text);
+    return list;
+}
+
+static void judge(json_t *list, struct findings *f)
+{
+    judge_ranks(list, f);
+    judge_hosts(list, json_array_size(list), f);
+    json_decref(list);
+}
+
+static void finds(enum finding_level level, const char *check, const char *what, const char *by,
+                  const char *word)
+{
+    struct findings f = {0};
+    bool found = false;
+
+    judge(make(what, by), &f);
+    for (size_t i = 0; i < f.count; i++) {
+        const struct finding *n = &f.list[i];
+        if (n->level == level && strcmp(n->check, check) == 0 && strstr(n->text, word) && *n->remedy)
+            found = true;
+    }
+    if (!ok(found, "%s: %s", check, word))
+        for (size_t i = 0; i < f.count; i++)
+            printf("# %d %s %s\n", (int)f.list[i].level, f.list[i].check, f.list[i].text);
+    findings_destroy(&f);
+}
+
+static void check_missing(void)
+{
+    json_t *list = make(NULL, NULL);
+    struct findings f = {0};
+
+    json_array_set_new(list, 0, json_null());
+    judge(list, &f);
+    is_int(findings_count(&f, FINDING_ERROR), 1, "a rank that said nothing is one error");
+    ok(strstr(f.list[0].text, "1 of 2 ranks") && strstr(f.list[0].text, ": 0 (n1)"), "%s", f.list[0].text);
+    findings_destroy(&f);
+    judge(json_pack("[n, n]"), &f);
+    is_int(findings_count(&f, FINDING_ERROR), 1, "and so are all of them");
+    findings_destroy(&f);
+}
+
+int main(void)
+{
+    struct findings f = {0};
+
+    judge(make(NULL, NULL), &f);
+    is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0, "all is well");
+    ok(findings_count(&f, FINDING_OK) >= 10, "and said of each check");
+    findings_destroy(&f);
+    finds(FINDING_ERROR, "numbering", "'spec':'aa'", "'spec':'bb'", "rank 1 (n2) has another list");
+    finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'", "rank 1 (n2) is Slurm's task 0");
+    finds(FINDING_ERROR, "ports", "'number':9,'error':''", "'number':9,'error':'port 9: Address already in use'",
+          "n2: port 9: Address already in use");
+    finds(FINDING_ERROR, "names", "'10.0.0.1'", "'127.0.1.1'", "n2: the name n1 resolves to 127.0.1.1");
+    finds(FINDING_ERROR, "names", "'back':'n1','error':''", "'back':'','error':'unknown'", "does not resolve");
+    finds(FINDING_WARNING, "names", "'back':'n1'", "'back':'other'", "that address is called other");
+    finds(FINDING_ERROR, "routes", "'reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.25,'error':''",
+          "'reached':false,'interface':'','rtt_ms':0.0,'clock_s':0.0,'error':'No route to host'",
+          "rank 1 (n2) does not reach rank 0 (n1): No route to host");
+    finds(FINDING_WARNING, "routes", "'interface':'eth0'", "'interface':'ib0'", "eth0, ib0");
+    finds(FINDING_WARNING, "clocks", "'clock_s':0.25", "'clock_s':-3.0", "n2 is 3.0 s before");
+    finds(FINDING_ERROR, "clocks", "'clock_s':0.25", "'clock_s':3600.0", "n2 is 3600.0 s behind");
+    finds(FINDING_ERROR, "versions", "'1 a'", "'2 b'", "n2 has unetctl 2 b, but n1 has 1 a");
+    finds(FINDING_ERROR, "gpus", "GPU-2", "GPU-1", "have the same GPU GPU-1");
+    finds(FINDING_ERROR, "data", "'data':''", "'data':'/x: no'", "n2: the images cannot be read: /x: no");
+    finds(FINDING_WARNING, "lock", "'lock':'held'", "'lock':'free'", "n2: a lock on the study is not seen");
+    finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']", "n2: RANK=3");
+    finds(FINDING_WARNING, "proxies", "'proxies':[]", "'proxies':['http_proxy=http://p']", "n2: http_proxy");
+    finds(FINDING_ERROR, "interface", "'interface':''}", "'interface':'NCCL_SOCKET_IFNAME=x'}", "no network");
+    finds(FINDING_ERROR, "limits", "'nofile':4096", "'nofile':64", "n2: ulimit -n is 64; 260 open files");
+    finds(FINDING_WARNING, "limits", "'nproc':-1", "'nproc':100", "n2: ulimit -u is 100");
+    finds(FINDING_WARNING, "limits", "'memlock':-1,'nproc':-1,'core':0,'stack':1},'infiniband':false",
+          "'memlock':65536,'nproc':-1,'core':0,'stack':1},'infiniband':true", "ulimit -l is 64 KiB");
+    check_missing();
+    done_testing();
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two processes greet each other; strangers, deaf ports and wrong names are told apart. */
+#include "config.h"
+#include "launcher/doctor/mesh.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+
+/* A port that the system gives, with its listener. */
+static int open_port(int *port)
+{
+    struct sockaddr_in6 a;
+    socklen_t n = sizeof a;
+    struct err e = {0};
+    int fd = mesh_listen(0, &e);
+
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &n))
+        bail_out("no port: %s", e.text);
+    *port = ntohs(a.sin6_port); /* at the same place in both families */
+    return fd;
+}
+
+static void check_pair(void)
+{
+    int port0, port1, fd0 = open_port(&port0), fd1 = open_port(&port1), status;
+    struct mesh_peer to_0 = {.index = 0, .host = "127.0.0.1", .port = port0};
+    struct mesh_peer to_1 = {.index = 1, .host = "127.0.0.1", .port = port1};
+    pid_t child = fork();
+
+    if (child == 0) {
+        mesh_greet(fd1, 1, "job", &to_0, 1, 1, 20);
+        _exit(to_0.reached ? 0 : 1);
+    }
+    mesh_greet(fd0, 0, "job", &to_1, 1, 1, 20);
+    waitpid(child, &status, 0);
+    ok(to_1.reached, "rank 0 reaches rank 1: %s", to_1.error);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and the reverse");
+    is_str(to_1.interface, "lo", "through this interface");
+    ok(to_1.clock_s > -1 && to_1.clock_s < 1, "clocks of one host agree: %g", to_1.clock_s);
+    close(fd0);
+    close(fd1);
+}
+
+/* The peer is this very rank: a name that leads back. */
+static void check_self(void)
+{
+    int port, fd = open_port(&port);
+    struct mesh_peer peer = {.index = 1, .host = "127.0.0.1", .port = port};
+
+    mesh_greet(fd, 0, "job", &peer, 1, 1, 20);
+    ok(!peer.reached && strstr(peer.error, "back to this rank"), "%s", peer.error);
+    close(fd);
+}
+
+static void check_strangers(void)
+{
+    int port, silent = open_port(&port);
+    struct mesh_peer peer = {.index = 1, .host = "127.0.0.1", .port = port};
+
+    mesh_greet(-1, 0, "job", &peer, 1, 0, 0.5);
+    ok(!peer.reached && *peer.error, "one that never answers: %s", peer.error);
+    close(silent);
+    mesh_greet(-1, 0, "job", &peer, 1, 0, 0.3);
+    ok(!peer.reached && strstr(peer.error, "refused"), "a closed port: %s", peer.error);
+    peer.host = "no-such-host.invalid";
+    mesh_greet(-1, 0, "job", &peer, 1, 0, 20);
+    ok(!peer.reached && strstr(peer.error, "does not resolve"), "%s", peer.error);
+}
+
+static void check_taken(void)
+{
+    int port, fd = open_port(&port);
+    struct err e = {0};
+
+    ok(mesh_listen(port, &e) == -1 && e.code == ERR_PEER, "a port that is taken: %s", e.text);
+    close(fd);
+}
+
+int main(void)
+{
+    size_t n = 0;
+
+    ok(mesh_is_peer(3, 0, 1000) && mesh_is_peer(999, 0, 1000) && mesh_is_peer(990, 10, 1000),
+       "rank 0 and the next 32, around the end");
+    ok(!mesh_is_peer(3, 3, 10) && !mesh_is_peer(1, 999, 1000), "not itself, not the one before");
+    for (size_t j = 0; j < 14; j++)
+        n += mesh_is_peer(5, j, 14);
+    is_int(n, 13, "all, in a small job");
+    check_pair();
+    check_self();
+    check_strangers();
+    check_taken();
+    done_testing();
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# doctor, with each fault provoked for real: on this host, and on nodes that are namespaces of their own.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
+
+finding() { # LEVEL CHECK REGEX TEXT: $OUT has it
+    like "$OUT" "^$1 +$2 .*$3" "$4"
+}
+
+# ---- this host, without Slurm
+ok "images" unet-train data synth --out synth --count 12 --size 32x48
+unetctl init here --data synth --site local 2>/dev/null
+exits 0 "nothing stands in the way" unetctl doctor -C here
+is "$(grep -cv '^ok' "$OUT")" 0 "and nothing is found"
+exits 0 "stale variables and a proxy" env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl doctor -C here
+finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG"
+finding warning proxies 'http_proxy=http://p' "a proxy"
+like "$OUT" '-> unset TF_CONFIG' "what to type"
+exits 0 "MASTER_ADDR alone" env MASTER_ADDR=x unetctl doctor -C here
+finding warning variables 'MASTER_ADDR=x' "is found, too"
+exits 5 "too few open files" bash -c 'ulimit -n 200; exec unetctl doctor -C here'
+finding error limits 'ulimit -n is 200; 258 open files' "are told"
+exits 5 "an interface that is not there" env NCCL_SOCKET_IFNAME=nope0 unetctl doctor -C here
+finding error interface 'NCCL_SOCKET_IFNAME=nope0' "is named"
+mv synth/masks/0001.png .
+exits 0 "an image without a mask" unetctl doctor -C here
+finding warning data '1 without a partner.*0001' "is named"
+mv synth/images synth/elsewhere
+exits 5 "no images" unetctl doctor -C here --json
+is "$(field "$OUT" 'd["schema"], d["errors"], [f["level"] for f in d["findings"] if f["check"] == "data"]')" \
+    "(1, 1, ['error'])" "in JSON"
+mv synth/elsewhere synth/images
+mv 0001.png synth/masks/
+exits 2 "--in-allocation outside of one" unetctl doctor -C here --in-allocation
+sed -i 's/^strategy: auto/strategy: multi-worker/' here/study.yaml
+exits 0 "a rehearsal on this machine" unetctl doctor -C here --gpus 2
+finding ok ranks 'all 2 started' "its ranks ran"
+mkdir other && cp "$srcdir/templates/sites/generic.yaml" other/site.yaml
+unetctl init other --data synth --site ./site.yaml 2>/dev/null
+exits 5 "no Slurm" env SLURM_CONF="$TMP/none" unetctl doctor -C other
+finding error scheduler 'SLURM_CONF|built without Slurm' "is one finding of several"
+
+# ---- nodes
+sandbox_up --nodes 3 --gpus-per-node 2
+dir=$XDG_STATE_HOME/unetctl/sandbox
+make_study one sandbox
+rm -r "$TMP/data" && cp -r synth "$TMP/data"
+sed -i 's/^port_base:.*//' one/site.yaml && echo 'port_base: 23456' >>one/site.yaml
+on() { unetctl sandbox exec --node "$@"; }
+
+exits 0 "doctor in the sandbox" unetctl doctor -C one
+finding ok partition 'main: 3 nodes, 2 GPUs' "partition and GPUs"
+finding ok job 'would be taken' "account, QOS and limits, by Slurm's will-run"
+exits 5 "a partition that does not exist" unetctl doctor -C one -- --partition=nowhere
+finding error partition "no partition 'nowhere'; this cluster has main, short" "those that do"
+exits 5 "an unknown constraint" unetctl doctor -C one -- --constraint=v100
+finding error job 'would be refused' "is refused by Slurm"
+sed -i 's/^gpus_per_node: 2/gpus_per_node: 4/' one/site.yaml
+exits 5 "more GPUs per node than there are" unetctl doctor -C one
+finding error gres 'plans 4 GPUs per node, but .* have 2' "are told"
+sed -i 's/^gpus_per_node: 4/gpus_per_node: 2/' one/site.yaml
+
+exits 0 "a rehearsal on 5 GPUs" unetctl doctor -C one --gpus 5
+finding ok ranks 'all 5 started' "all ranks look around"
+finding ok numbering 'same cluster' "with one numbering"
+finding ok versions 'same everywhere' "the same programs"
+finding ok lock 'from node to node' "and one lock"
+finding warning gpus 'no GPU seen' "the fake GPUs are not taken for real ones"
+ok "nothing is left behind" test -z "$(ls -A one/.unetctl/doctor)"
+is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "the job has succeeded"
+is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "and is no run of the study"
+exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one --in-allocation
+finding ok ranks 'all 6 started' "on its nodes"
+login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
+exits 6 "a queue that is full" unetctl doctor -C one --gpus 1 --timeout 2
+is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
+login scancel -u "$(id -un)"
+
+mode=$(sed -n 's/^mode=//p' "$dir/sandbox.conf")
+if [ "$mode" != netns ]; then
+    skip "mode $mode: the nodes share this host's network and files" "faults of single nodes"
+    done_testing
+fi
+
+# ---- faults of single nodes, all at once
+cp "$builddir/unetctl" other-unetctl && printf x >>other-unetctl
+mkdir nothing
+cat >clock.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    int (*real)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int rc = real(id, t);
+    if (rc == 0 && id == CLOCK_REALTIME)
+        t->tv_sec += 40;
+    return rc;
+}
+C
+${CC:-cc} -shared -fPIC -o clock.so clock.c -ldl || skip_all 'no C compiler'
+on 1 -- python3 -c 'import socket, time
+s = socket.socket(); s.bind(("", 23457)); s.listen(); open("listening", "w"); time.sleep(1000)' 2>stranger.err &
+stranger=$!
+ok "a stranger listens on node1" wait_until 30 test -e listening
+ok "node2 takes its own name for 127.0.0.1" on 2 -- sh -c \
+    'sed "s/.*[[:blank:]]node2\$/127.0.0.1 node2/" /etc/hosts >hosts2 && mount --bind hosts2 /etc/hosts && grep -q "^127.0.0.1 node2" /etc/hosts'
+ok "node2 does not see the images" on 2 -- mount --bind nothing "$TMP/data"
+ok "node3 has another unetctl" on 3 -- mount --bind other-unetctl "$builddir/unetctl"
+ok "node3 has few open files" login prlimit --pid "$(cat "$dir/run/node3.pid")" --nofile=200:
+ok "node3 has no route to node2" on 3 -- ip route add blackhole 10.77.0.12/32
+# What the loader puts in front of every program there moves its clock.
+ok "node2 has another clock" on 2 -- sh -c \
+    'cp -a /etc etc2 && echo '"$TMP/clock.so"' >etc2/ld.so.preload && cp hosts2 etc2/hosts && mount --bind etc2 /etc'
+exits 5 "a rehearsal on 6 GPUs" env MASTER_ADDR=x unetctl doctor -C one --gpus 6
+finding ok ranks 'all 6 started' "all ranks speak"
+finding error names 'node2: the name node2 resolves to 127.0.0.1' "a name that leads to its own host"
+like "$OUT" '-> on node2: take node2 off the line of 127.0.0.1' "with its remedy"
+finding error ports 'node1: port 23457: Address already in use' "a port that is taken"
+finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' "a node cut off"
+like "$OUT" 'ip route get .*exclude=node2' "with its remedy"
+finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
+finding error limits 'node3: ulimit -n is 200' "few open files"
+finding warning variables 'node1, node2, node3: MASTER_ADDR=x' "a stale variable that jobs inherit"
+finding error data 'node2: the images cannot be read' "images that a node does not see"
+finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s before' "a clock that is ahead"
+like "$ERR" 'kept in .*/one/.unetctl/doctor/' "what the ranks saw is kept"
+ok "as JSON" python3 -m json.tool "$(ls one/.unetctl/doctor/*/rank-3.json)"
+kill $stranger
+done_testing
