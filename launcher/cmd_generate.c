@@ -45,7 +45,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     (void)noperands, (void)operands;
     if (workspace_open(&w, &args, e))
         return -1;
-    if (job_options_decode(&w.options, nrest, rest, e) == 0 &&
+    if (workspace_take_options(&w, nrest, rest, e) == 0 &&
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0 &&
         ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0)
         rc = generate_all(&w, &plan, e);

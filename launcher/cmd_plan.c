@@ -174,7 +174,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     (void)noperands, (void)operands;
     if (workspace_open(&w, &args, e))
         return -1;
-    rc = job_options_decode(&w.options, nrest, rest, e);
+    rc = workspace_take_options(&w, nrest, rest, e);
     if (rc == 0)
         rc = plan_study(&w, &f, e);
     free(f.starts);

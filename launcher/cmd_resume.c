@@ -57,7 +57,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     if (open_as_before(&w, kind, e))
         return -1;
-    rc = job_options_decode(&w.options, nrest, rest, e);
+    rc = workspace_take_options(&w, nrest, rest, e);
     if (rc == 0)
         rc = resume(&w, noperands, operands, e);
     workspace_close(&w);

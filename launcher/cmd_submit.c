@@ -71,7 +71,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return err_set(e, ERR_USAGE, "submit: --timeout is for --wait");
     if (workspace_open(&w, &args, e))
         return -1;
-    if (job_options_decode(&w.options, nrest, rest, e) == 0 &&
+    if (workspace_take_options(&w, nrest, rest, e) == 0 &&
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
         rc = submit(&w, &plan, e);
     run_plan_destroy(&plan);

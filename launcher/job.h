@@ -4,6 +4,7 @@
 #define UNETCTL_LAUNCHER_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "src/err.h"
 
@@ -15,6 +16,12 @@ struct job_options {
     int time_min;    /* limit in minutes */
     int nice;
     bool exclusive, hold;
+    /* Further words of sbatch, as they were given: the job is then submitted by sbatch itself. */
+#define JOB_EXTRA_MAX 64
+    const char *extra[JOB_EXTRA_MAX];
+    int nextra;
+    char **given; /* all words of the command line, NULL for none */
+    int ngiven;
 };
 
 /* Exit code of a script that has a checkpoint and wants to go on; of the trainer, too. */
@@ -33,13 +40,16 @@ struct job {
     int cpus_per_task;    /* at least 1 */
     int signal_s;         /* USR1 to the script so long before the time limit; 0: none */
     int requeues;         /* times the job may be started again; 0: never */
+    bool gres;            /* GPUs are asked for with --gres, node by node, where that can be said */
+    const char *gpu_type; /* such as v100; NULL or "": any */
+    bool own_directives;  /* the script has #SBATCH lines of its author's, which hold */
     struct job_options options;
 };
 
 /* Decode the words behind "--" of `unetctl submit` over what o already has. Strings point into
- * argv. 0, or -1 with ERR_USAGE that names the word. Accepted, as sbatch spells them: --partition
- * -p, --account -A, --qos -q, --constraint -C, --time -t, --mem, --reservation, --nodelist -w,
- * --exclude -x, --dependency -d, --licenses -L, --nice, --exclusive, --hold -H. */
+ * argv. What a member of o stands for goes there; any other option of sbatch goes into extra as it is.
+ * 0, or -1 with ERR_USAGE that names the word: what unetctl itself decides on (--nodes, --output ...),
+ * a typing error, no option. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
 /* A Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) in minutes, rounded up; -1 if it is none. */
@@ -52,9 +62,21 @@ long job_mem_decode(const char *text);
  * next to a stranger's job Slurm may begin with the half-used node, and 2+1 becomes 1+2. */
 bool job_needs_whole_nodes(const struct job *job);
 
-/* The "#SBATCH" lines that make `sbatch submit_file.sh` the very job that scheduler_submit starts,
- * one option a line, each with its newline. The caller frees it. The template prints them behind
- * "#!/bin/bash". */
+/* Are the GPUs of this job asked for with --gres? */
+bool job_takes_gres(const struct job *job);
+
+/* The job as the words of an sbatch command line, without the script. failed: no memory. */
+struct job_words {
+    char **words;
+    size_t count;
+    bool failed;
+};
+void job_words_fill(const struct job *job, struct job_words *dst);
+void job_words_destroy(struct job_words *w);
+
+/* The same as "#SBATCH" lines, one option a line, each with its newline: they make `sbatch
+ * submit_file.sh` the very job that scheduler_submit starts. The caller frees it. The template prints
+ * them behind "#!/bin/bash". */
 char *job_directives(const struct job *job);
 
 #endif

@@ -19,9 +19,11 @@ extern const struct cli_command cmd_plan;
 extern const struct cli_command cmd_report;
 extern const struct cli_command cmd_resume;
 extern const struct cli_command cmd_sandbox;
+extern const struct cli_command cmd_site;
 extern const struct cli_command cmd_spec;
 extern const struct cli_command cmd_status;
 extern const struct cli_command cmd_submit;
+extern const struct cli_command cmd_template;
 extern const struct cli_command cmd_watch;
 
 #endif

@@ -18,9 +18,11 @@ static const struct cli_command *const commands[] = {
     &cmd_report,
     &cmd_resume,
     &cmd_sandbox,
+    &cmd_site,
     &cmd_spec,
     &cmd_status,
     &cmd_submit,
+    &cmd_template,
     &cmd_watch,
     NULL,
 };

@@ -56,6 +56,23 @@ static void set_number(json_t *o, const char *key, long value)
         json_object_set_new(o, key, json_integer(value));
 }
 
+/* The job as sbatch takes it. */
+static json_t *encode_words(const struct job *job)
+{
+    struct job_words words;
+    json_t *list = json_array();
+
+    job_words_fill(job, &words);
+    for (size_t i = 0; i < words.count; i++)
+        json_array_append_new(list, json_string(words.words[i]));
+    if (words.failed || json_array_size(list) != words.count) { /* no memory, or not UTF-8 */
+        json_decref(list);
+        list = NULL;
+    }
+    job_words_destroy(&words);
+    return list;
+}
+
 static json_t *encode_job(const struct job *job)
 {
     const struct job_options *options = &job->options;
@@ -84,6 +101,11 @@ static json_t *encode_job(const struct job *job)
         json_object_set_new(o, "exclusive", json_true());
     if (options->hold)
         json_object_set_new(o, "hold", json_true());
+    set_text(o, "gpu_type", job->gpu_type && *job->gpu_type ? job->gpu_type : NULL);
+    if (job_takes_gres(job))
+        json_object_set_new(o, "gres", json_true());
+    if (options->nextra || job->own_directives)
+        json_object_set_new(o, "sbatch", encode_words(job));
     return o;
 }
 

@@ -24,7 +24,7 @@ static const struct script_marker markers[] = {
     {"launcher", "submit_file.sh", "the site's words that start several ranks; empty for one"},
     {"run_file", "submit_file.sh", "path of run_file.sh"},
     {"requeues", "", "times that the job may be started again by itself (slurm.requeues)"},
-    {"finish", "submit_file.sh", "turns $status and log.csv into DONE or FAILED; not for embedded"},
+    {"finish", "submit_file.sh", "turns $code and log.csv into DONE or FAILED; not for embedded"},
     {"command", "run_file.sh", "the trainer or script with its arguments, as quoted words"},
     {"resume", "", "behind trainer: the option that continues an earlier attempt, or empty"},
     {"trainer", "", "embedded: path of unet-train (in place of command)"},
@@ -35,6 +35,7 @@ static const struct script_marker markers[] = {
     {"setup", "both", "the site's and the engine's shell lines; may be absent where there are none"},
     {"env", "both", "export lines of the site's and the engine's environment; likewise"},
     {"shell", "", "the site's shell for submit_file.sh: /bin/bash"},
+    {"shell_setup", "", "zsh: the line that makes it split words as other shells do"},
     {"unetctl", "", "path of this program"},
     {"study", "", "name of the study"},
     {"study_dir", "", "its folder"},
@@ -48,6 +49,7 @@ static const struct script_marker markers[] = {
     {"nodes", "", "nodes of the job"},
     {"tasks", "", "ranks of the job"},
     {"tasks_per_node", "", "ranks on the fullest node; the last one may have fewer"},
+    {"task_list", "", "ranks of each node as Slurm writes them, such as 2(x3),1"},
     {"gpus_per_node", "", "GPUs on the fullest node"},
     {"gpus_per_task", "", "GPUs of a rank"},
     {"cpus_per_task", "", "CPUs of a rank"},
@@ -251,6 +253,15 @@ static void set_layout(struct script *s, const struct job *job)
     set(s, "nodes", "%d", l->nodes);
     set(s, "tasks", "%d", l->tasks);
     set(s, "tasks_per_node", "%d", l->tasks_per_node);
+    int rest = l->tasks - (l->nodes - 1) * l->tasks_per_node;
+    if (l->nodes == 1)
+        set(s, "task_list", "%d", rest);
+    else if (rest == l->tasks_per_node)
+        set(s, "task_list", "%d(x%d)", rest, l->nodes);
+    else if (l->nodes > 2)
+        set(s, "task_list", "%d(x%d),%d", l->tasks_per_node, l->nodes - 1, rest);
+    else
+        set(s, "task_list", "%d,%d", l->tasks_per_node, rest);
     set(s, "gpus_per_task", "%d", l->gpus_per_task);
     set(s, "gpus_per_node", "%d", l->tasks_per_node * l->gpus_per_task);
     set(s, "cpus_per_task", "%d", job->cpus_per_task);
@@ -293,6 +304,7 @@ static int set_names(struct script *s, struct err *e)
     else
         set(s, "trainer", "%s/unet-train", bindir);
     set(s, "shell", "%s", w->site.shell);
+    set(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
     set(s, "study", "%s", w->study.name);
     set(s, "study_dir", "%s", w->study.dir);
     set(s, "run", "%s", s->run->id);
@@ -383,8 +395,20 @@ static int set_command(struct script *s, struct err *e)
     return rc;
 }
 
+/* Where unetctl_run.py lies, which scripts may import. */
+static int add_python_path(struct buf *b, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (paths_data("templates/python", path, sizeof path, e))
+        return -1;
+    add_export(b, "PYTHONPATH", strlen("PYTHONPATH"), path);
+    buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"");
+    return 0;
+}
+
 /* What every engine but the embedded one finds in its environment. */
-static void set_variables(struct script *s)
+static int set_variables(struct script *s, struct err *e)
 {
     static const struct { const char *variable, *marker; } rows[] = {
         {"STUDY_DIR", "study_dir"}, {"RUN", "run"}, {"RUN_DIR", "run_dir"}, {"ATTEMPT", "attempt"},
@@ -394,6 +418,7 @@ static void set_variables(struct script *s)
         {"TRAIN_BATCH_PER_GPU", "batch_per_gpu"}, {"TRAIN_LR", "lr"}};
     struct buf b = {0};
     char name[64], json[PATH_MAX + 16];
+    int rc = 0;
 
     if (s->section) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -402,8 +427,11 @@ static void set_variables(struct script *s)
         }
         snprintf(json, sizeof json, "%s/run.json", get(s, "run_dir"));
         add_export(&b, "UNETCTL_RUN_JSON", strlen("UNETCTL_RUN_JSON"), json);
+        if (s->run->engine->is_python)
+            rc = add_python_path(&b, e);
     }
     set_text(s, "variables", buf_steal(&b));
+    return rc;
 }
 
 /* Of the embedded engine, the trainer itself writes its marker. */
@@ -412,9 +440,9 @@ static void set_finish(struct script *s)
     struct buf b = {0};
 
     if (s->section) {
-        buf_add(&b, "[ \"$status\" != 0 ] || ");
+        buf_add(&b, "[ \"$code\" != 0 ] || ");
         template_quote_sh(&b, get(s, "unetctl"));
-        buf_add(&b, " finish \"$attempt\" || status=$?");
+        buf_add(&b, " finish \"$attempt\" || code=$?");
     }
     set_text(s, "finish", buf_steal(&b));
 }
@@ -483,9 +511,8 @@ static int fill_values(struct script *s, struct err *e)
     free(words);
     if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
         return -1;
-    set_variables(s);
     set_finish(s);
-    return check_memory(s, e);
+    return set_variables(s, e) ? -1 : check_memory(s, e);
 }
 
 /* ---- templates ---- */

@@ -14,12 +14,20 @@
 #include "src/cli.h"
 #include "src/paths.h"
 
-#define MAX_SITES 64
 #define SUFFIX ".yaml"
 
 static const char *const schedulers[] = {"slurm", "local", NULL};
 
 #define AT(member) offsetof(struct site, member)
+
+static const char *const gpu_requests[] = {"per-task", "gres", NULL};
+
+static const char *check_gpu_type(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == strlen(text)
+               ? NULL
+               : "must be one word, such as v100";
+}
 
 static const char *check_shell(const char *text)
 {
@@ -48,6 +56,8 @@ const struct yaml_key site_keys[] = {
     YAML_KEY("trainer", YAML_PATH, AT(trainer), ""),
     YAML_KEY("templates", YAML_PATH, AT(templates), ""),
     YAML_KEY("shell", YAML_TEXT, AT(shell), "/bin/bash", .check = check_shell),
+    YAML_KEY("gpu_request", YAML_WORD, AT(gpu_request), "per-task", .words = gpu_requests),
+    YAML_KEY("gpu_type", YAML_TEXT, AT(gpu_type), "", .check = check_gpu_type),
     YAML_KEY("host_suffix", YAML_TEXT, AT(host_suffix), "", .check = check_host_suffix),
     YAML_KEY("setup", YAML_LINES, AT(setup), ""),
     YAML_KEY("env", YAML_PAIRS, AT(env), ""),
@@ -63,29 +73,50 @@ const struct yaml_key site_keys[] = {
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };
 
-static int unknown_site(const char *name, const char *folder, struct err *e)
+static int compare_names(const void *a, const void *b)
 {
-    char *names[MAX_SITES + 1], all[512] = "";
-    const char *near;
-    size_t n = 0, length = 0;
-    struct dirent *d;
-    DIR *dir = opendir(folder);
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-    while (dir && n < MAX_SITES && (d = readdir(dir))) {
+int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e)
+{
+    char folder[PATH_MAX];
+    struct dirent *d;
+    DIR *dir;
+    size_t n = 0;
+
+    *count = 0;
+    if (paths_data("templates/sites", folder, sizeof folder, e))
+        return -1;
+    dir = opendir(folder);
+    while (dir && n < SITE_NAMES_MAX && (d = readdir(dir))) {
         size_t stem = strlen(d->d_name);
         if (stem <= strlen(SUFFIX) || strcmp(d->d_name + stem - strlen(SUFFIX), SUFFIX) != 0)
             continue;
         names[n] = strndup(d->d_name, stem - strlen(SUFFIX));
         if (!names[n])
             break;
-        if (length < sizeof all)
-            length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", n ? ", " : "",
-                                       names[n]);
         n++;
     }
     names[n] = NULL;
     if (dir)
         closedir(dir);
+    if (n)
+        qsort(names, n, sizeof *names, compare_names);
+    *count = n;
+    return 0;
+}
+
+static int unknown_site(const char *name, struct err *e)
+{
+    char *names[SITE_NAMES_MAX + 1], all[512] = "";
+    size_t n, length = 0;
+    const char *near;
+
+    if (site_names(names, &n, e))
+        return -1;
+    for (size_t i = 0; i < n && length < sizeof all; i++)
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", names[i]);
     near = cli_nearest(name, (const char *const *)names);
     err_set(e, ERR_CONFIG, "unknown site '%s'%s%s%s (known: %s; or the path of a file, with a /)",
             name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);
@@ -107,7 +138,7 @@ static int locate(struct site *s, const char *name, const char *base_dir, struct
             return -1;
         rc = asprintf(&s->file, "%s/%s%s", folder, name, SUFFIX);
         if (rc >= 0 && access(s->file, F_OK) != 0)
-            return unknown_site(name, folder, e);
+            return unknown_site(name, e);
     }
     if (rc < 0) {
         s->file = NULL;

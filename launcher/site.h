@@ -23,6 +23,8 @@ struct site {
     char *trainer;  /* program that runs instead of unet-train, or "" */
     char *templates;   /* templates of the site's own, or "" */
     char *shell;       /* that runs submit_file.sh */
+    const char *gpu_request; /* "per-task" or "gres" */
+    char *gpu_type;    /* such as v100, or "" */
     char *host_suffix; /* behind each host's name in the cluster spec */
     struct yaml_lines setup; /* shell lines: modules */
     struct yaml_lines env;   /* NAME=VALUE */
@@ -36,5 +38,9 @@ extern const struct yaml_key site_keys[];
  * ERR_CONFIG and nothing to destroy; an unknown name lists the known ones. */
 int site_open(struct site *s, const char *name, const char *base_dir, struct err *e);
 void site_close(struct site *s);
+
+/* The names of the profiles that come with unetctl, sorted, each to be freed, and NULL. */
+#define SITE_NAMES_MAX 64
+int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e);
 
 #endif

@@ -21,6 +21,16 @@ static const char *filled(const char *text)
 }
 
 /* What the site says about jobs goes below the study's own words and above the user's file. */
+/* The words of sbatch that a file lists, one an item. */
+static int take_words_of(const char *file, const char *key, const struct yaml_lines *list,
+                         struct job_options *dst, struct err *e)
+{
+    if (job_options_decode(dst, (int)list->count, list->lines, e) == 0)
+        return 0;
+    e->code = ERR_CONFIG;
+    return err_prefix(e, "%s: %s", file, key);
+}
+
 static int merge_options(struct workspace *w, struct err *e)
 {
     const struct study_slurm *o = &w->study.slurm;
@@ -37,7 +47,10 @@ static int merge_options(struct workspace *w, struct err *e)
         .mem = filled(o->mem),
         .time_min = *o->time ? job_time_decode(o->time) : 0,
     };
-    return 0;
+    return take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||
+                   take_words_of(w->study.file, "slurm.options", &o->options, &w->options, e)
+               ? -1
+               : 0;
 }
 
 static int check_kind(const char *kind, struct err *e)
@@ -141,6 +154,13 @@ void workspace_close(struct workspace *w)
     *w = (struct workspace){.ledger.lock_fd = -1};
 }
 
+int workspace_take_options(struct workspace *w, int nwords, char **words, struct err *e)
+{
+    w->options.given = words;
+    w->options.ngiven = nwords;
+    return job_options_decode(&w->options, nwords, words, e);
+}
+
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
 {
     struct scheduler_config config = {.kind = kind,
@@ -194,8 +214,12 @@ int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                             .cpus_per_task = (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
                             .signal_s = resumes ? (int)w->study.again.signal_s : 0,
                             .requeues = resumes ? (int)w->study.again.requeues : 0,
+                            .gres = strcmp(w->site.gpu_request, "gres") == 0,
+                            .gpu_type = w->site.gpu_type,
                             .options = w->options};
-    return 0;
+    n = script_has_directives(w, run->engine, e);
+    dst->job.own_directives = n > 0;
+    return n < 0 ? -1 : 0;
 }
 
 static int make_folder(const char *path, struct err *e)

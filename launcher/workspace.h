@@ -64,6 +64,9 @@ struct workspace {
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e);
 void workspace_close(struct workspace *w);
 
+/* The words behind "--", over what study and site say about jobs. 0, or -1 with ERR_USAGE. */
+int workspace_take_options(struct workspace *w, int nwords, char **words, struct err *e);
+
 /* The scheduler of this kind, opened at first use and closed by workspace_close. */
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e);
 

@@ -598,7 +598,7 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section, const
 
         snprintf(path, sizeof path, "%s.%s", section, k->path);
         const struct yaml_key *own = find_key(keys, path);
-        if (!own || own->type != k->type)
+        if (!own || own->type != k->type || k->type == YAML_LINES || k->type == YAML_PAIRS)
             continue;
         struct yaml_origin *mine = &origins->at[own - keys];
         if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))

@@ -83,7 +83,7 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
 int yaml_table_add_environment(const struct yaml_key *keys, const char *prefix, void *dst,
                                struct yaml_origins *origins, struct err *e);
 /* The rows of another table that stand in this one below section: where they say more (a higher
- * layer), value and origin are taken over. */
+ * layer), value and origin are taken over. Lists are not. */
 int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,
                          const void *src, const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e);

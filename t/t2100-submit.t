@@ -89,7 +89,7 @@ exits 4 "more GPUs than the partition has" unetctl submit -C large --gpus 1..15
 like "$ERR" '15 GPUs need 8 nodes.*at most 14' "names the count and the most"
 is "$(jobs_of large 2>/dev/null | wc -l)" 0 "nothing was submitted"
 exits 4 "an unknown partition" unetctl submit -C large --gpus 1 -- --partition=nowhere
-exits 2 "an unknown sbatch option" unetctl submit -C large --gpus 1 -- --frobnicate
+exits 4 "an unknown sbatch option" unetctl submit -C large --gpus 1 -- --frobnicate
 exits 0 "dry" unetctl submit -C large --gpus 1..3 --scheduler dry
 ok "a dry submission leaves no trace in the ledger" test ! -e large/.unetctl/ledger.jsonl
 

@@ -101,6 +101,22 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
+/* A name of the fast network, such as juwels07i, leads to this host as well. */
+static bool resolves_here(const char *host)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    char text[INET6_ADDRSTRLEN];
+    bool here = false;
+
+    if (getaddrinfo(host, NULL, &hints, &list))
+        return false;
+    for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
+        here = getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0 &&
+               is_own_address(text);
+    freeaddrinfo(list);
+    return here;
+}
+
 /* Slurm may call a node otherwise than its system does; both names are this host's. */
 static bool is_this_host(const char *host)
 {
@@ -110,7 +126,7 @@ static bool is_this_host(const char *host)
     if (is_address(host))
         return is_own_address(host);
     gethostname(name, sizeof name - 1);
-    return same_short(host, name) || (node && same_short(host, node));
+    return same_short(host, name) || (node && same_short(host, node)) || resolves_here(host);
 }
 
 static int check_host(const struct spec *spec, const char *own, struct err *e)

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -214,7 +215,7 @@ static json_t *op_partitions(void)
 struct description {
     job_desc_msg_t msg;
     char *script;
-    char tres_per_task[32];
+    char tres[96];
     char **environment;
     size_t nenvironment;
     char *argv[1];
@@ -333,8 +334,17 @@ static void describe(struct description *d, const json_t *job)
     m->cpus_per_task = (uint16_t)cpus;
     m->min_cpus = tasks * cpus;
     /* With GPUs counted by task, Slurm fills node after node: 3 tasks on 2-GPU nodes are 2+1. */
-    snprintf(d->tres_per_task, sizeof d->tres_per_task, "gres:gpu:%ld", number_of(job, "gpus_per_task"));
-    m->tres_per_task = d->tres_per_task;
+    const char *type = string_of(job, "gpu_type");
+    long gpus = number_of(job, "gpus_per_task");
+    if (flag_of(job, "gres")) {
+        m->ntasks_per_node = (uint16_t)(tasks / m->min_nodes);
+        gpus *= m->ntasks_per_node;
+    }
+    snprintf(d->tres, sizeof d->tres, "gres:gpu:%s%s%ld", type ? type : "", type ? ":" : "", gpus);
+    if (flag_of(job, "gres"))
+        m->tres_per_node = d->tres;
+    else
+        m->tres_per_task = d->tres;
     fill_options(m, job);
 }
 
@@ -513,6 +523,109 @@ static json_t *submit(struct description *d)
     return json_pack("{s:b, s:s}", "ok", 1, "id", id);
 }
 
+/* ---- sbatch ---- */
+
+/* In the child: no shell, and nothing of another job. */
+static void become_sbatch(char **argv, int output)
+{
+    jobenv_clean();
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    int null = open("/dev/null", O_RDONLY);
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
+    execvp(argv[0], argv);
+    fprintf(stderr, "sbatch: %s\n", strerror(errno));
+    _exit(127);
+}
+
+/* Runs argv to its end. Its exit code; dst gets what it said. -1: it could not be started. */
+static int run_sbatch(char **argv, struct buf *dst)
+{
+    int ends[2], status;
+    char block[4096];
+    ssize_t n;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        become_sbatch(argv, ends[1]);
+    close(ends[1]);
+    while (pid > 0 && ((n = read(ends[0], block, sizeof block)) > 0 || (n < 0 && errno == EINTR)))
+        if (n > 0)
+            buf_add_bytes(dst, block, (size_t)n);
+    close(ends[0]);
+    if (pid < 0)
+        return -1;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The last line that says something, in place. */
+static char *last_line(char *text)
+{
+    char *hint = strstr(text, "\nTry \"sbatch --help\"");
+
+    if (hint)
+        *hint = 0;
+    size_t n = strlen(text);
+
+    while (n > 0 && text[n - 1] == '\n')
+        text[--n] = 0;
+    char *newline = strrchr(text, '\n');
+    return newline ? newline + 1 : text;
+}
+
+/* The id among the lines (a warning may stand beside it), or NULL. */
+static const char *find_id(const char *text, size_t *length)
+{
+    for (; text; text = strchr(text, '\n'), text += text != NULL) {
+        *length = strspn(text, "0123456789");
+        if (*length > 0 && (text[*length] == 0 || text[*length] == '\n' || text[*length] == ';'))
+            return text;
+    }
+    return NULL;
+}
+
+/* A job with words that are sbatch's business: "sbatch" has them all. mode: --parsable or --test-only.
+ * The answer of a submission has the id. */
+static json_t *ask_sbatch(const json_t *job, const char *mode)
+{
+    const json_t *words = json_object_get(job, "sbatch"), *word;
+    char **argv = calloc(json_array_size(words) + 5, sizeof *argv);
+    const char *script = string_of(job, "script");
+    bool submits = strcmp(mode, "--parsable") == 0;
+    struct buf said = {0};
+    size_t n = 0, i;
+    json_t *answer;
+
+    if (!argv)
+        return refuse_text("out of memory");
+    argv[n++] = "sbatch";
+    argv[n++] = (char *)mode;
+    json_array_foreach(words, i, word)
+        argv[n++] = (char *)(json_is_string(word) ? json_string_value(word) : "");
+    argv[n++] = (char *)(script ? script : "--wrap=true");
+    int code = run_sbatch(argv, &said);
+    free(argv);
+    const char *id = said.data ? find_id(said.data, &n) : NULL;
+    if (code < 0 || said.failed)
+        answer = refuse_text("sbatch cannot be started: %s", strerror(errno));
+    else if (code != 0)
+        answer = refuse_text("%s", said.data ? last_line(said.data) : "sbatch failed without a word");
+    else if (!submits)
+        answer = json_pack("{s:b, s:I, s:s}", "ok", 1, "start", (json_int_t)0, "nodes", "");
+    else if (!id)
+        answer = refuse_text("sbatch printed no job id");
+    else
+        answer = json_pack("{s:b, s:s#}", "ok", 1, "id", id, (int)n);
+    buf_destroy(&said);
+    return answer;
+}
+
 /* The description of a job, or why it is refused without asking Slurm further. Either way
  * description_free(d) is due. */
 static json_t *prepare(struct description *d, const json_t *job, bool script_needed, int *away)
@@ -529,7 +642,7 @@ static json_t *op_check(const json_t *job)
     json_t *answer = prepare(&d, job, false, &away);
 
     if (!answer)
-        answer = ask_slurm(&d, away);
+        answer = json_object_get(job, "sbatch") ? ask_sbatch(job, "--test-only") : ask_slurm(&d, away);
     description_free(&d);
     return answer;
 }
@@ -541,7 +654,7 @@ static json_t *op_submit(const json_t *job)
     json_t *answer = prepare(&d, job, true, &away);
 
     if (!answer)
-        answer = submit(&d);
+        answer = json_object_get(job, "sbatch") ? ask_sbatch(job, "--parsable") : submit(&d);
     description_free(&d);
     return answer;
 }

@@ -43,8 +43,9 @@ static void test_refusals(void)
     static char *const bad[][3] = {
         {"--array=1-3", NULL}, {"--job-name=x", NULL}, {"script.sh", NULL},  {"-p", NULL},
         {"--time=soon", NULL}, {"--time=0", NULL},     {"--mem=much", NULL}, {"--nice=x", NULL},
-        {"--exclusive=user", NULL}, {"--partition=", NULL}, {"-", NULL}, {"--", NULL},
-        {"-p", "a\n#SBATCH -x", NULL}};
+        {"--nodes=3", NULL}, {"-o", "x"}, {"--gres=gpu:4", NULL}, {"--gres", "gpu"}, {"--signal", NULL},
+        {"--frobnicate it", NULL}, {"-Z", NULL}, {"--partition=", NULL}, {"-", NULL}, {"--", NULL},
+        {"-p", "a\n#SBATCH -x", NULL}, {"--mail-user=a\n#SBATCH -x", NULL}};
     struct job_options o;
     struct err e;
 
@@ -52,8 +53,67 @@ static void test_refusals(void)
         ok(decode(&o, (char **)bad[i], &e) == -1 && e.code == ERR_USAGE, "refused: %s", e.text);
     decode(&o, (char *[]){"--partitoin=x", NULL}, &e);
     ok(strstr(e.text, "--partition") != NULL, "a near word is named: %s", e.text);
+    decode(&o, (char *[]){"--singal=B:USR1@60", NULL}, &e);
+    ok(strstr(e.text, "--signal") != NULL, "of the options that are passed on, too: %s", e.text);
     decode(&o, (char *[]){"--array=1", NULL}, &e);
-    ok(strstr(e.text, "submit_file.sh") != NULL, "and where other options go");
+    ok(strstr(e.text, "--seeds") != NULL, "and what to do instead: %s", e.text);
+}
+
+static void test_further(void)
+{
+    struct job_options o;
+    struct err e = {0};
+    int i = 0;
+
+    ok(decode(&o, (char *[]){"--signal", "B:USR1@60", "-p", "gpu", "--mail-user=a b", "--exclusive=user",
+                             "-e", "my #1 \"log\"", "--contiguous", "--younger-option=x", NULL}, &e) == 0,
+       "what unetctl does not know is passed on: %s", e.text);
+    is_str(o.partition, "gpu", "beside what it knows");
+    is_int(o.nextra, 8, "words");
+    is_str(o.extra[i++], "--signal", "as they are");
+    is_str(o.extra[i++], "B:USR1@60", "and their values");
+    is_str(o.extra[i++], "--mail-user=a b", "blanks included");
+    is_str(o.extra[i++], "--exclusive=user", "a flag that takes a value");
+    is_str(o.extra[7], "--younger-option=x", "an option that only a younger Slurm has");
+
+    struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 1, .tasks = 1,
+                      .gpus_per_task = 1, .cpus_per_task = 1, .options = o};
+    char *text = job_directives(&job);
+    ok(text && strstr(text, "#SBATCH --partition=gpu\n#SBATCH --signal B:USR1@60\n"
+                            "#SBATCH --mail-user=\"a b\"\n#SBATCH --exclusive=user\n"
+                            "#SBATCH -e \"my #1 \\\"log\\\"\"\n#SBATCH --contiguous\n"
+                            "#SBATCH --younger-option=x\n"), "as lines, one for each option: %s", text);
+    free(text);
+    job.own_directives = true;
+    job.options.given = (char *[]){"-p", "mine"};
+    job.options.ngiven = 2;
+    text = job_directives(&job);
+    is_str(text, "#SBATCH --job-name=n\n#SBATCH --comment=t\n#SBATCH --chdir=/w\n#SBATCH --output=/o\n"
+                 "#SBATCH -p mine\n", "lines of the script's own hold, but for the command line");
+    free(text);
+}
+
+static void test_gres(void)
+{
+    struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 2, .tasks = 8,
+                      .gpus_per_task = 1, .cpus_per_task = 10, .gres = true, .gpu_type = "v100"};
+    char *text = job_directives(&job);
+
+    ok(text && strstr(text, "--nodes=2\n#SBATCH --ntasks=8\n#SBATCH --ntasks-per-node=4\n"
+                            "#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
+       "GPUs by the node: %s", text);
+    free(text);
+    job.tasks = 7;
+    text = job_directives(&job);
+    ok(text && strstr(text, "--gpus-per-task=v100:1\n") && !strstr(text, "--gres"),
+       "4+3 is no number of GPUs for each node");
+    free(text);
+    job.nodes = job.tasks = 1;
+    job.gpus_per_task = 4;
+    text = job_directives(&job);
+    ok(text && strstr(text, "--ntasks-per-node=1\n#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
+       "one process with all GPUs of a node");
+    free(text);
 }
 
 static void test_times(void)
@@ -115,6 +175,8 @@ int main(void)
 {
     test_words();
     test_refusals();
+    test_further();
+    test_gres();
     test_times();
     test_memory();
     test_directives();

@@ -5,6 +5,7 @@
 # `unetctl submit` starts.
 {{setup}}
 {{env}}
+{{shell_setup}}
 set -u
 cd {{run_dir|sh}} || exit 1
 attempt="attempt-{{attempt}}"
@@ -43,14 +44,14 @@ if [ -n "$stopped_by" ]; then kill -s "$stopped_by" "$ranks"; fi
 while :; do # a signal ends wait before the ranks have ended
     heard=''
     wait "$ranks"
-    status=$?
+    code=$?
     if [ -z "$heard" ]; then break; fi
 done
 {{finish}}
 
 if [ -e "$attempt/DONE" ]; then exit 0; fi
-if [ -e "$attempt/FAILED" ]; then exit "$((status ? status : 1))"; fi
-if [ -n "$stopped_by" ] || [ "$status" = 75 ]; then
+if [ -e "$attempt/FAILED" ]; then exit "$((code ? code : 1))"; fi
+if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
     # Neither done nor failed: this job, or the next attempt, goes on from the checkpoint.
     echo "${stopped_by:-itself}" >"$attempt/stopped"
     if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
@@ -61,11 +62,11 @@ if [ -n "$stopped_by" ] || [ "$status" = 75 ]; then
         fi
         exit 75
     fi
-elif [ "$status" -gt 128 ]; then
-    write_failed "$status" "the trainer was killed by signal $((status - 128))"
-elif [ "$status" != 0 ]; then
-    write_failed "$status" "the trainer ended with exit code $status"
+elif [ "$code" -gt 128 ]; then
+    write_failed "$code" "the trainer was killed by signal $((code - 128))"
+elif [ "$code" != 0 ]; then
+    write_failed "$code" "the trainer ended with exit code $code"
 else
     write_failed 1 "the trainer ended without writing DONE"
 fi
-exit "$((status ? status : 1))"
+exit "$((code ? code : 1))"

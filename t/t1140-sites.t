@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The site profiles: what each makes of 1..14 GPUs, against t/golden/sites (UPDATE_GOLDEN=1 renews
+# them), and whether that is a script.
+. "$srcdir/t/lib.sh"
+sites="claix generic iris jean-zay juwels local marconi100 sandbox"
+mkdir -p data/images data/masks
+
+is "$(unetctl site list | cut -d' ' -f1 | paste -sd' ')" "$sites" "site list has all"
+for site in $sites; do
+    ok "site show $site" cmp <(unetctl site show "$site" 2>/dev/null) "$srcdir/templates/sites/$site.yaml"
+done
+exits 3 "an unknown site" unetctl site show jeanzay
+like "$ERR" "did you mean 'jean-zay'" "the nearest one"
+exits 2 "site with another word" unetctl site liste
+
+# The lines of a script that its template has not, without what differs from machine to machine.
+values() { # STUDY COUNT FILE
+    local run
+    run=$(printf 'unet-g%02d-s1' "$2")
+    grep -vxF -f "$srcdir/templates/embedded/$3" "$1/runs/$run/$3" | sed -e "s|$run|RUN|g" -e "s|$TMP|TMP|g" \
+        -e "s|$(cat "$1/.unetctl/id")|STUDY_ID|g" -e "s|$builddir/|BIN/|g"
+}
+# Those of 1 GPU in full, of the others what differs from the count before.
+scripts() { # STUDY
+    local n f
+    for f in submit_file.sh run_file.sh; do
+        echo "== $f of 1 GPU"
+        values "$1" 1 $f | sed 's/^/> /'
+        for ((n = 2; n <= 14; n++)); do
+            echo "== of $n GPUs"
+            diff <(values "$1" $((n - 1)) $f) <(values "$1" $n $f) | grep '^[<>]'
+        done
+    done
+}
+bash_scripts=() zsh_scripts=()
+for site in $sites; do
+    unetctl init "$site" --data data --site "$site" --name demo 2>"$ERR" || diag <"$ERR"
+    exits 0 "$site: generate --gpus 1..14" unetctl generate -C "$site" --gpus 1..14
+    scripts "$site" >got
+    if [ -n "${UPDATE_GOLDEN:-}" ]; then cp got "$srcdir/t/golden/sites/$site.txt"; fi
+    ok "$site: as in t/golden/sites" diff "$srcdir/t/golden/sites/$site.txt" got
+    unlike <(cat "$site"/runs/*/*.sh) '\{\{' "$site: no marker is left"
+    bash_scripts+=("$site"/runs/*/run_file.sh)
+    if [ "$site" = claix ]; then zsh_scripts+=("$site"/runs/*/submit_file.sh); else
+        bash_scripts+=("$site"/runs/*/submit_file.sh)
+    fi
+done
+is "$(for f in "${bash_scripts[@]}"; do bash -n "$f" 2>&1; done)" "" "all scripts for bash are valid"
+if command -v zsh >/dev/null; then
+    is "$(for f in "${zsh_scripts[@]}"; do zsh -n "$f" 2>&1; done)" "" "those for zsh too"
+else
+    skip "zsh is not installed" "those for zsh too"
+fi
+if command -v shellcheck >/dev/null; then
+    ok "and clean in shellcheck's eyes" shellcheck ./*/runs/unet-g03-s1/run_file.sh \
+        ./{generic,iris,jean-zay,juwels,local,marconi100}/runs/unet-g03-s1/submit_file.sh
+else
+    skip "shellcheck is not installed" "and clean in shellcheck's eyes"
+fi
+
+# What the reference's systems ask for is there.
+directive() { # STUDY COUNT DIRECTIVE...
+    local study=$1 file word
+    file=$(printf '%s/runs/unet-g%02d-s1/submit_file.sh' "$1" "$2")
+    shift 2
+    for word in "$@"; do like "$file" "^#SBATCH $word\$" "$study: $word"; done
+}
+directive claix 4 --nodes=2 --ntasks-per-node=2 --cpus-per-task=12 --gres=gpu:2 --partition=c18g --time=150
+like claix/runs/unet-g04-s1/submit_file.sh '^#!/usr/local_rwth/bin/zsh$' "claix: zsh"
+# shellcheck disable=SC2016 # as it stands in the script
+like claix/runs/unet-g04-s1/submit_file.sh '^\$MPIEXEC \$FLAGS_MPI_BATCH bash ' "claix: MPIEXEC"
+like claix/runs/unet-g04-s1/run_file.sh 'spec --port-base 23456 .*--tasks-per-node .2\(x2\).+--rank' "claix: port 23456"
+exits 0 "jean-zay: an account" unetctl generate -C jean-zay --gpus 8 -- -A abc@gpu
+directive jean-zay 8 --account=abc@gpu --nodes=2 --ntasks-per-node=4 --gres=gpu:4 --cpus-per-task=10 \
+    --qos=qos_gpu-t3 --constraint=v100-16g --time=59 --hint=nomultithread
+like jean-zay/runs/unet-g08-s1/run_file.sh 'spec --port-base 13565$|spec --port-base 13565\)' "jean-zay: port 13565"
+like jean-zay/runs/unet-g08-s1/run_file.sh '^unset http_proxy' "jean-zay: no proxies"
+like juwels/runs/unet-g08-s1/run_file.sh 'spec --host-suffix i\)' "juwels: InfiniBand names"
+
+# A site of one's own: what it may not say.
+site() { # LINE: the exit code and the error of a study with it
+    { grep -v "^${1%%:*}:" "$srcdir/templates/sites/generic.yaml"; echo "$1"; } >generic/mine.yaml
+    unetctl generate -C generic --site ./generic/mine.yaml --gpus 3 2>"$ERR"
+}
+exits 3 "a shell that the script is not for" site 'shell: /bin/fish'
+like "$ERR" "mine.yaml:[0-9]+: shell: '/bin/fish' must be a bash or zsh" "file and line"
+exits 3 "a shell without a path" site 'shell: bash'
+exits 3 "a suffix that is no part of a name" site 'host_suffix: "i;reboot"'
+exits 3 "a type of GPU that is two words" site 'gpu_type: "v100:1 --wrap"'
+exits 3 "an option that unetctl decides on" site 'options: [--nodes=3]'
+like "$ERR" "mine.yaml: options: '--nodes=3': unetctl itself decides" "is named with its file"
+exits 3 "an option with its value in one word" site 'options: ["--signal B:USR1@60"]'
+exits 0 "options of the site" site 'options: [--signal, "B:USR1@60", "--mail-user=a \"b\" #c"]'
+directive generic 3 '--signal B:USR1@60' '--mail-user="a \\"b\\" #c"'
+done_testing

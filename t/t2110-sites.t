@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the real sbatch makes of our scripts: every site's directives, options that unetctl passes on,
+# odd characters, templates with directives of their own.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 7 --gpus-per-node 4 --cpus-per-node 256
+
+# Partitions and features as the sites name them.
+for p in c18g gpu booster m100_usr_prod; do login scontrol create PartitionName=$p Nodes=ALL State=UP >/dev/null; done
+login scontrol update NodeName='node[1-7]' AvailableFeatures=v100-16g >/dev/null
+mkdir -p data/images data/masks
+for site in claix generic iris jean-zay juwels marconi100 sandbox; do
+    unetctl init "$site" --data data --site "$site" --name demo 2>"$ERR" || diag <"$ERR"
+    unetctl generate -C "$site" --gpus 1,3,4,14 2>"$ERR" || diag <"$ERR"
+    for n in 01 03 04 14; do
+        ok "$site, $n GPUs: sbatch --test-only" login sbatch --test-only "$site/runs/unet-g$n-s1/submit_file.sh"
+    done
+done
+
+# ---- words behind --, verbatim, both ways
+fields() { # ID: what Slurm knows of a job, without what differs from job to job
+    login scontrol show job "$1" | sed 's/^ *//' |
+        grep -E '^(StdErr|MailUser|Partition|Features|NumNodes|TresPer|Requeue|WorkDir|OverSubscribe|Dependency)' |
+        sed -e 's/ \(EligibleTime\|StartTime\).*//' -e "s|$2|STUDY|g"
+}
+tricky="it's \"a\" #1 \$HOME \`id\` (x) & ; é"
+words=(--hold --mail-type=END "--mail-user=$tricky" -e "$TMP/err of $tricky" --signal B:USR2@77 --spread-job
+    --constraint=v100-16g --exclusive=user)
+make_study passed sandbox
+exits 0 "submit with all kinds of words" unetctl submit -C passed --gpus 3 -- "${words[@]}"
+id=$(unetctl status -C passed --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
+like <(fields "$id" "$TMP/passed") "MailUser=it's \"a\" #1 .HOME .id. \(x\) & ; é( |\$)" "a value as it was typed"
+like <(fields "$id" "$TMP/passed") "^StdErr=$TMP/err of it's \"a\" #1" "a path likewise"
+make_study byhand sandbox
+exits 0 "generate with them" unetctl generate -C byhand --gpus 3 -- "${words[@]}"
+hand=$(login sbatch --parsable byhand/runs/unet-g03-s1/submit_file.sh)
+is "$(fields "$hand" "$TMP/byhand")" "$(fields "$id" "$TMP/passed")" "sbatch by hand makes the same job"
+exits 0 "submit again" unetctl submit -C passed --gpus 3
+is "$(login squeue -h -o %k | sort | uniq -d | wc -l)" 0 "and no second job"
+exits 4 "an option that Slurm does not know" unetctl submit -C passed --gpus 1 -- --frobnicate=7
+like "$ERR" "frobnicate" "sbatch's own words"
+exits 4 "a value that Slurm refuses" unetctl submit -C passed --gpus 1 -- --switches=x --time=1 --partition=nowhere
+is "$(login squeue -h -n demo-unet-g01-s1 | wc -l)" 0 "nothing was submitted"
+login scancel -u "$(id -un)" >/dev/null
+
+# ---- GPUs with --gres, as the ranks see them
+make_study gres sandbox --set gpus=4
+sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 4/' -e 's/ --gpus-per-task=1//' gres/site.yaml
+echo 'gpu_request: gres' >>gres/site.yaml
+for n in 8 7; do
+    exits 0 "gres: $n GPUs" unetctl submit -C gres --gpus $n --wait --timeout 120
+    is "$(grep -h -c 'trainer: good' gres/runs/unet-g0$n-s1/attempt-1/slurm-*.out)" $n "$n ranks"
+done
+like <(grep -h TF_CONFIG gres/runs/unet-g07-s1/attempt-1/*.out /dev/null; cat gres/runs/unet-g07-s1/attempt-1/*.out) \
+    '"worker":\["(node[0-9]):[0-9]+","\1:[0-9]+","\1:[0-9]+","\1:[0-9]+","(node[0-9]):[0-9]+","\2:[0-9]+","\2:[0-9]+"\]' \
+    "7 GPUs are 4 + 3"
+
+# ---- ranks that an mpirun of the site's starts
+if command -v mpirun >/dev/null; then
+    make_study mpi sandbox --set gpus=3 --set strategy=multi-worker
+    { grep -v '^launcher:' mpi/site.yaml; sed -n '/^launcher:/p; /^spec:/p' "$srcdir/templates/sites/claix.yaml"; } >mpi/claix.yaml
+    # shellcheck disable=SC2016
+    sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 2/' mpi/claix.yaml
+    sed -i -e 's/^env:/&\n  MPIEXEC: mpirun\n  FLAGS_MPI_BATCH: --oversubscribe --map-by slot/' mpi/claix.yaml
+    sed -i 's/^site:.*/site: .\/claix.yaml/' mpi/study.yaml
+    zsh=$(command -v zsh) && echo "shell: $zsh" >>mpi/claix.yaml # its own, where it is installed
+    exits 0 "\$MPIEXEC: 3 GPUs" unetctl submit -C mpi --gpus 3 --wait --timeout 120
+    is "$(cat mpi/runs/unet-g03-s1/attempt-1/*.out | grep -o 'rank [0-9]' | sort | paste -sd,)" "rank 0,rank 1,rank 2" \
+        "each rank once"
+    like <(cat mpi/runs/unet-g03-s1/attempt-1/*.out) '"worker":\["node1:[0-9]+","node1:[0-9]+","node2:[0-9]+"\]' \
+        "2 + 1"
+    if [ -n "$zsh" ]; then
+        echo hang >mpi/behave
+        exits 0 "in zsh: a run that hangs" unetctl submit -C mpi --gpus 1
+        ok "runs" wait_until 60 eval 'grep -q hang mpi/runs/unet-g01-s1/attempt-1/*.out'
+        login scancel --signal=TERM --batch "$(cat mpi/runs/unet-g01-s1/attempt-1/job)"
+        ok "hands TERM on to its ranks" wait_until 60 grep -q TERM mpi/runs/unet-g01-s1/attempt-1/stopped
+    else
+        skip "zsh is not installed" "in zsh: TERM"
+    fi
+else
+    skip "mpirun is not installed" "\$MPIEXEC"
+fi
+done_testing

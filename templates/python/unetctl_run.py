@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of a study, for scripts that `unetctl` starts (doc/FORMATS.md, "Engines").
+
+    run = unetctl_run.Run()           what run.json and the environment say
+    run.train, run.val                the items of the split
+    run.load(item)                    image [H, W, C] and mask [H, W, 1], float32 in 0..1
+    run.steps(epoch)                  this rank's items, step by step, and how many all ranks have
+    run.lr(epoch)                     the learning rate
+    run.note_epoch(...), run.finish(...)    rank 0: record.jsonl, log.csv
+
+PYTHONPATH leads here. It needs NumPy and Pillow.
+"""
+import json
+import math
+import os
+import time
+from datetime import datetime, timezone
+
+import numpy as np
+from PIL import Image
+
+
+def _environment(name):
+    try:
+        return os.environ[name]
+    except KeyError:
+        raise SystemExit(f"{name} is not set: this script runs in a job of `unetctl submit`") from None
+
+
+def _resize_with_pad(picture, height, width):
+    """Aspect kept, bilinear, centred in zeros."""
+    if picture.shape[:2] == (height, width):
+        return picture
+    scale = min(height / picture.shape[0], width / picture.shape[1])
+    h = max(1, round(picture.shape[0] * scale))
+    w = max(1, round(picture.shape[1] * scale))
+    out = np.zeros((height, width, picture.shape[2]), np.float32)
+    top, left = (height - h) // 2, (width - w) // 2
+    for c in range(picture.shape[2]):
+        plane = Image.fromarray(picture[:, :, c]).resize((w, h), Image.BILINEAR)
+        out[top : top + h, left : left + w, c] = np.asarray(plane)
+    return out
+
+
+class Run:
+    def __init__(self):
+        self.started = time.monotonic()
+        with open(_environment("UNETCTL_RUN_JSON"), encoding="utf-8") as f:
+            self.plan = json.load(f)
+        with open(_environment("UNETCTL_SPLIT"), encoding="utf-8") as f:
+            self.split = json.load(f)
+        self.rank = int(_environment("RANK"))
+        self.world_size = int(_environment("WORLD_SIZE"))
+        self.local_rank = int(_environment("LOCAL_RANK"))
+        self.task_gpus = int(_environment("UNETCTL_TASK_GPUS"))
+        self.dir = _environment("UNETCTL_ATTEMPT_DIR")
+        self.seed = self.plan["seed"]
+        self.gpus = self.plan["layout"]["gpus"]
+        self.data, self.model, self.options = (self.plan[k] for k in ("data", "model", "train"))
+        self.epochs = self.options["epochs"]
+        self.train, self.val = self.split["train"], self.split["val"]
+        self.rows, self.began = [], datetime.now(timezone.utc)
+        self._first_step = None
+        self._loaded = {}
+        if self.model["batch_norm"] == "sync":
+            raise SystemExit("model.batch_norm: sync: this script has local or none")
+        if self.rank == 0:
+            self._write_header()
+
+    # ---- data
+
+    def load(self, item):
+        """Decoded once."""
+        if item["stem"] not in self._loaded:
+            self._loaded[item["stem"]] = self._decode(item)
+        return self._loaded[item["stem"]]
+
+    def _decode(self, item):
+        folder, shape = self.data["dir"], (self.data["height"], self.data["width"])
+        mode = "L" if self.data["channels"] == 1 else "RGB"
+        with Image.open(os.path.join(folder, item["image"])) as f:
+            image = np.asarray(f.convert(mode), np.float32) / 255
+        with Image.open(os.path.join(folder, item["mask"])) as f:
+            mask = np.asarray(f.convert("L"), np.float32) / min(self.split["mask_max"], 255)
+        image = _resize_with_pad(image.reshape(*image.shape[:2], -1), *shape)
+        mask = _resize_with_pad(mask.reshape(*mask.shape[:2], 1), *shape)
+        return image, mask if self.data["soft_masks"] else (mask > 0.5).astype(np.float32)
+
+    def batch(self, items):
+        pictures = [self.load(item) for item in items]
+        return np.stack([p[0] for p in pictures]), np.stack([p[1] for p in pictures])
+
+    def steps(self, epoch, parts=None, first=None):
+        """For each step the lists of items of `parts` replicas from `first` on (by default of this
+        rank alone), and the number of images that all replicas have in the step. Every image is used
+        once; a rest that is smaller than the number of replicas is left out, so that nobody idles."""
+        parts = 1 if parts is None else parts
+        first = self.rank * parts if first is None else first
+        items = self.train * self.data["repeat"]
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(items))
+        size = self.options["batch_per_gpu"] * self.gpus
+        for begin in range(0, len(order), size):
+            chosen = order[begin : begin + size]
+            whole = len(chosen) == size
+            if len(chosen) < self.gpus or (not whole and self.data["remainder"] == "drop"):
+                break
+            yield [[items[i] for i in chosen[first + p :: self.gpus]] for p in range(parts)], len(chosen)
+
+    def lr(self, epoch):
+        scale = {"none": 1, "linear": self.gpus, "sqrt": math.sqrt(self.gpus)}[self.options["lr_scaling"]]
+        percent = 100 * epoch
+        factor = 1.0
+        if self.options["lr_schedule"] == "step":
+            for bound in (40, 60, 75):
+                factor /= 2 if percent >= bound * self.epochs else 1
+        return self.options["lr"] * scale * factor
+
+    # ---- results, written by rank 0
+
+    def _append(self, **line):
+        with open(os.path.join(self.dir, "record.jsonl"), "a", encoding="utf-8") as f:
+            f.write(json.dumps(line) + "\n")
+
+    def _write_header(self):
+        layout = self.plan["layout"]
+        open(os.path.join(self.dir, "record.jsonl"), "w", encoding="utf-8").close()
+        self._append(
+            kind="run", schema=1, study=self.plan["study"], run=self.plan["run"], seed=self.seed,
+            engine=self.plan["engine"], attempt_dir=os.path.basename(self.dir),
+            started=self.began.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            host=os.environ.get("SLURMD_NODENAME") or os.uname().nodename, gpus=self.gpus,
+            nodes=layout["nodes"], world_size=self.world_size, devices=self.gpus,
+            strategy=layout["strategy"], height=self.data["height"], width=self.data["width"],
+            channels=self.data["channels"], batch_per_gpu=self.options["batch_per_gpu"],
+            global_batch=self.options["batch_per_gpu"] * self.gpus, epochs=self.epochs,
+            train_images=len(self.train), val_images=len(self.val), repeat=self.data["repeat"],
+            lr=self.options["lr"], slurm_job=os.environ.get("SLURM_JOB_ID"),
+        )
+
+    def note_first_step(self):
+        if self._first_step is None:
+            self._first_step = time.monotonic() - self.started
+
+    def note_epoch(self, seconds, loss, images, steps):
+        """Behind each epoch; loss is the mean over the images of all ranks."""
+        epoch, lr = len(self.rows), self.lr(len(self.rows))
+        if not math.isfinite(loss):
+            raise SystemExit(f"epoch {epoch}: the loss is {loss}")
+        self.rows.append((seconds, loss, lr))
+        if self.rank == 0:
+            self._append(kind="epoch", epoch=epoch, seconds=seconds, loss=loss, lr=lr, images=images,
+                         steps=steps)
+
+    def finish(self, intersection, pred, truth, test_time):
+        """Once, with whole numbers of pixels summed over all validation images and ranks."""
+        if self.rank != 0:
+            return
+        union = pred + truth - intersection
+        iou = (intersection + 1) / (union + 1)
+        total = sum(seconds for seconds, _, _ in self.rows)
+        text = ",time_per_epoch,loss,lr,training_time,test_time,iou\n"
+        for epoch, (seconds, loss, lr) in enumerate(self.rows):
+            text += f"{epoch},{seconds:.6f},{loss:.6f},{lr:.6f},{total:.6f},{test_time:.6f},{iou:.6f}\n"
+        path = os.path.join(self.dir, "log.csv")
+        with open(path + ".tmp", "w", encoding="utf-8") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(path + ".tmp", path)
+        self._append(kind="end", status="done", training_time=total, test_time=test_time,
+                     startup_s=self._first_step or 0.0, iou=iou,
+                     dice=(2 * intersection + 1) / (pred + truth + 1), intersection=int(intersection),
+                     union=int(union), pred=int(pred), truth=int(truth), val_images=len(self.val))
+
+
