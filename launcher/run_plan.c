@@ -121,12 +121,12 @@ static json_t *encode_data(const struct study *s)
     if (!realpath(s->data.dir, path))
         snprintf(path, sizeof path, "%s", s->data.dir);
     snprintf(split, sizeof split, "%s/split.json", s->dir);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:I, s:s}", "dir", path, "split", split,
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:s}", "dir", path, "split", split,
                      "height", (json_int_t)s->data.height, "width", (json_int_t)s->data.width,
                      "channels", (json_int_t)s->data.channels, "repeat",
                      (json_int_t)s->data.repeat, "soft_masks", s->data.soft_masks, "classes",
                      (json_int_t)s->data.classes, "ignore", s->data.ignore, "class_file",
-                     s->data.class_file, "workers", (json_int_t)s->data.workers, "remainder", s->data.remainder);
+                     s->data.class_file, "cache", s->data.cache, "workers", (json_int_t)s->data.workers, "remainder", s->data.remainder);
 }
 
 /* What an engine other than ours runs, so that a change of it is noticed. */

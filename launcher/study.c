@@ -120,6 +120,8 @@ const struct yaml_key study_keys[] = {
              .help = "mask value of pixels that do not count"),
     YAML_KEY("data.class_file", YAML_PATH, AT(data.class_file), "",
              .help = "which value or colour of a mask is which class"),
+    YAML_KEY("data.cache", YAML_TEXT, AT(data.cache), "auto", .check = check_filled,
+             .help = "decoded images: auto, off (in memory), or a folder"),
     YAML_KEY("data.workers", YAML_INT, AT(data.workers), "2", .min = 0, .max = 256,
              .help = "threads per GPU that load images ahead of the step"),
     YAML_KEY("data.remainder", YAML_WORD, AT(data.remainder), "keep", .words = remainders,

@@ -42,6 +42,7 @@ struct study {
         bool soft_masks;
         long classes;
         char *ignore, *class_file;
+        char *cache;
         long workers;
         const char *remainder;
     } data;

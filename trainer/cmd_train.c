@@ -25,7 +25,7 @@ enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, O
        OPT_LOSS, OPT_CLASS_WEIGHTS,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
-       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_WORKERS,
+       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS,
        NKEYED };
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
@@ -55,6 +55,7 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_CLASSES] = {"classes", "data.classes"},
     [OPT_IGNORE] = {"ignore", "data.ignore"},
     [OPT_CLASS_FILE] = {"class-file", "data.class_file"},
+    [OPT_CACHE] = {"cache", "data.cache"},
     [OPT_WORKERS] = {"workers", "data.workers"},
 };
 
@@ -92,6 +93,8 @@ static const struct cli_option options[] = {
      &keyed[OPT_CLASS_FILE], 0, 0},
     {"augment", 0, CLI_STRING, "LIST", "hflip,vflip,rot90,brightness=B,contrast=C,crop=S,elastic=P",
      &opt_augment, 0, 0},
+    {"cache", 0, CLI_STRING, "WORD", "decoded images: auto | off (memory) | a folder (auto)",
+     &keyed[OPT_CACHE], 0, 0},
     {"workers", 0, CLI_STRING, "N", "threads that load images ahead of the step; 0: none (2)",
      &keyed[OPT_WORKERS], 0, 0},
     {"repeat", 0, CLI_STRING, "N", "times each training image is used per epoch (1)",
@@ -278,7 +281,9 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
     struct dataset_config data = {
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks,
-        .classes = c->data.classes, .ignore = c->data.ignore, .class_file = c->data.class_file};
+        .classes = c->data.classes, .ignore = c->data.ignore, .class_file = c->data.class_file,
+        .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
+        .interrupt = &shutdown_signal};
     struct dataset *dataset = dataset_open(&data, e);
     if (!dataset)
         return -1;

@@ -64,6 +64,7 @@ static const struct key keys[] = {
     {"data", "classes", KEY_INT, AT(data.classes), "1", 1, RUN_CONFIG_CLASSES, NULL, OPTIONAL},
     {"data", "ignore", KEY_STRING, AT(data.ignore), "", 0, 0, NULL, OPTIONAL},
     {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
+    {"data", "cache", KEY_STRING, AT(data.cache), "auto", 0, 0, NULL, OPEN | OPTIONAL},
     {"data", "workers", KEY_INT, AT(data.workers), "2", 0, 256, NULL, OPEN | OPTIONAL},
     {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders, 0},
     {"augment", "hflip", KEY_BOOL, AT(augment.hflip), "false", 0, 0, NULL, OPTIONAL},

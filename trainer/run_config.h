@@ -23,6 +23,7 @@ struct run_config {
         int classes;      /* 1: foreground and background */
         char *ignore;     /* mask value that does not count; "": none */
         char *class_file; /* "": none */
+        char *cache;      /* auto | off | a folder */
         int workers;      /* threads that load pictures ahead; 0: the step itself does */
         const char *remainder; /* keep | drop */
     } data;

@@ -2,11 +2,15 @@
 #include "config.h"
 #include "trainer/data/dataset.h"
 
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/log.h"
+#include "src/sha256.h"
+#include "trainer/data/cache.h"
 #include "trainer/data/classes.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/load.h"
@@ -30,6 +34,8 @@ struct sample {
     char *bytes;          /* a record; NULL: not decoded yet */
 };
 
+#define AUTO_MEMORY ((double)(256 << 20)) /* cache "auto": bytes of samples in memory at most */
+
 struct dataset {
     struct split *split;
     char *dir;
@@ -39,6 +45,7 @@ struct dataset {
     struct classes *classes; /* NULL for foreground and background */
     struct sample *samples;  /* train, then val */
     size_t nsamples;
+    struct cache *cache;     /* NULL: samples are kept in memory */
 };
 
 static const struct split_part *get_part(const struct dataset *ds, enum dataset_part part)
@@ -105,21 +112,29 @@ static int check_file(const struct dataset *ds, const char *name, const struct s
     return rc;
 }
 
-/* Every file is there, with its size; *nbytes grows by what the decoded part will take. */
-static int check_part(const struct dataset *ds, enum dataset_part part, double *nbytes,
-                      struct err *e)
+/* Every file is there, with its size. */
+static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
     const struct split_part *p = get_part(ds, part);
-    double npixels = (double)ds->width * ds->height;
 
     for (size_t i = 0; i < p->count; i++) {
         const struct split_item *item = &p->items[i];
         if (check_file(ds, item->image, item, e) || check_file(ds, item->mask, item, e))
             return -1;
-        *nbytes += npixels * (ds->channels + 1) *
-                   (is_size(ds, item->width, item->height) ? 1 : (double)sizeof(float));
     }
     return 0;
+}
+
+/* Bytes that the decoded part will take, were every file of 8 bits. */
+static double estimate_part(const struct dataset *ds, enum dataset_part part)
+{
+    const struct split_part *p = get_part(ds, part);
+    double npixels = (double)ds->width * ds->height, nbytes = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        nbytes += npixels * (ds->channels + 1) *
+                  (is_size(ds, p->items[i].width, p->items[i].height) ? 1 : (double)sizeof(float));
+    return nbytes;
 }
 
 static struct split *split_of_all(const struct dataset_config *config, struct err *e)
@@ -162,38 +177,6 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
     return ds->dir ? 0 : err_set(e, ERR_INTERNAL, "no memory for the data set");
 }
 
-static int open_samples(struct dataset *ds, struct err *e)
-{
-    size_t n = ds->split->train.count + ds->split->val.count;
-
-    ds->samples = calloc(n, sizeof *ds->samples);
-    if (!ds->samples)
-        return err_set(e, ERR_INTERNAL, "no memory for the data set");
-    for (; ds->nsamples < n; ds->nsamples++)
-        pthread_mutex_init(&ds->samples[ds->nsamples].lock, NULL);
-    return 0;
-}
-
-struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
-{
-    struct dataset *ds = calloc(1, sizeof *ds);
-    double nbytes = 0;
-
-    if (!ds) {
-        err_set(e, ERR_INTERNAL, "no memory for the data set");
-        return NULL;
-    }
-    if (open_split(ds, config, e) || open_samples(ds, e) ||
-        check_part(ds, DATASET_TRAIN, &nbytes, e) || check_part(ds, DATASET_VAL, &nbytes, e)) {
-        dataset_close(ds);
-        return NULL;
-    }
-    log_info("data: %zu training and %zu validation pairs at %d x %d x %d (height, width, "
-             "channels), up to %.1f MiB in memory", ds->split->train.count, ds->split->val.count,
-             ds->height, ds->width, ds->channels, nbytes / 0x1p20);
-    return ds;
-}
-
 void dataset_close(struct dataset *ds)
 {
     if (!ds)
@@ -203,6 +186,7 @@ void dataset_close(struct dataset *ds)
         pthread_mutex_destroy(&ds->samples[i].lock);
     }
     free(ds->samples);
+    cache_close(ds->cache);
     classes_destroy(ds->classes);
     free(ds->dir);
     split_destroy(ds->split);
@@ -324,8 +308,9 @@ static enum kind kind_of(const struct dataset *ds, const struct pixels *img)
     return img->bits == 8 && is_size(ds, img->width, img->height) ? KIND_BYTES : KIND_NUMBERS;
 }
 
-static char *make_record(const struct dataset *ds, const struct split_item *item,
-                         const struct pixels *img, const struct pixels *mask, struct err *e)
+static int make_record(const struct dataset *ds, const struct split_item *item,
+                       const struct pixels *img, const struct pixels *mask, struct buf *dst,
+                       struct err *e)
 {
     struct record r = {.image_kind = kind_of(ds, img), .target_kind = kind_of(ds, mask)};
 
@@ -335,35 +320,134 @@ static char *make_record(const struct dataset *ds, const struct split_item *item
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
     size_t image = plane_bytes((enum kind)r.image_kind, npixels_of(ds) * (size_t)ds->channels);
     size_t target = plane_bytes((enum kind)r.target_kind, npixels_of(ds));
-    char *bytes = calloc(1, sizeof r + image + target);
-    if (!bytes) {
-        no_memory(e);
-        return NULL;
-    }
+    char *bytes = buf_reserve(dst, sizeof r + image + target);
+    if (!bytes)
+        return no_memory(e);
+    dst->length += sizeof r + image + target;
+    memset(bytes, 0, sizeof r + image + target);
     memcpy(bytes, &r, sizeof r);
-    if (put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e) ||
-        put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e)) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
+    return put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e) ||
+                   put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e)
+               ? -1 : 0;
 }
 
-static char *decode_sample(const struct dataset *ds, const struct split_item *item, struct err *e)
+static int decode_sample(const struct dataset *ds, const struct split_item *item, struct buf *dst,
+                         struct err *e)
 {
     bool coloured = ds->classes && classes_are_coloured(ds->classes);
     struct pixels img, mask = {0};
-    char *bytes = NULL;
+    int rc = -1;
 
     if (load_image(ds->dir, item->image, item->image_sha256, NULL, &img, e))
-        return NULL;
+        return -1;
     if (load_mask(ds->dir, item->mask, coloured, item->mask_sha256, NULL, &mask, e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
                                    ds->soft_masks, e) == 0))
-        bytes = make_record(ds, item, &img, &mask, e);
+        rc = make_record(ds, item, &img, &mask, dst, e);
     pixels_free(&mask);
     pixels_free(&img);
-    return bytes;
+    return rc;
+}
+
+/* What decoded samples depend on. */
+static int hash_everything(const struct dataset *ds, char key[65], struct err *e)
+{
+    struct buf text = {0};
+    struct sha256 h;
+
+    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->height, ds->width, ds->channels,
+             (int)ds->split->mask_scale, ds->soft_masks, ds->ignore);
+    if (ds->classes)
+        classes_encode(ds->classes, &text);
+    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
+        const struct split_part *p = get_part(ds, (enum dataset_part)part);
+        for (size_t i = 0; i < p->count; i++)
+            buf_addf(&text, "\n%d %s %s", part, p->items[i].image_sha256, p->items[i].mask_sha256);
+    }
+    int rc = text.failed ? err_set(e, ERR_INTERNAL, "no memory for the data set") : 0;
+    sha256_init(&h);
+    sha256_add(&h, text.data, text.length);
+    sha256_finish(&h, key);
+    buf_destroy(&text);
+    return rc;
+}
+
+static int decode_into(void *arg, size_t i, struct buf *dst, struct err *e)
+{
+    struct dataset *ds = arg;
+    const struct split_part *train = &ds->split->train, *val = &ds->split->val;
+
+    return decode_sample(ds, i < train->count ? &train->items[i] : &val->items[i - train->count],
+                         dst, e);
+}
+
+/* Where the cache file lies: "" for none. */
+static void choose_folder(const struct dataset_config *config, double nbytes, char dst[PATH_MAX])
+{
+    const char *slash = config->split_file ? strrchr(config->split_file, '/') : NULL;
+    int sharers = config->sharers > 1 ? config->sharers : 1;
+
+    *dst = 0;
+    if (!config->cache || strcmp(config->cache, "off") == 0)
+        return;
+    if (strcmp(config->cache, "auto") != 0)
+        snprintf(dst, PATH_MAX, "%s", config->cache);
+    else if (config->split_file && nbytes * sharers > AUTO_MEMORY)
+        snprintf(dst, PATH_MAX, "%.*scache", slash ? (int)(slash + 1 - config->split_file) : 0,
+                 config->split_file);
+}
+
+/* Checks the files and, where it is to be, opens or makes the cache. */
+static int open_store(struct dataset *ds, const struct dataset_config *config, struct err *e)
+{
+    char dir[PATH_MAX], key[65];
+    double nbytes = 0;
+
+    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++)
+        nbytes += estimate_part(ds, (enum dataset_part)part);
+    choose_folder(config, nbytes, dir);
+    struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples,
+                                 .threads = config->threads, .make = decode_into, .arg = ds,
+                                 .interrupt = config->interrupt};
+    if (*dir && hash_everything(ds, key, e))
+        return -1;
+    if ((!*dir || !cache_exists(&cache)) &&
+        (check_part(ds, DATASET_TRAIN, e) || check_part(ds, DATASET_VAL, e)))
+        return -1;
+    if (*dir && !(ds->cache = cache_open(&cache, e)))
+        return -1;
+    log_info("data: %zu training and %zu validation pairs at %d x %d x %d (height, width, "
+             "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
+             ds->height, ds->width, ds->channels, nbytes / 0x1p20,
+             ds->cache ? cache_path(ds->cache) : "memory");
+    return 0;
+}
+
+static int open_samples(struct dataset *ds, struct err *e)
+{
+    size_t n = ds->split->train.count + ds->split->val.count;
+
+    ds->samples = calloc(n, sizeof *ds->samples);
+    if (!ds->samples)
+        return err_set(e, ERR_INTERNAL, "no memory for the data set");
+    for (; ds->nsamples < n; ds->nsamples++)
+        pthread_mutex_init(&ds->samples[ds->nsamples].lock, NULL);
+    return 0;
+}
+
+struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
+{
+    struct dataset *ds = calloc(1, sizeof *ds);
+
+    if (!ds) {
+        err_set(e, ERR_INTERNAL, "no memory for the data set");
+        return NULL;
+    }
+    if (open_split(ds, config, e) || open_samples(ds, e) || open_store(ds, config, e)) {
+        dataset_close(ds);
+        return NULL;
+    }
+    return ds;
 }
 
 /* The sample's record, decoded if need be. */
@@ -371,10 +455,15 @@ static const struct record *get_record(struct dataset *ds, enum dataset_part par
                                        struct err *e)
 {
     struct sample *s = get_sample(ds, part, i);
+    struct buf record = {0};
+    size_t nbytes;
 
+    if (ds->cache)
+        return cache_get(ds->cache, (size_t)(s - ds->samples), &nbytes, e);
     pthread_mutex_lock(&s->lock);
-    if (!s->bytes)
-        s->bytes = decode_sample(ds, &get_part(ds, part)->items[i], e);
+    if (!s->bytes && decode_sample(ds, &get_part(ds, part)->items[i], &record, e) == 0)
+        s->bytes = buf_steal(&record);
+    buf_destroy(&record);
     const char *bytes = s->bytes;
     pthread_mutex_unlock(&s->lock);
     return (const void *)bytes;

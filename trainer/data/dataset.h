@@ -3,6 +3,7 @@
 #ifndef UNETCTL_TRAINER_DATA_DATASET_H
 #define UNETCTL_TRAINER_DATA_DATASET_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,11 +25,19 @@ struct dataset_config {
                              * padding then is DATASET_IGNORE, and masks are resized by nearest. */
     const char *ignore;     /* mask value that does not count, as text; NULL or "" for none */
     const char *class_file; /* classes.h; NULL or "" where values are the classes */
+    const char *cache;      /* where decoded samples are kept: NULL or "off": in memory, as they are
+                             * asked for; a folder: in a file there (cache.h), made at once; "auto":
+                             * in memory up to 256 MiB for all `sharers`, else in the folder cache/
+                             * beside the split file */
+    int sharers;            /* processes of this machine that read the same set; 0 is 1 */
+    int threads;            /* that fill the file; 0 is 1 */
+    const volatile sig_atomic_t *interrupt; /* to give up filling it; may be NULL */
 };
 
 struct dataset;
 
-/* Reads the split file and checks that each file is there with its recorded size. */
+/* Reads the split file and checks that each file is there with its recorded size (not where a cache
+ * file has them all already). */
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e);
 void dataset_close(struct dataset *ds);
 
@@ -47,9 +56,8 @@ int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
 
 /* Sample i into image [height][width][channels], 0..1, and mask [height][width]: 0..1, or the
- * number of the class when there are several, and -1 where a pixel does not count. The first call
- * for a sample decodes its files and checks their hashes, later ones copy from memory.
- * Thread-safe. */
+ * number of the class when there are several, and -1 where a pixel does not count. Without a
+ * cache file the first call for a sample decodes its files and checks their hashes. Thread-safe. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 

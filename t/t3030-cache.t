@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Decoded images in a mapped file: the same weights as from memory, made once for all ranks, whole
+# after any kill; a data set larger than the memory that a process may have.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+sanitized() { nm "$builddir/unet-train" 2>/dev/null | grep -q '__[at]san_init'; }
+train=(unet-train train --size 32x32 --base 4 --depth 2 --threads 1 --epochs 2 --batch-size 4
+    --batch-norm none --lr-scaling none)
+weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
+files() { (cd "$1" && find . -name '*.cache' | wc -l); }
+decodings() { cat "$@" | grep -c 'decoding .* samples'; }
+ok "a set" unet-train data synth --out data --count 12 --size 48x40 --seed 3
+ok "its split" unet-train data split --data data --out split.json
+train+=(--data data --split split.json)
+
+ok "from memory" "${train[@]}" --cache off --out memory
+ok "a small set with auto" "${train[@]}" --out auto
+[ ! -e cache ]
+report $? "needs no file"
+ok "from a file" "${train[@]}" --cache here --out file
+cp "$ERR" first
+is "$(files here)" 1 "which is there"
+is "$(weights file)" "$(weights memory)" "the same weights"
+mv data away
+ok "again, without the images" "${train[@]}" --cache here --out again
+cp "$ERR" second
+is "$(weights again)" "$(weights memory)" "the same weights"
+is "$(decodings first) $(decodings second)" "1 0" "decoded once"
+mv away data
+ok "another size" "${train[@]}" --size 16x16 --cache here --out other
+is "$(files here)" 2 "is another file"
+
+if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then
+    ok "three ranks" mpirun -np 3 "${train[@]}" --cache ranks --out ranks3
+    is "$(files ranks)" 1 "share one"
+else
+    skip "no MPI" "three ranks share a file"
+fi
+
+# Killed while the file is made, at eight moments.
+for i in 1 2 3 4 5 6 7 8; do
+    rm -rf killed
+    "${train[@]}" --cache killed --out "killed-$i" >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.0$i"
+    kill -KILL $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    "${train[@]}" --cache killed --out "after-$i" >"$OUT" 2>"$ERR" || break
+done
+is "$(for i in 1 2 3 4 5 6 7 8; do weights "after-$i"; done | sort -u)" "$(weights memory)" \
+    "killed while decoding: the next run has the same weights"
+is "$(find killed -name '*.tmp-*' | wc -l)" 0 "and leaves no half-made file"
+
+exits 7 "a folder that can't be written" "${train[@]}" --cache /proc/none --out bad1
+like "$ERR" 'data.cache' "says what to do"
+for f in here/*.cache; do printf x | dd of="$f" bs=1 seek=200 conv=notrunc 2>/dev/null; done
+exits 7 "a damaged record" "${train[@]}" --cache here --out bad2
+like "$ERR" 'here/.*\.cache: record .* is damaged' "is named"
+
+# 100 pairs at 448 x 448 are 153 MiB decoded; the process may have 120 MiB.
+if sanitized; then
+    skip "a sanitizer needs memory for itself" "a set larger than memory"
+else
+    ok "a larger set" unet-train data synth --out large --count 100 --size 64x64 --seed 4
+    ok "its split" unet-train data split --data large --out large.json --val-fraction 0.05
+    large=(unet-train train --data large --split large.json --size 448x448 --base 1 --depth 1
+        --threads 1 --epochs 1 --batch-size 2 --workers 1)
+    limited() { (ulimit -d 120000 && exec "$@"); }
+    exits 1 "does not fit into memory" limited "${large[@]}" --cache off --out no
+    like "$ERR" 'no memory' "which is said"
+    ok "but trains from a file" limited "${large[@]}" --cache large-cache --out yes
+fi
+done_testing
