@@ -29,7 +29,7 @@ struct comparison {
     size_t n;          /* pairs, or runs of the smaller side */
     size_t nimages;    /* common images, of COMPARE_IMAGES */
     double a, b;       /* medians of the sides */
-    double difference; /* b - a: median of pairs, or of the sides */
+    double difference; /* b - a: mean over pairs (of runs, of images), or of means */
     struct interval interval; /* of the difference */
     double p;          /* two-sided; NaN without a test */
     double p_holm;     /* corrected for the number of comparisons beside it (compare_correct) */

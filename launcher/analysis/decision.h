@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The verdict as data: how many GPUs to use, on what grounds, and what weakens it.
  *
- * best: the largest measured count whose steady efficiency is at least DECISION_EFFICIENCY and whose
- * IoU holds. IoU does not hold when its median is below the base case's by more than the margin,
+ * best: the largest measured count, up to the knee, whose steady efficiency is at least
+ * DECISION_EFFICIENCY and whose IoU holds (or is not known at all). IoU does not hold when its median is below the base case's by more than the margin,
  * unless there are repeats enough to say that such a fall is chance.
  *
  * beyond: the knee. From it to any larger measured count, GPU-hours rise by a larger share than time
@@ -43,13 +43,12 @@ enum caveat_kind {
     CAVEAT_UNEQUAL_EPOCHS,
     CAVEAT_TOO_GOOD,       /* an efficiency above 1.1 */
     CAVEAT_OUTLIERS,
-    CAVEAT_LOCAL_HOSTS,    /* runs of a count on different hosts, or order not random: see text */
     CAVEAT_NKINDS
 };
 
 struct caveat {
     enum caveat_kind kind;
-    char text[320]; /* one or two sentences */
+    char text[400]; /* one or two sentences */
 };
 
 struct decision {
@@ -65,11 +64,12 @@ struct decision {
     size_t ncaveats;
 };
 
-struct analysis_series;
-struct results;
-/* as: its series, models and advice are computed. table: all rows, for what is missing. */
-int decision_compute(struct decision *d, const struct analysis_series *as, const struct results *table,
-                     struct err *e);
+/* What the verdict says of iou. */
+const char *decision_iou_name(enum decision_iou iou);
+
+/* s, advice: computed, and must live as long as the decision. table: all rows, for what is missing. */
+int decision_compute(struct decision *d, const struct series *s, const struct advice *advice,
+                     const struct results *table, struct err *e);
 void decision_destroy(struct decision *d);
 
 #endif

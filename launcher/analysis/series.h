@@ -51,9 +51,9 @@ struct series_point {
     struct ratio image_speedup;    /* images/s over the base case's: dropped images are no speed. NaN
                                     * where images were not counted */
     struct ratio image_efficiency;
-    double gpu_hours;     /* gpus x median WHOLE */
-    double epoch_images_s; /* images/s of the medians: IMAGES / STEADY_EPOCH */
-    long batch_per_gpu;   /* 0: not known */
+    double gpu_hours; /* gpus x median WHOLE */
+    double image_rate; /* images/s of the medians: IMAGES / STEADY_EPOCH */
+    long batch_per_gpu, val_images, epochs; /* 0: not known, or not the same in all runs */
     bool oversubscribed;  /* in some run workers outnumber cores */
     bool fake_gpus;       /* in some run a "GPU" is CPU cores */
 };
@@ -67,8 +67,8 @@ struct series {
     struct series_point *points; /* ascending counts; [0] is the base case */
     size_t npoints;
     bool by_images; /* all points have image_efficiency */
-    bool equal_epochs;
-    long epochs;    /* of the base case */
+    bool mixed;     /* the study has runs that are not in this series because of their batch */
+    bool equal_epochs; /* all runs trained for as many */
 };
 
 /* What a log alone does not tell, said by the user; 0: not said. */
@@ -87,6 +87,9 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
                    const struct results *table, const char *engine, const struct series_facts *facts,
                    struct buf *notes, struct err *e);
 void series_destroy(struct series *s);
+
+/* T(a) / T(b) of two points of any series, with its interval: above 1, b is faster. */
+struct ratio series_compare(const struct series_point *a, const struct series_point *b, enum quantity q);
 
 /* gpus / base */
 double series_ideal(const struct series *s, int gpus);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,16 @@ static const struct column columns[] = {
     COLUMN(TEXT, host),
     COLUMN(TEXT, log),
     COLUMN(TEXT, note),
+    COLUMN(SEED, batch_per_gpu),
+    COLUMN(SEED, global_batch),
+    COLUMN(SEED, val_images),
+    COLUMN(FLAG, fake_gpus),
+    COLUMN(REAL, energy_j),
+    COLUMN(REAL, grad_local),
+    COLUMN(REAL, grad_global),
+    COLUMN(TEXT, scores_log),
 };
+#define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
 
 static const char *const state_names[] = {
@@ -72,7 +82,7 @@ const char *result_state_name(enum result_state state)
 void result_init(struct result *r)
 {
     memset(r, 0, sizeof *r);
-    r->oversubscribed = -1;
+    r->oversubscribed = r->fake_gpus = -1;
     for (int i = 0; i < NCOLUMNS; i++)
         if (columns[i].kind == REAL)
             *(double *)((char *)r + columns[i].offset) = NAN;
@@ -94,11 +104,14 @@ void result_set_text(char *dst, size_t size, const char *text)
 
 int results_add(struct results *table, const struct result *r, struct err *e)
 {
-    struct result *rows = reallocarray(table->rows, table->count + 1, sizeof *rows);
-
-    if (!rows)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", table->count + 1);
-    table->rows = rows;
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 16;
+        struct result *rows = reallocarray(table->rows, capacity, sizeof *rows);
+        if (!rows)
+            return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", capacity);
+        table->rows = rows;
+        table->capacity = capacity;
+    }
     table->rows[table->count++] = *r;
     return 0;
 }
@@ -149,7 +162,8 @@ static void encode_cell(struct buf *b, const struct column *c, const struct resu
         break;
     case REAL:
         if (isfinite(*(const double *)field))
-            buf_addf(b, "%.6f", *(const double *)field);
+            buf_addf(b, c->offset >= offsetof(struct result, energy_j) ? "%.9g" : "%.6f",
+                     *(const double *)field);
         break;
     case FLAG:
         if (*(const int *)field >= 0)
@@ -240,13 +254,15 @@ static int decode_header(char *line, const char *path, int place[NCOLUMNS], stru
 {
     char *cells[2 * NCOLUMNS];
     int n = csv_split(line, cells, 2 * NCOLUMNS);
+    bool optional = false;
 
     for (int i = 0; i < NCOLUMNS; i++) {
         place[i] = -1;
+        optional |= strcmp(columns[i].name, FIRST_OPTIONAL) == 0;
         for (int j = 0; j < n; j++)
             if (strcmp(cells[j], columns[i].name) == 0)
                 place[i] = j;
-        if (place[i] < 0)
+        if (place[i] < 0 && !optional)
             return err_set(e, ERR_DATA,
                            "%s:1: there is no column '%s': this is no table of unetctl collect; "
                            "run it again, or move the file away",
@@ -264,6 +280,8 @@ static int decode_row(char *line, const char *path, size_t number, const int pla
 
     result_init(&r);
     for (int i = 0; i < NCOLUMNS; i++) {
+        if (place[i] < 0)
+            continue;
         if (place[i] >= n)
             return err_set(e, ERR_DATA, "%s:%zu: the row is cut off or badly quoted", path, number);
         if (decode_cell(&columns[i], cells[place[i]], &r))
@@ -301,6 +319,10 @@ out:
 
 void results_destroy(struct results *table)
 {
+    for (size_t i = 0; i < table->count; i++) {
+        curve_destroy(table->rows[i].curve);
+        scores_destroy(table->rows[i].scores);
+    }
     free(table->rows);
     *table = (struct results){0};
 }

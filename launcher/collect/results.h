@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "launcher/collect/curve.h"
+#include "launcher/collect/scores.h"
 #include "src/err.h"
 
 enum result_state {
@@ -44,11 +46,21 @@ struct result {
     char host[128];        /* of rank 0 */
     char log[128];         /* file in the same folder with its epochs, "" for none */
     char note[512];        /* what went wrong, where, why */
+    long batch_per_gpu, global_batch; /* images; 0: not known */
+    long val_images;       /* that the IoU rests on, all ranks; 0: not known */
+    int fake_gpus;         /* 1: its "GPUs" are CPU cores, 0: they are GPUs; -1 not known */
+    double energy_j;       /* of the whole run, measured */
+    double grad_local, grad_global; /* mean squared norm of the gradient of one device's images and of
+                                     * all ranks', mean over epochs */
+    char scores_log[128];  /* file in the same folder with its scores, "" for none */
+    struct curve *curve;   /* its epochs; NULL: not read. Belongs to the table */
+    struct scores *scores; /* its images; NULL: none. Belongs to the table */
 };
 
 struct results {
     struct result *rows;
     size_t count;
+    size_t capacity; /* rows there is room for */
 };
 
 const char *result_state_name(enum result_state state);
@@ -59,7 +71,7 @@ void result_init(struct result *r);
 /* Copy text into a field; too long ends in "...", control characters become blanks. */
 void result_set_text(char *dst, size_t size, const char *text);
 
-/* Append a copy of r. 0, or -1 when there is no memory. */
+/* Append a copy of r; its curve and scores then belong to the table. -1 when there is no memory. */
 int results_add(struct results *table, const struct result *r, struct err *e);
 
 /* By engine, GPUs, seed. */
@@ -70,8 +82,9 @@ size_t results_count(const struct results *table, enum result_state state);
 /* The table as CSV text, malloc'ed. NULL when there is no memory. */
 char *results_encode(const struct results *table);
 
-/* Fill table (empty before) from a file that results_encode made. Columns are found by their name;
- * a missing one, a bad number or an unknown state is ERR_DATA with FILE:LINE. */
+/* Fill table (empty before) from a file that results_encode made; without curves and scores. Columns
+ * are found by their name; a missing one (batch_per_gpu and what follows it may miss), a bad number or
+ * an unknown state is ERR_DATA with FILE:LINE. */
 int results_read(struct results *table, const char *path, struct err *e);
 
 void results_destroy(struct results *table);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/caveats.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEARNT_IOU 0.1   /* a network below has not learnt to segment */
+#define TOO_GOOD 1.1     /* no speed-up of training, but a base case that was slowed down */
+#define FEWER_IMAGES 0.6 /* of the base case's evaluation time: fewer images were scored */
+
+__attribute__((format(printf, 3, 4))) static void add(struct decision *d, enum caveat_kind kind,
+                                                      const char *fmt, ...)
+{
+    struct caveat *c = &d->caveats[d->ncaveats++];
+    va_list ap;
+
+    c->kind = kind;
+    va_start(ap, fmt);
+    vsnprintf(c->text, sizeof c->text, fmt, ap);
+    va_end(ap);
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+typedef bool point_f(const struct series_point *p);
+
+static bool is_fake(const struct series_point *p)
+{
+    return p->fake_gpus;
+}
+
+static bool is_oversubscribed(const struct series_point *p)
+{
+    return p->oversubscribed;
+}
+
+/* The counts for which f holds, neighbours as one: "2, 4..14"; false for none. */
+static bool list_counts(const struct series *s, point_f *f, char *dst, size_t size)
+{
+    size_t used = 0;
+
+    *dst = '\0';
+    for (size_t i = 0, last; i < s->npoints && used < size; i = last + 1) {
+        last = i;
+        if (!f(&s->points[i]))
+            continue;
+        while (last + 1 < s->npoints && f(&s->points[last + 1]))
+            last++;
+        used += (size_t)snprintf(dst + used, size - used, "%s%d", used ? ", " : "", s->points[i].gpus);
+        if (last > i && used < size)
+            used += (size_t)snprintf(dst + used, size - used, "%s%d", last > i + 1 ? ".." : ", ",
+                                     s->points[last].gpus);
+    }
+    return used > 0;
+}
+
+static void add_machine(struct decision *d, const struct series *s)
+{
+    char counts[120];
+
+    if (list_counts(s, is_fake, counts, sizeof counts))
+        add(d, CAVEAT_FAKE_GPUS, "No GPU was used: the \"GPUs\" of these runs are groups of CPU cores (%s). "
+            "The method is the same, the numbers are not those of GPUs.", counts);
+    if (list_counts(s, is_oversubscribed, counts, sizeof counts))
+        add(d, CAVEAT_FEW_CORES, "This speed-up measures the machine, not the method: with %s GPUs the "
+            "workers outnumber the cores they run on.", counts);
+}
+
+static void add_quality(struct decision *d, const struct series *s)
+{
+    double best = NAN, first = s->points[0].q[QUANTITY_EVALUATION].median;
+    long images = s->points[0].val_images;
+    const struct series_point *fewer = NULL;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        best = fmax(best, p->q[QUANTITY_IOU].median);
+        if (images && p->val_images ? p->val_images != images
+                                    : p->q[QUANTITY_EVALUATION].median < FEWER_IMAGES * first)
+            fewer = p;
+    }
+    if (best < LEARNT_IOU)
+        add(d, CAVEAT_NOT_LEARNT, "No network has learnt to segment (the best IoU is %.3f): the times hold, "
+            "the quality tells nothing yet. Train longer.", best);
+    if (fewer && images && fewer->val_images)
+        add(d, CAVEAT_UNEQUAL_IMAGES, "IoU is counted over different validation images: %ld with %d GPUs, "
+            "%ld with %d. Such values do not compare.", images, s->points[0].gpus, fewer->val_images,
+            fewer->gpus);
+    else if (fewer && !isnan(best))
+        add(d, CAVEAT_UNEQUAL_IMAGES, "The logs do not say how many validation images were scored, and "
+            "evaluation takes %.2f s with %d GPU%s but %.2f s with %d: probably fewer were, and then these "
+            "IoU do not compare.", first, s->points[0].gpus, plural((size_t)s->points[0].gpus),
+            fewer->q[QUANTITY_EVALUATION].median, fewer->gpus);
+}
+
+static void add_repeats(struct decision *d, const struct series *s)
+{
+    size_t fewest = s->points[0].nruns, most = fewest, needed = 0;
+    bool enough = true, known = false;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        size_t n = s->points[i].nruns;
+        fewest = n < fewest ? n : fewest;
+        most = n > most ? n : most;
+    }
+    for (size_t i = 1; i < s->npoints; i++) {
+        known |= !isnan(d->iou_change[i].difference);
+        enough &= d->iou_change[i].enough;
+        needed = d->iou_change[i].needed > needed ? d->iou_change[i].needed : needed;
+    }
+    if (most == 1)
+        add(d, CAVEAT_ONE_RUN, "One run per count: how much runs differ is not known, so intervals hold for "
+            "these runs only, and no difference of IoU can be told from chance. Not enough repeats to say: 3 "
+            "seeds tell the scatter, 6 are the least for a test without assumptions.");
+    else if (known && !enough && needed)
+        add(d, CAVEAT_FEW_RUNS, "Not enough repeats to say whether IoU changes by %.2g: %zu run%s per count at "
+            "the least, %zu are needed at the scatter seen so far.", DECISION_IOU_MARGIN, fewest,
+            plural(fewest), needed);
+    else if (known && !enough)
+        add(d, CAVEAT_FEW_RUNS, "Not enough repeats to say whether IoU changes: some count has a single run. "
+            "3 seeds tell the scatter, 6 are the least for a test without assumptions.");
+}
+
+static void add_missing(struct decision *d, const struct series *s, const struct results *table)
+{
+    size_t nmissing = 0, nruns = 0;
+    const struct result *first = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        if (strcmp(r->engine, s->engine) && *r->engine)
+            continue;
+        nruns++;
+        if (r->state != RESULT_DONE) {
+            nmissing++;
+            first = first ? first : r;
+        }
+    }
+    if (nmissing)
+        add(d, CAVEAT_MISSING_COUNTS, "%zu of %zu runs have no result and are in no number here; the first is "
+            "%.60s (%d GPU%s), %s.", nmissing, nruns, first->run, first->gpus, plural((size_t)first->gpus),
+            result_state_name(first->state));
+    if (s->points[0].gpus > 1)
+        add(d, CAVEAT_BASE, "The base case is %d GPUs, the smallest number measured; there is no run on 1 GPU. "
+            "An ideal speed-up is N / %d.", s->points[0].gpus, s->points[0].gpus);
+}
+
+static void add_numbers(struct decision *d, const struct series *s)
+{
+    double best = NAN;
+    size_t noutliers = 0;
+    const struct series_point *where = NULL;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        size_t n = p->q[QUANTITY_STEADY_EPOCH].noutliers + p->q[QUANTITY_IOU].noutliers;
+        best = fmax(best, series_efficiency(s, p)->value);
+        where = n && !where ? p : where;
+        noutliers += n;
+    }
+    if (!s->by_images)
+        add(d, CAVEAT_NO_IMAGES, "The logs do not say how many images an epoch really processed: where a last "
+            "short batch is dropped, efficiency looks better than it is.");
+    if (!s->equal_epochs)
+        add(d, CAVEAT_UNEQUAL_EPOCHS, "Runs trained for different numbers of epochs: whole trainings are "
+            "compared only where they are equal.");
+    if (best > TOO_GOOD)
+        add(d, CAVEAT_TOO_GOOD, "An efficiency of %.2f is more than ideal: caches, or other work on the machine "
+            "while the base case ran. Repeat it.", best);
+    if (noutliers)
+        add(d, CAVEAT_OUTLIERS, "%zu value%s of epoch time or IoU lie%s far from the median of their count "
+            "(first with %d GPUs). None was dropped.", noutliers, plural(noutliers), noutliers == 1 ? "s" : "",
+            where->gpus);
+}
+
+void caveats_compute(struct decision *d, const struct series *s, const struct results *table)
+{
+    d->ncaveats = 0;
+    add_machine(d, s);
+    add_quality(d, s);
+    if (s->mixed)
+        add(d, CAVEAT_MIXED_MODES, "The study mixes strong and weak scaling, or batches: this is about the runs "
+            "of one mode only.");
+    add_repeats(d, s);
+    add_missing(d, s, table);
+    add_numbers(d, s);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "launcher/analysis/holm.h"
+#include "launcher/analysis/median.h"
+#include "launcher/analysis/rank_sum.h"
+#include "launcher/analysis/signed_rank.h"
+#include "launcher/analysis/student.h"
+#include "src/stat.h"
+
+#define PAIRS_RANKED 6 /* pairs from which on all of one sign are significant by rank */
+#define RUNS_RANKED 4  /* the same for runs on each side */
+
+/* Values of both sides, and of pairs with the same seed. */
+struct sides {
+    double *a, *b, *pairs;
+    size_t na, nb, npairs;
+};
+
+const char *compare_test_name(enum compare_test test)
+{
+    static const char *const names[] = {
+        [COMPARE_NONE] = "none",
+        [COMPARE_IMAGES] = "Wilcoxon signed-rank over images of one pair of runs",
+        [COMPARE_PAIRED_T] = "Student's t, runs paired by seed",
+        [COMPARE_SIGNED_RANK] = "Wilcoxon signed-rank, runs paired by seed",
+        [COMPARE_WELCH] = "Welch's t",
+        [COMPARE_RANK_SUM] = "Mann-Whitney",
+    };
+
+    return names[test];
+}
+
+static size_t known_values(const struct result *rows, size_t n, enum quantity q, double *dst)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(quantity_of(&rows[i], q)))
+            dst[known++] = quantity_of(&rows[i], q);
+    return known;
+}
+
+/* Both sides are sorted by seed. */
+static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b, size_t nb,
+                    enum quantity q)
+{
+    for (size_t i = 0, j = 0; i < na && j < nb;) {
+        double difference = quantity_of(&b[j], q) - quantity_of(&a[i], q);
+        if (a[i].seed == b[j].seed && isfinite(difference))
+            s->pairs[s->npairs++] = difference;
+        long seed_a = a[i].seed, seed_b = b[j].seed;
+        i += seed_a <= seed_b;
+        j += seed_b <= seed_a;
+    }
+}
+
+static double median_of(double *values, size_t n)
+{
+    median_sort(values, n);
+    return median_of_sorted(values, n);
+}
+
+static void test_pairs(struct comparison *c, const struct sides *s)
+{
+    struct student t = student_paired(s->pairs, s->npairs, INTERVAL_LEVEL);
+
+    c->n = s->npairs;
+    c->interval = t.interval;
+    c->difference = t.mean;
+    if (s->npairs < PAIRS_RANKED) {
+        c->test = COMPARE_PAIRED_T;
+        c->p = t.p;
+    } else {
+        c->test = COMPARE_SIGNED_RANK;
+        c->p = signed_rank_test(s->pairs, s->npairs);
+    }
+    c->needed = student_needed(stat_stddev(s->pairs, s->npairs), c->margin, COMPARE_ALPHA, COMPARE_POWER, 1);
+    c->enough = c->needed > 0 && s->npairs >= c->needed;
+}
+
+static void test_runs(struct comparison *c, const struct sides *s)
+{
+    struct student t = student_welch(s->a, s->na, s->b, s->nb, INTERVAL_LEVEL);
+    double sd = hypot(stat_stddev(s->a, s->na), stat_stddev(s->b, s->nb)) / sqrt(2);
+
+    c->n = s->na < s->nb ? s->na : s->nb;
+    c->interval = t.interval;
+    c->difference = t.mean;
+    if (c->n < RUNS_RANKED) {
+        c->test = isnan(t.p) ? COMPARE_NONE : COMPARE_WELCH;
+        c->p = t.p;
+    } else {
+        c->test = COMPARE_RANK_SUM;
+        c->p = rank_sum_test(s->a, s->na, s->b, s->nb);
+    }
+    c->needed = student_needed(sd, c->margin, COMPARE_ALPHA, COMPARE_POWER, 2);
+    c->enough = c->needed > 0 && c->n >= c->needed;
+}
+
+/* The same images under two trained networks. */
+static int test_images(struct comparison *c, const struct scores *a, const struct scores *b, struct err *e)
+{
+    size_t most = a->count < b->count ? a->count : b->count;
+    double *iou_a = calloc(2 * most + 1, sizeof *iou_a), *iou_b = iou_a + most;
+
+    if (!iou_a)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu images", most);
+    size_t n = scores_match(a, b, iou_a, iou_b);
+    for (size_t i = 0; i < n; i++)
+        iou_b[i] -= iou_a[i];
+    if (n >= PAIRS_RANKED) {
+        c->test = COMPARE_IMAGES;
+        c->nimages = n;
+        c->p = signed_rank_test(iou_b, n);
+        struct student t = student_paired(iou_b, n, INTERVAL_LEVEL);
+        c->interval = t.interval;
+        c->difference = t.mean;
+    }
+    free(iou_a);
+    return 0;
+}
+
+int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b, size_t nb,
+                 enum quantity q, double margin, struct err *e)
+{
+    size_t most = na < nb ? na : nb;
+    double *room = calloc(na + nb + most + 1, sizeof *room);
+    struct sides s = {.a = room, .b = room + na, .pairs = room + na + nb};
+    int rc = 0;
+
+    *c = (struct comparison){.a = NAN, .b = NAN, .difference = NAN, .interval = interval_none(), .p = NAN,
+                             .p_holm = NAN, .margin = margin};
+    if (!room)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", na + nb);
+    s.na = known_values(a, na, q, s.a);
+    s.nb = known_values(b, nb, q, s.b);
+    pair_up(&s, a, na, b, nb, q);
+    c->a = median_of(s.a, s.na);
+    c->b = median_of(s.b, s.nb);
+    if (s.npairs >= 2)
+        test_pairs(c, &s);
+    else
+        test_runs(c, &s);
+    if (c->test == COMPARE_NONE) {
+        c->difference = c->b - c->a;
+        if (q == QUANTITY_IOU && na == 1 && nb == 1 && a->scores && b->scores)
+            rc = test_images(c, a->scores, b->scores, e);
+    }
+    c->p_holm = c->p;
+    c->significant = c->p < COMPARE_ALPHA;
+    free(room);
+    return rc;
+}
+
+void compare_correct(struct comparison *c, size_t n)
+{
+    double *p = calloc(2 * n + 1, sizeof *p), *corrected = p + n;
+
+    for (size_t i = 0; p && i < n; i++)
+        p[i] = c[i].p;
+    bool done = p && holm_correct(p, n, corrected) == 0;
+    for (size_t i = 0; i < n; i++) { /* without memory Bonferroni's, which is never smaller */
+        c[i].p_holm = done ? corrected[i] : fmin(1, c[i].p * (double)n);
+        c[i].significant = c[i].p_holm < COMPARE_ALPHA;
+    }
+    free(p);
+}
+
+static void explain_needed(const struct comparison *c, struct buf *b)
+{
+    if (c->needed > c->n)
+        buf_addf(b, "; %zu runs per count would show a difference of %.3g", c->needed, c->margin);
+    else if (c->needed == 0 && c->n < 2)
+        buf_add(b, "; run 3 seeds per count to see how much they scatter");
+}
+
+void compare_explain(const struct comparison *c, enum quantity q, struct buf *b)
+{
+    if (isnan(c->difference)) {
+        buf_addf(b, "the %s is not known on both sides", quantity_name(q));
+        return;
+    }
+    if (c->test == COMPARE_NONE) {
+        buf_add(b, "not enough repeats to say");
+        explain_needed(c, b);
+    } else if (c->test == COMPARE_IMAGES) {
+        buf_addf(b, "%s on %zu images (p = %.2g), for these two trained networks; not enough repeats to "
+                    "say so of others", c->significant ? "significant" : "not significant", c->nimages,
+                 c->p_holm);
+        explain_needed(c, b);
+    } else if (c->significant) {
+        buf_addf(b, "significant (p = %.2g, %zu runs)", c->p_holm, c->n);
+    } else if (c->enough) {
+        buf_addf(b, "not significant (p = %.2g, %zu runs)", c->p_holm, c->n);
+    } else {
+        buf_addf(b, "not significant (p = %.2g), but %zu runs are not enough repeats to say", c->p_holm,
+                 c->n);
+        explain_needed(c, b);
+    }
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/convergence.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "launcher/analysis/median.h"
+
+static const double *values_of(const struct result *r, enum convergence_metric metric)
+{
+    if (!r->curve)
+        return NULL;
+    return metric == CONVERGENCE_SCORE ? r->curve->score : r->curve->loss;
+}
+
+/* The best value that a run ever has; NaN without any. */
+static double best_of(const struct result *r, enum convergence_metric metric)
+{
+    const double *v = values_of(r, metric);
+    double best = NAN;
+
+    for (size_t i = 0; v && i < r->curve->n; i++)
+        best = metric == CONVERGENCE_SCORE ? fmax(best, v[i]) : fmin(best, v[i]);
+    return best;
+}
+
+static bool has_score(const struct series *s)
+{
+    for (size_t i = 0; i < s->nrows; i++)
+        if (isnan(best_of(&s->rows[i], CONVERGENCE_SCORE)))
+            return false;
+    return s->nrows > 0;
+}
+
+/* What the median run of the worst count gets to. */
+static double choose_target(const struct series *s, enum convergence_metric metric, double *room)
+{
+    double target = NAN;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        size_t n = 0;
+        for (size_t k = 0; k < p->nruns; k++)
+            if (!isnan(best_of(&p->rows[k], metric)))
+                room[n++] = best_of(&p->rows[k], metric);
+        double median = median_select(room, n);
+        target = metric == CONVERGENCE_SCORE ? fmin(target, median) : fmax(target, median);
+    }
+    return target;
+}
+
+/* A run that never gets there takes for ever: then the median is finite only when most do. */
+static void follow(struct convergence_point *c, const struct series_point *p,
+                   enum convergence_metric metric, double target, double *room)
+{
+    double *epochs = room, *seconds = room + p->nruns;
+
+    *c = (struct convergence_point){.gpus = p->gpus};
+    for (size_t i = 0; i < p->nruns; i++) {
+        const double *v = values_of(&p->rows[i], metric);
+        if (!v)
+            continue;
+        long reached = curve_reach(v, p->rows[i].curve->n, target, metric == CONVERGENCE_SCORE);
+        double sum = reached < 0 ? INFINITY : 0;
+        for (long k = 0; k <= reached; k++)
+            sum += p->rows[i].curve->seconds[k];
+        c->nreached += reached >= 0;
+        epochs[c->nruns] = reached < 0 ? INFINITY : (double)reached + 1;
+        seconds[c->nruns++] = sum;
+    }
+    c->epochs = median_select(epochs, c->nruns);
+    for (size_t i = 0; i < c->nruns; i++)
+        if (isnan(seconds[i]))
+            c->nruns = 0; /* without times there is no time to accuracy */
+    c->seconds = median_select(seconds, c->nruns);
+    if (!isfinite(c->epochs))
+        c->epochs = NAN;
+    if (!isfinite(c->seconds))
+        c->seconds = NAN;
+    c->epoch_s = c->seconds / c->epochs;
+}
+
+int convergence_compute(struct convergence *c, const struct series *s, double score_target,
+                        double loss_target, struct err *e)
+{
+    double *room = calloc(2 * s->nrows + 1, sizeof *room);
+
+    *c = (struct convergence){.target = NAN, .points = calloc(s->npoints + 1, sizeof *c->points)};
+    if (!room || !c->points) {
+        free(room);
+        convergence_destroy(c);
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", s->nrows);
+    }
+    bool scored = has_score(s);
+    c->chosen = !isnan(loss_target) || (scored && !isnan(score_target));
+    c->metric = scored && isnan(loss_target) ? CONVERGENCE_SCORE : CONVERGENCE_LOSS;
+    c->target = !c->chosen ? choose_target(s, c->metric, room)
+                : c->metric == CONVERGENCE_SCORE ? score_target : loss_target;
+    if (isnan(c->target)) {
+        c->metric = CONVERGENCE_NONE;
+        free(room);
+        return 0;
+    }
+    c->npoints = s->npoints;
+    for (size_t i = 0; i < c->npoints; i++) {
+        struct convergence_point *p = &c->points[i], *base = c->points;
+        follow(p, &s->points[i], c->metric, c->target, room);
+        p->epochs_ratio = p->epochs / base->epochs;
+        p->epoch_s_ratio = base->epoch_s / p->epoch_s;
+        p->speedup = base->seconds / p->seconds;
+    }
+    free(room);
+    return 0;
+}
+
+void convergence_destroy(struct convergence *c)
+{
+    free(c->points);
+    *c = (struct convergence){0};
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis/bootstrap.h"
+#include "launcher/analysis/distribution.h"
+#include "src/rng.h"
+
+#define EXTRAPOLATE 2.0 /* times the largest measured count */
+#define BETTER 0.9      /* of the error of a law with fewer coefficients */
+#define CASES_FEWEST 10 /* runs of every count, from which on runs are resampled, not residuals */
+
+static const struct {
+    const char *name;
+    int nterms;
+} laws[MODEL_NLAWS] = {
+    [MODEL_IDEAL] = {"ideal", 1},
+    [MODEL_AMDAHL] = {"Amdahl", 2},
+    [MODEL_USL] = {"universal scalability law", 3},
+    [MODEL_LOG] = {"logarithmic", 2},
+    [MODEL_GUSTAFSON] = {"Gustafson", 2},
+};
+
+/* The runs of a count, as far as a fit needs them: w = 1 / value. */
+struct group {
+    double gpus, n, sum_w, sum_ww;
+    size_t begin; /* in the sorted samples */
+};
+
+/* Sums for least squares of 1 - phi c w. */
+struct normal {
+    double gram[MODEL_TERMS][MODEL_TERMS], right[MODEL_TERMS], n;
+};
+
+struct fit {
+    enum model_law law;
+    const struct model_sample *samples; /* by count */
+    size_t nsamples;
+    struct group *groups;
+    size_t ngroups;
+};
+
+const char *model_name(enum model_law law)
+{
+    return laws[law].name;
+}
+
+static void terms_at(enum model_law law, double n, double phi[MODEL_TERMS])
+{
+    phi[0] = law == MODEL_GUSTAFSON ? 1 : 1 / n;
+    phi[1] = law == MODEL_LOG ? log2(n) : law == MODEL_GUSTAFSON ? n : 1;
+    phi[2] = n - 1;
+}
+
+static double value_at(enum model_law law, const double *c, double n)
+{
+    double phi[MODEL_TERMS], sum = 0;
+
+    terms_at(law, n, phi);
+    for (int i = 0; i < laws[law].nterms; i++)
+        sum += c[i] * phi[i];
+    return sum;
+}
+
+static void add_group(struct normal *s, enum model_law law, const struct group *g, double sign)
+{
+    double phi[MODEL_TERMS];
+
+    terms_at(law, g->gpus, phi);
+    for (int i = 0; i < laws[law].nterms; i++) {
+        s->right[i] += sign * phi[i] * g->sum_w;
+        for (int j = 0; j < laws[law].nterms; j++)
+            s->gram[i][j] += sign * phi[i] * phi[j] * g->sum_ww;
+    }
+    s->n += sign * g->n;
+}
+
+/* Solve for the terms whose bits are set; c has zeros elsewhere. false: singular, or one is negative. */
+static bool solve_subset(const struct normal *s, int nterms, unsigned subset, double c[MODEL_TERMS])
+{
+    double m[MODEL_TERMS][MODEL_TERMS + 1];
+    int index[MODEL_TERMS], k = 0;
+
+    for (int i = 0; i < nterms; i++)
+        if (subset >> i & 1)
+            index[k++] = i;
+    for (int i = 0; i < k; i++) {
+        for (int j = 0; j < k; j++)
+            m[i][j] = s->gram[index[i]][index[j]];
+        m[i][k] = s->right[index[i]];
+    }
+    for (int i = 0; i < k; i++) { /* symmetric and positive: no pivoting */
+        if (!(m[i][i] > 1e-13 * s->gram[index[i]][index[i]]))
+            return false;
+        for (int r = 0; r < k; r++) {
+            double factor = r == i ? 0 : m[r][i] / m[i][i];
+            for (int j = i; j <= k; j++)
+                m[r][j] -= factor * m[i][j];
+        }
+    }
+    memset(c, 0, MODEL_TERMS * sizeof *c);
+    for (int i = 0; i < k; i++) {
+        c[index[i]] = m[i][k] / m[i][i];
+        if (!(c[index[i]] >= 0))
+            return false;
+    }
+    return true;
+}
+
+static double squares(const struct normal *s, int nterms, const double *c)
+{
+    double sum = s->n;
+
+    for (int i = 0; i < nterms; i++) {
+        sum -= 2 * c[i] * s->right[i];
+        for (int j = 0; j < nterms; j++)
+            sum += c[i] * c[j] * s->gram[i][j];
+    }
+    return fmax(0, sum);
+}
+
+/* Non-negative least squares: the best of all subsets of terms. Its sum of squares. */
+static double solve(const struct normal *s, int nterms, double best[MODEL_TERMS])
+{
+    double least = INFINITY, c[MODEL_TERMS];
+
+    memset(best, 0, MODEL_TERMS * sizeof *best);
+    for (unsigned subset = 1; subset < 1u << nterms; subset++)
+        if (solve_subset(s, nterms, subset, c) && squares(s, nterms, c) < least) {
+            least = squares(s, nterms, c);
+            memcpy(best, c, sizeof c);
+        }
+    return least;
+}
+
+static struct normal sum_up(const struct fit *f)
+{
+    struct normal s = {0};
+
+    for (size_t i = 0; i < f->ngroups; i++)
+        add_group(&s, f->law, &f->groups[i], 1);
+    return s;
+}
+
+/* Each count predicted from the others. */
+static double leave_one_out(const struct fit *f, const struct normal *all)
+{
+    double sum = 0, c[MODEL_TERMS];
+
+    if ((int)f->ngroups <= laws[f->law].nterms)
+        return NAN;
+    for (size_t i = 0; i < f->ngroups; i++) {
+        const struct group *g = &f->groups[i];
+        struct normal rest = *all;
+        add_group(&rest, f->law, g, -1);
+        solve(&rest, laws[f->law].nterms, c);
+        double v = value_at(f->law, c, g->gpus);
+        sum += (g->n - 2 * v * g->sum_w + v * v * g->sum_ww) / g->n;
+    }
+    return sqrt(fmax(0, sum) / (double)f->ngroups);
+}
+
+static void derive(struct model *m)
+{
+    const double *c = m->coefficient;
+    double first = value_at(m->law, c, 1);
+
+    m->serial = m->coherency = NAN;
+    m->peak = INFINITY;
+    if (m->law == MODEL_GUSTAFSON)
+        m->serial = c[0] / first;
+    if (m->law == MODEL_AMDAHL || m->law == MODEL_USL)
+        m->serial = c[1] / first;
+    if (m->law == MODEL_USL) {
+        m->coherency = c[2] / first;
+        m->peak = sqrt(c[0] / c[2]);
+    }
+    if (m->law == MODEL_LOG)
+        m->peak = c[0] * log(2) / c[1];
+    if (isnan(m->peak))
+        m->peak = INFINITY;
+}
+
+/* A bootstrap sample of a count's runs: of runs, or of residuals put onto the law. */
+static void draw_group(const struct fit *f, const struct model *m, const double *residuals,
+                       struct group *g, unsigned long seed, unsigned long replicate)
+{
+    double v = value_at(f->law, m->coefficient, g->gpus);
+    size_t n = (size_t)g->n, range = residuals ? f->nsamples : n;
+    uint32_t words[4];
+
+    g->sum_w = g->sum_ww = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t place = g->begin + i;
+        if (i == 0 || place % 4 == 0)
+            rng_block(seed, replicate, place / 4, words);
+        size_t k = (size_t)((uint64_t)words[place % 4] * range >> 32);
+        double w = 1 / (residuals ? v * (1 + residuals[k]) : f->samples[g->begin + k].value);
+        g->sum_w += w;
+        g->sum_ww += w * w;
+    }
+}
+
+/* Relative residuals, centred, and widened by the degrees of freedom that the fit took. */
+static void compute_residuals(const struct fit *f, const struct model *m, double *residuals)
+{
+    double n = (double)f->nsamples, mean = 0;
+
+    for (size_t i = 0; i < f->nsamples; i++) {
+        residuals[i] = f->samples[i].value / value_at(f->law, m->coefficient, f->samples[i].gpus) - 1;
+        mean += residuals[i] / n;
+    }
+    for (size_t i = 0; i < f->nsamples; i++)
+        residuals[i] = fmax(-0.9, (residuals[i] - mean) * sqrt(n / fmax(1, n - laws[f->law].nterms)));
+}
+
+/* Percentiles of few values are too close together: they are moved out as far as Student's t lies
+ * beyond the normal distribution (Hesterberg, The American Statistician 69, 2015). */
+static struct interval expanded(double *replicates, double df)
+{
+    double t = distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, fmax(1, df));
+    struct interval i = bootstrap_percentile(replicates, MODEL_REPEATS, 1 - 2 * distribution_normal_cdf(-t));
+
+    i.level = interval_is_known(&i) ? INTERVAL_LEVEL : i.level;
+    return i;
+}
+
+static int resample(struct fit *f, struct model *m, unsigned long seed, struct err *e)
+{
+    bool cases = true;
+    double *room = calloc(3 * MODEL_REPEATS + f->nsamples, sizeof *room);
+    double *serial = room, *coherency = room + MODEL_REPEATS, *peak = coherency + MODEL_REPEATS;
+    double *residuals = peak + MODEL_REPEATS;
+
+    if (!room)
+        return err_set(e, ERR_INTERNAL, "out of memory for a fit to %zu runs", f->nsamples);
+    for (size_t i = 0; i < f->ngroups; i++)
+        cases &= f->groups[i].n >= CASES_FEWEST;
+    compute_residuals(f, m, residuals);
+    for (unsigned long r = 0; r < MODEL_REPEATS; r++) {
+        struct model copy = {.law = m->law};
+        for (size_t i = 0; i < f->ngroups; i++)
+            draw_group(f, m, cases ? NULL : residuals, &f->groups[i], seed, r);
+        struct normal s = sum_up(f);
+        solve(&s, laws[m->law].nterms, copy.coefficient);
+        derive(&copy);
+        serial[r] = copy.serial;
+        coherency[r] = copy.coherency;
+        peak[r] = copy.peak;
+    }
+    double df = (double)f->nsamples - laws[m->law].nterms;
+    m->serial_interval = expanded(serial, df);
+    m->coherency_interval = expanded(coherency, df);
+    m->peak_interval = expanded(peak, df);
+    free(room);
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct model_sample *x = a, *y = b;
+
+    if (x->gpus != y->gpus)
+        return x->gpus < y->gpus ? -1 : 1;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+static void group_samples(struct fit *f)
+{
+    for (size_t i = 0; i < f->nsamples; i++) {
+        double w = 1 / f->samples[i].value;
+        if (i == 0 || f->samples[i].gpus != f->samples[i - 1].gpus)
+            f->groups[f->ngroups++] = (struct group){.gpus = f->samples[i].gpus, .begin = i};
+        struct group *g = &f->groups[f->ngroups - 1];
+        g->n++;
+        g->sum_w += w;
+        g->sum_ww += w * w;
+    }
+}
+
+static void judge(struct model *m, const struct fit *f)
+{
+    struct normal s = sum_up(f);
+    int nterms = laws[m->law].nterms;
+    double n = (double)f->nsamples, k = nterms + 1, sum = solve(&s, nterms, m->coefficient);
+
+    m->fitted = true;
+    m->error = sqrt(sum / n);
+    m->loo_error = leave_one_out(f, &s);
+    m->aicc = n - k - 1 > 0 ? n * log(fmax(sum, 1e-30) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1) : NAN;
+    derive(m);
+}
+
+int model_fit(struct model *m, enum model_law law, const struct model_sample *samples, size_t n,
+              unsigned long seed, struct err *e)
+{
+    struct model_sample *sorted = calloc(n + 1, sizeof *sorted);
+    struct fit f = {.law = law, .samples = sorted, .nsamples = n, .groups = calloc(n + 1, sizeof *f.groups)};
+    int rc = 0;
+
+    *m = (struct model){.law = law, .serial = NAN, .coherency = NAN, .error = NAN, .loo_error = NAN,
+                        .aicc = NAN, .peak = NAN, .serial_interval = interval_none(),
+                        .coherency_interval = interval_none(), .peak_interval = interval_none()};
+    if (!sorted || !f.groups) {
+        rc = err_set(e, ERR_INTERNAL, "out of memory for a fit to %zu runs", n);
+        goto out;
+    }
+    if (n)
+        memcpy(sorted, samples, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare);
+    group_samples(&f);
+    if ((int)f.ngroups > laws[law].nterms) {
+        m->largest = sorted[n - 1].gpus;
+        judge(m, &f);
+        rc = resample(&f, m, seed, e);
+    }
+out:
+    free(sorted);
+    free(f.groups);
+    return rc;
+}
+
+double model_predict(const struct model *m, double gpus)
+{
+    return value_at(m->law, m->coefficient, gpus);
+}
+
+double model_speedup(const struct model *m, double base, double gpus)
+{
+    double a = model_predict(m, base), b = model_predict(m, gpus);
+
+    return m->law == MODEL_GUSTAFSON ? b / a : a / b;
+}
+
+bool model_is_extrapolation(const struct model *m, double gpus)
+{
+    return gpus > EXTRAPOLATE * m->largest;
+}
+
+const struct model *model_choose(const struct model *models, size_t n)
+{
+    const struct model *best = NULL;
+
+    for (int nterms = 1; nterms <= MODEL_TERMS; nterms++)
+        for (size_t i = 0; i < n; i++) {
+            const struct model *m = &models[i];
+            if (!m->fitted || laws[m->law].nterms != nterms || m->law == MODEL_GUSTAFSON)
+                continue;
+            double needed = best && laws[best->law].nterms < nterms ? BETTER : 1;
+            if (!best || m->loo_error < needed * best->loo_error)
+                best = m;
+        }
+    return best;
+}
+
+void model_describe(const struct model *m, struct buf *b)
+{
+    const double *c = m->coefficient;
+
+    switch (m->law) {
+    case MODEL_IDEAL:
+        buf_addf(b, "T(N) = %.4g / N", c[0]);
+        return;
+    case MODEL_AMDAHL:
+        buf_addf(b, "T(N) = %.4g / N + %.4g", c[0], c[1]);
+        return;
+    case MODEL_USL:
+        buf_addf(b, "T(N) = %.4g / N + %.4g + %.4g (N - 1)", c[0], c[1], c[2]);
+        return;
+    case MODEL_LOG:
+        buf_addf(b, "T(N) = %.4g / N + %.4g log2 N", c[0], c[1]);
+        return;
+    case MODEL_GUSTAFSON:
+        buf_addf(b, "R(N) = %.4g + %.4g N", c[0], c[1]);
+        return;
+    case MODEL_NLAWS:
+        return;
+    }
+}

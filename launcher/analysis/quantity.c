@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/quantity.h"
+
+#include <math.h>
+#include <stddef.h>
+
+struct definition {
+    const char *key, *name, *unit, *text;
+    size_t offset; /* in struct result; WHOLE and ENERGY are computed */
+};
+
+#define COMPUTED ((size_t)-1)
+#define IN(member) offsetof(struct result, member)
+
+static const struct definition definitions[QUANTITY_COUNT] = {
+    [QUANTITY_STARTUP] = {"startup_s", "start-up", "s",
+                          "from the start of the process to its first training step", IN(startup_s)},
+    [QUANTITY_FIRST_EPOCH] = {"first_epoch_s", "first epoch", "s",
+                              "the epoch of index 0, which pays for warming up", IN(first_epoch_s)},
+    [QUANTITY_SECOND_EPOCH] = {"second_epoch_s", "epoch 1", "s",
+                               "the epoch of index 1, by which the reference notebook compares",
+                               IN(second_epoch_s)},
+    [QUANTITY_STEADY_EPOCH] = {"steady_epoch_s", "steady epoch", "s",
+                               "the median of the epochs after the first", IN(median_epoch_s)},
+    [QUANTITY_COMM] = {"comm_s", "exposed communication", "s",
+                       "in a steady epoch, the time that sums over GPUs take and computing does not "
+                       "hide, as rank 0 saw it", IN(comm_s)},
+    [QUANTITY_DATA] = {"data_s", "wait for data", "s",
+                       "in a steady epoch, the time until images are in the network's input, as rank 0 "
+                       "saw it", IN(data_s)},
+    [QUANTITY_EVALUATION] = {"evaluation_s", "evaluation", "s",
+                             "the scoring of the validation images after the last epoch", IN(test_time)},
+    [QUANTITY_TRAINING] = {"training_s", "training", "s", "all epochs together", IN(training_time)},
+    [QUANTITY_WHOLE] = {"whole_s", "whole run", "s",
+                        "start-up, training and evaluation, as far as the logs have them", COMPUTED},
+    [QUANTITY_IMAGES] = {"images", "images per epoch", "",
+                         "the training images that an epoch really processed, on all GPUs", IN(images)},
+    [QUANTITY_RATE] = {"images_per_s", "images per second", "images/s", "in a steady epoch",
+                       IN(images_per_s)},
+    [QUANTITY_LOSS] = {"loss", "final loss", "", "the training loss of the last epoch", IN(loss)},
+    [QUANTITY_IOU] = {"iou", "IoU", "",
+                      "intersection over union on the validation images after the last epoch", IN(iou)},
+    [QUANTITY_DICE] = {"dice", "Dice", "", "the Dice coefficient on the validation images", IN(dice)},
+    [QUANTITY_ENERGY] = {"energy_kwh", "energy", "kWh",
+                         "of the whole run, measured, or watts per GPU times GPU-hours", COMPUTED},
+};
+
+const char *quantity_key(enum quantity q)
+{
+    return definitions[q].key;
+}
+
+const char *quantity_name(enum quantity q)
+{
+    return definitions[q].name;
+}
+
+const char *quantity_unit(enum quantity q)
+{
+    return definitions[q].unit;
+}
+
+const char *quantity_definition(enum quantity q)
+{
+    return definitions[q].text;
+}
+
+double quantity_of(const struct result *r, enum quantity q)
+{
+    if (q == QUANTITY_WHOLE)
+        return (isnan(r->startup_s) ? 0 : r->startup_s) + r->training_time +
+               (isnan(r->test_time) ? 0 : r->test_time);
+    if (q == QUANTITY_ENERGY)
+        return r->energy_j / 3.6e6;
+    return *(const double *)((const char *)r + definitions[q].offset);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/rules.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "launcher/analysis/analysis.h"
+
+static const char *const texts[RULES_COUNT] = {
+    "Say whether the base case of a speed-up is one GPU of the same program, and give its absolute time.",
+    "Say why only a part of the possible cases was measured.",
+    "Sum up costs by the arithmetic mean, rates by the harmonic mean.",
+    "Do not average ratios; average what they are made of.",
+    "Say whether values are deterministic; otherwise give intervals of confidence.",
+    "Do not take values as normal without a check.",
+    "Compare by statistics that fit the data, not by eye.",
+    "Think about whether means and medians, or the tails, answer the question.",
+    "Say all factors that were varied, and the whole setup.",
+    "Say how parallel times were taken: what is synchronized, what is summed up over processes.",
+    "Show a bound of the performance where there is one.",
+    "Plot as much as is needed to read the result; join points only where that means something.",
+};
+
+const char *rule_state_name(enum rule_state state)
+{
+    static const char *const names[] = {"met", "not met", "not applicable"};
+
+    return names[state];
+}
+
+__attribute__((format(printf, 3, 4))) static void say(struct rule *r, enum rule_state state,
+                                                      const char *fmt, ...)
+{
+    va_list ap;
+
+    r->state = state;
+    va_start(ap, fmt);
+    vsnprintf(r->why, sizeof r->why, fmt, ap);
+    va_end(ap);
+}
+
+/* What the rules ask, over all series. */
+struct facts {
+    size_t nseries, fewest, most; /* runs per count */
+    bool base_is_one, setup, records, knows_images, tested;
+    int missing;
+};
+
+static struct facts gather(const struct analysis *a)
+{
+    struct facts f = {.fewest = (size_t)-1, .base_is_one = true, .setup = true, .records = true,
+                      .knows_images = true, .tested = true};
+
+    for (size_t i = 0; i < a->nseries; i++) {
+        const struct series *s = &a->series[i].series;
+        f.base_is_one &= s->points[0].gpus == 1;
+        f.knows_images &= s->by_images;
+        for (size_t k = 0; k < s->npoints; k++) {
+            const struct series_point *p = &s->points[k];
+            f.fewest = p->nruns < f.fewest ? p->nruns : f.fewest;
+            f.most = p->nruns > f.most ? p->nruns : f.most;
+            f.setup &= p->batch_per_gpu > 0 && p->rows[0].host[0];
+            f.records &= !isnan(p->q[QUANTITY_COMM].median);
+            f.tested &= p->nruns > 1;
+        }
+    }
+    for (size_t i = 0; i < a->nsources; i++)
+        f.missing += (int)(a->sources[i].table->count - results_count(a->sources[i].table, RESULT_DONE));
+    return f;
+}
+
+static void judge_base(struct rule *r, const struct analysis *a)
+{
+    const struct series *s = &a->series[0].series;
+    const struct series_point *p = s->points;
+
+    say(r, RULE_MET, "The base case is %d GPU%s of the same program: %.4g s per steady epoch, %.4g s for the "
+        "training%s.", p->gpus, p->gpus == 1 ? "" : "s", p->q[QUANTITY_STEADY_EPOCH].median,
+        p->q[QUANTITY_TRAINING].median, p->gpus == 1 ? "" : "; 1 GPU was not measured, and that is said");
+}
+
+static void judge_subset(struct rule *r, const struct facts *f)
+{
+    if (f->missing)
+        say(r, RULE_NOT_MET, "%d runs have no result; the report names them and their reasons, but not why "
+            "the counts that were measured are enough.", f->missing);
+    else
+        say(r, RULE_MET, "Every run that was asked for has a result and is shown.");
+}
+
+static void judge_intervals(struct rule *r, const struct facts *f)
+{
+    if (f->fewest > 1)
+        say(r, RULE_MET, "Times are not deterministic: medians and speed-ups have 95 %% intervals over %zu runs "
+            "per count at the least.", f->fewest);
+    else
+        say(r, RULE_NOT_MET, "Times are not deterministic, and some count has one run: its interval is over the "
+            "epochs of that run only. Repeat with --seeds 3 or more.");
+}
+
+static void judge_normality(struct rule *r, const struct facts *f)
+{
+    if (f->fewest >= 10)
+        say(r, RULE_MET, "Nothing is taken as normal: medians have order-statistic intervals, speed-ups "
+            "bootstrap intervals.");
+    else if (f->most > 1)
+        say(r, RULE_NOT_MET, "Medians have order-statistic intervals; but with fewer than 10 runs per count "
+            "speed-ups have Fieller's interval, which takes times as normal, and so few runs can't show it.");
+    else
+        say(r, RULE_NOT_APPLICABLE, "With one run per count nothing is known of how values are distributed.");
+}
+
+static void judge_comparison(struct rule *r, const struct facts *f)
+{
+    if (f->tested)
+        say(r, RULE_MET, "IoU is compared with the base case by a paired or rank test, corrected by Holm over "
+            "the counts.");
+    else
+        say(r, RULE_NOT_MET, "Not enough repeats: some count has one run, and nothing tells its IoU from "
+            "chance.");
+}
+
+static void judge_setup(struct rule *r, const struct facts *f)
+{
+    if (f->setup)
+        say(r, RULE_MET, "GPUs and seeds were varied; run.json and record.jsonl of each run hold the rest: "
+            "batch, network, data, versions, hosts.");
+    else
+        say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");
+}
+
+static void judge_timing(struct rule *r, const struct facts *f)
+{
+    if (f->records)
+        say(r, RULE_MET, "An epoch's time is the largest over the ranks, which start it together; waiting for "
+            "data and communication is rank 0's.");
+    else
+        say(r, RULE_NOT_MET, "The logs do not say by whose clock, and whether ranks were synchronized.");
+}
+
+static void judge_bound(struct rule *r, const struct facts *f)
+{
+    say(r, RULE_MET, "Ideal scaling is drawn beside each speed-up, and the fitted laws with their limit%s.",
+        f->knows_images ? "" : "; without counts of images it may be exceeded");
+}
+
+void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
+{
+    struct facts f = gather(a);
+
+    for (int i = 0; i < RULES_COUNT; i++)
+        rules[i] = (struct rule){.number = i + 1, .text = texts[i]};
+    judge_base(&rules[0], a);
+    judge_subset(&rules[1], &f);
+    say(&rules[2], RULE_MET, "Times are summed up by their median, energy and GPU-hours from it; images per "
+        "second of a count are images over that time, never a mean of rates.");
+    say(&rules[3], RULE_MET, "Times are summed up over runs first, then divided; no mean of speed-ups or "
+        "efficiencies is taken.");
+    judge_intervals(&rules[4], &f);
+    judge_normality(&rules[5], &f);
+    judge_comparison(&rules[6], &f);
+    say(&rules[7], RULE_MET, "Medians, because epochs have slow outliers; smallest and largest run, and the "
+        "first epoch, which is the tail, are shown by themselves.");
+    judge_setup(&rules[8], &f);
+    judge_timing(&rules[9], &f);
+    judge_bound(&rules[10], &f);
+    say(&rules[11], RULE_MET, "Figures show every count with its interval, and losses by epoch; lines join "
+        "counts to guide the eye, and laws are drawn no further than twice what was measured.");
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis/bootstrap.h"
+#include "launcher/analysis/fieller.h"
+#include "launcher/analysis/median.h"
+#include "launcher/analysis/mode.h"
+#include "launcher/analysis/outlier.h"
+#include "src/stat.h"
+
+#define BOOTSTRAP_FEWEST 10 /* runs on each side, below which Fieller's interval is taken */
+#define SEED 1244
+
+/* What is known of quantity q in rows[0..n), into values; their number. */
+static size_t known_values(const struct result *rows, size_t n, enum quantity q, double *values)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double v = quantity_of(&rows[i], q);
+        if (isfinite(v))
+            values[known++] = v;
+    }
+    return known;
+}
+
+/* The interval of the median steady epoch within one run. */
+static struct interval over_epochs(const struct result *r)
+{
+    struct interval i = interval_none();
+    double *sorted;
+    size_t n;
+
+    if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
+        return i;
+    n = r->curve->n - 1;
+    memcpy(sorted, r->curve->seconds + 1, n * sizeof *sorted);
+    median_sort(sorted, n);
+    if (isfinite(sorted[0]) && isfinite(sorted[n - 1]))
+        i = median_interval(sorted, n, INTERVAL_LEVEL);
+    i.method = interval_is_known(&i) ? INTERVAL_EPOCHS : INTERVAL_NONE;
+    free(sorted);
+    return i;
+}
+
+/* values: room for 2 n numbers. */
+static struct summary summarize(const struct result *rows, size_t n, enum quantity q, double *values)
+{
+    size_t known = known_values(rows, n, q, values);
+    struct summary s = {.median = NAN, .min = NAN, .max = NAN, .spread = NAN, .interval = interval_none()};
+
+    if (known == 0)
+        return s;
+    median_sort(values, known);
+    struct outlier_fence fence = outlier_fence(values, known, values + n);
+    s = (struct summary){.median = median_of_sorted(values, known), .min = values[0],
+                         .max = values[known - 1], .count = known,
+                         .spread = stat_stddev(values, known) / stat_mean(values, known),
+                         .noutliers = outlier_count(values, known, &fence),
+                         .interval = median_interval(values, known, INTERVAL_LEVEL)};
+    if (known == 1 && q == QUANTITY_STEADY_EPOCH)
+        s.interval = over_epochs(rows);
+    return s;
+}
+
+static double ratio_of(double a, double b)
+{
+    return a > 0 && b > 0 ? a / b : NAN;
+}
+
+/* The estimate lies in its interval: that of means may miss a ratio of medians. */
+static void hold(struct ratio *r)
+{
+    r->interval.low = fmin(r->interval.low, r->value);
+    r->interval.high = fmax(r->interval.high, r->value);
+}
+
+/* a / b of the medians of two samples, with the interval that their sizes allow. */
+static int compare_samples(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
+                           struct err *e)
+{
+    int rc = 0;
+
+    r->interval = interval_none();
+    if (na >= BOOTSTRAP_FEWEST && nb >= BOOTSTRAP_FEWEST)
+        rc = bootstrap_median_ratio(&r->interval, a, na, b, nb, SEED, INTERVAL_LEVEL, e);
+    else
+        r->interval = fieller_interval(a, na, b, nb, INTERVAL_LEVEL);
+    if (interval_is_known(&r->interval))
+        hold(r);
+    return rc;
+}
+
+static struct ratio scaled(struct ratio r, double factor)
+{
+    r.value *= factor;
+    r.interval.low *= factor;
+    r.interval.high *= factor;
+    return r;
+}
+
+static struct ratio no_ratio(void)
+{
+    return (struct ratio){NAN, interval_none()};
+}
+
+/* Epochs differ: the whole training does not compare. */
+static bool is_comparable(const struct series_point *base, const struct series_point *p, enum quantity q)
+{
+    return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) || base->epochs == p->epochs;
+}
+
+/* room: for the runs of both points. */
+static int compare_times(struct ratio *r, const struct series_point *a, const struct series_point *b,
+                         enum quantity q, double *room, struct err *e)
+{
+    *r = no_ratio();
+    r->value = ratio_of(a->q[q].median, b->q[q].median);
+    if (isnan(r->value))
+        return 0;
+    size_t na = known_values(a->rows, a->nruns, q, room);
+    size_t nb = known_values(b->rows, b->nruns, q, room + na);
+    int rc = compare_samples(r, room, na, room + na, nb, e);
+    if (!interval_is_known(&r->interval) && a->q[q].interval.method == INTERVAL_EPOCHS &&
+        b->q[q].interval.method == INTERVAL_EPOCHS)
+        r->interval = interval_ratio(&a->q[q].interval, &b->q[q].interval);
+    return rc;
+}
+
+struct ratio series_compare(const struct series_point *a, const struct series_point *b, enum quantity q)
+{
+    double *room = calloc(a->nruns + b->nruns + 1, sizeof *room);
+    struct ratio r = no_ratio();
+    struct err e;
+
+    if (room && compare_times(&r, a, b, q, room, &e))
+        r.interval = interval_none();
+    free(room);
+    return r;
+}
+
+/* room: for all runs of the series, twice. */
+static int compare_point(struct series *s, struct series_point *p, double *room, struct err *e)
+{
+    const struct series_point *base = s->points;
+    double share = 1 / series_ideal(s, p->gpus);
+
+    for (int i = 0; i < QUANTITY_NTIMES; i++) {
+        enum quantity q = (enum quantity)i;
+        struct ratio *r = &p->speedup[q];
+        *r = no_ratio();
+        if (p == base)
+            *r = (struct ratio){ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}};
+        else if (is_comparable(base, p, q) && compare_times(r, base, p, q, room, e))
+            return -1;
+        p->efficiency[q] = scaled(*r, share);
+    }
+    /* Images are counted, not measured: they move the interval, and do not widen it. */
+    p->image_speedup = scaled(p->speedup[QUANTITY_STEADY_EPOCH],
+                              ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
+    p->image_efficiency = scaled(p->image_speedup, share);
+    return 0;
+}
+
+/* A count of runs, if it is the same in all of them; otherwise 0. */
+static long common_value(const struct result *rows, size_t n, size_t offset)
+{
+    long value = *(const long *)((const char *)rows + offset);
+
+    for (size_t i = 1; i < n; i++)
+        if (*(const long *)((const char *)&rows[i] + offset) != value)
+            return 0;
+    return value;
+}
+
+static void describe_point(struct series_point *p, double *room)
+{
+    p->gpus = p->rows[0].gpus;
+    for (size_t i = 0; i < p->nruns; i++) {
+        p->nodes = p->rows[i].nodes ? p->rows[i].nodes : p->nodes;
+        p->oversubscribed |= p->rows[i].oversubscribed == 1;
+        p->fake_gpus |= p->rows[i].fake_gpus == 1;
+    }
+    p->batch_per_gpu = common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu));
+    p->val_images = common_value(p->rows, p->nruns, offsetof(struct result, val_images));
+    p->epochs = common_value(p->rows, p->nruns, offsetof(struct result, epochs));
+    for (int q = 0; q < QUANTITY_COUNT; q++)
+        p->q[q] = summarize(p->rows, p->nruns, (enum quantity)q, room);
+    p->gpu_hours = p->gpus * p->q[QUANTITY_WHOLE].median / 3600;
+    p->image_rate = ratio_of(p->q[QUANTITY_IMAGES].median, p->q[QUANTITY_STEADY_EPOCH].median);
+}
+
+/* rows is filled and sorted: points and all that is compared. */
+static int fill(struct series *s, struct err *e)
+{
+    double *room = calloc(2 * s->nrows + 1, sizeof *room);
+    size_t ncounts = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < s->nrows; i++)
+        ncounts += i == 0 || s->rows[i].gpus != s->rows[i - 1].gpus;
+    s->points = calloc(ncounts + 1, sizeof *s->points);
+    if (!room || !s->points) {
+        free(room);
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", s->nrows);
+    }
+    for (size_t i = 0, end; i < s->nrows; i = end) {
+        struct series_point *p = &s->points[s->npoints++];
+        for (end = i; end < s->nrows && s->rows[end].gpus == s->rows[i].gpus;)
+            end++;
+        p->rows = &s->rows[i];
+        p->nruns = end - i;
+        describe_point(p, room);
+    }
+    s->by_images = s->equal_epochs = true;
+    for (size_t i = 0; i < s->npoints && rc == 0; i++) {
+        rc = compare_point(s, &s->points[i], room, e);
+        s->by_images &= !isnan(s->points[i].image_efficiency.value);
+        s->equal_epochs &= s->points[i].epochs && s->points[i].epochs == s->points[0].epochs;
+    }
+    free(room);
+    return rc;
+}
+
+/* What the user knows and the log does not say. */
+static void complete(struct result *r, const struct series_facts *facts)
+{
+    double whole = quantity_of(r, QUANTITY_WHOLE);
+
+    if (!r->batch_per_gpu && r->global_batch)
+        r->batch_per_gpu = r->global_batch % r->gpus ? 0 : r->global_batch / r->gpus;
+    if (!r->batch_per_gpu)
+        r->batch_per_gpu = facts->batch_per_gpu;
+    if (!r->global_batch)
+        r->global_batch = r->batch_per_gpu * r->gpus;
+    if (isnan(r->images) && facts->train_images) {
+        long batch = facts->keep_remainder ? 1 : r->global_batch;
+        r->images = batch ? (double)(facts->train_images / batch * batch) : NAN;
+        r->images_per_s = ratio_of(r->images, r->median_epoch_s);
+    }
+    if (isnan(r->energy_j) && facts->watts_per_gpu > 0)
+        r->energy_j = facts->watts_per_gpu * r->gpus * whole;
+}
+
+/* Rows of one mode into dst; 0 with none, too. */
+static int create(struct series *dst, const char *source, const struct result *rows,
+                  const enum mode_group *groups, size_t n, enum mode_group wanted, enum series_mode mode,
+                  struct err *e)
+{
+    *dst = (struct series){.mode = mode, .rows = calloc(n + 1, sizeof *dst->rows)};
+    if (!dst->rows)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", n);
+    result_set_text(dst->source, sizeof dst->source, source);
+    result_set_text(dst->engine, sizeof dst->engine, n ? rows[0].engine : "");
+    for (size_t i = 0; i < n; i++)
+        if (groups[i] & wanted)
+            dst->rows[dst->nrows++] = rows[i];
+    dst->mixed = dst->nrows < n;
+    return fill(dst, e);
+}
+
+int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
+                   const struct results *table, const char *engine, const struct series_facts *facts,
+                   struct buf *notes, struct err *e)
+{
+    struct result *rows = calloc(table->count + 1, sizeof *rows);
+    enum mode_group *groups = calloc(table->count + 1, sizeof *groups);
+    size_t nrows = 0;
+    int rc = -1;
+
+    *n = 0;
+    if (!rows || !groups) {
+        err_set(e, ERR_INTERNAL, "out of memory for %zu runs", table->count);
+        goto out;
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *row = &table->rows[i];
+        if (row->state != RESULT_DONE || row->gpus < 1 || strcmp(row->engine, engine))
+            continue;
+        rows[nrows] = *row;
+        complete(&rows[nrows++], facts);
+    }
+    struct mode_split split = mode_decide(rows, nrows, groups);
+    for (int i = 0; i < split.n; i++) {
+        if (create(&dst[*n], source, rows, groups, nrows, split.groups[i], split.modes[i], e)) {
+            series_destroy(&dst[*n]);
+            goto out;
+        }
+        ++*n;
+    }
+    if (notes)
+        mode_explain(&split, rows, groups, nrows, source, notes);
+    rc = 0;
+out:
+    for (size_t i = 0; rc && i < *n; i++)
+        series_destroy(&dst[i]);
+    *n = rc ? 0 : *n;
+    free(rows);
+    free(groups);
+    return rc;
+}
+
+void series_destroy(struct series *s)
+{
+    if (!s)
+        return;
+    free(s->rows);
+    free(s->points);
+    *s = (struct series){0};
+}
+
+double series_ideal(const struct series *s, int gpus)
+{
+    return (double)gpus / s->points[0].gpus;
+}
+
+const struct ratio *series_efficiency(const struct series *s, const struct series_point *p)
+{
+    return s->by_images ? &p->image_efficiency : &p->efficiency[QUANTITY_STEADY_EPOCH];
+}
+
+const struct ratio *series_speedup(const struct series *s, const struct series_point *p)
+{
+    return s->by_images ? &p->image_speedup : &p->speedup[QUANTITY_STEADY_EPOCH];
+}
+
+void series_describe_mode(const struct series *s, struct buf *b)
+{
+    const struct series_point *p = s->points;
+
+    switch (s->mode) {
+    case SERIES_BATCH_UNKNOWN:
+        buf_add(b, "the logs do not tell the batch, so whether this is strong or weak scaling is not "
+                   "known");
+        return;
+    case SERIES_ONE_COUNT:
+        buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);
+        return;
+    case SERIES_STRONG:
+        buf_addf(b, "strong scaling: the same epoch and the same global batch of %ld images",
+                 p->batch_per_gpu * p->gpus);
+        return;
+    case SERIES_WEAK_BATCH:
+        buf_addf(b, "%ld images per GPU and step: the epoch stays the same, the global batch grows with "
+                    "the GPUs (strong in the data, weak in the batch)", p->batch_per_gpu);
+        return;
+    case SERIES_WEAK:
+        buf_addf(b, "weak scaling: %ld images per GPU and step, and the epoch grows with the GPUs",
+                 p->batch_per_gpu);
+        return;
+    }
+}

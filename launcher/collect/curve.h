@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run's log says of each epoch. */
+#ifndef UNETCTL_LAUNCHER_COLLECT_CURVE_H
+#define UNETCTL_LAUNCHER_COLLECT_CURVE_H
+
+#include <stddef.h>
+
+#include "src/err.h"
+
+struct curve {
+    size_t n;
+    double *seconds; /* NaN where the log has no times */
+    double *loss;
+    double *score; /* validation IoU or accuracy; NaN where not measured, NULL where never */
+};
+
+/* n epochs of NaN; with_score: score is there. NULL without memory. */
+struct curve *curve_create(size_t n, int with_score, struct err *e);
+void curve_destroy(struct curve *c);
+
+struct result;
+/* Set r's epochs, first_epoch_s, second_epoch_s, median_epoch_s and loss. */
+void curve_measure(const struct curve *c, struct result *r);
+
+/* The first epoch (from 0) whose value is at least (rising) or at most the target; -1: none. */
+long curve_reach(const double *values, size_t n, double target, int rising);
+
+#endif
