@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "launcher/collect/collect.h"
+#include "launcher/collect/logs_folder.h"
 #include "launcher/collect/path.h"
 #include "launcher/report/json.h"
-#include "launcher/report/logs_folder.h"
 #include "launcher/report/mllog.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"

@@ -33,6 +33,13 @@ static int take_number(const char **p)
     return value;
 }
 
+bool log_name_ends(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && (!strcmp(dot, ".csv") || !strcmp(dot, ".log") || !strcmp(dot, ".txt"));
+}
+
 bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed)
 {
     const char *p = name + 4, *end;
@@ -57,5 +64,5 @@ bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gp
         p += 2;
         *seed = take_number(&p);
     }
-    return *gpus > 0 && *seed > 0 && strcmp(p, ".csv") == 0;
+    return *gpus > 0 && *seed > 0 && *p == '.' && p == strrchr(p, '.') && log_name_ends(p);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/collect/log_file.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_record.h"
 #include "src/atomicfile.h"
@@ -68,6 +69,7 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
     long nodes = get_integer(json_object_get(plan, "layout"), "nodes", 1, 1 << 20);
     r->seed = get_integer(plan, "seed", 0, INT_MAX);
     r->epochs = get_integer(json_object_get(plan, "train"), "epochs", 1, INT_MAX);
+    long batch = get_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
     if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
         err_set(e, ERR_CONFIG, "%s: run, engine, seed, layout.gpus, layout.nodes or train.epochs is "
                                "missing or out of its bounds; run unetctl generate again", path);
@@ -81,6 +83,8 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
         result_set_text(r->engine, sizeof r->engine, engine);
     r->gpus = gpus > 0 ? (int)gpus : 0;
     r->nodes = nodes > 0 ? (int)nodes : 0;
+    r->batch_per_gpu = batch > 0 ? batch : 0;
+    r->global_batch = r->batch_per_gpu * r->gpus;
     json_decref(plan);
     return rc;
 }
@@ -106,6 +110,20 @@ static void set_state(struct result *r, enum result_state state, const char *not
 {
     r->state = state;
     result_set_text(r->note, sizeof r->note, note);
+}
+
+/* What was read before the fault came to light is in no number. */
+static void discard(struct result *r, const char *note)
+{
+    curve_destroy(r->curve);
+    scores_destroy(r->scores);
+    struct result clean;
+    result_init(&clean);
+    memcpy(clean.run, r->run, sizeof clean.run);
+    memcpy(clean.engine, r->engine, sizeof clean.engine);
+    clean.gpus = r->gpus, clean.nodes = r->nodes, clean.seed = r->seed, clean.attempt = r->attempt;
+    set_state(&clean, RESULT_CORRUPT, note);
+    *r = clean;
 }
 
 /* What stands in a note names files from the study's folder on. */
@@ -183,50 +201,118 @@ static int check_done(const char *path, const struct run_record *record, struct 
     return same ? 0 : err_set(e, ERR_DATA, "%s: does not hold the end of record.jsonl", path);
 }
 
-enum field { SECONDS, RATE, COMM, DATA, IMAGES };
+enum field { RATE, COMM, DATA, IMAGES, GRAD_LOCAL, GRAD_GLOBAL };
 
 static double field_of(const struct run_epoch *epoch, enum field field)
 {
     switch (field) {
-    case SECONDS: return epoch->seconds;
     case RATE: return epoch->seconds > 0 ? epoch->images / epoch->seconds : NAN;
     case COMM: return epoch->comm_s;
     case DATA: return epoch->data_s;
     case IMAGES: return epoch->images;
+    case GRAD_LOCAL: return epoch->grad_local;
+    case GRAD_GLOBAL: return epoch->grad_global;
     }
     return NAN;
 }
 
-/* Median over the epochs after the first, which pays for start-up; NaN when there is only one. */
-static double steady_median(const struct run_record *record, enum field field)
+/* Over the epochs after the first, which pays for start-up; NaN when there is only one. */
+static double steady(const struct run_record *record, enum field field,
+                     double statistic(const double *values, size_t n))
 {
     size_t n = record->nepochs - 1;
-    double *values = calloc(n + 1, sizeof *values), median;
+    double *values = calloc(n + 1, sizeof *values), result;
 
     if (!values)
         return NAN;
     for (size_t i = 0; i < n; i++)
         values[i] = field_of(&record->epochs[i + 1], field);
-    median = stat_median(values, n);
+    result = statistic(values, n);
     free(values);
-    return median;
+    return result;
 }
 
-static void measure(struct result *r, const struct run_record *record)
+static struct curve *make_curve(const struct run_record *record, struct err *e)
 {
-    r->first_epoch_s = record->epochs[0].seconds;
-    r->second_epoch_s = record->nepochs > 1 ? record->epochs[1].seconds : NAN;
-    r->median_epoch_s = steady_median(record, SECONDS);
-    r->images_per_s = steady_median(record, RATE);
-    r->comm_s = steady_median(record, COMM);
-    r->data_s = steady_median(record, DATA);
-    r->images = record->nepochs > 1 ? steady_median(record, IMAGES) : record->epochs[0].images;
+    bool scored = false;
+
+    for (size_t i = 0; i < record->nepochs; i++)
+        scored |= !isnan(record->epochs[i].val_iou);
+    struct curve *c = curve_create(record->nepochs, scored, e);
+    for (size_t i = 0; c && i < record->nepochs; i++) {
+        c->seconds[i] = record->epochs[i].seconds;
+        c->loss[i] = record->epochs[i].loss;
+        if (scored)
+            c->score[i] = record->epochs[i].val_iou;
+    }
+    return c;
+}
+
+static int measure(struct result *r, const struct run_record *record, struct err *e)
+{
+    r->curve = make_curve(record, e);
+    if (!r->curve)
+        return -1;
+    curve_measure(r->curve, r);
+    r->images_per_s = steady(record, RATE, stat_median);
+    r->comm_s = steady(record, COMM, stat_median);
+    r->data_s = steady(record, DATA, stat_median);
+    r->grad_local = steady(record, GRAD_LOCAL, stat_mean);
+    r->grad_global = steady(record, GRAD_GLOBAL, stat_mean);
+    r->images = record->nepochs > 1 ? steady(record, IMAGES, stat_median) : record->epochs[0].images;
     r->training_time = record->training_time;
     r->test_time = record->test_time;
     r->startup_s = record->startup_s;
-    r->loss = record->epochs[record->nepochs - 1].loss;
+    r->energy_j = record->energy_j;
     r->iou = record->iou;
     r->dice = record->dice;
+    return 0;
+}
+
+/* Header of the record over the plan, which knows less. */
+static void describe(struct result *r, const struct run_record *record)
+{
+    result_set_text(r->host, sizeof r->host, record->host);
+    r->oversubscribed = record->oversubscribed;
+    r->fake_gpus = record->fake_gpus;
+    r->val_images = record->val_images;
+    r->batch_per_gpu = record->batch_per_gpu ? record->batch_per_gpu : r->batch_per_gpu;
+    r->global_batch = record->global_batch ? record->global_batch : r->global_batch;
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    path_format(path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* With scores.csv, runs are compared on the same images; without, by seed. */
+static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (!has_file(attempt_dir, "scores.csv"))
+        return 0;
+    r->scores = scores_read(path_format(path, "%s/scores.csv", attempt_dir), e);
+    return r->scores ? 0 : -1;
+}
+
+/* The attempt of an engine whose script writes no record.jsonl: log.csv and DONE tell. */
+static int read_log_only(const char *attempt_dir, struct result *r, struct err *e)
+{
+    char path[PATH_MAX];
+    struct run_record end = {0};
+    long epochs = r->epochs;
+
+    if (log_file_read(path_format(path, "%s/log.csv", attempt_dir), r, e))
+        return -1;
+    end.iou = r->iou;
+    if (r->epochs != epochs)
+        return err_set(e, ERR_DATA, "%s:%ld: %ld epochs, but run.json asks for %ld", path, r->epochs + 1,
+                       r->epochs, epochs);
+    return check_done(path_format(path, "%s/DONE", attempt_dir), &end, e);
 }
 
 static int read_done(const char *attempt_dir, struct result *r, struct err *e)
@@ -236,30 +322,21 @@ static int read_done(const char *attempt_dir, struct result *r, struct err *e)
     struct epoch_csv log = {0};
     int rc = -1;
 
+    if (strcmp(r->engine, "embedded") && !has_file(attempt_dir, "record.jsonl"))
+        return read_log_only(attempt_dir, r, e);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
     path_format(log_path, "%s/log.csv", attempt_dir);
     path_format(done_path, "%s/DONE", attempt_dir);
     if (run_record_read(record_path, &record, e))
         return -1;
-    result_set_text(r->host, sizeof r->host, record.host);
-    r->oversubscribed = record.oversubscribed;
+    describe(r, &record);
     if (epoch_csv_read(log_path, &log, e) == 0 &&
         check(r, &record, record_path, &log, log_path, e) == 0 &&
-        check_done(done_path, &record, e) == 0) {
-        measure(r, &record);
-        rc = 0;
-    }
+        check_done(done_path, &record, e) == 0)
+        rc = measure(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);
     return rc;
-}
-
-static bool has_file(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    path_format(path, "%s/%s", dir, name);
-    return access(path, F_OK) == 0;
 }
 
 /* Epochs that a run which is not done got through, as far as its record tells. */
@@ -292,7 +369,7 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
     else if (!done)
         set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
     else if (read_done(attempt_dir, r, &e))
-        set_state(r, RESULT_CORRUPT, from_study(e.text, study_dir));
+        discard(r, from_study(e.text, study_dir));
     else
         set_state(r, RESULT_DONE, "");
     if (r->state != RESULT_DONE)

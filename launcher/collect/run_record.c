@@ -56,6 +56,14 @@ static int get_integer(struct reader *r, const json_t *o, const char *key, long 
     return 0;
 }
 
+/* A count that may be missing. */
+static long optional_count(const json_t *o, const char *key)
+{
+    json_int_t v = json_integer_value(json_object_get(o, key));
+
+    return v > 0 && v <= INT_MAX ? (long)v : 0;
+}
+
 static int get_text(struct reader *r, const json_t *o, const char *key, char *dst, size_t size)
 {
     const json_t *v = json_object_get(o, key);
@@ -89,6 +97,11 @@ static int decode_run(struct reader *r, const json_t *o)
     d->nodes = (int)nodes;
     over = json_object_get(o, "oversubscribed");
     d->oversubscribed = json_is_boolean(over) ? json_is_true(over) : -1;
+    d->batch_per_gpu = optional_count(o, "batch_per_gpu");
+    d->global_batch = optional_count(o, "global_batch");
+    d->val_images = optional_count(o, "val_images");
+    const char *backend = json_string_value(json_object_get(o, "backend"));
+    d->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;
 }
 
@@ -98,7 +111,10 @@ static int decode_epoch(struct reader *r, const json_t *o)
     struct run_epoch epoch = {.data_s = optional_number(o, "data_s"),
                               .compute_s = optional_number(o, "compute_s"),
                               .comm_s = optional_number(o, "comm_s"),
-                              .wait_s = optional_number(o, "wait_s")};
+                              .wait_s = optional_number(o, "wait_s"),
+                              .val_iou = optional_number(o, "val_iou"),
+                              .grad_local = optional_number(o, "grad_sq_local"),
+                              .grad_global = optional_number(o, "grad_sq_global")};
     long number;
 
     if (get_integer(r, o, "epoch", 0, &number) || get_number(r, o, "seconds", &epoch.seconds) ||
@@ -109,10 +125,14 @@ static int decode_epoch(struct reader *r, const json_t *o)
         return refuse(r, "this is not the next epoch", "");
     if (epoch.seconds < 0 || epoch.images < 0)
         return refuse(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
-    struct run_epoch *epochs = reallocarray(d->epochs, d->nepochs + 1, sizeof *epochs);
-    if (!epochs)
-        return err_set(r->e, ERR_INTERNAL, "%s: out of memory", r->path);
-    d->epochs = epochs;
+    if (d->nepochs == d->capacity) {
+        size_t capacity = d->capacity ? 2 * d->capacity : 64;
+        struct run_epoch *epochs = reallocarray(d->epochs, capacity, sizeof *epochs);
+        if (!epochs)
+            return err_set(r->e, ERR_INTERNAL, "%s: out of memory", r->path);
+        d->epochs = epochs;
+        d->capacity = capacity;
+    }
     d->epochs[d->nepochs++] = epoch;
     return 0;
 }
@@ -138,6 +158,9 @@ static int decode_end(struct reader *r, const json_t *o)
     d->done = true;
     d->dice = optional_number(o, "dice");
     d->startup_s = optional_number(o, "startup_s");
+    d->energy_j = optional_number(o, "energy_j");
+    if (optional_count(o, "val_images"))
+        d->val_images = optional_count(o, "val_images");
     if (get_number(r, o, "training_time", &d->training_time) ||
         get_number(r, o, "test_time", &d->test_time) || get_number(r, o, "iou", &d->iou))
         return -1;
@@ -183,7 +206,7 @@ int run_record_read(const char *path, struct run_record *dst, struct err *e)
     char *text = atomicfile_read(path, MAX_FILE, &size, e), *p, *end;
     int rc = 0;
 
-    *dst = (struct run_record){.oversubscribed = -1};
+    *dst = (struct run_record){.oversubscribed = -1, .fake_gpus = -1};
     if (!text)
         return -1;
     for (p = text; rc == 0 && (end = memchr(p, '\n', (size_t)(text + size - p))); p = end + 1) {
@@ -202,5 +225,5 @@ void run_record_destroy(struct run_record *r)
 {
     free(r->epochs);
     r->epochs = NULL;
-    r->nepochs = 0;
+    r->nepochs = r->capacity = 0;
 }

@@ -10,7 +10,8 @@
 
 struct run_epoch {
     double seconds, loss, lr, images;
-    double data_s, compute_s, comm_s, wait_s; /* NaN when the line has none */
+    double data_s, compute_s, comm_s, wait_s; /* NaN when the line has none, as the next */
+    double val_iou, grad_local, grad_global;
 };
 
 struct run_record {
@@ -18,11 +19,13 @@ struct run_record {
     int gpus, nodes;
     long seed, epochs_wanted;
     int oversubscribed; /* 1, 0; -1 not said */
+    int fake_gpus;      /* 1: the backend computes on CPU cores, 0: on GPUs; -1 not said */
+    long batch_per_gpu, global_batch, val_images; /* 0: not said */
     struct run_epoch *epochs;
-    size_t nepochs;
+    size_t nepochs, capacity;
 
     bool done; /* there is an end line that says so; only then the next are filled */
-    double training_time, test_time, startup_s, iou, dice;
+    double training_time, test_time, startup_s, iou, dice, energy_j;
     char error[256]; /* of an end line "failed" */
     int exit_code;
 };

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/log_file.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/keras_log.h"
+#include "launcher/collect/mllog_file.h"
+#include "src/atomicfile.h"
+#include "src/epoch_csv.h"
+
+static int decode_reference(const char *text, size_t n, const char *path, struct result *r, struct err *e)
+{
+    struct epoch_csv log;
+
+    if (epoch_csv_decode(text, n, path, &log, e))
+        return -1;
+    struct curve *c = curve_create(log.count, 0, e);
+    for (size_t i = 0; c && i < log.count; i++) {
+        c->seconds[i] = log.rows[i].time_per_epoch;
+        c->loss[i] = log.rows[i].loss;
+    }
+    if (c) {
+        r->training_time = log.rows[0].training_time;
+        r->test_time = log.rows[0].test_time;
+        r->iou = log.rows[0].iou;
+        r->curve = c;
+        curve_measure(c, r);
+    }
+    epoch_csv_destroy(&log);
+    return c ? 0 : -1;
+}
+
+int log_file_read(const char *path, struct result *r, struct err *e)
+{
+    size_t n;
+    char *text = atomicfile_read(path, LOG_FILE_MAX, &n, e);
+    struct result filled = *r;
+    int rc;
+
+    if (!text)
+        return -1;
+    filled.curve = NULL;
+    if (memchr(text, '\0', n))
+        rc = err_set(e, ERR_DATA, "%s: holds binary data: this is no log", path);
+    else if (mllog_file_matches(text))
+        rc = mllog_file_decode(text, path, &filled, e);
+    else if (keras_log_matches(text))
+        rc = keras_log_decode(text, path, &filled, e);
+    else
+        rc = decode_reference(text, n, path, &filled, e);
+    free(text);
+    if (rc == 0)
+        *r = filled;
+    return rc;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/logs_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/collect/log_file.h"
+#include "launcher/collect/log_name.h"
+#include "launcher/collect/mllog_file.h"
+#include "launcher/collect/path.h"
+#include "src/atomicfile.h"
+
+/* What was read of r before is in no number. */
+static void refuse(struct result *r, const char *note)
+{
+    struct result clean;
+
+    result_init(&clean);
+    memcpy(clean.run, r->run, sizeof clean.run);
+    memcpy(clean.engine, r->engine, sizeof clean.engine);
+    clean.gpus = r->gpus;
+    clean.seed = r->seed;
+    clean.state = RESULT_CORRUPT;
+    result_set_text(clean.note, sizeof clean.note, note);
+    curve_destroy(r->curve);
+    scores_destroy(r->scores);
+    *r = clean;
+}
+
+static void read_log(const char *dir, const char *name, struct result *r)
+{
+    char path[PATH_MAX];
+    struct err e;
+
+    if (log_file_read(path_format(path, "%s/%s", dir, name), r, &e)) {
+        refuse(r, e.text);
+    } else if (r->gpus == 0) {
+        refuse(r, "neither its name nor its lines say on how many GPUs it ran: call it log_N.csv or "
+                  "log_ENGINE_N.csv");
+    } else {
+        r->state = RESULT_DONE;
+        result_set_text(r->log, sizeof r->log, name);
+    }
+}
+
+/* scores_4.csv beside log_4.csv. */
+static void read_scores(const char *dir, struct result *r)
+{
+    char path[PATH_MAX];
+    struct err e;
+
+    if (r->state != RESULT_DONE || !*r->scores_log)
+        return;
+    r->scores = scores_read(path_format(path, "%s/%s", dir, r->scores_log), &e);
+    if (!r->scores)
+        refuse(r, e.text);
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    return access(path_format(path, "%s/%s", dir, name), F_OK) == 0;
+}
+
+/* Output of a program counts only if there are lines of MLLOG in it. */
+static bool has_mllog(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    struct err e;
+    size_t n;
+    char *text = atomicfile_read(path_format(path, "%s/%s", dir, name), LOG_FILE_MAX, &n, &e);
+    bool found = text && mllog_file_matches(text);
+
+    free(text);
+    return found;
+}
+
+static bool is_log(const char *dir, const char *name, struct result *r)
+{
+    const char *ending = strrchr(name, '.');
+
+    if (!log_name_ends(name) || strncmp(name, "scores_", 7) == 0)
+        return false;
+    if (log_name_decode(name, r->engine, sizeof r->engine, &r->gpus, &r->seed))
+        return true;
+    r->gpus = 0;
+    *r->engine = '\0';
+    return strcmp(ending, ".csv") == 0 || has_mllog(dir, name);
+}
+
+static int add_log(const char *dir, const char *name, struct results *table, struct err *e)
+{
+    struct result r;
+
+    result_init(&r);
+    if (!is_log(dir, name, &r))
+        return 0;
+    snprintf(r.run, sizeof r.run, "%.*s", (int)(strrchr(name, '.') - name), name);
+    read_log(dir, name, &r);
+    if (strncmp(name, "log_", 4) == 0) {
+        char scores[sizeof r.scores_log];
+        if ((size_t)snprintf(scores, sizeof scores, "scores_%s", name + 4) < sizeof scores &&
+            has_file(dir, scores))
+            result_set_text(r.scores_log, sizeof r.scores_log, scores);
+        read_scores(dir, &r);
+    }
+    if (results_add(table, &r, e) == 0)
+        return 0;
+    curve_destroy(r.curve);
+    scores_destroy(r.scores);
+    return -1;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* The same bytes, as far as they tell: the same curve and the same score. */
+static bool is_copy(const struct result *a, const struct result *b)
+{
+    size_t n = a->curve->n;
+
+    return n == b->curve->n && a->iou == b->iou && a->training_time == b->training_time &&
+           memcmp(a->curve->seconds, b->curve->seconds, n * sizeof(double)) == 0 &&
+           memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
+}
+
+/* Rows first..end are of one engine, count and seed: of copies one counts, otherwise nobody knows
+ * which is right. */
+static void refuse_duplicates(struct results *table, size_t first, size_t end)
+{
+    const struct result *one = &table->rows[first];
+    bool copies = true;
+    char note[256];
+
+    for (size_t i = first + 1; i < end; i++)
+        copies &= is_copy(one, &table->rows[i]);
+    for (size_t i = first; i < end; i++) {
+        const struct result *other = &table->rows[i == first ? first + 1 : first];
+        if (copies && i == first)
+            continue;
+        snprintf(note, sizeof note, "%.80s has the same engine, %d GPUs and seed %ld: %s", other->run,
+                 other->gpus, other->seed,
+                 copies ? "this is a copy" : "which of them is right is not known; keep one");
+        refuse(&table->rows[i], note);
+    }
+}
+
+static void find_duplicates(struct results *table)
+{
+    for (size_t i = 0, end; i < table->count; i = end) {
+        const struct result *r = &table->rows[i];
+        for (end = i + 1; end < table->count; end++) {
+            const struct result *other = &table->rows[end];
+            if (other->gpus != r->gpus || other->seed != r->seed || strcmp(other->engine, r->engine) ||
+                other->state != RESULT_DONE)
+                break;
+        }
+        if (end > i + 1 && r->state == RESULT_DONE)
+            refuse_duplicates(table, i, end);
+    }
+}
+
+static int read_bare(const char *dir, struct results *table, struct err *e)
+{
+    struct dirent **entries;
+    int n = scandir(dir, &entries, is_visible, alphasort), rc = 0;
+
+    if (n < 0)
+        return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);
+    for (int i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = add_log(dir, entries[i]->d_name, table, e);
+        free(entries[i]);
+    }
+    free(entries);
+    if (rc == 0 && table->count == 0)
+        return err_set(e, ERR_DATA, "%s: there is no log in it: no results.csv, log_N.csv, log_hvd_N.csv or "
+                                    "log_ENGINE_N.csv, and no file with MLLOG lines", dir);
+    results_sort(table);
+    find_duplicates(table);
+    return rc;
+}
+
+/* What results.csv names. A log that is gone leaves the row its numbers; a bad one does not. */
+static int read_collected(const char *dir, const char *path, struct results *table, struct err *e)
+{
+    if (results_read(table, path, e))
+        return -1;
+    for (size_t i = 0; i < table->count; i++) {
+        struct result *r = &table->rows[i], log = *r;
+        char file[PATH_MAX];
+        struct err why;
+        if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(dir, r->log))
+            continue;
+        if (log_file_read(path_format(file, "%s/%s", dir, r->log), &log, &why)) {
+            refuse(r, why.text);
+            continue;
+        }
+        r->curve = log.curve;
+        if (strchr(r->scores_log, '/') || !has_file(dir, r->scores_log))
+            *r->scores_log = '\0';
+        read_scores(dir, r);
+    }
+    results_sort(table);
+    return 0;
+}
+
+int logs_folder_read(const char *dir, struct results *table, struct err *e)
+{
+    char path[PATH_MAX];
+
+    path_format(path, "%s/results.csv", dir);
+    if (access(path, F_OK) == 0 ? read_collected(dir, path, table, e) : read_bare(dir, table, e)) {
+        results_destroy(table);
+        return -1;
+    }
+    return 0;
+}
