@@ -107,7 +107,7 @@ static int fill_gap(const struct advice *a, const struct series *s)
         int low = s->points[i - 1].gpus, high = s->points[i].gpus;
         int middle = (int)lround(sqrt((double)low * high));
         if ((low == a->knee || high == a->knee) && middle > low && middle < high &&
-            (double)high / low > widest) {
+            (double)high / low >= widest) {
             widest = (double)high / low;
             next = middle;
         }

@@ -106,10 +106,11 @@ static void test_runs(struct comparison *c, const struct sides *s)
 static int test_images(struct comparison *c, const struct scores *a, const struct scores *b, struct err *e)
 {
     size_t most = a->count < b->count ? a->count : b->count;
-    double *iou_a = calloc(2 * most + 1, sizeof *iou_a), *iou_b = iou_a + most;
+    double *iou_a = calloc(2 * most + 1, sizeof *iou_a);
 
     if (!iou_a)
         return err_set(e, ERR_INTERNAL, "out of memory for %zu images", most);
+    double *iou_b = iou_a + most;
     size_t n = scores_match(a, b, iou_a, iou_b);
     for (size_t i = 0; i < n; i++)
         iou_b[i] -= iou_a[i];
@@ -130,13 +131,16 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
 {
     size_t most = na < nb ? na : nb;
     double *room = calloc(na + nb + most + 1, sizeof *room);
-    struct sides s = {.a = room, .b = room + na, .pairs = room + na + nb};
+    struct sides s = {0};
     int rc = 0;
 
     *c = (struct comparison){.a = NAN, .b = NAN, .difference = NAN, .interval = interval_none(), .p = NAN,
                              .p_holm = NAN, .margin = margin};
     if (!room)
         return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", na + nb);
+    s.a = room;
+    s.b = room + na;
+    s.pairs = s.b + nb;
     s.na = known_values(a, na, q, s.a);
     s.nb = known_values(b, nb, q, s.b);
     pair_up(&s, a, na, b, nb, q);
@@ -159,16 +163,19 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
 
 void compare_correct(struct comparison *c, size_t n)
 {
-    double *p = calloc(2 * n + 1, sizeof *p), *corrected = p + n;
+    double *p = calloc(n + 1, sizeof *p), *corrected = calloc(n + 1, sizeof *corrected);
+    bool done = false;
 
     for (size_t i = 0; p && i < n; i++)
         p[i] = c[i].p;
-    bool done = p && holm_correct(p, n, corrected) == 0;
+    if (p && corrected)
+        done = holm_correct(p, n, corrected) == 0;
     for (size_t i = 0; i < n; i++) { /* without memory Bonferroni's, which is never smaller */
         c[i].p_holm = done ? corrected[i] : fmin(1, c[i].p * (double)n);
         c[i].significant = c[i].p_holm < COMPARE_ALPHA;
     }
     free(p);
+    free(corrected);
 }
 
 static void explain_needed(const struct comparison *c, struct buf *b)

@@ -233,11 +233,11 @@ static int resample(struct fit *f, struct model *m, unsigned long seed, struct e
 {
     bool cases = true;
     double *room = calloc(3 * MODEL_REPEATS + f->nsamples, sizeof *room);
-    double *serial = room, *coherency = room + MODEL_REPEATS, *peak = coherency + MODEL_REPEATS;
-    double *residuals = peak + MODEL_REPEATS;
 
     if (!room)
         return err_set(e, ERR_INTERNAL, "out of memory for a fit to %zu runs", f->nsamples);
+    double *serial = room, *coherency = serial + MODEL_REPEATS, *peak = coherency + MODEL_REPEATS;
+    double *residuals = peak + MODEL_REPEATS;
     for (size_t i = 0; i < f->ngroups; i++)
         cases &= f->groups[i].n >= CASES_FEWEST;
     compute_residuals(f, m, residuals);

@@ -56,10 +56,13 @@ static void estimate(struct noise_scale *scale, const double *sigma, const doubl
 void noise_scale_compute(struct noise_scale *n, const struct series *s)
 {
     double *room = calloc(4 * s->nrows + REPLICATES, sizeof *room);
-    double *sigma = room, *gradient = room + s->nrows;
 
-    *n = (struct noise_scale){.critical_batch = NAN, .gpus = NAN, .interval = interval_none()};
-    for (size_t i = 0; room && i < s->nrows; i++)
+    *n = (struct noise_scale){.critical_batch = NAN, .gpus = NAN, .interval = interval_none(),
+                              .why_not = "out of memory"};
+    if (!room)
+        return;
+    double *sigma = room, *gradient = room + s->nrows;
+    for (size_t i = 0; i < s->nrows; i++)
         n->nruns += parts_of(&s->rows[i], &sigma[n->nruns], &gradient[n->nruns]);
     if (n->nruns)
         estimate(n, sigma, gradient, n->nruns, room + 2 * s->nrows);

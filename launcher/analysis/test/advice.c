@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/advice.h"
+
+#include "launcher/analysis/test/near.h"
+#include "launcher/analysis/test/table.h"
+
+static struct results table;
+static struct series s[SERIES_MAX];
+static struct model usl;
+static struct advice a;
+static const struct series_facts watts = {.watts_per_gpu = 250};
+
+/* USL with these coefficients on counts[0..n), T(1) = 60 s per epoch. */
+static void compute(const int *counts, size_t n, double sigma, double kappa, double deadline)
+{
+    struct model_sample samples[16];
+    struct err e;
+    size_t nseries;
+
+    series_destroy(&s[0]);
+    results_destroy(&table);
+    for (size_t i = 0; i < n; i++) {
+        double k = counts[i], t = 60 * (1 + sigma * (k - 1) + kappa * k * (k - 1)) / k;
+        table_add(&table, "x", counts[i], 1, t);
+        samples[i] = (struct model_sample){k, t};
+    }
+    if (series_compute(s, &nseries, "study", &table, "x", &watts, NULL, &e) ||
+        model_fit(&usl, MODEL_USL, samples, n, 1, &e))
+        bail_out("%s", e.text);
+    const struct model *m = usl.fitted ? &usl : NULL;
+    struct model whole = usl;
+    for (int i = 0; i < MODEL_TERMS; i++)
+        whole.coefficient[i] *= 12; /* epochs */
+    advice_compute(&a, &s[0], m ? &whole : NULL, m, deadline);
+}
+
+int main(void)
+{
+    static const int counts[] = {1, 2, 4, 8, 16, 32};
+
+    /* S E = N / (1 + sigma (N-1) + kappa N (N-1))^2; by counting up the integers in Python: most at 11;
+     * of the counts measured at 8 (5.10) before 16 (5.05). */
+    compute(counts, 6, 0.02, 0.002, 0);
+    is_int(a.knee, 8, "the knee of the counts measured");
+    ok(!a.knee_is_last, "lies inside");
+    near(a.model_knee, 11, 0, "and of the law");
+    is_int(a.next, 11, "next: the wider gap beside it, in the middle of ratios: %s", a.next_why);
+    ok(a.time.gpus == 16 && a.time.measured, "least time");
+    ok(a.gpu_hours.gpus == 1 && a.energy.gpus == 1, "least GPU-hours and energy");
+    near(a.energy.value, 250 * 12 * 60 / 3.6e6, 1e-9, "kWh");
+    is_int(a.deadline.gpus, 0, "no deadline, no choice");
+
+    compute(counts, 6, 0.02, 0.002, 150);
+    ok(a.deadline.gpus == 6 && !a.deadline.measured && !a.deadline.extrapolated, "a deadline: 6, by the law (%d)",
+       a.deadline.gpus);
+    compute(counts, 6, 0.02, 0.002, 10);
+    ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"), "one that can't be met: %s",
+       a.deadline.why);
+
+    compute(counts, 6, 0.001, 0, 0);
+    ok(a.knee == 32 && a.knee_is_last, "nearly ideal: the largest still pays");
+    ok(isnan(a.model_knee) && a.next == 64, "next: twice as many (%d)", a.next);
+    compute(counts, 2, 0.001, 0, 100);
+    ok(isnan(a.model_knee) && a.deadline.gpus == 0, "without a law nothing is foretold");
+    compute(counts, 1, 0, 0, 0);
+    ok(a.knee == 0 && a.next == 2, "one count: measure another");
+    series_destroy(&s[0]);
+    results_destroy(&table);
+    return done_testing();
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/compare.h"
+
+#include "launcher/analysis/test/near.h"
+#include "launcher/analysis/test/table.h"
+
+static struct results a, b;
+static struct comparison c;
+static struct err e;
+
+/* Sides of IoU; seeds from 1, those of b moved by shift. */
+static void fill(const double *iou_a, size_t na, const double *iou_b, size_t nb, long shift)
+{
+    results_destroy(&a);
+    results_destroy(&b);
+    for (size_t i = 0; i < na; i++)
+        table_add(&a, "x", 1, (long)i + 1, 1)->iou = iou_a[i];
+    for (size_t i = 0; i < nb; i++)
+        table_add(&b, "x", 2, (long)i + 1 + shift, 1)->iou = iou_b[i];
+}
+
+static void compare(void)
+{
+    if (compare_runs(&c, a.rows, a.count, b.rows, b.count, QUANTITY_IOU, 0.01, &e))
+        bail_out("%s", e.text);
+}
+
+static const char *explain(void)
+{
+    static char words[512];
+    struct buf text = {0};
+
+    compare_explain(&c, QUANTITY_IOU, &text);
+    snprintf(words, sizeof words, "%s", text.data ? text.data : "");
+    buf_destroy(&text);
+    return words;
+}
+
+/* All seeds differ by much, pairs by little: only pairing finds it. */
+static void check_pairs(void)
+{
+    static const double x[] = {0.90, 0.80, 0.95, 0.85, 0.88, 0.92, 0.83};
+    static const double y[] = {0.881, 0.779, 0.930, 0.832, 0.861, 0.899, 0.812};
+
+    fill(x, 7, y, 7, 0);
+    compare();
+    ok(c.test == COMPARE_SIGNED_RANK && c.n == 7, "seven seeds on both sides: signed ranks");
+    near(c.p, 2. / 128, 1e-12, "all of one sign: 2 / 2^7");
+    near(c.difference, -0.0194285714, 1e-6, "mean of the pairs");
+    ok(c.significant && c.enough && c.needed <= 7, "significant, and %zu would be enough", c.needed);
+    ok(strstr(explain(), "significant (p = 0.016, 7 runs)") == explain(), "in words: %s", explain());
+    fill(x, 3, y, 3, 0);
+    compare();
+    ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three: Student's t");
+    fill(x, 7, y, 7, 100);
+    compare();
+    ok(c.test == COMPARE_RANK_SUM && !c.significant && !c.enough && c.needed > 7,
+       "unpaired, the scatter hides it: %zu runs are needed", c.needed);
+    ok(strstr(explain(), "not enough repeats to say") && strstr(explain(), "would show a difference of 0.01"),
+       "in words: %s", explain());
+    fill(x, 3, y, 3, 100);
+    compare();
+    ok(c.test == COMPARE_WELCH, "three unpaired: Welch");
+}
+
+static void check_single(void)
+{
+    static const double x[] = {0.9}, y[] = {0.8}, unknown[] = {NAN};
+    static const int good[] = {90, 80, 70, 95, 85, 75, 65, 60}, worse[] = {85, 74, 68, 92, 84, 70, 61, 51};
+
+    fill(x, 1, y, 1, 0);
+    compare();
+    ok(c.test == COMPARE_NONE && isnan(c.p) && !c.significant && !c.enough && c.needed == 0, "one run a side");
+    near(c.difference, -0.1, 1e-9, "the difference is told");
+    ok(strstr(explain(), "not enough repeats to say; run 3 seeds"), "in words: %s", explain());
+    table_add_scores(a.rows, 8, good);
+    table_add_scores(b.rows, 8, worse);
+    compare();
+    ok(c.test == COMPARE_IMAGES && c.nimages == 8 && !c.enough, "with scores: over the images");
+    near(c.p, 2. / 256, 1e-12, "all eight fall");
+    ok(strstr(explain(), "for these two trained networks"), "in words: %s", explain());
+    b.rows[0].scores->count = 3;
+    compare();
+    ok(c.test == COMPARE_NONE, "three common images are too few");
+    fill(x, 1, unknown, 1, 0);
+    compare();
+    ok(isnan(c.b) && strstr(explain(), "not known on both sides"), "an unknown IoU");
+}
+
+/* No scatter at all: what differs, differs. */
+static void check_no_variance(void)
+{
+    static const double x[] = {0.9, 0.9, 0.9}, y[] = {0.9, 0.9, 0.9}, z[] = {0.8, 0.8, 0.8};
+
+    fill(x, 3, y, 3, 0);
+    compare();
+    ok(c.p == 1 && !c.significant && c.enough, "equal without scatter");
+    fill(x, 3, z, 3, 0);
+    compare();
+    ok(c.p < 0.05 && c.significant, "different with next to none");
+}
+
+static void check_holm(void)
+{
+    struct comparison list[3] = {{.p = 0.02}, {.p = NAN}, {.p = 0.03}};
+
+    compare_correct(list, 3);
+    near(list[0].p_holm, 0.04, 1e-12, "corrected for two tests");
+    near(list[2].p_holm, 0.04, 1e-12, "in order");
+    ok(list[0].significant && !list[1].significant && isnan(list[1].p_holm), "no test is not significant");
+}
+
+int main(void)
+{
+    check_pairs();
+    check_single();
+    check_no_variance();
+    check_holm();
+    for (int i = COMPARE_NONE; i <= COMPARE_RANK_SUM; i++)
+        ok(compare_test_name((enum compare_test)i) != NULL, "test %d has a name", i);
+    results_destroy(&a);
+    results_destroy(&b);
+    return done_testing();
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/series.h"
+
+#include "launcher/analysis/test/near.h"
+#include "launcher/analysis/test/table.h"
+
+static struct results table;
+static struct series found[SERIES_MAX];
+static size_t nfound;
+static struct series_facts facts;
+static char notes[1024];
+
+static void compute(const char *engine)
+{
+    struct buf b = {0};
+
+    for (size_t i = 0; i < nfound; i++)
+        series_destroy(&found[i]);
+    results_sort(&table);
+    if (series_compute(found, &nfound, "study", &table, engine, &facts, &b, &table_error))
+        bail_out("%s", table_error.text);
+    snprintf(notes, sizeof notes, "%s", b.data ? b.data : "");
+    buf_destroy(&b);
+}
+
+static void check_known_numbers(void)
+{
+    table_add(&table, "embedded", 1, 1, 8);
+    table_add(&table, "embedded", 2, 1, 5);
+    table_add(&table, "embedded", 2, 2, 4);
+    table_add(&table, "embedded", 2, 3, 6);
+    table_add(&table, "embedded", 4, 1, 2)->state = RESULT_FAILED;
+    table_add(&table, "embedded", 8, 1, 2)->oversubscribed = 1;
+    table_add(&table, "horovod", 2, 1, 4);
+    table_add(&table, "horovod", 6, 1, 2);
+    compute("embedded");
+    const struct series *s = &found[0];
+    is_int(nfound, 1, "one series");
+    is_int(s->npoints, 3, "a count with no good run is no point");
+    const struct series_point *two = &s->points[1], *eight = &s->points[2];
+    const struct summary *epoch = &two->q[QUANTITY_STEADY_EPOCH];
+    ok(epoch->median == 5 && epoch->min == 4 && epoch->max == 6 && epoch->count == 3, "median and range");
+    near(epoch->spread, 0.2, 1e-12, "spread");
+    ok(epoch->interval.low == 4 && epoch->interval.high == 6, "three values: all of them");
+    near(epoch->interval.level, 0.75, 1e-12, "and they cover the median in three of four cases only");
+    near(two->speedup[QUANTITY_STEADY_EPOCH].value, 1.6, 1e-12, "times are summed up, then divided");
+    near(two->efficiency[QUANTITY_STEADY_EPOCH].value, 0.8, 1e-12, "efficiency");
+    near(eight->speedup[QUANTITY_TRAINING].value, 4, 1e-12, "by training time");
+    near(eight->efficiency[QUANTITY_SECOND_EPOCH].value, 0.5, 1e-12, "by the second epoch");
+    near(eight->speedup[QUANTITY_FIRST_EPOCH].value, 4, 1e-12, "by the first");
+    near(eight->q[QUANTITY_WHOLE].median, 12 * 2, 1e-12, "the whole run is what the logs have");
+    near(s->points[0].efficiency[QUANTITY_STEADY_EPOCH].value, 1, 0, "the base case is 1");
+    ok(eight->oversubscribed && !two->oversubscribed, "who was oversubscribed");
+    ok(isnan(two->q[QUANTITY_RATE].median) && !s->by_images && isnan(two->image_efficiency.value) &&
+           isnan(two->speedup[QUANTITY_COMM].value),
+       "what is not known is NaN");
+    near(eight->gpu_hours, 8 * 24 / 3600., 1e-12, "GPU-hours");
+    ok(s->mode == SERIES_BATCH_UNKNOWN && s->equal_epochs, "the logs tell no batch");
+    compute("horovod");
+    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12, "the other engine");
+    near(found[0].points[1].efficiency[QUANTITY_STEADY_EPOCH].value, 2. / 3, 1e-12,
+         "without N=1 the smallest count is the base, and ideal is N / base");
+    compute("nobody");
+    is_int(nfound, 0, "no runs, no series");
+    results_destroy(&table);
+}
+
+/* 3 runs a side: Fieller; 12 a side: BCa; one with its epochs: order statistics of epochs. */
+static void check_intervals(void)
+{
+    static const enum interval_method want[] = {INTERVAL_NONE, INTERVAL_FIELLER, INTERVAL_BCA};
+    const struct ratio *r;
+
+    for (int gpus = 1; gpus <= 2; gpus++)
+        for (long seed = 1; seed <= 12; seed++)
+            table_add(&table, "a", gpus, seed, 10. / gpus + 0.01 * (double)(seed * 7 % 12));
+    for (int i = 0; i < 3; i++) {
+        size_t keep = i == 0 ? 1 : i == 1 ? 3 : 12;
+        for (size_t k = 0; k < table.count; k++)
+            table.rows[k].state = table.rows[k].seed <= (long)keep ? RESULT_DONE : RESULT_FAILED;
+        compute("a");
+        r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
+        is_int(r->interval.method, want[i], "%zu runs a side", keep);
+        ok(i == 0 || (r->interval.low <= r->value && r->value <= r->interval.high), "the estimate lies in it");
+    }
+    results_destroy(&table);
+    for (int gpus = 1; gpus <= 2; gpus++)
+        table_add_curve(table_add(&table, "a", gpus, 1, 10. / gpus), 60, 10. / gpus);
+    compute("a");
+    r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
+    ok(r->interval.method == INTERVAL_EPOCHS && r->interval.level > 0.9, "single runs: over their epochs");
+    results_destroy(&table);
+}
+
+/* 12 GPUs that drop a remainder process fewer images in less time: that is no speed. */
+static void check_images(void)
+{
+    table_add(&table, "a", 1, 1, 10)->images = 100;
+    table_add(&table, "a", 2, 1, 4)->images = 80;
+    compute("a");
+    ok(found[0].by_images, "images are known");
+    near(series_speedup(&found[0], &found[0].points[1])->value, 2, 1e-12, "speed counts images, not epochs");
+    near(series_efficiency(&found[0], &found[0].points[1])->value, 1, 1e-12, "so does efficiency");
+    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2.5, 1e-12, "the epochs' own is there, too");
+    near(found[0].points[1].image_rate, 20, 1e-12, "images per second");
+    results_destroy(&table);
+
+    /* Of 1792 images, 16 per GPU: 12 GPUs drop 64, unless the remainder is kept. */
+    facts = (struct series_facts){.train_images = 1792, .batch_per_gpu = 16, .watts_per_gpu = 300};
+    table_add(&table, "a", 1, 1, 37.6);
+    table_add(&table, "a", 12, 1, 3.7);
+    compute("a");
+    near(found[0].points[1].q[QUANTITY_IMAGES].median, 1728, 0, "what the user says tells the images");
+    near(found[0].points[1].q[QUANTITY_ENERGY].median, 300. * 12 * 12 * 3.7 / 3.6e6, 1e-12, "and the energy");
+    ok(found[0].mode == SERIES_WEAK_BATCH, "and the mode");
+    facts.keep_remainder = true;
+    compute("a");
+    near(found[0].points[1].q[QUANTITY_IMAGES].median, 1792, 0, "a remainder may be kept");
+    facts = (struct series_facts){0};
+    results_destroy(&table);
+}
+
+static void check_epochs(void)
+{
+    table_add(&table, "a", 1, 1, 10)->epochs = 100;
+    table_add(&table, "a", 2, 1, 5)->epochs = 200;
+    compute("a");
+    ok(!found[0].equal_epochs && isnan(found[0].points[1].speedup[QUANTITY_TRAINING].value) &&
+           isnan(found[0].points[1].speedup[QUANTITY_WHOLE].value),
+       "trainings of different length do not compare");
+    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12, "their epochs do");
+    results_destroy(&table);
+    for (long seed = 1; seed <= 6; seed++)
+        table_add(&table, "a", 1, seed, seed == 6 ? 30 : 10 + 0.1 * (double)seed);
+    compute("a");
+    is_int(found[0].points[0].q[QUANTITY_STEADY_EPOCH].noutliers, 1, "an outlier is counted");
+    near(found[0].points[0].q[QUANTITY_STEADY_EPOCH].max, 30, 0, "and not dropped");
+    results_destroy(&table);
+}
+
+/* 1, 2, 4 GPUs of 16 images each, and a global batch of 16. */
+static void check_modes(void)
+{
+    struct buf b = {0};
+
+    for (int gpus = 1; gpus <= 4; gpus *= 2)
+        table_add(&table, "a", gpus, 1, 8. / gpus)->batch_per_gpu = 16;
+    compute("a");
+    ok(nfound == 1 && found[0].mode == SERIES_WEAK_BATCH && !*notes, "one batch per GPU: weak in the batch");
+    series_describe_mode(&found[0], &b);
+    ok(b.data && strstr(b.data, "16 images per GPU and step"), "in words: %s", b.data);
+    buf_destroy(&b);
+    for (size_t i = 0; i < 3; i++)
+        table.rows[i].images = 100 * table.rows[i].gpus;
+    compute("a");
+    ok(found[0].mode == SERIES_WEAK, "an epoch that grows with the GPUs: weak");
+    for (size_t i = 0; i < 3; i++)
+        table.rows[i].batch_per_gpu = 16 / table.rows[i].gpus;
+    compute("a");
+    ok(nfound == 1 && found[0].mode == SERIES_STRONG, "one global batch: strong");
+
+    for (int gpus = 2; gpus <= 4; gpus *= 2)
+        table_add(&table, "a", gpus, 2, 8. / gpus)->batch_per_gpu = 16;
+    table_add(&table, "a", 8, 2, 1)->batch_per_gpu = 3;
+    compute("a");
+    ok(nfound == 2 && found[0].mode == SERIES_WEAK_BATCH && found[1].mode == SERIES_STRONG, "a mix is split");
+    ok(found[0].npoints == 3 && found[1].npoints == 3 && found[0].mixed, "with the base case in both");
+    ok(found[0].points[1].rows[0].seed == 2 && found[1].points[1].rows[0].seed == 1, "each with its own runs");
+    ok(strstr(notes, "mix weak and strong scaling") && strstr(notes, "left out") && strstr(notes, "a-8-2"),
+       "and that is said: %s", notes);
+    results_destroy(&table);
+}
+
+int main(void)
+{
+    check_known_numbers();
+    check_intervals();
+    check_images();
+    check_epochs();
+    check_modes();
+    compute("none");
+    return done_testing();
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables of made-up runs for tests. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
+#define UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
+
+#include "launcher/collect/results.h"
+#include "t/tap.h"
+
+static struct err table_error;
+
+/* A good run: epochs of 3 epoch, 1.25 epoch, epoch ...; 12 epochs in all; IoU 0.9. */
+__attribute__((unused)) static struct result *table_add(struct results *table, const char *engine, int gpus,
+                                                        long seed, double epoch)
+{
+    struct result r;
+
+    result_init(&r);
+    snprintf(r.run, sizeof r.run, "%s-%d-%ld", engine, gpus, seed);
+    result_set_text(r.engine, sizeof r.engine, engine);
+    r.gpus = gpus, r.seed = seed, r.state = RESULT_DONE, r.epochs = 12;
+    r.first_epoch_s = 3 * epoch, r.second_epoch_s = epoch * 1.25, r.median_epoch_s = epoch;
+    r.training_time = 12 * epoch, r.iou = 0.9;
+    if (results_add(table, &r, &table_error))
+        bail_out("%s", table_error.text);
+    return &table->rows[table->count - 1];
+}
+
+/* n epochs of about epoch seconds each; loss 1 / (epoch + 1). */
+__attribute__((unused)) static void table_add_curve(struct result *r, size_t n, double epoch)
+{
+    r->curve = curve_create(n, 0, &table_error);
+    if (!r->curve)
+        bail_out("%s", table_error.text);
+    for (size_t i = 0; i < n; i++) {
+        r->curve->seconds[i] = epoch * (1 + 0.001 * (double)(i * 7 % 11));
+        r->curve->loss[i] = 1 / (double)(i + 1);
+    }
+}
+
+/* n images; image i (named by its number) has intersection of 100 pixels. */
+__attribute__((unused)) static void table_add_scores(struct result *r, size_t n, const int *intersection)
+{
+    r->scores = calloc(1, sizeof *r->scores);
+    r->scores->rows = calloc(n, sizeof *r->scores->rows);
+    r->scores->count = n;
+    for (size_t i = 0; i < n; i++)
+        r->scores->rows[i] = (struct score){i + 1, intersection[i], 99};
+}
+
+#endif
