@@ -84,7 +84,7 @@ misplaced_headers() {
 is "$(misplaced_headers)" '' 'third-party headers stand where the table says'
 
 is "$(for f in "${sources[@]}" configure.ac Makefile.am $(find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' \
-    -o -name '*.sh' | grep -v '/test/.*\.t$'); do
+    -o -name '*.sh' | grep -vE '/(test|fuzz)/.*\.t$'); do
     head -n 3 "$f" | grep -q 'SPDX-License-Identifier: ' || echo "$f"
 done)" '' 'every source names its licence'
 

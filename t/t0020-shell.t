@@ -7,7 +7,7 @@ command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
 cd "$srcdir" || exit 255
 
 scripts() {
-    find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' \
+    find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' ! -path '*/corpus/*' \
         -exec grep -IlE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
 }
 mapfile -t scripts < <(scripts)

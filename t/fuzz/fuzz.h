@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every fuzz target shares. A target feeds bytes to one reader of outside input and checks what
+ * must hold whatever they are; t/fuzz/run gives it libFuzzer's bytes, t/fuzz/replay.c those kept. */
+#ifndef UNETCTL_T_FUZZ_FUZZ_H
+#define UNETCTL_T_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+/* The process dies where this does not hold. */
+#define FUZZ_REQUIRE(condition)                                                                    \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);         \
+            __builtin_trap();                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* The bytes up to the first NUL as a text; the caller frees it. */
+static inline char *fuzz_text(const uint8_t *data, size_t n)
+{
+    char *text = malloc(n + 1);
+
+    FUZZ_REQUIRE(text);
+    if (n > 0)
+        memcpy(text, data, n);
+    text[n] = 0;
+    return text;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A study and a site profile of any bytes: read, or refused with the line. */
+#include "config.h"
+#include "launcher/site.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "t/fuzz/fuzz.h"
+
+/* A file of these bytes in memory; its path is put in path. */
+static int make_file(const uint8_t *data, size_t n, char path[64])
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+    FUZZ_REQUIRE(fd >= 0 && write(fd, data, n) == (ssize_t)n);
+    snprintf(path, 64, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+static void check(const struct yaml_key *keys, enum yaml_layer layer, const char *path, void *dst,
+                  struct yaml_origins *origins)
+{
+    struct err e = {0};
+    struct buf b = {0};
+
+    int rc = yaml_table_read(keys, path, layer, dst, origins, &e);
+    FUZZ_REQUIRE(rc == 0 || (e.code == ERR_CONFIG && e.text[0]));
+    for (const struct yaml_key *k = keys; rc == 0 && k->path; k++) {
+        b.length = 0;
+        yaml_table_format(k, dst, &b);
+        FUZZ_REQUIRE(!b.failed);
+    }
+    buf_destroy(&b);
+    yaml_table_destroy(keys, dst, origins);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct study study = {0};
+    struct site site = {0};
+    char path[64];
+    int fd = make_file(data, n, path);
+
+    check(study_keys, YAML_STUDY, path, &study, &study.origins);
+    check(site_keys, YAML_SITE, path, &site, &site.origins);
+    close(fd);
+    return 0;
+}
