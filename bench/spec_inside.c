@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench/spec: the time inside the process from the two texts to the JSON of all addresses.
- * spec_inside NODELIST TASKS_PER_NODE RANK TIMES: prints the microseconds of CPU of each time, one a line,
- * and on stderr the bytes of the JSON. Memory is given back each time, as in a process that does it
- * once. */
+ * spec_inside NODELIST TASKS_PER_NODE RANK TIMES: prints the microseconds of CPU of each time, one
+ * a line, and on stderr the bytes of the JSON. Memory is given back each time, as in a process that
+ * does it once. */
 #include "config.h"
 #include "src/cluster_spec.h"
 

@@ -63,7 +63,8 @@ static int add_stdin(struct buf *dst, struct err *e)
         n = fread(at, 1, BLOCK, stdin);
         at[n] = 0;
         if (memchr(at, 0, n))
-            return err_set(e, ERR_USAGE, "nodelist: standard input is not text: it holds a NUL byte");
+            return err_set(e, ERR_USAGE,
+                           "nodelist: standard input is not text: it holds a NUL byte");
         dst->length += n;
         if (dst->length > TEXT_MAX)
             return err_set(e, ERR_USAGE, "nodelist: standard input is longer than %d MiB",
@@ -88,10 +89,10 @@ static int add_operand(struct buf *dst, const char *operand, struct err *e)
     if (!text)
         return err_prefix(e, "nodelist");
     buf_add(dst, text);
-    int rc = strlen(text) == n ? 0 : err_set(e, ERR_USAGE, "nodelist: %s is not text: it holds a NUL byte",
-                                             operand);
+    bool is_text = strlen(text) == n;
     free(text);
-    return rc;
+    return is_text ? 0 : err_set(e, ERR_USAGE, "nodelist: %s is not text: it holds a NUL byte",
+                                 operand);
 }
 
 static const char *list_of_job(struct err *e)
@@ -166,7 +167,7 @@ const struct cli_command cmd_nodelist = {
         "needs Slurm. LIST is names and lists, - for what standard input holds, or the absolute\n"
         "path of a file; without one it is $SLURM_JOB_NODELIST.\n"
         "\n"
-        "Unlike Slurm, text may follow a bracket, and what is wrong is an error (exit 2) and not a\n"
+        "Unlike Slurm, text may follow a bracket, and what is wrong is an error (exit 2), not a\n"
         "name: an unclosed or stray bracket, a range without end or that goes down, a character\n"
         "that no node name has, a name of more than 255 bytes, no name at all, more than 1048576\n"
         "names. Numbers of any length keep their digits.\n"

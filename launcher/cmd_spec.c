@@ -57,8 +57,10 @@ static int choose_gpus(struct answer *a, struct err *e)
     if (opt.is_tf && per_task < 0 && per_node > 0) {
         per_task = per_node / a->source.max_tasks;
         if (per_task == 0)
-            return err_set(e, ERR_PEER, "a node has %ld GPUs for %d tasks; give --gpus-per-node, or "
-                           "--gpus-per-task 0 for tasks without GPUs", per_node, a->source.max_tasks);
+            return err_set(e, ERR_PEER,
+                           "a node has %ld GPUs for %d tasks; give --gpus-per-node, or "
+                           "--gpus-per-task 0 for tasks without GPUs",
+                           per_node, a->source.max_tasks);
     }
     a->gpus_per_task = (int)per_task;
     a->spec.gpus_per_node = (int)per_node;
@@ -75,16 +77,19 @@ static int read_words(bool has_command, struct err *e)
     if (strcmp(opt_format, "json") != 0 && strcmp(opt_format, "env") != 0)
         return err_set(e, ERR_USAGE, "--format %s: there are json and env", opt_format);
     if (strcmp(opt_format, "env") == 0 && (has_command || opt_json || opt_check))
-        return err_set(e, ERR_USAGE, "--format env goes with neither a command, --json nor --check");
+        return err_set(e, ERR_USAGE,
+                       "--format env goes with neither a command, --json nor --check");
     if (opt_host_suffix && opt_host_suffix[strspn(opt_host_suffix, NODELIST_NAME_CHARS)])
-        return err_set(e, ERR_USAGE, "--host-suffix %.40s: a host name has letters, digits, '-', '_' "
-                       "and '.'", opt_host_suffix);
+        return err_set(e, ERR_USAGE,
+                       "--host-suffix %.40s: a host name has letters, digits, '-', '_' and '.'",
+                       opt_host_suffix);
     return 0;
 }
 
 static int make_answer(struct answer *a, bool has_command, struct err *e)
 {
-    if (read_words(has_command, e) || (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &a->spec, e)) ||
+    if (read_words(has_command, e) ||
+        (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &a->spec, e)) ||
         spec_source_read(&opt, &a->source, e) || choose_port_base(a, e) || choose_gpus(a, e))
         return -1;
     a->spec.order = opt.is_tf ? CLUSTER_SPEC_TF : CLUSTER_SPEC_SLURM;
@@ -170,9 +175,10 @@ static int print_json(struct answer *a, struct err *e)
 static int run_command(struct answer *a, char **command, struct err *e)
 {
     if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)
-        return err_set(e, ERR_PEER, "TF_CONFIG has %zu bytes, and Linux takes %zu in one variable; run "
-                       "fewer tasks, or have the program read what unetctl spec prints", a->text.length,
-                       VARIABLE_MAX - sizeof "TF_CONFIG=");
+        return err_set(e, ERR_PEER,
+                       "TF_CONFIG has %zu bytes, and Linux takes %zu in one variable; run fewer "
+                       "tasks, or have the program read what unetctl spec prints",
+                       a->text.length, VARIABLE_MAX - sizeof "TF_CONFIG=");
     bool sets_gpus = opt.is_tf && a->gpus_per_task > 0 && !opt_no_auto_set_gpu;
     if (setenv("TF_CONFIG", a->text.data, 1) ||
         (sets_gpus && (!a->visible.data || setenv("CUDA_VISIBLE_DEVICES", a->visible.data, 1))))
@@ -217,11 +223,11 @@ static const struct cli_option options[] = {
     {"port-base", 0, CLI_INT, "P", "port of the first task of a node; 8888 + job number mod 1000",
      &opt_port_base, 1, 65535},
     {"host-suffix", 0, CLI_STRING, "TEXT",
-     "goes behind each node's name, where the fast network has names of its own", &opt_host_suffix, 0,
-     0},
+     "goes behind each node's name, where the fast network has names of its own",
+     &opt_host_suffix, 0, 0},
     {"format", 0, CLI_STRING, "FORM",
-     "json (TF_CONFIG), or env: RANK=0, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...; json", &opt_format, 0,
-     0},
+     "json (TF_CONFIG), or env: RANK=0, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...; json",
+     &opt_format, 0, 0},
     {"nodelist", 0, CLI_STRING, "L", "nodes, instead of the environment's", &opt.nodelist, 0, 0},
     {"tasks-per-node", 0, CLI_STRING, "T",
      "tasks: one number, as in 2(x3),1, or as in node[1-3]:2,node4:1", &opt.tasks, 0, 0},
@@ -237,8 +243,8 @@ static const struct cli_option options[] = {
      &opt_no_auto_set_gpu, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "also rank, address, master, GPUs; with --check its findings",
      &opt_json, 0, 0},
-    {"task", 0, CLI_STRING, "TYPE:I", "with --json: whose address master is; this task's", &opt_task,
-     0, 0},
+    {"task", 0, CLI_STRING, "TYPE:I", "with --json: whose address master is; this task's",
+     &opt_task, 0, 0},
     {"rpc-layer", 0, CLI_STRING, "NAME", "with --json: protocol of master; grpc", &opt_rpc_layer, 0,
      0},
     {"check", 0, CLI_FLAG, NULL, "compare what all ranks of the step see (exit 5: they differ)",
@@ -254,20 +260,20 @@ const struct cli_command cmd_spec = {
     .details =
         "One line of JSON: the address of every task, and which one this is. Made from what Slurm\n"
         "tells each task: SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE (outside of a step\n"
-        "SLURM_JOB_NODELIST and SLURM_TASKS_PER_NODE), SLURM_PROCID and SLURM_DISTRIBUTION (block,\n"
-        "cyclic, plane). An option wins over its variable. Nothing is guessed: what is missing or\n"
-        "contradicts itself is an error (exit 5), never a fallback to this host. Task s of a node\n"
-        "listens at port P + s. With a COMMAND that is run, with TF_CONFIG in its environment.\n"
+        "SLURM_JOB_NODELIST and SLURM_TASKS_PER_NODE), SLURM_PROCID and SLURM_DISTRIBUTION\n"
+        "(block, cyclic, plane). An option wins over its variable. Nothing is guessed: what is\n"
+        "missing or contradicts itself is an error (exit 5), never a fallback to this host. Task\n"
+        "s of a node listens at port P + s. COMMAND is run with TF_CONFIG in its environment.\n"
         "\n"
         "--resolver tf does as TensorFlow's SlurmClusterResolver: the variables of the step only,\n"
-        "nodes sorted by name, ports from 8888, tasks dealt to the --jobs by name, and COMMAND gets\n"
-        "CUDA_VISIBLE_DEVICES, its part of the node's GPUs. It differs where that one would go on\n"
-        "with a wrong list: a node twice and lists of unequal length are refused. Where nothing\n"
-        "tells the number of GPUs they are left alone.\n"
+        "nodes sorted by name, ports from 8888, tasks dealt to the --jobs by name, and COMMAND\n"
+        "gets CUDA_VISIBLE_DEVICES, its part of the node's GPUs. It differs where that one would\n"
+        "go on with a wrong list: a node twice and lists of unequal length are refused. Where\n"
+        "nothing tells the number of GPUs they are left alone.\n"
         "\n"
         "--check, started by srun on every rank: rank 0 gathers at its own address what each rank\n"
-        "sees and names every rank that is missing, doubled, on another node, of another list, with\n"
-        "an old TF_CONFIG, or that cannot listen.\n"
+        "sees and names every rank that is missing, doubled, on another node, of another list,\n"
+        "with an old TF_CONFIG, or that cannot listen.\n"
         "\n"
         "  srun unetctl spec -- unet-train train --run run.json --out DIR\n"
         "  srun unetctl spec --check\n"

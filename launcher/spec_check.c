@@ -20,7 +20,6 @@
 #define SILENCE_S 5      /* a connection that says nothing for so long is closed */
 #define GRACE_S 10       /* the verdict comes at rank 0's deadline, and its clock may be later */
 #define RETRY_S 0.1
-#define ONE_STEP "start all ranks as one step (one srun), and let no start-up file set SLURM_ variables"
 
 /* What rank 0 holds. */
 struct court {
@@ -94,15 +93,18 @@ static void compare(struct court *c, json_int_t rank, const json_t *report)
     const char *node = text_of(report, "node");
 
     if (differs(report, mine, "nodes") || differs(report, mine, "per_node"))
-        find(c, rank, node, ONE_STEP, "it sees another cluster: %s %s; rank 0 on %s has %s %s",
+        find(c, rank, node, SPEC_VIEW_ONE_STEP,
+             "it sees another cluster: %s %s; rank 0 on %s has %s %s",
              text_of(report, "nodes"), text_of(report, "per_node"), c->v->node,
              text_of(mine, "nodes"), text_of(mine, "per_node"));
     else if (differs(report, mine, "hash"))
-        find(c, rank, node, "give every rank the same --port-base, --jobs and --resolver, and the same "
-             "SLURM_JOB_ID and SLURM_DISTRIBUTION", "it makes another specification of the same nodes: "
-             "it listens at port %lld, sha256 %.16s; rank 0 on %s has %.16s",
-             (long long)json_integer_value(json_object_get(report, "port")), text_of(report, "hash"),
-             c->v->node, text_of(mine, "hash"));
+        find(c, rank, node,
+             "give every rank the same --port-base, --jobs and --resolver, and the same "
+             "SLURM_JOB_ID and SLURM_DISTRIBUTION",
+             "it makes another specification of the same nodes: it listens at port %lld, sha256 "
+             "%.16s; rank 0 on %s has %.16s",
+             (long long)json_integer_value(json_object_get(report, "port")),
+             text_of(report, "hash"), c->v->node, text_of(mine, "hash"));
     if (differs(report, mine, "version"))
         find(c, rank, node, "install one version on all nodes", "it runs unetctl %s; rank 0 on %s "
              "runs %s", text_of(report, "version"), c->v->node, PACKAGE_VERSION);
@@ -115,12 +117,14 @@ static void take_report(struct court *c, json_t *report)
 
     take_findings(c, rank, report);
     if (rank < 0 || (size_t)rank >= c->ntasks) {
-        find(c, rank, text_of(report, "node"), ONE_STEP, "it calls itself rank %lld; rank 0 counts %zu "
-             "tasks", (long long)rank, c->ntasks);
+        find(c, rank, text_of(report, "node"), SPEC_VIEW_ONE_STEP,
+             "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank, c->ntasks);
     } else if (c->reports[rank]) {
-        find(c, rank, text_of(report, "node"), "no start-up file may set SLURM_PROCID, and only one "
-             "process of a task may run the check", "a second process calls itself rank %lld; the first "
-             "runs on %s", (long long)rank, text_of(c->reports[rank], "node"));
+        find(c, rank, text_of(report, "node"),
+             "no start-up file may set SLURM_PROCID, and only one process of a task may run the "
+             "check",
+             "a second process calls itself rank %lld; the first runs on %s", (long long)rank,
+             text_of(c->reports[rank], "node"));
     } else {
         c->reports[rank] = report;
         if (rank > 0)
@@ -133,7 +137,9 @@ static void take_report(struct court *c, json_t *report)
 static void set_timeout(int fd, int which, double seconds)
 {
     double s = seconds > 0.01 ? seconds : 0.01;
-    struct timeval t = {.tv_sec = (time_t)s, .tv_usec = (suseconds_t)((s - (double)(time_t)s) * 1e6)};
+    struct timeval t = {.tv_sec = (time_t)s};
+
+    t.tv_usec = (suseconds_t)((s - (double)t.tv_sec) * 1e6);
 
     setsockopt(fd, SOL_SOCKET, which, &t, sizeof t);
 }
@@ -237,9 +243,10 @@ static void find_missing(struct court *c, double timeout_s)
         if (c->reports[rank] || ++nmissing > 20)
             continue;
         if (cluster_spec_find(c->v->spec, rank, &t, &e) == 0)
-            find(c, (json_int_t)rank, t.host, "look for its own message; it must start in the same step "
-                 "and reach rank 0 over the network", "it did not report to %s:%d within %g s",
-                 c->v->host, c->v->self.port, timeout_s);
+            find(c, (json_int_t)rank, t.host,
+                 "look for its own message; it must start in the same step and reach rank 0 over "
+                 "the network",
+                 "it did not report to %s:%d within %g s", c->v->host, c->v->self.port, timeout_s);
     }
     if (nmissing > 20)
         find(c, 0, c->v->node, "see the others", "%zu ranks more did not report", nmissing - 20);
@@ -261,8 +268,9 @@ static void publish(const struct court *c, bool json)
         return;
     }
     json_array_foreach(c->findings, i, f)
-        log_error("rank %lld on %s: %s; %s", (long long)json_integer_value(json_object_get(f, "rank")),
-                  text_of(f, "node"), text_of(f, "problem"), text_of(f, "remedy"));
+        log_error("rank %lld on %s: %s; %s",
+                  (long long)json_integer_value(json_object_get(f, "rank")), text_of(f, "node"),
+                  text_of(f, "problem"), text_of(f, "remedy"));
     if (json_array_size(c->findings) == 0)
         printf("%zu ranks on %zu nodes see the same cluster, rank 0 at %s:%d, sha256 %.16s\n",
                c->ntasks, nodelist_count(c->v->source->nodes), c->v->host, c->v->self.port,
@@ -353,9 +361,11 @@ static int tell_alone(const struct spec_view *v, const char *why, struct err *e)
     json_array_foreach(v->findings, i, f)
         log_error("rank %zu on %s: %s; %s", v->spec->rank, v->node,
                   json_string_value(json_array_get(f, 0)), json_string_value(json_array_get(f, 1)));
-    return err_set(e, ERR_PEER, "rank %zu on %s: no answer from rank 0 at %s:%d: %s; look for the message "
-                   "of rank 0, and that %s resolves and is reached from %s", v->spec->rank, v->node,
-                   v->first_host, v->first.port, why, v->first_host, v->node);
+    return err_set(e, ERR_PEER,
+                   "rank %zu on %s: no answer from rank 0 at %s:%d: %s; look for the message of "
+                   "rank 0, and that %s resolves and is reached from %s",
+                   v->spec->rank, v->node, v->first_host, v->first.port, why, v->first_host,
+                   v->node);
 }
 
 static int report(struct spec_view *v, double timeout_s, struct err *e)
@@ -372,8 +382,9 @@ static int report(struct spec_view *v, double timeout_s, struct err *e)
         return tell_alone(v, "what listens there is no unetctl spec --check, or it ended", e);
     int rc = 0;
     if (json_object_get(verdict, "other"))
-        rc = err_set(e, ERR_PEER, "rank %zu on %s: %s:%d is taken by the check of another step, %s; "
-                     "choose another --port-base", v->spec->rank, v->node, v->first_host,
+        rc = err_set(e, ERR_PEER,
+                     "rank %zu on %s: %s:%d is taken by the check of another step, %s; choose "
+                     "another --port-base", v->spec->rank, v->node, v->first_host,
                      v->first.port, text_of(verdict, "other"));
     else if (!json_is_true(json_object_get(verdict, "ok")))
         rc = err_set(e, ERR_PEER, "rank %zu on %s: the ranks disagree; rank 0 on %s says where",

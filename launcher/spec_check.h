@@ -3,8 +3,8 @@
  * specification gives it, what it sees; rank 0 compares and says who differs in what.
  *
  * A rank sends one line of JSON and waits for the verdict, one line too. Rank 0 waits for all ranks
- * until its time is up. A rank that calls itself 0 and can't be (it runs elsewhere, or the address is
- * taken) reports to the one that has the address, which then finds rank 0 twice. */
+ * until its time is up. A rank that calls itself 0 and can't be (it runs elsewhere, or the address
+ * is taken) reports to the one that has the address, which then finds rank 0 twice. */
 #ifndef UNETCTL_LAUNCHER_SPEC_CHECK_H
 #define UNETCTL_LAUNCHER_SPEC_CHECK_H
 

@@ -16,9 +16,9 @@ static const char *variable(const char *name)
 
 static int missing(const char *name, struct err *e)
 {
-    return err_set(e, ERR_PEER, "%s is not in the environment, so this is not inside a Slurm job or "
-                   "step; run it there (srun), or give --nodelist, --tasks-per-node and --rank",
-                   name);
+    return err_set(e, ERR_PEER,
+                   "%s is not in the environment, so this is not inside a Slurm job or step; run "
+                   "it there (srun), or give --nodelist, --tasks-per-node and --rank", name);
 }
 
 int spec_source_number(const char *name, size_t *dst, struct err *e)
@@ -167,8 +167,8 @@ static bool is_distribution(const char *text, const char *name)
     return strcspn(text, ":,") == strlen(name) && strncmp(text, name, strlen(name)) == 0;
 }
 
-/* How Slurm numbered the tasks: block, cyclic, plane (with SLURM_DIST_PLANESIZE). Of no matter on one node, and but for "arbitrary" with one
- * task on each. */
+/* How Slurm numbered the tasks: block, cyclic, plane (with SLURM_DIST_PLANESIZE). Of no matter on
+ * one node, and but for "arbitrary" with one task on each. */
 static int read_distribution(const struct spec_options *o, struct spec_source *s, struct err *e)
 {
     const char *text = variable("SLURM_DISTRIBUTION");

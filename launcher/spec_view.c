@@ -15,8 +15,6 @@
 
 #include "src/sha256.h"
 
-#define ONE_STEP "start all ranks as one step (one srun), and let no start-up file set SLURM_ variables"
-
 void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
 {
     char problem[1024];
@@ -78,7 +76,8 @@ static bool same_name(const char *a, const char *b)
 {
     size_t n = strcspn(a, "."), m = strcspn(b, ".");
 
-    return strcasecmp(a, b) == 0 || (n == m && (a[n] == 0 || b[m] == 0) && strncasecmp(a, b, n) == 0);
+    return strcasecmp(a, b) == 0 ||
+           (n == m && (a[n] == 0 || b[m] == 0) && strncasecmp(a, b, n) == 0);
 }
 
 static bool runs_here(const struct spec_view *v)
@@ -105,7 +104,7 @@ static void find_node(struct spec_view *v)
         snprintf(v->node, sizeof v->node, "?");
 }
 
-/* TF_CONFIG that start-up files or another job left behind is used by TensorFlow instead of ours. */
+/* TF_CONFIG that start-up files or another job left behind: TensorFlow would use it. */
 static void check_stale(struct spec_view *v)
 {
     const char *text = getenv("TF_CONFIG");
@@ -117,22 +116,31 @@ static void check_stale(struct spec_view *v)
     ours = json_loads(v->text, 0, NULL);
     if (!theirs || !json_equal(theirs, ours))
         spec_view_note(v, "unset TF_CONFIG before the job, or set it to what unetctl spec prints",
-             "its environment has another TF_CONFIG: %.100s%s", text, strlen(text) > 100 ? "..." : "");
+             "its environment has another TF_CONFIG: %.100s%s", text,
+             strlen(text) > 100 ? "..." : "");
     json_decref(theirs);
     json_decref(ours);
 }
 
-static void check_place(struct spec_view *v)
+/* Slurm counts the tasks of a node too. */
+static void check_slot(struct spec_view *v)
 {
+    const char *text = getenv("SLURM_LOCALID");
     size_t local;
     struct err e = {0};
 
+    if (text && (spec_source_number("SLURM_LOCALID", &local, &e) || local != (size_t)v->self.slot))
+        spec_view_note(v, SPEC_VIEW_ONE_STEP, "SLURM_LOCALID=%.20s, but rank %zu is task %d of %s",
+                       text, v->spec->rank, v->self.slot, v->self.host);
+}
+
+static void check_place(struct spec_view *v)
+{
     if (!v->is_here)
-        spec_view_note(v, ONE_STEP, "it runs on %s, but its address is %s:%d", v->node, v->host, v->self.port);
-    else if (!v->source->apart && getenv("SLURM_LOCALID") &&
-             (spec_source_number("SLURM_LOCALID", &local, &e) || local != (size_t)v->self.slot))
-        spec_view_note(v, ONE_STEP, "SLURM_LOCALID=%.20s, but rank %zu is task %d of %s", getenv("SLURM_LOCALID"),
-             v->spec->rank, v->self.slot, v->self.host);
+        spec_view_note(v, SPEC_VIEW_ONE_STEP, "it runs on %s, but its address is %s:%d", v->node,
+                       v->host, v->self.port);
+    else if (!v->source->apart)
+        check_slot(v);
 }
 
 /* A socket that listens at a port of all addresses, as TensorFlow's server does; -1 with errno. */
@@ -175,7 +183,8 @@ static void check_port(struct spec_view *v)
         v->fd = listen_at(AF_INET, v->self.port);
     if (v->fd < 0) {
         v->is_busy = errno == EADDRINUSE;
-        spec_view_note(v, "another job, a left-over process or a second rank with this number has the "
+        spec_view_note(v,
+                       "another job, a left-over process or a second rank with this number has the "
                        "port: look with ss -ltnp, or choose another --port-base",
                        "it cannot listen at %s:%d: %s", v->host, v->self.port, strerror(errno));
     } else if (v->spec->rank > 0) {
@@ -206,7 +215,8 @@ int spec_view_open(struct spec_view *v, const struct cluster_spec *spec,
                    const struct spec_source *source, const char *text, struct err *e)
 {
     *v = (struct spec_view){.spec = spec, .source = source, .text = text, .fd = -1};
-    if (cluster_spec_find(spec, spec->rank, &v->self, e) || cluster_spec_find(spec, 0, &v->first, e))
+    if (cluster_spec_find(spec, spec->rank, &v->self, e) ||
+        cluster_spec_find(spec, 0, &v->first, e))
         return -1;
     v->findings = json_array();
     if (!v->findings)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one rank sees of the cluster and of itself, and what it finds wrong without asking the others:
- * it runs elsewhere than its address says, it cannot listen there, an old TF_CONFIG stands in its
- * environment. */
+/* What one rank sees of the cluster and of itself, and what it finds wrong without asking the
+ * others: it runs elsewhere than its address says, it cannot listen there, an old TF_CONFIG stands
+ * in its environment. */
 #ifndef UNETCTL_LAUNCHER_SPEC_VIEW_H
 #define UNETCTL_LAUNCHER_SPEC_VIEW_H
 
@@ -12,6 +12,8 @@
 #include "launcher/spec_source.h"
 
 #define SPEC_VIEW_HOST_SIZE 512
+#define SPEC_VIEW_ONE_STEP                                                                         \
+    "start all ranks as one step (one srun), and let no start-up file set SLURM_ variables"
 
 struct spec_view {
     const struct cluster_spec *spec;

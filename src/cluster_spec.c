@@ -356,9 +356,11 @@ int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, st
     int rc = prepare(&c, spec->rank) || find(&c, spec->rank, &t) || find(&c, 0, &first) ? -1 : 0;
 
     if (rc == 0)
-        buf_addf(dst, "RANK=%zu\nWORLD_SIZE=%zu\nLOCAL_RANK=%d\nLOCAL_WORLD_SIZE=%d\nGROUP_RANK=%zu\n"
-                 "MASTER_ADDR=%s%s\nMASTER_PORT=%d", spec->rank, c.ntasks, t.slot, t.node_tasks, t.node,
-                 first.host, spec->host_suffix ? spec->host_suffix : "", first.port);
+        buf_addf(dst,
+                 "RANK=%zu\nWORLD_SIZE=%zu\nLOCAL_RANK=%d\nLOCAL_WORLD_SIZE=%d\nGROUP_RANK=%zu\n"
+                 "MASTER_ADDR=%s%s\nMASTER_PORT=%d",
+                 spec->rank, c.ntasks, t.slot, t.node_tasks, t.node, first.host,
+                 spec->host_suffix ? spec->host_suffix : "", first.port);
     if (rc == 0 && dst->failed)
         rc = err_set(e, ERR_INTERNAL, "cluster specification: out of memory");
     release(&c);

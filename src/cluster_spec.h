@@ -47,12 +47,13 @@ struct cluster_spec {
 };
 
 /* Append the specification to dst, without newline. 0, or -1 with ERR_PEER: rank out of range, a
- * node twice, ports beyond 65535, too many tasks, the jobs' counts are not the number of tasks, or a
- * node has more tasks x gpus_per_task than GPUs. Takes about 1 ms for 80000 tasks. */
+ * node twice, ports beyond 65535, too many tasks, the jobs' counts are not the number of tasks, or
+ * a node has more tasks x gpus_per_task than GPUs. Takes about 1 ms for 80000 tasks. */
 int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
 /* The same ranks as variables, "NAME=VALUE" a line: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
- * GROUP_RANK (number of the node), MASTER_ADDR and MASTER_PORT (of task 0), as torchrun names them. */
+ * GROUP_RANK (number of the node), MASTER_ADDR and MASTER_PORT (of task 0), as torchrun names
+ * them. */
 int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
 struct cluster_spec_task {

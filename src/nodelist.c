@@ -222,7 +222,8 @@ static int step(struct reader *r, const struct pattern *p, int b, struct value *
 }
 
 /* The names that end in the values of the last bracket; name holds what stands before it. */
-static int expand_last(struct reader *r, const struct pattern *p, struct value *v, struct name *name)
+static int expand_last(struct reader *r, const struct pattern *p, struct value *v,
+                       struct name *name)
 {
     int b = p->nbrackets - 1, more;
     size_t base = name->length;

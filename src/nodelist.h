@@ -3,14 +3,14 @@
  * which scontrol show hostnames prints them.
  *
  * A list is names separated by commas or blanks; empty places between separators are ignored. A
- * name is text and any number (up to NODELIST_BRACKETS_MAX) of brackets. A bracket holds numbers and
- * ranges LOW-HIGH. Values are padded with zeros to the width of LOW: [08-11] is 08 09 10 11. The
- * last bracket runs fastest, then the first, the second ... Order and duplicates are kept.
+ * name is text and any number (up to NODELIST_BRACKETS_MAX) of brackets. A bracket holds numbers
+ * and ranges LOW-HIGH. Values are padded with zeros to the width of LOW: [08-11] is 08 09 10 11.
+ * The last bracket runs fastest, then the first, the second ... Order and duplicates are kept.
  *
  * Where this differs from Slurm, on purpose. Accepted here: text behind the last bracket, ranges of
  * more than 65536 values, numbers beyond 64 bits (which Slurm changes to 2^64 - 1). Refused here,
- * where Slurm makes up a name: an unclosed or stray bracket, a range without end ("[1-]"), any ASCII
- * character but letters, digits, '-', '_' and '.', a name that is too long. */
+ * where Slurm makes up a name: an unclosed or stray bracket, a range without end ("[1-]"), any
+ * ASCII character but letters, digits, '-', '_' and '.', a name that is too long. */
 #ifndef UNETCTL_SRC_NODELIST_H
 #define UNETCTL_SRC_NODELIST_H
 

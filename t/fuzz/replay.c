@@ -24,11 +24,13 @@ static int replay(const char *path)
 /* All files of srcdir/t/fuzz/corpus/NAME, NAME being that of this program; how many. */
 static int replay_corpus(const char *program)
 {
-    const char *top = getenv("srcdir"), *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    const char *top = getenv("srcdir"), *slash = strrchr(program, '/');
+    const char *name = slash ? slash + 1 : program;
     char dir[4096], path[8192];
     int n = 0;
 
-    snprintf(dir, sizeof dir, "%s/t/fuzz/corpus/%.*s", top ? top : ".", (int)strcspn(name, "."), name);
+    snprintf(dir, sizeof dir, "%s/t/fuzz/corpus/%.*s", top ? top : ".", (int)strcspn(name, "."),
+             name);
     DIR *d = opendir(dir);
     if (!d)
         printf("# %s: %s\n", dir, strerror(errno));
