@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/buf.h"
 #include "src/epoch_csv.h"
 #include "src/log.h"
 
@@ -58,8 +60,7 @@ static int fetch_log(const char *from, const char *dir, struct err *e)
     return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
 }
 
-/* The epochs that the run asks for. */
-static int read_epochs(const char *dir, long *dst, struct err *e)
+static json_t *read_plan(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
     json_error_t why;
@@ -68,38 +69,117 @@ static int read_epochs(const char *dir, long *dst, struct err *e)
     snprintf(path, sizeof path, "%s/../run.json", dir);
     char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
     if (!text)
-        return -1;
-    json_t *run = json_loadb(text, n, 0, &why);
+        return NULL;
+    json_t *plan = json_loadb(text, n, 0, &why);
     free(text);
-    *dst = (long)json_integer_value(json_object_get(json_object_get(run, "train"), "epochs"));
-    json_decref(run);
-    return *dst > 0 ? 0 : err_set(e, ERR_CONFIG, "%s: train.epochs is missing", path);
+    if (!plan)
+        err_set(e, ERR_CONFIG, "%s:%d: %s", path, why.line, why.text);
+    return plan;
+}
+
+static void add_line(struct buf *dst, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+
+    if (text)
+        buf_addf(dst, "%s\n", text);
+    else
+        dst->failed = true;
+    free(text);
+    json_decref(line);
+}
+
+/* When the attempt began: when its job took it. */
+static void read_start(const char *dir, char dst[32])
+{
+    static const char *const names[] = {"/job", ""};
+    char path[PATH_MAX];
+    struct stat st;
+    struct tm t;
+
+    *dst = 0;
+    for (int i = 0; i < 2 && !*dst; i++) {
+        snprintf(path, sizeof path, "%s%s", dir, names[i]);
+        if (stat(path, &st) == 0)
+            strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&st.st_mtime, &t));
+    }
+}
+
+static json_t *encode_header(const json_t *run, const char *dir, long epochs)
+{
+    const json_t *layout = json_object_get(run, "layout");
+    char started[32], host[256] = "";
+
+    read_start(dir, started);
+    gethostname(host, sizeof host - 1);
+    return json_pack("{s:s, s:i, s:O, s:O, s:O, s:O, s:s, s:s, s:s, s:O, s:O, s:O, s:I}", "kind", "run",
+                     "schema", 1, "study", json_object_get(run, "study"), "run",
+                     json_object_get(run, "run"), "seed", json_object_get(run, "seed"), "engine",
+                     json_object_get(run, "engine"), "attempt_dir", strrchr(dir, '/') + 1, "started",
+                     started, "host", host, "gpus", json_object_get(layout, "gpus"), "nodes",
+                     json_object_get(layout, "nodes"), "strategy", json_object_get(layout, "strategy"),
+                     "epochs", (json_int_t)epochs);
+}
+
+/* record.jsonl as far as log.csv tells, unless the script wrote one. */
+static int write_record(const char *dir, const json_t *run, const struct epoch_csv *log,
+                        const json_t *end, struct err *e)
+{
+    char path[PATH_MAX];
+    struct buf b = {0};
+    int rc;
+
+    snprintf(path, sizeof path, "%s/record.jsonl", dir);
+    if (access(path, F_OK) == 0)
+        return 0;
+    add_line(&b, encode_header(run, dir, (long)log->count));
+    for (size_t i = 0; i < log->count; i++)
+        add_line(&b, json_pack("{s:s, s:I, s:f, s:f, s:f}", "kind", "epoch", "epoch", (json_int_t)i,
+                               "seconds", log->rows[i].time_per_epoch, "loss", log->rows[i].loss, "lr",
+                               log->rows[i].lr));
+    add_line(&b, json_deep_copy(end));
+    rc = b.failed ? err_set(e, ERR_CONFIG, "%s: %s/../run.json lacks something", path, dir)
+                  : atomicfile_write(path, b.data, b.length, 0666, e);
+    buf_destroy(&b);
+    return rc;
+}
+
+static int read_log(const char *dir, const json_t *plan, struct epoch_csv *dst, struct err *e)
+{
+    long epochs = (long)json_integer_value(json_object_get(json_object_get(plan, "train"), "epochs"));
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/log.csv", dir);
+    if (from_dir && fetch_log(from_dir, dir, e))
+        return -1;
+    if (access(path, F_OK) != 0)
+        return err_set(e, ERR_DATA, "the script ended well, but wrote no %s", path);
+    if (epoch_csv_read(path, dst, e))
+        return -1;
+    if ((long)dst->count == epochs)
+        return 0;
+    err_set(e, ERR_DATA, "%s: %zu epochs, but train.epochs asks for %ld", path, dst->count, epochs);
+    epoch_csv_destroy(dst);
+    return -1;
 }
 
 /* The end of the run as log.csv tells it; NULL: why it is no result. */
 static json_t *read_result(const char *dir, struct err *e)
 {
-    char path[PATH_MAX];
+    json_t *plan = read_plan(dir, e), *end = NULL;
     struct epoch_csv log;
-    json_t *end = NULL;
-    long epochs;
 
-    snprintf(path, sizeof path, "%s/log.csv", dir);
-    if (read_epochs(dir, &epochs, e) || (from_dir && fetch_log(from_dir, dir, e)))
-        return NULL;
-    if (access(path, F_OK) != 0) {
-        err_set(e, ERR_DATA, "the script ended well, but wrote no %s", path);
-        return NULL;
-    }
-    if (epoch_csv_read(path, &log, e))
-        return NULL;
-    if ((long)log.count == epochs)
+    if (plan && read_log(dir, plan, &log, e) == 0) {
         end = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", "end", "status", "done",
                         "training_time", log.rows[0].training_time, "test_time",
                         log.rows[0].test_time, "iou", log.rows[0].iou);
-    else
-        err_set(e, ERR_DATA, "%s: %zu epochs, but train.epochs asks for %ld", path, log.count, epochs);
-    epoch_csv_destroy(&log);
+        if (end && write_record(dir, plan, &log, end, e)) {
+            json_decref(end);
+            end = NULL;
+        }
+        epoch_csv_destroy(&log);
+    }
+    json_decref(plan);
     return end;
 }
 

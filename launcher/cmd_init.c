@@ -10,26 +10,32 @@
 #include <unistd.h>
 
 #include "launcher/data_look.h"
+#include "launcher/engine.h"
 #include "launcher/site.h"
 #include "launcher/study.h"
 #include "launcher/template.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 
-#define NSET 8 /* keys that init itself sets, below the words of --set */
+#define NSET 16 /* keys that init itself sets, below the words of --set */
 
 /* The reference's size, for a folder without images yet, and the longest side taken unasked. */
 #define DEFAULT_HEIGHT 768
 #define DEFAULT_WIDTH 1024
 #define LONGEST_SIDE 1024
 
-static const char *data_dir, *site, *model, *name;
+static const char *data_dir, *site, *model, *name, *engine, *templates;
 static struct cli_list set;
+
+#define ENGINE_ROWS 3
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/ (required)", &data_dir, 0, 0},
     {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)", &site,
      0, 0},
+    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, pytorch, command", &engine,
+     0, 0},
+    {"templates", 0, CLI_STRING, "PATH", "folder with job scripts of your own", &templates, 0, 0},
     {"model", 0, CLI_STRING, "NAME", "network (the user's, or unet)", &model, 0, 0},
     {"name", 0, CLI_STRING, "NAME", "name of the study (that of its folder)", &name, 0, 0},
     {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0, 0},
@@ -145,10 +151,25 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
 
     for (const struct yaml_key *k = study_keys; k->path; k++) {
         struct buf *text = &texts[k - study_keys];
-        if (user->origins.at[k - study_keys].layer != YAML_USER || k->blank)
+        if (user->origins.at[k - study_keys].layer != YAML_USER || k->blank ||
+            k->type == YAML_LINES || k->type == YAML_PAIRS)
             continue;
         yaml_table_format(k, user, text);
         dst[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", "user"};
+    }
+    return n;
+}
+
+/* An engine other than ours gets a section, to be filled in. */
+static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
+{
+    static const char *const rows[ENGINE_ROWS][2] = {{"script", ""}, {"args", ""}, {"python", "python3"}};
+    size_t n = 0;
+
+    dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
+    for (int i = 0; i < ENGINE_ROWS && strcmp(engine, "embedded") != 0; i++) {
+        snprintf(paths[i], 64, "%.40s.%s", engine, rows[i][0]);
+        dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--engine"};
     }
     return n;
 }
@@ -159,6 +180,7 @@ static int encode(const char *folder, const struct study *user, struct buf *text
     struct yaml_setting settings[YAML_KEYS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
     char data[PATH_MAX], derived[65], site_path[PATH_MAX], height[24], width[24];
+    char templates_path[PATH_MAX], engine_paths[ENGINE_ROWS][64];
     struct data_look look;
     size_t n = 3;
     long h, w;
@@ -174,6 +196,12 @@ static int encode(const char *folder, const struct study *user, struct buf *text
         settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
     if (site)
         settings[n++] = (struct yaml_setting){"site", remember_site(folder, site_path), "--site"};
+    if (engine)
+        n += take_engine(engine_paths, settings + n);
+    if (templates && !realpath(templates, templates_path))
+        return err_errno(e, ERR_CONFIG, errno, "--templates %s", templates);
+    if (templates)
+        settings[n++] = (struct yaml_setting){"templates", templates_path, "--templates"};
     if (study_decode_set(&set, settings + n, e))
         return -1;
     choose_size(&look, choose_step(settings + 3, n - 3 + set.count, user), &h, &w);
@@ -245,6 +273,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     (void)noperands, (void)nrest, (void)rest;
     snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
+    if (engine && !engine_find(engine, e))
+        return -1;
     if (access(file, F_OK) == 0)
         return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten", file);
     made = mkdir(folder, 0777) == 0;

@@ -575,6 +575,19 @@ static char *read_own_template(const struct engine *engine, enum script_file fil
     return atomicfile_read(path, MAX_TEMPLATE, &size, e);
 }
 
+/* A folder that has neither is a typing error. */
+static int check_folder(const char *user, const struct engine *engine, enum script_file file,
+                        struct err *e)
+{
+    enum script_file other = file == SCRIPT_RUN ? SCRIPT_SUBMIT : SCRIPT_RUN;
+    char path[PATH_MAX], *text = read_user_template(user, engine, other, path, e);
+
+    free(text);
+    return text || *path ? 0
+                         : err_set(e, ERR_CONFIG, "templates: %s: has neither run_file.sh nor submit_file.sh "
+                                   "for engine %s", user, engine->name);
+}
+
 char *script_read_template(const char *user, const struct engine *engine, enum script_file file,
                            char *path, struct err *e)
 {
@@ -582,7 +595,7 @@ char *script_read_template(const char *user, const struct engine *engine, enum s
 
     if (*user) {
         text = read_user_template(user, engine, file, path, e);
-        if (text || *path)
+        if (text || *path || check_folder(user, engine, file, e))
             return text;
     }
     return read_own_template(engine, file, path, e);
@@ -592,6 +605,24 @@ char *script_read_template(const char *user, const struct engine *engine, enum s
 static bool has_directives(const char *text)
 {
     return strncmp(text, "#SBATCH", 7) == 0 || strstr(text, "\n#SBATCH") != NULL;
+}
+
+/* Does one of them use one of the markers or tags "a|b"? */
+static bool directives_use(const char *text, const char *names)
+{
+    char word[80];
+
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+        size_t length = strcspn(line, "\n");
+        for (const char *n = names; strncmp(line, "#SBATCH", 7) == 0 && *n; n += strspn(n, "|")) {
+            size_t size = strcspn(n, "|");
+            snprintf(word, sizeof word, "%s%.*s", strncmp(n, "tag_", 4) ? "{{" : "", (int)size, n);
+            if (memmem(line, length, word, strlen(word)))
+                return true;
+            n += size;
+        }
+    }
+    return false;
 }
 
 int script_has_directives(const struct workspace *w, const struct engine *engine, struct err *e)
@@ -671,9 +702,6 @@ static int check_submit_file(const struct script *s, const char *path, const cha
     bool directives = is_used(s, used, "directives");
     const struct need needs[] = {
         {"directives", "Slurm would not know what the job needs", !own},
-        {"nodes|tag_node", "all runs would get the same number of nodes", own && !directives},
-        {"tasks|tasks_per_node|gpus_per_node|gpus|tag_task", "all runs would get the same number of tasks",
-         own && !directives},
         {"launcher", "several ranks would not be started", !tags},
         {"run_file", "no rank would do anything", !tags},
         {"finish", "the result would not be noted", !tags && s->section},
@@ -683,6 +711,10 @@ static int check_submit_file(const struct script *s, const char *path, const cha
 
     if (strncmp(text, "#!", 2) != 0)
         return err_set(e, ERR_CONFIG, "%s:1: a job script starts with #! (such as #!{{shell}})", path);
+    if (own && !directives && !(directives_use(text, "nodes|tag_node") &&
+                                directives_use(text, "tasks|gpus|tag_task")))
+        return err_set(e, ERR_CONFIG, "%s: its #SBATCH lines ask for the same nodes and tasks in all runs; write "
+                       "{{directives}}, or --nodes={{nodes}} and --ntasks={{tasks}}", path);
     return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
 }
 
@@ -750,6 +782,20 @@ static int make_link(const struct script *s, const char *target, const char *nam
     return 0;
 }
 
+/* Where they copy log.csv to: ../../logs, Horovod's ../logs. */
+static int make_logs(const struct script *s, struct err *e)
+{
+    static const char *const names[] = {"logs", "runs/logs"};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", s->w->study.dir, names[i]);
+        if (mkdir(path, 0777) && errno != EEXIST)
+            return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+    }
+    return 0;
+}
+
 static int write_files(const struct script *s, const char *run_text, const char *submit_text, bool tags,
                        struct err *e)
 {
@@ -761,10 +807,13 @@ static int write_files(const struct script *s, const char *run_text, const char 
     run_dir_path(s->w->study.dir, s->run->id, "submit_file.sh", path);
     if (atomicfile_write(path, submit_text, strlen(submit_text), 0777, e))
         return -1;
+    if (!tags)
+        return 0;
     snprintf(name, sizeof name, "sub_%d.sh", s->run->layout.nodes);
-    if (tags && (make_link(s, "run_file.sh", "script.sh", e) || make_link(s, "submit_file.sh", name, e)))
-        return -1;
-    return 0;
+    return make_link(s, "run_file.sh", "script.sh", e) || make_link(s, "submit_file.sh", name, e) ||
+                   make_logs(s, e)
+               ? -1
+               : 0;
 }
 
 int script_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)

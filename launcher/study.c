@@ -91,7 +91,7 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("templates", YAML_PATH, AT(templates), "", .on_demand = true,
              .help = "folder with a run_file.sh or submit_file.sh of your own"),
     YAML_KEY("site", YAML_TEXT, AT(site), "generic", .check = check_filled,
-             .help = "generic, sandbox, local, or the path of a site file (with a /)"),
+             .help = "a name of unetctl site list, or the path of a site file (with a /)"),
     YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .check = check_gpus,
              .help = "GPU counts: N, N..M, N..M:STEP, comma lists"),
     YAML_KEY("seeds", YAML_INT, AT(seeds), "1", .min = 1, .max = 1000,

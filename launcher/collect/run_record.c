@@ -108,7 +108,8 @@ static int decode_run(struct reader *r, const json_t *o)
 static int decode_epoch(struct reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
-    struct run_epoch epoch = {.data_s = optional_number(o, "data_s"),
+    struct run_epoch epoch = {.images = optional_number(o, "images"),
+                              .data_s = optional_number(o, "data_s"),
                               .compute_s = optional_number(o, "compute_s"),
                               .comm_s = optional_number(o, "comm_s"),
                               .wait_s = optional_number(o, "wait_s"),
@@ -118,8 +119,7 @@ static int decode_epoch(struct reader *r, const json_t *o)
     long number;
 
     if (get_integer(r, o, "epoch", 0, &number) || get_number(r, o, "seconds", &epoch.seconds) ||
-        get_number(r, o, "loss", &epoch.loss) || get_number(r, o, "lr", &epoch.lr) ||
-        get_number(r, o, "images", &epoch.images))
+        get_number(r, o, "loss", &epoch.loss) || get_number(r, o, "lr", &epoch.lr))
         return -1;
     if ((size_t)number != d->nepochs)
         return refuse(r, "this is not the next epoch", "");

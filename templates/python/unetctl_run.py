@@ -91,9 +91,10 @@ class Run:
         return np.stack([p[0] for p in pictures]), np.stack([p[1] for p in pictures])
 
     def steps(self, epoch, parts=None, first=None):
-        """For each step the lists of items of `parts` replicas from `first` on (by default of this
-        rank alone), and the number of images that all replicas have in the step. Every image is used
-        once; a rest that is smaller than the number of replicas is left out, so that nobody idles."""
+        """For each step what `parts` replicas from `first` on do (by default this rank alone), each
+        (items, weight), and the number of images that all replicas have in the step. Every image is
+        used once. A replica for which the last step has none gets one of weight 0: all take part in
+        summing up gradients. remainder: drop leaves that step out."""
         parts = 1 if parts is None else parts
         first = self.rank * parts if first is None else first
         items = self.train * self.data["repeat"]
@@ -101,10 +102,10 @@ class Run:
         size = self.options["batch_per_gpu"] * self.gpus
         for begin in range(0, len(order), size):
             chosen = order[begin : begin + size]
-            whole = len(chosen) == size
-            if len(chosen) < self.gpus or (not whole and self.data["remainder"] == "drop"):
+            if len(chosen) < size and self.data["remainder"] == "drop":
                 break
-            yield [[items[i] for i in chosen[first + p :: self.gpus]] for p in range(parts)], len(chosen)
+            shares = [[items[i] for i in chosen[first + p :: self.gpus]] for p in range(parts)]
+            yield [(s, 1.0) if s else ([items[chosen[0]]], 0.0) for s in shares], len(chosen)
 
     def lr(self, epoch):
         scale = {"none": 1, "linear": self.gpus, "sqrt": math.sqrt(self.gpus)}[self.options["lr_scaling"]]

@@ -60,18 +60,18 @@ def train_epoch(run, epoch, model, optimizer, device):
     for group in optimizer.param_groups:
         group["lr"] = run.lr(epoch)
     model.train()
-    for (items,), count in run.steps(epoch):
+    for ((items, weight),), count in run.steps(epoch):
         images, masks = tensors(run, items, device)
         logits = model(images)
         run.note_first_step()
         each = nn.functional.binary_cross_entropy_with_logits(logits, masks, reduction="none")
-        loss = each.mean((1, 2, 3)).sum()
+        loss = each.mean((1, 2, 3)).sum() * weight
         optimizer.zero_grad()
         # DDP divides the sum of all ranks by their number; the mean over the step's images is meant.
         (loss * run.world_size / count).backward()
         optimizer.step()
         loss_sum += loss.item()
-        images_sum += len(items)
+        images_sum += len(items) * weight
         steps += 1
     return (*all_sum([loss_sum, images_sum], device, torch.float64), steps)
 

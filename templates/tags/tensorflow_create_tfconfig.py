@@ -6,9 +6,14 @@ words of UNETCTL_SPEC, if any, go to `unetctl spec`: the ports start at 23456 as
 import os
 import shlex
 import sys
+from pathlib import Path
 
 words = shlex.split(os.environ.get("UNETCTL_SPEC", "--port-base 23456"))
-try:
-    os.execvp("unetctl", ["unetctl", "spec", *words])
-except OSError as error:
-    sys.exit(f"unetctl: {error.strerror}; put its folder on PATH in submit_file.sh")
+here = Path(__file__).resolve().parent
+# On PATH, where it was built, or where it is installed: share/unetctl/templates/tags.
+for program in ("unetctl", here.parents[1] / "unetctl", here.parents[3] / "bin" / "unetctl"):
+    try:
+        os.execvp(program, ["unetctl", "spec", *words])
+    except OSError:
+        continue
+sys.exit("unetctl is not on PATH: export it in submit_file.sh")

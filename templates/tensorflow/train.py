@@ -63,18 +63,18 @@ class Trainer:
                                    run.model["batch_norm"] != "none")
             self.optimizer = tf.keras.optimizers.Adam()
 
-    def replica_step(self, images, masks, count):
+    def replica_step(self, images, masks, weight, count):
         with tf.GradientTape() as tape:
             each = tf.nn.sigmoid_cross_entropy_with_logits(masks, self.model(images, training=True))
-            loss = tf.reduce_sum(tf.reduce_mean(each, (1, 2, 3)))
+            loss = tf.reduce_sum(tf.reduce_mean(each, (1, 2, 3))) * weight
             share = loss / count  # the optimizer sums over replicas: the mean of the step's images
         variables = self.model.trainable_variables
         self.optimizer.apply_gradients(zip(tape.gradient(share, variables), variables))
         return loss
 
     @tf.function(reduce_retracing=True)
-    def step(self, images, masks, count):
-        losses = self.strategy.run(self.replica_step, args=(images, masks, count))
+    def step(self, images, masks, weight, count):
+        losses = self.strategy.run(self.replica_step, args=(images, masks, weight, count))
         return self.strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
 
     def spread(self, values):
@@ -87,9 +87,10 @@ class Trainer:
         loss = images = steps = 0
         self.optimizer.learning_rate.assign(self.run.lr(epoch))
         for parts, count in self.run.steps(epoch, parts=self.run.task_gpus):
-            batches = [self.run.batch(items) for items in parts]
+            batches = [self.run.batch(items) for items, _ in parts]
             total = self.step(self.spread([tf.constant(b[0]) for b in batches]),
                               self.spread([tf.constant(b[1]) for b in batches]),
+                              self.spread([tf.constant(weight) for _, weight in parts]),
                               tf.constant(count, tf.float32))
             loss += float(total)
             self.run.note_first_step()

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Engines other than ours on a real Slurm: a plain program, MPI ranks as Horovod has them, the
+# reference's own templates, and all of them in one study.
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 4 --gpus-per-node 2
+
+make_study study sandbox --set train.epochs=2
+mkdir bin
+export PATH=$PATH:$TMP/bin # of the jobs, too
+
+# ---- command: any program
+printf 'command:\n  script: %s\n' "$srcdir/t/engine.sh" >>study/study.yaml
+exits 0 "submit --engine command --gpus 1..3" unetctl submit -C study --engine command --gpus 1..3 --wait --timeout 180
+told() { # RUN NAME: of each rank
+    local f
+    for f in study/runs/"$1"/attempt-1/told-*; do sed -n "s/^$2=//p" "$f"; done | paste -sd' '
+}
+is "$(told command-g02-s1 WORLD_SIZE) of $(told command-g02-s1 UNETCTL_TASK_GPUS)" "1 of 2" "2 GPUs of a node are for one process"
+is "$(told command-g03-s1 RANK), $(told command-g03-s1 LOCAL_RANK), $(told command-g03-s1 LOCAL_WORLD_SIZE), $(told command-g03-s1 GROUP_RANK)" \
+    "0 1 2, 0 1 0, 2 2 1, 0 0 1" "3 GPUs: 2 ranks on a node, 1 on the next"
+is "$(told command-g03-s1 MASTER_ADDR)" "node1 node1 node1" "all know where rank 0 is"
+is "$(states study)" "command-g01-s1 COMPLETED
+command-g02-s1 COMPLETED
+command-g03-s1 COMPLETED" "status"
+echo exit3 >study/behave
+exits 1 "a program that fails on its ranks" unetctl submit -C study --engine command --gpus 4 --wait --timeout 120
+is "$(field study/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]')" 3 "its exit code"
+echo hang >study/behave
+exits 0 "resume one that hangs" unetctl resume -C study command-g04-s1
+ok "it runs" wait_until 90 test -e study/runs/command-g04-s1/attempt-2/told-3
+exits 0 "cancel it" unetctl cancel -C study command-g04-s1
+ok "it is CANCELLED" wait_until 60 eval "states study | grep -q 'command-g04-s1 CANCELLED'"
+rm study/behave
+
+# ---- horovod: ranks of MPI, without horovodrun
+if command -v mpicc >/dev/null; then
+    cat >ranks.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    int rank, size, sum;
+    char path[4096];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank != atoi(getenv("RANK")) || size != atoi(getenv("WORLD_SIZE")) || size != atoi(getenv("UNETCTL_GPUS")) ||
+        sum != size * (size - 1) / 2)
+        return 4;
+    if (rank == 0) {
+        snprintf(path, sizeof path, "%s/log.csv", getenv("UNETCTL_ATTEMPT_DIR"));
+        FILE *f = fopen(path, "w");
+        fprintf(f, ",time_per_epoch,loss,lr,training_time,test_time,iou\n");
+        for (int i = 0; i < 2; i++)
+            fprintf(f, "%d,1.0,0.5,0.001,2.0,0.1,0.5\n", i);
+        fclose(f);
+    }
+    MPI_Finalize();
+    return 0;
+}
+END
+    ok "a program of MPI ranks" mpicc -o bin/ranks ranks.c
+    echo "exec ranks" >ranks.sh
+    printf 'horovod:\n  script: %s\n  python: sh\n' "$TMP/ranks.sh" >>study/study.yaml
+    exits 0 "submit --engine horovod --gpus 1,2,3" unetctl submit -C study --engine horovod --gpus 1,2,3 --wait --timeout 180
+    is "$(states study | grep -c 'horovod.* COMPLETED')" 3 "one MPI world each, a single rank's too"
+    like study/runs/horovod-g01-s1/submit_file.sh '^srun .*--ntasks=1 ' "which the launcher starts as well"
+else
+    skip "mpicc is not installed" "horovod"
+fi
+
+# ---- the reference's templates, as they are but for the shell of their site
+mkdir tags
+cat >tags/run_file.sh <<'END'
+#!/usr/bin/env bash
+TF_CONFIG=$(python3 tag_program1) RANK=$RANK python3 -W ignore tag_program2 --global_batch_size=tag_batch --augment=tag_aug --epoch=tag_epoch 2>&1
+END
+cat >tags/submit_file.sh <<'END'
+#!/bin/bash
+#SBATCH --time=0:08:00
+#SBATCH --partition=short
+#SBATCH --nodes=tag_node
+#SBATCH --ntasks-per-node=tag_task
+#SBATCH --gres=gpu:tag_task
+comm_1="${MPIEXEC} ${FLAGS_MPI_BATCH} bash -c 'source setup.sh && bash script.sh'"
+comm_2="source setup.sh && bash script.sh"
+command=tag_command
+if [ "$command" = 1 ]; then eval "${comm_1}"; else eval "${comm_2}"; fi
+cp log.csv ../../logs/log_${SLURM_NTASKS}.csv
+END
+cat >train.py <<'END'
+import json, os, sys
+spec, rank = json.loads(os.environ["TF_CONFIG"]), int(os.environ["RANK"])
+words = dict(w[2:].split("=") for w in sys.argv[1:])
+print("train", rank, spec["task"]["index"], len(spec["cluster"]["worker"]), spec["cluster"]["worker"][0], words)
+if rank == 0:
+    with open("log.csv", "w") as f:
+        f.write(",time_per_epoch,loss,lr,training_time,test_time,iou\n")
+        for i in range(int(words["epoch"])):
+            f.write(f"{i},1.0,0.5,0.001,2.0,0.1,0.25\n")
+END
+printf 'tensorflow:\n  script: %s\n' "$TMP/train.py" >>study/study.yaml
+export MPIEXEC="srun --mpi=pmix" FLAGS_MPI_BATCH=--kill-on-bad-exit=1
+exits 0 "submit --engine tensorflow --templates tags --gpus 1,4" \
+    unetctl submit -C study --engine tensorflow --templates tags --gpus 1,4 --wait --timeout 180 -- --nice=7
+is "$(cat study/runs/tensorflow-g04-s1/attempt-1/*.out | sed -n 's/^train //p' | cut -d' ' -f1-3 | sort | tr '\n' ,)" \
+    "0 0 4,1 1 4,2 2 4,3 3 4," "4 ranks, each with its own place in TF_CONFIG"
+is "$(field study/runs/tensorflow-g04-s1/attempt-1/DONE 'd["iou"]')" 0.25 "their log.csv is the result"
+like study/logs/log_4.csv '^1,1.0,0.5' "and copied where the template says"
+job=$(sed -n 's/.*"submitted".*tensorflow-g04.*"job":"\([0-9]*\)".*/\1/p' study/.unetctl/ledger.jsonl)
+like <(login scontrol show job "$job") 'Partition=short' "the template's own directives hold"
+like <(login scontrol show job "$job") 'TimeLimit=00:08:00' "its time limit too"
+like <(login scontrol show job "$job") 'Nice=7' "words behind -- win over them"
+exits 0 "submit again" unetctl submit -C study --engine tensorflow --templates tags --gpus 1,4
+like "$ERR" '0 runs submitted; before: 0 active, 2 done' "does nothing"
+done_testing
