@@ -197,6 +197,9 @@ int workspace_job(const struct workspace *w, const struct run *run, int attempt,
     snprintf(dst->name, sizeof dst->name, "%s-%s", w->study.name, run->id);
     run_dir_path(w->study.dir, run->id, "submit_file.sh", dst->script);
     run_dir_path(w->study.dir, run->id, NULL, dst->work_dir);
+    if (strcmp(w->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
+        return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder with a "
+                       "backslash in its name; rename it", dst->work_dir);
     double_percents(dst->work_dir, &output);
     buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
     n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);

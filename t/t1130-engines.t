@@ -14,7 +14,7 @@ engine_study() { # DIR PROGRAM LINES...
 submit() { # STUDY: one run, watched
     unetctl submit -C "$1" --engine command --gpus 1 --wait --timeout 60
 }
-told() { sed -n "s/^$2=//p" "$1/runs/command-g01-s1/attempt-1/told-0"; }
+told() { sed -n "s/^$2=//p" -- "$1/runs/command-g01-s1/attempt-1/told-0"; }
 
 # ---- a good run
 # shellcheck disable=SC2016 # what no shell may expand
@@ -44,6 +44,20 @@ exits 0 "the embedded engine in the same study" unetctl submit -C one --gpus 1 -
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
 
+# ---- names with all that a shell could trip over, each a word of its own
+odd="-it's \"x\" \$(id) \`id\` é *? & ; # {{gpus}}"
+mkdir -p "./$odd/data/images" "./$odd/data/masks"
+cp "$srcdir/t/engine.sh" "./$odd/-my tool's.sh"
+make_study "$TMP/$odd" local --set train.epochs=2 --set "data.dir=$TMP/$odd/data"
+# shellcheck disable=SC2016 # what no shell may expand
+printf 'command:\n  script: "./-my tool'"'"'s.sh"\n  args: ["-x", "$(id)", "{{data_dir}}"]\n' >>"./$odd/study.yaml"
+exits 0 "a study, its data and its program with odd names" submit "$TMP/$odd"
+is "$(head -n 3 "./$odd/runs/command-g01-s1/attempt-1/told-0")" "-x
+\$(id)
+$TMP/$odd/data" "the program got its words"
+is "$(told "$TMP/$odd" UNETCTL_DATA_DIR)" "$TMP/$odd/data" "and its variables"
+exits 2 "words with a newline are refused" unetctl generate -C one --engine command --gpus 2 -- $'--mail-user=a\nb'
+
 # ---- results that are none
 engine_study bad "$srcdir/t/engine.sh"
 refused() { # BEHAVIOUR EXIT_CODE REASON
@@ -63,6 +77,19 @@ exits 0 "resume" unetctl resume -C bad --wait
 ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE
 is "$(states bad)" "command-g01-s1 COMPLETED" "with the engine it began with"
 exits 0 "finish again" unetctl finish bad/runs/command-g01-s1/attempt-2
+
+# ---- a script that knows no attempt leaves log.csv in the run's folder
+unetctl generate -C bad --engine command --gpus 2 2>"$ERR" || diag <"$ERR"
+run=bad/runs/command-g02-s1
+cp bad/runs/command-g01-s1/attempt-2/log.csv $run
+touch -d '1 hour ago' $run/log.csv
+exits 7 "a log.csv of an earlier attempt" unetctl finish --from $run $run/attempt-1
+like "$ERR" 'log.csv is older than this attempt' "is no result"
+rm $run/attempt-1/FAILED
+touch -d '1 second' $run/log.csv
+exits 0 "one of this attempt" unetctl finish --from $run $run/attempt-1
+ok "goes into it" test -e $run/attempt-1/log.csv -a ! -e $run/log.csv
+is "$(field <(tail -n 1 $run/attempt-1/record.jsonl) 'd["iou"]')" 0.75 "and becomes a record"
 
 # ---- what the study must say
 make_study none local

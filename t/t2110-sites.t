@@ -45,6 +45,17 @@ exits 4 "a value that Slurm refuses" unetctl submit -C passed --gpus 1 -- --swit
 is "$(login squeue -h -n demo-unet-g01-s1 | wc -l)" 0 "nothing was submitted"
 login scancel -u "$(id -un)" >/dev/null
 
+# ---- folders with all that a shell, sbatch or a template could trip over
+odd="$TMP/-it's \"x\" \$(id) \`id\` 100%j #1 é *?[x] {{run}} tag_node & ; "
+make_study "$odd" sandbox
+exits 0 "submit in a folder with an odd name" unetctl submit -C "$odd" --gpus 3 --wait --timeout 120
+ok "its output is there" grep -q "rank 2" "$odd"/runs/unet-g03-s1/attempt-1/slurm-*.out
+exits 0 "through sbatch" unetctl submit -C "$odd" --gpus 1 --wait --timeout 120 -- --signal=USR2@3
+ok "its output is there too" grep -q "rank 0" "$odd"/runs/unet-g01-s1/attempt-1/slurm-*.out
+make_study 'back\slash' sandbox
+exits 3 "a backslash" unetctl generate -C 'back\slash' --gpus 1
+like "$ERR" 'Slurm cannot write the output of a job into a folder with a backslash' "is refused"
+
 # ---- GPUs with --gres, as the ranks see them
 make_study gres sandbox --set gpus=4
 sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 4/' -e 's/ --gpus-per-task=1//' gres/site.yaml
