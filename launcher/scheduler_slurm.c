@@ -44,10 +44,13 @@ static long long number_of(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-static void set_text(json_t *o, const char *key, const char *value)
+/* *o becomes NULL where a text is not UTF-8: nothing is left out unseen. */
+static void set_text(json_t **o, const char *key, const char *value)
 {
-    if (value)
-        json_object_set_new(o, key, json_string(value));
+    if (value && *o && json_object_set_new(*o, key, json_string(value))) {
+        json_decref(*o);
+        *o = NULL;
+    }
 }
 
 static void set_number(json_t *o, const char *key, long value)
@@ -57,7 +60,7 @@ static void set_number(json_t *o, const char *key, long value)
 }
 
 /* The job as sbatch takes it. */
-static json_t *encode_words(const struct job *job)
+static void set_words(json_t **o, const struct job *job)
 {
     struct job_words words;
     json_t *list = json_array();
@@ -65,12 +68,15 @@ static json_t *encode_words(const struct job *job)
     job_words_fill(job, &words);
     for (size_t i = 0; i < words.count; i++)
         json_array_append_new(list, json_string(words.words[i]));
-    if (words.failed || json_array_size(list) != words.count) { /* no memory, or not UTF-8 */
-        json_decref(list);
-        list = NULL;
-    }
+    bool whole = !words.failed && json_array_size(list) == words.count;
     job_words_destroy(&words);
-    return list;
+    if (*o && whole) {
+        json_object_set_new(*o, "sbatch", list);
+        return;
+    }
+    json_decref(list);
+    json_decref(*o);
+    *o = NULL;
 }
 
 static json_t *encode_job(const struct job *job)
@@ -81,16 +87,16 @@ static json_t *encode_job(const struct job *job)
                           job->output, "nodes", job->nodes, "tasks", job->tasks, "gpus_per_task",
                           job->gpus_per_task, "cpus_per_task", job->cpus_per_task);
 
-    set_text(o, "script", job->script);
-    set_text(o, "partition", options->partition);
-    set_text(o, "account", options->account);
-    set_text(o, "qos", options->qos);
-    set_text(o, "constraint", options->constraint);
-    set_text(o, "reservation", options->reservation);
-    set_text(o, "nodelist", options->nodelist);
-    set_text(o, "exclude", options->exclude);
-    set_text(o, "dependency", options->dependency);
-    set_text(o, "licenses", options->licenses);
+    set_text(&o, "script", job->script);
+    set_text(&o, "partition", options->partition);
+    set_text(&o, "account", options->account);
+    set_text(&o, "qos", options->qos);
+    set_text(&o, "constraint", options->constraint);
+    set_text(&o, "reservation", options->reservation);
+    set_text(&o, "nodelist", options->nodelist);
+    set_text(&o, "exclude", options->exclude);
+    set_text(&o, "dependency", options->dependency);
+    set_text(&o, "licenses", options->licenses);
     set_number(o, "mem_mib", options->mem ? job_mem_decode(options->mem) : 0);
     set_number(o, "time_min", options->time_min);
     set_number(o, "nice", options->nice);
@@ -101,11 +107,11 @@ static json_t *encode_job(const struct job *job)
         json_object_set_new(o, "exclusive", json_true());
     if (options->hold)
         json_object_set_new(o, "hold", json_true());
-    set_text(o, "gpu_type", job->gpu_type && *job->gpu_type ? job->gpu_type : NULL);
+    set_text(&o, "gpu_type", job->gpu_type && *job->gpu_type ? job->gpu_type : NULL);
     if (job_takes_gres(job))
         json_object_set_new(o, "gres", json_true());
     if (options->nextra || job->own_directives)
-        json_object_set_new(o, "sbatch", encode_words(job));
+        set_words(&o, job);
     return o;
 }
 

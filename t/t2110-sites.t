@@ -94,4 +94,18 @@ if command -v mpirun >/dev/null; then
 else
     skip "mpirun is not installed" "\$MPIEXEC"
 fi
+
+# ---- the fast network's names: nodes of this sandbox have one that ends in i
+if login getent hosts node1i >/dev/null; then
+    unet-train data synth --out tiny -n 6 --size 32x32 2>/dev/null
+    { cat "$srcdir/templates/sites/sandbox.yaml"; echo "host_suffix: i"; } >fast.yaml
+    unetctl init fast --data tiny --name fast --site ./fast.yaml --set train.epochs=1 --set model.depth=1 --set model.base=2 \
+        --set train.batch_per_gpu=1 2>"$ERR" || diag <"$ERR"
+    unetctl generate -C fast --gpus 1 2>"$ERR" || diag <"$ERR"
+    exits 0 "host_suffix: the trainer takes them for its own" unetctl submit -C fast --gpus 3 --wait --timeout 180
+    exits 5 "but not another node's" login env 'TF_CONFIG={"cluster":{"worker":["node2i:1"]},"task":{"type":"worker","index":0}}' \
+        unet-train train --run fast/runs/unet-g01-s1/run.json --out fast/out
+else
+    skip "the sandbox's nodes have no names of their own" "host_suffix"
+fi
 done_testing

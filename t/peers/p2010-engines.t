@@ -52,6 +52,10 @@ END
 done
 like study/runs/tensorflow-g03-s1/attempt-1/record.jsonl '"world_size": 3' "3 GPUs: MultiWorkerMirroredStrategy"
 
+exits 0 "collect" unetctl collect -C study
+exits 0 "report" unetctl report -C study --json report.json
+is "$(field report.json 'sorted(e["engine"] for e in d["engines"])')" "['embedded', 'pytorch', 'tensorflow']" "all engines in one report"
+
 # The mean gradient of all ranks is that of the whole batch: without batch norm, N GPUs with batch B
 # compute what 1 GPU computes with batch N x B.
 for engine in pytorch tensorflow; do
