@@ -43,6 +43,33 @@ static void check_counts(void)
     site.gpus_per_node = 2;
 }
 
+static void check_engines(void)
+{
+    struct run_plan p;
+    struct err e = {0};
+    char *text;
+
+    study.engine = "pytorch";
+    study.pytorch = (struct study_engine){.script = (char *)"/t.py", .python = (char *)"python3"};
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "PyTorch on 2 GPUs");
+    is_str(p.runs[0].id, "pytorch-g02-s1", "its runs are called by its name");
+    is_int(p.runs[0].layout.tasks, 2, "a process for each GPU, on one node too");
+    text = run_plan_encode(&study, "0", &p.runs[0], &e);
+    ok(text && strstr(text, "\"engine\": \"pytorch\"") && strstr(text, "\"script\": \"/t.py\""),
+       "run.json has engine and script");
+    free(text);
+    run_plan_destroy(&p);
+    study.strategy = "mirrored";
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == -1 && e.code == ERR_CONFIG,
+       "none for two GPUs: %s", e.text);
+    study.strategy = "auto";
+    study.engine = "tensorflow";
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "TensorFlow on 2 GPUs");
+    is_int(p.runs[0].layout.gpus_per_task, 2, "one process drives both");
+    run_plan_destroy(&p);
+    study.engine = "embedded";
+}
+
 static void check_bad(const char *gpus, const char *strategy, int code, const char *word)
 {
     struct run_plan p;
@@ -89,6 +116,7 @@ int main(void)
     check_bad("14..1", "auto", ERR_USAGE, "14..1");
     check_bad("1..99999999", "auto", ERR_USAGE, "99999999");
     check_bad("2,3", "mirrored", ERR_CONFIG, "3 GPUs on site generic");
+    check_engines();
     check_encode();
     return done_testing();
 }
