@@ -30,7 +30,7 @@ static void add_row(struct buf *b, const struct result *r)
         buf_addf(&line, ": %s", r->note);
     struct buf safe = {0};
     escape_plain(&safe, line.data ? line.data : "");
-    text_wrap(b, safe.data ? safe.data : "", 2);
+    text_wrap(b, safe.data ? safe.data : "", 2, 80);
     buf_destroy(&line);
     buf_destroy(&safe);
 }

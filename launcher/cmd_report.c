@@ -5,6 +5,7 @@
 
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,9 @@
 #include "launcher/workspace.h"
 #include "src/atomicfile.h"
 
-static bool as_text;
+static bool as_text, as_rules, keep_remainder;
+static long train_images, batch_per_gpu;
+static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
 static const char *json_file, *out_dir, *mllog_dir;
@@ -33,6 +36,18 @@ static const struct cli_option options[] = {
      &out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, - for stdout", &json_file, 0, 0},
     {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
+    {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why", &as_rules, 0, 0},
+    {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it", &deadline_s, 0, 1e9},
+    {"target-iou", 0, CLI_DOUBLE, "X", "time to this validation IoU (default: what all reach)", &target_iou, 0, 1},
+    {"target-loss", 0, CLI_DOUBLE, "X", "time to this training loss (default: what all reach)", &target_loss,
+     0, 1e9},
+    {"train-images", 0, CLI_INT, "N", "images of an epoch, repeats included, where logs do not say",
+     &train_images, 1, 1000000000},
+    {"batch-per-gpu", 0, CLI_INT, "N", "images per GPU and step, where logs do not say", &batch_per_gpu, 1,
+     1000000},
+    {"keep-remainder", 0, CLI_FLAG, NULL, "with --train-images: a last short batch was trained, too",
+     &keep_remainder, 0, 0},
+    {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0, 100000},
     {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log", &mllog_dir, 0, 0},
     {0}};
 
@@ -53,7 +68,6 @@ static int read_study(struct input *in, const char *dir, struct err *e)
     if (workspace_open(&workspace, &one, e))
         return -1;
     result_set_text(s->title, sizeof s->title, workspace.study.name);
-    path_format(s->logs_dir, "%s/logs", workspace.study.dir);
     path_format(in->out, "%s/report", workspace.study.dir);
     rc = collect_study(&workspace, &s->results, e);
     workspace_close(&workspace);
@@ -68,11 +82,10 @@ static int read_logs(struct input *in, const char *dir, struct err *e)
 
     if (!realpath(dir, full))
         return err_set(e, ERR_DATA, "there is no folder %s", dir);
-    path_format(s->logs_dir, "%s", full);
+    if (logs_folder_read(full, &s->results, e))
+        return -1;
     path_format(in->out, "report");
     result_set_text(s->title, sizeof s->title, basename(full));
-    if (logs_folder_read(s->logs_dir, &s->results, e))
-        return -1;
     in->nsources++;
     return 0;
 }
@@ -129,13 +142,18 @@ static int print_json(const struct report *r, struct err *e)
 
 static int print_text(const struct report *r, const char *written, struct err *e)
 {
+    struct text_form form = text_form_of_stdout();
     struct buf b = {0};
     char *text;
 
     if (as_text)
-        text_encode(r, &b);
-    else
-        text_encode_verdict(r, &b);
+        text_encode(r, &form, &b);
+    else if (!as_rules)
+        text_encode_verdict(r, &form, &b);
+    if (as_rules) {
+        buf_add(&b, as_text ? "\n" : "");
+        text_encode_rules(r, &form, &b);
+    }
     if (written)
         buf_addf(&b, "The report: %s/report.html\n", written);
     text = buf_steal(&b);
@@ -150,21 +168,31 @@ static int print_text(const struct report *r, const char *written, struct err *e
 static int write_report(const struct input *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
-    const char *folder = out_dir ? out_dir : as_text || json_on_stdout || mllog_dir ? NULL : in->out;
+    bool only = as_text || as_rules || json_on_stdout || mllog_dir;
+    const char *folder = out_dir ? out_dir : only ? NULL : in->out;
 
     if (folder && report_folder_write(r, folder, e))
         return -1;
     for (size_t i = 0; mllog_dir && i < in->nsources; i++)
-        if (mllog_write(&in->sources[i].results, in->sources[i].logs_dir, mllog_dir, e))
+        if (mllog_write(&in->sources[i].results, mllog_dir, e))
             return -1;
     if (json_file && print_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
 }
 
+static struct analysis_options decide_options(void)
+{
+    return (struct analysis_options){
+        .facts = {.train_images = train_images, .batch_per_gpu = batch_per_gpu,
+                  .keep_remainder = keep_remainder, .watts_per_gpu = watts},
+        .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss};
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct input in = {0};
+    struct analysis_options analysis = decide_options();
     struct report report;
     int rc = -1;
 
@@ -172,7 +200,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE, "-C is for one study; several are named without it: report A B");
     if (read_input(&in, noperands, operands, e) == 0 &&
-        report_create(&report, in.sources, in.nsources, e) == 0) {
+        report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
         rc = write_report(&in, &report, e);
         report_destroy(&report);
     }
@@ -186,13 +214,14 @@ const struct cli_command cmd_report = {
     .summary = "speed-up, efficiency, quality, and how many GPUs are worth it",
     .details =
         "Collects the study first, then writes STUDY/report: report.html (one page that needs\n"
-        "nothing beside it), report.md, report.json, and figures/ with the pictures as SVG and PNG,\n"
-        "their gnuplot scripts and data. With --logs DIR it reads DIR/results.csv, or the names and\n"
-        "rows of log_N.csv (engine native) and log_hvd_N.csv (horovod).\n"
-        "--text and --json - print on stdout and write no folder, unless -o names one.\n"
-        "Worth it is the largest number of GPUs whose steady epochs have an efficiency of at least\n"
-        "0.80 and whose IoU is not below the base case's by more than 0.01, or by more than the range\n"
-        "of the base case's seeds where that is larger. The base case is the smallest number run.\n"
+        "nothing beside it), report.md, report.json, tables.tex, results.csv, input for Extra-P, and\n"
+        "figures/ with the pictures as SVG, PDF and PNG, their gnuplot scripts and data. A folder with\n"
+        "a study.yaml is a study; --logs DIR, or another folder, is read by its results.csv, or by the\n"
+        "names and rows of log_N.csv (engine native) and log_hvd_N.csv (horovod). Several of them\n"
+        "stand side by side, with tests of what differs.\n"
+        "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
+        "The first words are the verdict: the largest number of GPUs whose steady epochs have an\n"
+        "efficiency of at least 0.80 and whose IoU holds; the base case is the smallest number run.\n"
         "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
         "compare. Runs without a result are named in the report, and are in none of its numbers.\n"
         "Example: unetctl report -C demo --text\n",

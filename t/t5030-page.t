@@ -5,8 +5,7 @@
 . "${srcdir:-.}/t/lib.sh"
 . "$srcdir/t/study-fixture.sh"
 
-make_study s "a <b>&amp; \"study\"" 1,2,4 2 2>/dev/null
-sed -i 's/^name:.*/name: demo/' s/study.yaml
+make_study s demo 1,2,4 2
 for seed in 1 2; do
     add_run s 1 $seed "4.$seed" "0.9$seed"
     add_run s 2 $seed "2.5$seed" "0.9$seed"
@@ -25,7 +24,7 @@ is "$(value page)" 1 "the page is loaded"
 is "$(value requests)" "" "and asks for nothing else"
 is "$(value scripts)" 0 "runs no script, links nothing"
 is "$(value console)" "" "no error, no message"
-is "$(value drawings)" 8 "all drawings are there"
+is "$(value drawings)" 9 "all drawings are there"
 is "$(value overflow)" "" "nothing is wider than the page"
 is "$(value overflow-narrow)" "" "nor on a phone"
 is "$(value contrast)" "" "every text has contrast enough"

@@ -8,14 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/collect/curve.h"
 #include "launcher/collect/path.h"
 #include "launcher/report/chart_gnuplot.h"
 #include "launcher/report/gnuplot.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
-#include "src/epoch_csv.h"
 
-#define MAX_CURVE 240 /* points of a loss curve; longer ones are thinned */
+#define MAX_CURVE 240  /* points of a loss curve; longer ones are thinned */
+#define MAX_DOTS 400   /* single runs that are drawn */
+#define CURVE_STEPS 60 /* points of a fitted law, less one */
+#define BEYOND 0.25    /* so much further than measured a law is drawn */
 
 static int colour_of(size_t series)
 {
@@ -58,30 +61,47 @@ static void start(struct chart *c, const char *name, const char *title, const ch
     set_axis(&c->y, y, decimals);
 }
 
-static double least(const struct scaling_spread *s)
+/* What a bar shows: the interval, or the range of the runs where there is none. */
+static struct interval bar_of(const struct summary *s)
 {
-    return s->count > 1 ? s->min : NAN;
+    struct interval bar = s->interval;
+
+    if (!interval_is_known(&bar) && s->count > 1) {
+        bar.low = s->min;
+        bar.high = s->max;
+    }
+    return bar;
 }
 
-static double most(const struct scaling_spread *s)
+static void add_summary(struct chart *c, struct chart_series *s, double x, const struct summary *summary)
 {
-    return s->count > 1 ? s->max : NAN;
+    struct interval bar = bar_of(summary);
+
+    chart_add_point(c, s, x, summary->median, bar.low, bar.high);
 }
 
-static void add_spread(struct chart *c, struct chart_series *s, double x, const struct scaling_spread *spread)
+static void add_ratio(struct chart *c, struct chart_series *s, double x, const struct ratio *r)
 {
-    chart_add_point(c, s, x, spread->median, least(spread), most(spread));
+    chart_add_point(c, s, x, r->value, r->interval.low, r->interval.high);
+}
+
+static const struct series *series_of(const struct report *r, size_t i)
+{
+    return &r->series[i].as->series;
+}
+
+static int largest_of(const struct series *s)
+{
+    return s->points[s->npoints - 1].gpus;
 }
 
 static int largest_count(const struct report *r)
 {
     int largest = 1;
 
-    for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
-        if (s->points[s->npoints - 1].gpus > largest)
-            largest = s->points[s->npoints - 1].gpus;
-    }
+    for (size_t i = 0; i < r->nseries; i++)
+        if (largest_of(series_of(r, i)) > largest)
+            largest = largest_of(series_of(r, i));
     return largest;
 }
 
@@ -100,44 +120,94 @@ static void add_guide(struct chart *c, const struct report *r, double height, do
 /* The ideal speed-up of all series, when their base cases are the same count. */
 static void add_ideal(struct chart *c, const struct report *r)
 {
-    int base = r->series[0].scaling.points[0].gpus;
+    int base = series_of(r, 0)->points[0].gpus;
 
     for (size_t i = 1; i < r->nseries; i++)
-        if (r->series[i].scaling.points[0].gpus != base)
+        if (series_of(r, i)->points[0].gpus != base)
             return;
     add_guide(c, r, 0, 1.0 / base, "ideal");
+}
+
+/* The chosen law from from to to. */
+static void add_law(struct chart *c, struct chart_series *s, const struct report_series *rs, double from, double to)
+{
+    double base = rs->as->series.points[0].gpus;
+
+    for (int i = 0; i <= CURVE_STEPS; i++) {
+        double n = from + (to - from) * i / CURVE_STEPS;
+        chart_add_point(c, s, n, model_speedup(rs->as->steady_choice, base, n), NAN, NAN);
+    }
+}
+
+/* Solid where runs were measured, dashed beyond. */
+static void add_fit(struct chart *c, const struct report *r, size_t i)
+{
+    const struct report_series *rs = &r->series[i];
+    double from = rs->as->series.points[0].gpus, to = largest_of(&rs->as->series);
+    char fit[96];
+
+    if (!rs->as->steady_choice)
+        return;
+    snprintf(fit, sizeof fit, "fitted law (%s)", model_name(rs->as->steady_choice->law));
+    add_law(c, add(c, r, i, CHART_LINE, fit), rs, from, to);
+    struct chart_series *beyond = add(c, r, i, CHART_LINE, "");
+    if (beyond) {
+        beyond->dashed = true;
+        beyond->label[0] = '\0';
+    }
+    add_law(c, beyond, rs, to, to + (to - from) * BEYOND);
 }
 
 static void make_speedup(struct chart *c, const struct report *r)
 {
     start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
-          "Filled: speed-up of the median steady epoch, joined to guide the eye. Open: speed-up of the "
-          "whole training, first epoch included. Bars: range over the runs of a count.");
+          "Filled: speed-up of the steady epochs, with intervals of 95 % where there are enough runs. "
+          "Line: the law that fits best, dashed beyond what was measured; without one, marks are joined "
+          "to guide the eye. Open: the whole training, first epoch included.");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
-        double base = s->points[0].epoch_s.median;
+        const struct series *s = series_of(r, i);
+        bool fitted = r->series[i].as->steady_choice != NULL;
+        add_fit(c, r, i);
         struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, total, s->points[k].gpus, s->points[k].speedup_total, NAN, NAN);
-        struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epochs");
+            chart_add_point(c, total, s->points[k].gpus, s->points[k].speedup[QUANTITY_TRAINING].value, NAN, NAN);
+        struct chart_series *steady = add(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, steady, s->points[k].gpus, s->points[k].speedup_steady,
-                            base / most(&s->points[k].epoch_s), base / least(&s->points[k].epoch_s));
+            add_ratio(c, steady, s->points[k].gpus, series_speedup(s, &s->points[k]));
     }
     chart_fit(c, true);
+}
+
+/* Single runs as dots, where they are few enough to be seen. */
+static void add_dots(struct chart *c, const struct report *r, size_t i)
+{
+    const struct series *s = series_of(r, i);
+    struct chart_series *dots;
+
+    if (s->nrows == s->npoints || s->nrows > MAX_DOTS)
+        return;
+    dots = add(c, r, i, CHART_MARKS, "single runs");
+    if (dots) {
+        dots->small = true;
+        dots->mark = 0;
+    }
+    for (size_t k = 0; k < s->nrows; k++)
+        chart_add_point(c, dots, s->rows[k].gpus, s->rows[k].iou, NAN, NAN);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
 {
     start(c, "iou", "Quality: IoU after the last epoch", "IoU", 4,
-          "Median over the runs of a count; bars: their range; light dots: single runs. Not joined, "
-          "because each count trains its own network.");
+          "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
+          "otherwise the range. Light dots: single runs. Not joined, because each count trains its own "
+          "network.");
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
-        struct chart_series *iou = add(c, r, i, CHART_MARKS, "IoU");
+        const struct series *s = series_of(r, i);
+        add_dots(c, r, i);
+        struct chart_series *iou = add(c, r, i, CHART_MARKS, "median");
         for (size_t k = 0; k < s->npoints; k++)
-            add_spread(c, iou, s->points[k].gpus, &s->points[k].iou);
+            add_summary(c, iou, s->points[k].gpus, &s->points[k].q[QUANTITY_IOU]);
     }
     chart_fit(c, false);
 }
@@ -147,18 +217,19 @@ static void make_efficiency(struct chart *c, const struct report *r)
     char worth[48];
 
     start(c, "efficiency", "Parallel efficiency", "efficiency", 3,
-          "Speed-up divided by the ideal. Filled: steady epochs. Open: whole training.");
+          "Speed-up divided by the ideal. Filled: steady epochs, by images where they were counted. Open: "
+          "whole training.");
     add_guide(c, r, 1, 0, "ideal");
-    snprintf(worth, sizeof worth, "worth it from %.2f on", VERDICT_EFFICIENCY);
-    add_guide(c, r, VERDICT_EFFICIENCY, 0, worth);
+    snprintf(worth, sizeof worth, "worth it from %.2f on", DECISION_EFFICIENCY);
+    add_guide(c, r, DECISION_EFFICIENCY, 0, worth);
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
+        const struct series *s = series_of(r, i);
         struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, total, s->points[k].gpus, s->points[k].efficiency_total, NAN, NAN);
+            chart_add_point(c, total, s->points[k].gpus, s->points[k].efficiency[QUANTITY_TRAINING].value, NAN, NAN);
         struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, steady, s->points[k].gpus, s->points[k].efficiency, NAN, NAN);
+            add_ratio(c, steady, s->points[k].gpus, series_efficiency(s, &s->points[k]));
     }
     chart_fit(c, true);
 }
@@ -166,16 +237,16 @@ static void make_efficiency(struct chart *c, const struct report *r)
 static void make_epoch_time(struct chart *c, const struct report *r)
 {
     start(c, "epoch_time", "Time per epoch", "seconds", 2,
-          "Filled: median of the epochs after the first. Open: the first epoch, which pays for "
-          "start-up. Bars: range over the runs of a count.");
+          "Filled: median of the epochs after the first. Open: the first epoch, which warms up. Bars: "
+          "interval of 95 %, or the range of the runs.");
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
+        const struct series *s = series_of(r, i);
         struct chart_series *first = hollow(add(c, r, i, CHART_MARKS, "first epoch"));
         for (size_t k = 0; k < s->npoints; k++)
-            add_spread(c, first, s->points[k].gpus, &s->points[k].first_epoch_s);
+            add_summary(c, first, s->points[k].gpus, &s->points[k].q[QUANTITY_FIRST_EPOCH]);
         struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epoch");
         for (size_t k = 0; k < s->npoints; k++)
-            add_spread(c, steady, s->points[k].gpus, &s->points[k].epoch_s);
+            add_summary(c, steady, s->points[k].gpus, &s->points[k].q[QUANTITY_STEADY_EPOCH]);
     }
     chart_fit(c, true);
 }
@@ -183,16 +254,19 @@ static void make_epoch_time(struct chart *c, const struct report *r)
 static void make_cost(struct chart *c, const struct report *r)
 {
     chart_init(c, "cost", "What the time costs",
-               "GPU-hours of one training against its time; the number beside a mark is that of its "
-               "GPUs. Left is faster, low is cheaper.");
-    set_axis(&c->x, "training time, hours", 3);
+               "GPU-hours of one run, start-up and evaluation included, against its time; the number beside a "
+               "mark is that of its GPUs. Left is faster, low is cheaper.");
+    set_axis(&c->x, "time of one run, hours", 4);
+    set_axis(&c->y, "GPU-hours", 4);
     c->x.logarithmic = true;
-    set_axis(&c->y, "GPU-hours", 3);
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
-        struct chart_series *cost = add(c, r, i, CHART_MARKS, "one training");
+        const struct series *s = series_of(r, i);
+        struct chart_series *cost = add(c, r, i, CHART_MARKS, "one run");
         for (size_t k = 0; k < s->npoints; k++) {
-            chart_add_point(c, cost, s->points[k].training_time.median / 3600, s->points[k].gpu_hours, NAN, NAN);
+            double hours = s->points[k].q[QUANTITY_WHOLE].median / 3600;
+            if (!(hours > 0) || isnan(s->points[k].gpu_hours))
+                continue;
+            chart_add_point(c, cost, hours, s->points[k].gpu_hours, NAN, NAN);
             if (cost && cost->count)
                 cost->points[cost->count - 1].tag = s->points[k].gpus;
         }
@@ -204,23 +278,23 @@ static void make_cost(struct chart *c, const struct report *r)
 static void make_notebook(struct chart *c, const struct report *r)
 {
     start(c, "notebook", "As the reference notebook draws it", "speed-up of the second epoch", 2,
-          "Speed-up of a single epoch, the one of index 1, of one run (filled), and the IoU of that "
-          "run's count (open, right axis), without repeats or intervals: for comparison with figures "
-          "that were made so.");
+          "Speed-up of a single epoch, the one of index 1 (filled), and IoU (open, right axis), without "
+          "intervals: for comparison with figures that were made so.");
     set_axis(&c->right, "IoU", 4);
     c->right.high = 1;
     c->right.step = 0.2;
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
+        const struct series *s = series_of(r, i);
         struct chart_series *iou = hollow(add(c, r, i, CHART_JOINED, "IoU"));
         if (iou)
             iou->right = iou->dashed = true;
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, iou, s->points[k].gpus, s->points[k].iou.median, NAN, NAN);
+            chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_IOU].median, NAN, NAN);
         struct chart_series *speedup = add(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, speedup, s->points[k].gpus, s->points[k].speedup_second, NAN, NAN);
+            chart_add_point(c, speedup, s->points[k].gpus, s->points[k].speedup[QUANTITY_SECOND_EPOCH].value,
+                            NAN, NAN);
     }
     chart_fit(c, true);
 }
@@ -236,65 +310,102 @@ static void name_one(struct chart *c, const struct report *r, size_t i)
         snprintf(c->title + n, sizeof c->title - n, ", %s", r->series[i].label);
 }
 
-/* Where the time of a steady epoch goes. */
-static void make_parts(struct chart *c, const struct report *r, size_t i)
+/* A column per count, stacked from parts[count][nparts]; a part that is not known counts as none, but
+ * the last must be known. */
+static void add_columns(struct chart *c, const struct series *s, size_t nparts, const char *const *names,
+                        const int *colours, double (*part)(const struct series_point *, size_t))
+{
+    for (size_t n = 0; n < nparts; n++) {
+        struct chart_series *column = chart_add_series(c, CHART_COLUMN, colours[n], "%s", names[n]);
+        for (size_t k = 0; k < s->npoints; k++) {
+            double low = 0, high;
+            for (size_t m = 0; m < n; m++)
+                low += fmax(0, part(&s->points[k], m));
+            high = low + fmax(0, part(&s->points[k], n));
+            if (high > low)
+                chart_add_point(c, column, s->points[k].gpus, NAN, low, high);
+        }
+    }
+}
+
+static double known(double value)
+{
+    return isfinite(value) ? value : 0;
+}
+
+static double epoch_part(const struct series_point *p, size_t part)
+{
+    double comm = known(p->q[QUANTITY_COMM].median), data = known(p->q[QUANTITY_DATA].median);
+    const double parts[] = {known(p->q[QUANTITY_STEADY_EPOCH].median) - comm - data, comm, data};
+
+    return parts[part];
+}
+
+static double run_part(const struct series_point *p, size_t part)
+{
+    double first = known(p->q[QUANTITY_FIRST_EPOCH].median);
+    const double parts[] = {known(p->q[QUANTITY_TRAINING].median) - first, first,
+                            known(p->q[QUANTITY_STARTUP].median), known(p->q[QUANTITY_EVALUATION].median)};
+
+    return parts[part];
+}
+
+/* Where the time of a steady epoch goes; nothing where the records do not tell. */
+static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 {
     static const char *const names[] = {"computing and the rest", "communication not hidden", "waiting for data"};
     static const int colours[] = {0, 1, 5};
-    const struct scaling *s = &r->series[i].scaling;
+    const struct series *s = series_of(r, i);
+    bool told = false;
 
     start(c, "parts", "Where a steady epoch's time goes", "seconds", 3,
           "Medians over the runs of a count, as rank 0 saw them.");
     name_one(c, r, i);
-    for (int part = 0; part < 3; part++) {
-        struct chart_series *column = chart_add_series(c, CHART_COLUMN, colours[part], "%s", names[part]);
-        for (size_t k = 0; k < s->npoints; k++) {
-            const struct scaling_point *p = &s->points[k];
-            double comm = p->comm_s.median, data = p->data_s.median, rest = p->epoch_s.median - comm - data;
-            const double from[] = {0, rest, rest + comm}, to[] = {rest, rest + comm, rest + comm + data};
-            if (isfinite(rest))
-                chart_add_point(c, column, p->gpus, NAN, from[part], fmax(from[part], to[part]));
-        }
-    }
+    for (size_t k = 0; k < s->npoints; k++)
+        told |= isfinite(s->points[k].q[QUANTITY_COMM].median) || isfinite(s->points[k].q[QUANTITY_DATA].median);
+    if (told)
+        add_columns(c, s, 3, names, colours, epoch_part);
     chart_fit(c, true);
 }
 
-/* The first good run of a count. */
-static const struct result *first_run(const struct report_series *s, int gpus)
+static void make_run_parts(struct chart *c, const struct report *r, size_t i)
 {
-    const struct results *results = &s->source->results;
+    static const char *const names[] = {"further epochs", "first epoch", "start-up", "evaluation"};
+    static const int colours[] = {0, 5, 1, 2};
 
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *row = &results->rows[i];
-        if (row->state == RESULT_DONE && row->gpus == gpus && strcmp(row->engine, s->scaling.engine) == 0)
-            return row;
-    }
+    start(c, "whole", "Where a whole run's time goes", "seconds", 1, "Medians over the runs of a count.");
+    name_one(c, r, i);
+    add_columns(c, series_of(r, i), 4, names, colours, run_part);
+    chart_fit(c, true);
+}
+
+/* The first run of a count whose epochs are known. */
+static const struct curve *first_curve(const struct series_point *p)
+{
+    for (size_t i = 0; i < p->nruns; i++)
+        if (p->rows[i].curve && p->rows[i].curve->n)
+            return p->rows[i].curve;
     return NULL;
 }
 
-/* Nothing where its log can't be read (any more). */
-static void add_curve(struct chart *c, const struct report_series *s, int gpus, int colour)
+static void add_curve(struct chart *c, const struct series_point *p, int colour)
 {
-    const struct result *run = first_run(s, gpus);
-    struct epoch_csv log = {0};
-    char path[PATH_MAX];
-    struct err e;
+    const struct curve *curve = first_curve(p);
+    struct chart_series *s;
 
-    if (!run || !run->log[0] || strchr(run->log, '/') ||
-        epoch_csv_read(path_format(path, "%s/%s", s->source->logs_dir, run->log), &log, &e))
+    if (!curve)
         return;
-    struct chart_series *curve = chart_add_series(c, CHART_LINE, colour, "%d GPU%s", gpus, gpus == 1 ? "" : "s");
-    size_t step = (log.count + MAX_CURVE - 1) / MAX_CURVE;
-    for (size_t i = 0; i < log.count; i += step)
-        chart_add_point(c, curve, (double)i, log.rows[i].loss, NAN, NAN);
-    epoch_csv_destroy(&log);
+    s = chart_add_series(c, CHART_LINE, colour, "%d GPU%s", p->gpus, p->gpus == 1 ? "" : "s");
+    size_t step = (curve->n + MAX_CURVE - 1) / MAX_CURVE;
+    for (size_t i = 0; i < curve->n; i += step)
+        chart_add_point(c, s, (double)i, curve->loss[i], NAN, NAN);
 }
 
 /* At most CHART_SHADES counts, evenly chosen, the least and the most among them. */
 static void make_loss(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *s = &r->series[i];
-    size_t n = s->scaling.npoints, shown = n < CHART_SHADES ? n : CHART_SHADES;
+    size_t n = s->as->series.npoints, shown = n < CHART_SHADES ? n : CHART_SHADES;
 
     chart_init(c, "loss", "Loss per epoch",
                "Mean training loss over the images of an epoch: the first run of each count%s. From "
@@ -305,7 +416,7 @@ static void make_loss(struct chart *c, const struct report *r, size_t i)
     for (size_t k = 0; k < shown; k++) {
         size_t at = shown > 1 ? k * (n - 1) / (shown - 1) : 0;
         int shade = shown > 1 ? (int)(k * (CHART_SHADES - 1) / (shown - 1)) : 0;
-        add_curve(c, s, s->scaling.points[at].gpus, CHART_SHADE + shade);
+        add_curve(c, &s->as->series.points[at], CHART_SHADE + shade);
     }
     chart_fit(c, true);
 }
@@ -329,7 +440,8 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
         make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_notebook};
-    static void (*const single[])(struct chart *, const struct report *, size_t) = {make_parts, make_loss};
+    static void (*const single[])(struct chart *, const struct report *, size_t) = {make_epoch_parts, make_run_parts,
+                                                                                   make_loss};
     bool failed = false;
 
     *f = (struct figures){0};
@@ -338,7 +450,7 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
         keep(f, &failed);
     }
     for (size_t i = 0; i < r->nseries; i++)
-        for (size_t k = 0; k < 2 && f->count < FIGURES_MAX; k++) {
+        for (size_t k = 0; k < sizeof single / sizeof single[0] && f->count < FIGURES_MAX; k++) {
             single[k](&f->list[f->count], r, i);
             keep(f, &failed);
         }

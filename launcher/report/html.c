@@ -58,57 +58,70 @@ static void add_tile(struct buf *b, const char *name, const char *value, const c
     buf_add(b, "</small></dd></div>\n");
 }
 
-static const struct scaling_point *point_of(const struct scaling *s, int gpus)
+static void add_iou_tile(struct buf *b, const struct decision *d)
 {
-    const struct scaling_point *p = s->points;
+    double iou = d->best->q[QUANTITY_IOU].median, base = d->base->q[QUANTITY_IOU].median;
+    char value[64], more[96];
 
-    while (p->gpus != gpus)
-        p++;
-    return p;
+    if (!isfinite(iou))
+        return;
+    snprintf(value, sizeof value, "%.3f", iou);
+    snprintf(more, sizeof more, "%.3f with %d GPU%s", base, d->base->gpus, d->base->gpus == 1 ? "" : "s");
+    add_tile(b, "IoU", value, more);
 }
 
 /* The verdict's numbers at a glance. */
-static void add_tiles(struct buf *b, const struct report_series *s)
+static void add_tiles(struct buf *b, const struct series *s, const struct decision *d)
 {
-    const struct scaling_point *base = s->scaling.points, *p;
+    const struct interval *known = &d->speedup.interval;
     char value[64], more[96];
 
-    if (s->scaling.npoints < 2)
-        return;
-    p = point_of(&s->scaling, s->verdict.worth);
     buf_add(b, "<dl class=\"tiles\">\n");
-    snprintf(value, sizeof value, "%d GPU%s", p->gpus, p->gpus == 1 ? "" : "s");
-    snprintf(more, sizeof more, "of %d to %d measured", base->gpus, s->scaling.points[s->scaling.npoints - 1].gpus);
+    snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, d->best->gpus == 1 ? "" : "s");
+    snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus, s->points[s->npoints - 1].gpus);
     add_tile(b, "worth it", value, more);
-    snprintf(value, sizeof value, "%.2f\303\227", p->speedup_steady);
-    snprintf(more, sizeof more, "%.3g s per epoch, not %.3g s", p->epoch_s.median, base->epoch_s.median);
+    snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
+    if (interval_is_known(known) && d->best != d->base)
+        snprintf(more, sizeof more, "%.2f to %.2f (%.0f %%)", known->low, known->high, 100 * known->level);
+    else
+        snprintf(more, sizeof more, "of %.3g s per epoch", d->base->q[QUANTITY_STEADY_EPOCH].median);
     add_tile(b, "speed-up", value, more);
-    snprintf(value, sizeof value, "%.0f %%", 100 * p->efficiency);
-    snprintf(more, sizeof more, "%.0f %% with the first epoch", 100 * p->efficiency_total);
-    add_tile(b, "efficiency", value, more);
-    if (isfinite(p->iou.median)) {
-        snprintf(value, sizeof value, "%.3f", p->iou.median);
-        snprintf(more, sizeof more, "%.3f with %d GPU%s", base->iou.median, base->gpus, base->gpus == 1 ? "" : "s");
-        add_tile(b, "IoU", value, more);
-    }
-    snprintf(value, sizeof value, "%.3g", p->gpu_hours);
-    snprintf(more, sizeof more, "per training; base case %.3g", base->gpu_hours);
+    snprintf(value, sizeof value, "%.0f %%", 100 * d->efficiency.value);
+    snprintf(more, sizeof more, "%.0f %% of the whole training", 100 * d->best->efficiency[QUANTITY_TRAINING].value);
+    add_tile(b, "efficiency", value,
+             isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more : "in steady epochs");
+    add_iou_tile(b, d);
+    snprintf(value, sizeof value, "%.3g", d->best->gpu_hours);
+    snprintf(more, sizeof more, "a run; %.3g in the base case", d->base->gpu_hours);
     add_tile(b, "GPU-hours", value, more);
     buf_add(b, "</dl>\n");
 }
 
 static void add_verdict(struct buf *b, const struct report *r, size_t i)
 {
-    const char *words = r->series[i].words, *rest = words + strcspn(words, "\n");
-    char *headline = strndup(words, (size_t)(rest - words));
+    const struct report_series *s = &r->series[i];
 
-    b->failed |= !headline;
     buf_addf(b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n<h2 id=\"verdict-%zu\">", i, i);
-    escape_html(b, headline ? headline : "");
+    escape_html(b, s->words.headline);
     buf_add(b, "</h2>\n");
-    free(headline);
-    add_lines(b, *rest ? rest + 1 : rest, "p");
-    add_tiles(b, &r->series[i]);
+    if (s->as->series.npoints > 1)
+        add_tiles(b, &s->as->series, &s->as->decision);
+    if (*s->words.caveats) {
+        buf_add(b, "<div class=\"caveats\">\n<p><strong>But</strong></p>\n<ul>\n");
+        add_lines(b, s->words.caveats, "li");
+        buf_add(b, "</ul>\n</div>\n");
+    }
+    add_lines(b, s->words.reasons, "p");
+    buf_add(b, "</section>\n");
+}
+
+static void add_differences(struct buf *b, const struct report *r)
+{
+    if (!*r->differences)
+        return;
+    buf_add(b, "<section class=\"verdict\" aria-labelledby=\"differences\">\n"
+               "<h2 id=\"differences\">Side by side</h2>\n");
+    add_lines(b, r->differences, "p");
     buf_add(b, "</section>\n");
 }
 
@@ -117,14 +130,15 @@ static void add_problems(struct buf *b, const struct report *r)
     if (!*r->problems)
         return;
     buf_add(b, "<section class=\"problems\" aria-labelledby=\"problems\">\n"
-               "<h2 id=\"problems\">Runs without a result</h2>\n<p>They are in no number below.</p>\n<ul>\n");
+               "<h2 id=\"problems\">Left out</h2>\n<p>These are in no number below.</p>\n<ul>\n");
     add_lines(b, r->problems, "li");
     buf_add(b, "</ul>\n</section>\n");
 }
 
 static void add_table(struct buf *b, struct table *t)
 {
-    table_encode_html(t, b);
+    if (t->ncells)
+        table_encode_html(t, b);
     b->failed |= t->failed;
     table_destroy(t);
 }
@@ -202,37 +216,56 @@ static void add_runs(struct buf *b, const struct report *r)
     buf_add(b, "</details>\n");
 }
 
+static void add_rules(struct buf *b, const struct report *r)
+{
+    struct table t;
+
+    buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n");
+    tables_fill_rules(&t, r);
+    add_table(b, &t);
+}
+
 static void add_tables(struct buf *b, const struct report *r)
 {
     struct table t;
 
     buf_add(b, "<h2>Numbers</h2>\n");
-    for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
-        tables_fill_speed(&t, s, r->series[i].label);
-        add_table(b, &t);
-        tables_fill_quality(&t, s, r->series[i].label);
-        add_table(b, &t);
-        if (tables_has_parts(s)) {
-            tables_fill_parts(&t, s, r->series[i].label);
+    for (size_t i = 0; i < r->nseries; i++)
+        for (int k = 0; tables_of_series[k]; k++) {
+            tables_of_series[k](&t, &r->series[i]);
             add_table(b, &t);
         }
+    for (size_t i = 0; i < r->analysis.npairs; i++) {
+        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
+        add_table(b, &t);
     }
-    add_runs(b, r);
 }
 
-static const char words[] =
-    "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n"
-    "<dt>Worth it</dt><dd>" VERDICT_RULE ".</dd>\n"
-    "<dt>Steady epoch</dt><dd>the median of the epochs after the first. The first pays for start-up "
-    "and is shown by itself; totals include it.</dd>\n"
-    "<dt>Speed-up</dt><dd>time of the base case divided by the time with N GPUs: by total training "
-    "time, by steady epoch, and by the epoch of index 1 as the reference notebook does. Times of "
-    "several seeds are summed up first, then divided.</dd>\n"
-    "<dt>Efficiency</dt><dd>speed-up divided by the ideal, N over the base case's count. Where the "
-    "records say how many images were really processed, by images per second.</dd>\n"
-    "<dt>IoU</dt><dd>(I + 1) / (U + 1) over all pixels of all validation images, after the last "
-    "epoch, as the run's log has it.</dd>\n</dl>\n";
+static void add_definition(struct buf *b, const char *name, const char *text)
+{
+    buf_add(b, "<dt>");
+    escape_html(b, name);
+    buf_add(b, "</dt><dd>");
+    escape_html(b, text);
+    buf_add(b, "</dd>\n");
+}
+
+static void add_definitions(struct buf *b)
+{
+    char rule[400];
+
+    buf_add(b, "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n");
+    snprintf(rule, sizeof rule, "The largest number of GPUs measured whose steady epochs have an efficiency of at "
+             "least %.2f and whose IoU is not below the base case's by more than %.2f, unless there are repeats "
+             "enough to say that such a fall is chance.", DECISION_EFFICIENCY, DECISION_IOU_MARGIN);
+    add_definition(b, "worth it", rule);
+    add_definition(b, "speed-up", "Time of the base case, the smallest number of GPUs measured, divided by the "
+                   "time with N. Times of several runs are summed up first (median), then divided.");
+    add_definition(b, "efficiency", "Speed-up divided by the ideal, N over the base case's number.");
+    for (int q = 0; q < QUANTITY_COUNT; q++)
+        add_definition(b, quantity_name((enum quantity)q), quantity_definition((enum quantity)q));
+    buf_add(b, "</dl>\n");
+}
 
 int html_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
 {
@@ -243,10 +276,13 @@ int html_write(const struct report *r, const struct figures *f, const char *path
     add_head(&b, r);
     for (size_t i = 0; i < r->nseries; i++)
         add_verdict(&b, r, i);
+    add_differences(&b, r);
     add_problems(&b, r);
     add_figures(&b, f);
     add_tables(&b, r);
-    buf_add(&b, words);
+    add_rules(&b, r);
+    add_runs(&b, r);
+    add_definitions(&b);
     buf_add(&b, "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "
                 "programs: report.json, results.csv and, for Extra-P, extra-p.json.</footer>\n</body>\n"
                 "</html>\n");

@@ -10,13 +10,16 @@
 
 static void add_table(struct buf *b, struct table *t)
 {
-    table_encode_latex(t, b);
+    if (t->ncells)
+        table_encode_latex(t, b);
     b->failed |= t->failed;
     table_destroy(t);
 }
 
 int latex_write(const struct report *r, const char *path, struct err *e)
 {
+    static tables_fill_f *const tables[] = {tables_fill_short, tables_fill_quality, tables_fill_parts,
+                                            tables_fill_models, tables_fill_convergence};
     struct buf b = {0};
     struct table t;
     char *text;
@@ -25,16 +28,14 @@ int latex_write(const struct report *r, const char *path, struct err *e)
     buf_addf(&b, "%% Made by unetctl report on %s: \\input it into a document with\n"
                  "%% \\usepackage[T1]{fontenc} and \\usepackage[utf8]{inputenc}. Nothing else is needed.\n\n",
              r->created);
-    for (size_t i = 0; i < r->nseries; i++) {
-        const struct report_series *s = &r->series[i];
-        tables_fill_speed(&t, &s->scaling, s->label);
-        add_table(&b, &t);
-        tables_fill_quality(&t, &s->scaling, s->label);
-        add_table(&b, &t);
-        if (tables_has_parts(&s->scaling)) {
-            tables_fill_parts(&t, &s->scaling, s->label);
+    for (size_t i = 0; i < r->nseries; i++)
+        for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+            tables[k](&t, &r->series[i]);
             add_table(&b, &t);
         }
+    for (size_t i = 0; i < r->analysis.npairs; i++) {
+        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
+        add_table(&b, &t);
     }
     text = buf_steal(&b);
     if (!text)

@@ -13,22 +13,22 @@
 
 static void add_lines(struct buf *b, const char *text, const char *before, const char *behind)
 {
-    char *copy = strdup(text), *next = copy;
-
-    b->failed |= !copy;
-    for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n")) {
-        if (!*line)
-            continue;
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        char *line = strndup(text, n);
         buf_add(b, before);
-        escape_markdown(b, line);
+        escape_markdown(b, line ? line : "");
         buf_add(b, behind);
+        b->failed |= !line;
+        free(line);
+        text += n + (text[n] == '\n');
     }
-    free(copy);
 }
 
 static void add_table(struct buf *b, struct table *t)
 {
-    table_encode_markdown(t, b);
+    if (t->ncells)
+        table_encode_markdown(t, b);
     b->failed |= t->failed;
     table_destroy(t);
 }
@@ -53,21 +53,35 @@ static void add_tables(struct buf *b, const struct report *r)
 {
     struct table t;
 
-    for (size_t i = 0; i < r->nseries; i++) {
-        tables_fill_speed(&t, &r->series[i].scaling, r->series[i].label);
-        add_table(b, &t);
-        tables_fill_quality(&t, &r->series[i].scaling, r->series[i].label);
-        add_table(b, &t);
-        if (tables_has_parts(&r->series[i].scaling)) {
-            tables_fill_parts(&t, &r->series[i].scaling, r->series[i].label);
+    for (size_t i = 0; i < r->nseries; i++)
+        for (int k = 0; tables_of_series[k]; k++) {
+            tables_of_series[k](&t, &r->series[i]);
             add_table(b, &t);
         }
+    for (size_t i = 0; i < r->analysis.npairs; i++) {
+        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
+        add_table(b, &t);
     }
+    buf_add(b, "## Rules of scientific benchmarking\n\n");
+    tables_fill_rules(&t, r);
+    add_table(b, &t);
     buf_add(b, "## Runs\n\n");
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, MARKDOWN_MAX_RUNS);
         add_table(b, &t);
     }
+}
+
+static void add_verdict(struct buf *b, const struct report_series *s)
+{
+    add_lines(b, s->words.headline, "**", "**\n\n");
+    if (*s->words.caveats) {
+        buf_add(b, "But:\n\n");
+        add_lines(b, s->words.caveats, "- ", "\n");
+        buf_add(b, "\n");
+    }
+    add_lines(b, s->words.reasons, "", "  \n");
+    buf_add(b, "\n");
 }
 
 int markdown_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
@@ -79,13 +93,11 @@ int markdown_write(const struct report *r, const struct figures *f, const char *
     buf_add(&b, "# ");
     escape_markdown(&b, r->title);
     buf_add(&b, ": how many GPUs are worth it?\n\n");
-    for (size_t i = 0; i < r->nseries; i++) {
-        add_lines(&b, r->series[i].words, "", "  \n");
-        buf_add(&b, "\n");
-    }
-    buf_add(&b, "The rule: " VERDICT_RULE ".\n\n");
+    for (size_t i = 0; i < r->nseries; i++)
+        add_verdict(&b, &r->series[i]);
+    add_lines(&b, r->differences, "", "  \n");
     if (*r->problems) {
-        buf_add(&b, "Runs without a result (they are in no number below):\n\n");
+        buf_add(&b, "\nLeft out (in no number below):\n\n");
         add_lines(&b, r->problems, "- ", "\n");
         buf_add(&b, "\n");
     }

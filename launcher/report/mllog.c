@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/collect/curve.h"
 #include "launcher/collect/path.h"
 #include "launcher/report/escape.h"
 #include "src/atomicfile.h"
@@ -47,34 +48,37 @@ static void add_text(struct buf *b, const char *key, const char *value)
     buf_destroy(&quoted);
 }
 
-static double add_epoch(struct buf *b, size_t i, const struct epoch_row *row, double at)
+static double add_epoch(struct buf *b, const struct curve *c, size_t i, double at)
 {
     char epoch[48];
 
     snprintf(epoch, sizeof epoch, "\"epoch_num\": %zu", i + 1);
     add_event(b, at, START, "epoch_start", "null", epoch);
-    at += row->time_per_epoch;
-    add_number(b, at, "train_loss", row->loss, epoch);
-    add_number(b, at, "opt_base_learning_rate", row->lr, epoch);
+    at += isfinite(c->seconds[i]) ? c->seconds[i] : 0;
+    add_number(b, at, "train_loss", c->loss[i], epoch);
+    if (c->score)
+        add_number(b, at, "eval_accuracy", c->score[i], epoch);
     add_event(b, at, END, "epoch_stop", "null", epoch);
     return at;
 }
 
-void mllog_encode(const struct result *r, const struct epoch_csv *epochs, struct buf *b)
+void mllog_encode(const struct result *r, struct buf *b)
 {
     char last[48];
     double at = 0;
 
-    snprintf(last, sizeof last, "\"epoch_num\": %zu", epochs->count);
+    snprintf(last, sizeof last, "\"epoch_num\": %zu", r->curve->n);
     add_text(b, "submission_benchmark", "unet");
     add_text(b, "run_name", r->run);
     add_text(b, "engine", r->engine);
     add_number(b, 0, "number_of_ranks", r->gpus, "");
     add_number(b, 0, "seed", (double)r->seed, "");
+    add_number(b, 0, "global_batch_size", r->global_batch ? (double)r->global_batch : NAN, "");
     add_number(b, 0, "train_samples", r->images, "");
+    add_number(b, 0, "eval_samples", r->val_images ? (double)r->val_images : NAN, "");
     add_event(b, 0, START, "run_start", "null", "");
-    for (size_t i = 0; i < epochs->count; i++)
-        at = add_epoch(b, i, &epochs->rows[i], at);
+    for (size_t i = 0; i < r->curve->n; i++)
+        at = add_epoch(b, r->curve, i, at);
     add_event(b, at, START, "eval_start", "null", last);
     at += isfinite(r->test_time) ? r->test_time : 0;
     add_number(b, at, "eval_accuracy", r->iou, last);
@@ -101,18 +105,13 @@ static void name_file(char *dst, size_t size, const struct result *r, size_t row
         snprintf(dst, size, "%s.log", name);
 }
 
-static int write_run(const struct result *r, size_t row, const char *logs_dir, const char *dir,
-                     struct err *e)
+static int write_run(const struct result *r, size_t row, const char *dir, struct err *e)
 {
     char path[PATH_MAX], name[sizeof r->run + 32], *text;
-    struct epoch_csv epochs;
     struct buf b = {0};
     int rc;
 
-    if (epoch_csv_read(path_format(path, "%s/%s", logs_dir, r->log), &epochs, e))
-        return -1;
-    mllog_encode(r, &epochs, &b);
-    epoch_csv_destroy(&epochs);
+    mllog_encode(r, &b);
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for the MLLOG lines of %s", r->run);
@@ -122,14 +121,13 @@ static int write_run(const struct result *r, size_t row, const char *logs_dir, c
     return rc;
 }
 
-int mllog_write(const struct results *results, const char *logs_dir, const char *dir, struct err *e)
+int mllog_write(const struct results *results, const char *dir, struct err *e)
 {
     if (path_make_folder(dir, e))
         return -1;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *r = &results->rows[i];
-        if (r->state == RESULT_DONE && r->log[0] && !strchr(r->log, '/') &&
-            write_run(r, i, logs_dir, dir, e))
+        if (r->state == RESULT_DONE && r->curve && r->curve->n && write_run(r, i, dir, e))
             return -1;
     }
     return 0;

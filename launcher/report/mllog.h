@@ -6,13 +6,12 @@
 
 #include "launcher/collect/results.h"
 #include "src/buf.h"
-#include "src/epoch_csv.h"
 
-/* The lines of one good run. */
-void mllog_encode(const struct result *r, const struct epoch_csv *epochs, struct buf *b);
+/* The lines of one good run whose epochs are known. */
+void mllog_encode(const struct result *r, struct buf *b);
 
-/* dir/RUN.log of every good run whose log lies in logs_dir; dir is made if need be. Characters of a
- * run's name that a file should not have become '_'. 0 or -1. */
-int mllog_write(const struct results *results, const char *logs_dir, const char *dir, struct err *e);
+/* dir/RUN.log of every such run; dir is made if need be. Characters of a run's name that a file should
+ * not have become '_'. 0 or -1. */
+int mllog_write(const struct results *results, const char *dir, struct err *e);
 
 #endif

@@ -72,6 +72,6 @@ const char page_style[] =
     "@media print{@page{size:A4;margin:14mm}body{max-width:none;padding:0;font-size:9.5pt}"
     "figure,tr,.verdict,.caveats,.tiles div{break-inside:avoid}h2,h3,caption{break-after:avoid}"
     ".figures{grid-template-columns:1fr 1fr;gap:.5rem}figure{padding:.4rem}figure details{display:none}"
-    ".wide{overflow:visible}table{font-size:7.2pt}th,td{padding:.12rem .28rem}"
+    ".wide{overflow:visible}table{font-size:6.8pt}th,td{padding:.12rem .24rem;white-space:normal}"
     "td.left:last-child{min-width:0}.tiles{grid-template-columns:repeat(5,1fr)}.verdict h2{font-size:14pt}"
     "figcaption,.key{font-size:7.5pt}*{print-color-adjust:exact}}\n";

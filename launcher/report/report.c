@@ -2,85 +2,17 @@
 #include "config.h"
 #include "launcher/report/report.h"
 
-#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/path.h"
+#include "src/buf.h"
 #include "src/clock.h"
 
 static int out_of_memory(struct err *e)
 {
     return err_set(e, ERR_INTERNAL, "out of memory for the report");
-}
-
-/* What tells a series from the others. */
-static void set_label(struct report_series *s, const struct report *r)
-{
-    char label[sizeof s->label];
-    const char *engine, *title = s->source->title;
-    size_t row = 0, nengines = 0;
-
-    while ((engine = scaling_next_engine(&s->source->results, &row)))
-        nengines++;
-    if (r->nsources == 1)
-        snprintf(label, sizeof label, "%s", s->scaling.engine);
-    else if (nengines == 1)
-        snprintf(label, sizeof label, "%s", title);
-    else
-        snprintf(label, sizeof label, "%s, %s", title, s->scaling.engine);
-    result_set_text(s->label, sizeof s->label, label);
-    for (size_t i = 0; i < r->nseries; i++)
-        if (strcmp(r->series[i].label, s->label) == 0)
-            snprintf(s->label + strnlen(s->label, sizeof s->label - 24), 24, " (%zu)", r->nseries + 1);
-}
-
-static int add_series(struct report *r, const struct report_source *source, const char *engine,
-                      struct err *e)
-{
-    struct report_series *series = reallocarray(r->series, r->nseries + 1, sizeof *series);
-    struct buf words = {0};
-
-    if (!series)
-        return out_of_memory(e);
-    r->series = series;
-    struct report_series *added = &series[r->nseries];
-    *added = (struct report_series){.source = source};
-    if (scaling_compute(&added->scaling, &source->results, engine, e))
-        return -1;
-    if (added->scaling.npoints == 0) {
-        scaling_destroy(&added->scaling);
-        return 0;
-    }
-    set_label(added, r);
-    r->nseries++;
-    if (added->scaling.npoints > 1) {
-        added->verdict = verdict_compute(&added->scaling);
-        verdict_explain(&added->verdict, &added->scaling, &words);
-    } else {
-        buf_addf(&words, "%s ran on %d GPU%s only: there is nothing to compare it with.\n", added->label,
-                 added->scaling.points[0].gpus, added->scaling.points[0].gpus == 1 ? "" : "s");
-    }
-    added->words = buf_steal(&words);
-    return added->words ? 0 : out_of_memory(e);
-}
-
-static char *list_problems(const struct report *r)
-{
-    struct buf b = {0};
-
-    for (size_t k = 0; k < r->nsources; k++)
-        for (size_t i = 0; i < r->sources[k].results.count; i++) {
-            const struct result *row = &r->sources[k].results.rows[i];
-            if (row->state == RESULT_DONE)
-                continue;
-            if (r->nsources > 1)
-                buf_addf(&b, "%s: ", r->sources[k].title);
-            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus, row->gpus == 1 ? "" : "s",
-                     result_state_name(row->state), row->note);
-        }
-    return buf_steal(&b);
 }
 
 size_t report_count_runs(const struct report *r)
@@ -101,33 +33,25 @@ size_t report_count_done(const struct report *r)
     return n;
 }
 
-/* Are there two counts to compare? */
-static int check(const struct report *r, struct err *e)
+static char *list_problems(const struct report *r)
 {
-    size_t ndone = report_count_done(r), nruns = report_count_runs(r);
-    bool compared = false;
+    size_t nproblems = report_count_runs(r) - report_count_done(r), n = 0;
+    struct buf b = {0};
 
-    for (size_t i = 0; i < r->nseries; i++) {
-        const struct scaling *s = &r->series[i].scaling;
-        compared |= s->npoints > 1;
-        if (s->npoints > 1 && !isnan(s->points[0].epoch_s.median))
-            return 0;
-    }
-    if (compared)
-        return err_set(e, ERR_STATS,
-                       "%s: the runs of the base case have one epoch only, which pays for start-up; "
-                       "there is no steady epoch to compare. Train for two or more (train.epochs)",
-                       r->title);
-    if (nruns == 0)
-        return err_set(e, ERR_DATA, "%s: there is no run in it", r->title);
-    if (r->nseries == 0)
-        return err_set(e, ERR_DATA, "%s: none of %zu runs has a result; the first of them, %.*s", r->title,
-                       nruns, (int)strcspn(r->problems, "\n"), r->problems);
-    return err_set(e, ERR_STATS,
-                   "%s: a speed-up compares two numbers of GPUs, and the %zu run%s with a result ran "
-                   "on %d GPU%s only; submit more counts, e.g. --gpus 1,2,4",
-                   r->title, ndone, ndone == 1 ? "" : "s", r->series[0].scaling.points[0].gpus,
-                   r->series[0].scaling.points[0].gpus == 1 ? "" : "s");
+    for (size_t k = 0; k < r->nsources; k++)
+        for (size_t i = 0; i < r->sources[k].results.count; i++) {
+            const struct result *row = &r->sources[k].results.rows[i];
+            if (row->state == RESULT_DONE || n++ >= REPORT_MAX_PROBLEMS)
+                continue;
+            if (r->nsources > 1)
+                buf_addf(&b, "%s: ", r->sources[k].title);
+            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus, row->gpus == 1 ? "" : "s",
+                     result_state_name(row->state), row->note);
+        }
+    if (nproblems > REPORT_MAX_PROBLEMS)
+        buf_addf(&b, "and %zu more, in results.csv\n", nproblems - REPORT_MAX_PROBLEMS);
+    buf_add(&b, r->analysis.notes);
+    return buf_steal(&b);
 }
 
 static void set_title(struct report *r)
@@ -140,25 +64,99 @@ static void set_title(struct report *r)
     buf_destroy(&b);
 }
 
-int report_create(struct report *r, const struct report_source *sources, size_t nsources, struct err *e)
+/* How many other series share the engine, the source of s. */
+static void count_kin(const struct report *r, const struct analysis_series *s, size_t *same_source,
+                      size_t *same_both)
+{
+    *same_source = *same_both = 0;
+    for (size_t i = 0; i < r->analysis.nseries; i++) {
+        const struct analysis_series *other = &r->analysis.series[i];
+        if (other == s || other->source != s->source)
+            continue;
+        ++*same_source;
+        *same_both += strcmp(other->series.engine, s->series.engine) == 0;
+    }
+}
+
+/* What tells series i from the others. */
+static void set_label(struct report *r, size_t i)
+{
+    struct report_series *s = &r->series[i];
+    char label[sizeof s->label];
+    size_t same_source, same_both;
+
+    count_kin(r, s->as, &same_source, &same_both);
+    if (r->nsources == 1)
+        snprintf(label, sizeof label, "%s", s->as->series.engine);
+    else if (same_source == 0)
+        snprintf(label, sizeof label, "%s", s->source->title);
+    else
+        snprintf(label, sizeof label, "%s, %s", s->source->title, s->as->series.engine);
+    if (same_both)
+        snprintf(label + strlen(label), sizeof label - strlen(label), ", %s",
+                 s->as->series.mode == SERIES_STRONG ? "strong" : "weak");
+    result_set_text(s->label, sizeof s->label, label);
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(r->series[k].label, s->label) == 0)
+            snprintf(s->label + strnlen(s->label, sizeof s->label - 24), 24, " (%zu)", i + 1);
+}
+
+static int add_series(struct report *r, bool deadline, struct err *e)
+{
+    r->series = calloc(r->analysis.nseries, sizeof *r->series);
+    if (!r->series)
+        return out_of_memory(e);
+    for (size_t i = 0; i < r->analysis.nseries; i++) {
+        struct report_series *s = &r->series[i];
+        s->as = &r->analysis.series[i];
+        s->source = &r->sources[s->as->source];
+        set_label(r, i);
+        r->nseries++;
+        if (words_compute(&s->words, s->as, r->analysis.nseries > 1 ? s->label : NULL, deadline, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Of each pair, what differs at the largest count both ran on. */
+static char *list_differences(const struct report *r)
+{
+    struct buf b = {0};
+
+    for (size_t i = 0; i < r->analysis.npairs; i++) {
+        const struct analysis_pair *p = &r->analysis.pairs[i];
+        int largest = p->ndifferences ? p->differences[p->ndifferences - 1].gpus : 0;
+        for (size_t k = 0; k < p->ndifferences; k++)
+            if (p->differences[k].gpus == largest) {
+                words_compare(&b, &p->differences[k], r->series[p->a].label, r->series[p->b].label);
+                buf_add(&b, "\n");
+            }
+    }
+    return buf_steal(&b);
+}
+
+int report_create(struct report *r, const struct report_source *sources, size_t nsources,
+                  const struct analysis_options *options, struct err *e)
 {
     *r = (struct report){.sources = sources, .nsources = nsources};
     set_title(r);
     clock_date(r->created);
-    r->problems = list_problems(r);
-    if (!r->problems) {
-        out_of_memory(e);
+    r->analysed = calloc(nsources ? nsources : 1, sizeof *r->analysed);
+    if (!r->analysed)
+        return out_of_memory(e);
+    for (size_t i = 0; i < nsources; i++)
+        r->analysed[i] = (struct analysis_source){sources[i].title, &sources[i].results};
+    if (analysis_create(&r->analysis, r->analysed, nsources, options, e)) {
+        free(r->analysed);
+        return -1;
+    }
+    if (add_series(r, options->deadline_s > 0, e))
         goto fail;
-    }
-    for (size_t i = 0; i < nsources; i++) {
-        const char *engine;
-        size_t row = 0;
-        while ((engine = scaling_next_engine(&sources[i].results, &row)))
-            if (add_series(r, &sources[i], engine, e))
-                goto fail;
-    }
-    if (check(r, e) == 0)
+    r->problems = list_problems(r);
+    r->differences = list_differences(r);
+    if (r->problems && r->differences)
         return 0;
+    out_of_memory(e);
 fail:
     report_destroy(r);
     return -1;
@@ -166,11 +164,12 @@ fail:
 
 void report_destroy(struct report *r)
 {
-    for (size_t i = 0; i < r->nseries; i++) {
-        scaling_destroy(&r->series[i].scaling);
-        free(r->series[i].words);
-    }
+    for (size_t i = 0; i < r->nseries; i++)
+        words_destroy(&r->series[i].words);
     free(r->series);
     free(r->problems);
+    free(r->differences);
+    analysis_destroy(&r->analysis);
+    free(r->analysed);
     *r = (struct report){0};
 }

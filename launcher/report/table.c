@@ -49,7 +49,7 @@ void table_add_number(struct table *t, double value, int decimals)
         table_addf(t, "-");
 }
 
-static bool is_shown(const struct table *t, size_t column)
+static bool says_something(const struct table *t, size_t column)
 {
     for (size_t i = column; i < t->ncells; i += t->ncolumns)
         if (strcmp(t->cells[i], "-"))
@@ -57,14 +57,30 @@ static bool is_shown(const struct table *t, size_t column)
     return t->ncells == 0;
 }
 
+static bool is_shown(const struct table *t, size_t column)
+{
+    return t->shown >> column & 1;
+}
+
+/* To be called before the columns are asked for: which of them say something. */
+static struct table with_shown(const struct table *t)
+{
+    struct table copy = *t;
+
+    copy.shown = 0;
+    for (size_t i = 0; i < t->ncolumns; i++)
+        copy.shown |= (unsigned long long)says_something(t, i) << i;
+    return copy;
+}
+
 static size_t row_count(const struct table *t)
 {
     return t->ncells / t->ncolumns;
 }
 
-void table_encode_html(const struct table *t, struct buf *b)
+static void encode_html(const struct table *t, struct buf *b)
 {
-    buf_add(b, "<div class=\"wide\"><table>\n<caption>");
+    buf_add(b, "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>");
     escape_html(b, t->caption);
     buf_add(b, "</caption>\n<thead><tr>");
     for (size_t i = 0; i < t->ncolumns; i++) {
@@ -89,7 +105,7 @@ void table_encode_html(const struct table *t, struct buf *b)
     buf_add(b, "</tbody></table></div>\n");
 }
 
-void table_encode_markdown(const struct table *t, struct buf *b)
+static void encode_markdown(const struct table *t, struct buf *b)
 {
     buf_add(b, "*");
     escape_markdown(b, t->caption);
@@ -130,7 +146,7 @@ static void encode_latex_row(const struct table *t, const char *const *cells, st
     buf_add(b, " \\\\\n");
 }
 
-void table_encode_latex(const struct table *t, struct buf *b)
+static void encode_latex(const struct table *t, struct buf *b)
 {
     const char **heads = calloc(t->ncolumns, sizeof *heads);
 
@@ -182,7 +198,7 @@ static void encode_text_row(const struct table *t, const char *const *cells, str
     buf_add(b, "\n");
 }
 
-void table_encode_text(const struct table *t, struct buf *b)
+static void encode_text(const struct table *t, struct buf *b)
 {
     const char **heads = calloc(t->ncolumns, sizeof *heads);
 
@@ -194,6 +210,34 @@ void table_encode_text(const struct table *t, struct buf *b)
     for (size_t row = 0; row < row_count(t); row++)
         encode_text_row(t, (const char *const *)t->cells + row * t->ncolumns, b);
     free(heads);
+}
+
+void table_encode_html(const struct table *t, struct buf *b)
+{
+    struct table shown = with_shown(t);
+
+    encode_html(&shown, b);
+}
+
+void table_encode_markdown(const struct table *t, struct buf *b)
+{
+    struct table shown = with_shown(t);
+
+    encode_markdown(&shown, b);
+}
+
+void table_encode_latex(const struct table *t, struct buf *b)
+{
+    struct table shown = with_shown(t);
+
+    encode_latex(&shown, b);
+}
+
+void table_encode_text(const struct table *t, struct buf *b)
+{
+    struct table shown = with_shown(t);
+
+    encode_text(&shown, b);
 }
 
 void table_destroy(struct table *t)

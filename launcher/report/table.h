@@ -14,9 +14,10 @@ struct table_column {
 };
 
 struct table {
-    char caption[256];
+    char caption[512];
     const struct table_column *columns;
-    size_t ncolumns;
+    size_t ncolumns; /* at most 64 */
+    unsigned long long shown; /* of the encoders: a bit per column that says something */
     char **cells; /* row by row */
     size_t ncells;
     bool failed; /* no memory: the table is incomplete */

@@ -3,19 +3,37 @@
 #include "launcher/report/tables.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "src/buf.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* "LOW..HIGH" of several runs; one run has no range. */
-static void add_range(struct table *t, const struct scaling_spread *s, int decimals)
+tables_fill_f *const tables_of_series[] = {tables_fill_speed, tables_fill_quality, tables_fill_parts,
+                                           tables_fill_models, tables_fill_convergence, NULL};
+
+static const char *plural(int n)
 {
-    if (s->count < 2)
-        table_addf(t, "-");
-    else
-        table_addf(t, "%.*f..%.*f", decimals, s->min, decimals, s->max);
+    return n == 1 ? "" : "s";
 }
 
-static void add_nodes(struct table *t, const struct scaling_point *p)
+static void add_interval(struct table *t, const struct interval *i, int decimals)
+{
+    if (interval_is_known(i))
+        table_addf(t, "%.*f..%.*f", decimals, i->low, decimals, i->high);
+    else
+        table_addf(t, "-");
+}
+
+static void add_percent(struct table *t, double share, int decimals)
+{
+    if (isfinite(share))
+        table_addf(t, "%.*f %%", decimals, 100 * share);
+    else
+        table_addf(t, "-");
+}
+
+static void add_nodes(struct table *t, const struct series_point *p)
 {
     if (p->nodes)
         table_addf(t, "%d", p->nodes);
@@ -23,109 +41,285 @@ static void add_nodes(struct table *t, const struct scaling_point *p)
         table_addf(t, "-");
 }
 
-void tables_fill_speed(struct table *t, const struct scaling *s, const char *label)
+static void add_p(struct table *t, const struct comparison *c)
+{
+    if (isnan(c->p_holm))
+        table_addf(t, "-");
+    else if (c->p_holm < 0.001)
+        table_addf(t, "< 0.001");
+    else
+        table_addf(t, "%.3f", c->p_holm);
+}
+
+static void add_test(struct table *t, const struct comparison *c)
+{
+    if (c->test == COMPARE_NONE)
+        table_addf(t, "-");
+    else
+        table_addf(t, "%s", compare_test_name(c->test));
+}
+
+static const char *method_of(const struct series *s)
+{
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct interval *known = &series_speedup(s, &s->points[i])->interval;
+        if (interval_is_known(known))
+            return interval_method_name(known->method);
+    }
+    return NULL;
+}
+
+void tables_fill_speed(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
         {"GPUs", false}, {"nodes", false}, {"runs", false}, {"first epoch s", false},
-        {"steady epoch s", false}, {"its range", false}, {"training s", false},
-        {"speed-up total", false}, {"speed-up steady", false}, {"speed-up epoch 1", false},
-        {"efficiency total", false}, {"efficiency steady", false}, {"images/s", false},
-        {"GPU hours", false}};
+        {"steady epoch s", false}, {"95 % interval", false}, {"training s", false},
+        {"speed-up total", false}, {"speed-up steady", false}, {"95 % interval", false},
+        {"speed-up epoch 1", false}, {"efficiency total", false}, {"efficiency steady", false},
+        {"efficiency by images", false}, {"images/s", false}, {"GPU-hours", false}, {"kWh", false}};
+    const struct series *s = &rs->as->series;
+    const char *method = method_of(s);
+    struct buf mode = {0};
 
+    series_describe_mode(s, &mode);
     table_init(t, columns, COUNT(columns),
-               "Speed of %s, against %d GPU%s; medians over the runs of a count. Steady efficiency is "
-               "by %s.", label, s->points[0].gpus, s->points[0].gpus == 1 ? "" : "s",
-               s->by_images ? "images really processed per second" : "epoch times");
+               "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s.%s%s%s",
+               rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
+               method ? " Interval of the speed-up: " : "", method ? method : "", method ? "." : "");
+    t->failed |= mode.failed;
+    buf_destroy(&mode);
     for (size_t i = 0; i < s->npoints; i++) {
-        const struct scaling_point *p = &s->points[i];
+        const struct series_point *p = &s->points[i];
         table_addf(t, "%d", p->gpus);
         add_nodes(t, p);
         table_addf(t, "%zu", p->nruns);
-        table_add_number(t, p->first_epoch_s.median, 2);
-        table_add_number(t, p->epoch_s.median, 2);
-        add_range(t, &p->epoch_s, 2);
-        table_add_number(t, p->training_time.median, 1);
-        table_add_number(t, p->speedup_total, 2);
-        table_add_number(t, p->speedup_steady, 2);
-        table_add_number(t, p->speedup_second, 2);
-        table_add_number(t, p->efficiency_total, 3);
-        table_add_number(t, p->efficiency, 3);
-        table_add_number(t, p->images_per_s.median, 1);
+        table_add_number(t, p->q[QUANTITY_FIRST_EPOCH].median, 2);
+        table_add_number(t, p->q[QUANTITY_STEADY_EPOCH].median, 2);
+        add_interval(t, &p->q[QUANTITY_STEADY_EPOCH].interval, 2);
+        table_add_number(t, p->q[QUANTITY_TRAINING].median, 1);
+        table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
+        table_add_number(t, p->speedup[QUANTITY_STEADY_EPOCH].value, 2);
+        add_interval(t, &p->speedup[QUANTITY_STEADY_EPOCH].interval, 2);
+        table_add_number(t, p->speedup[QUANTITY_SECOND_EPOCH].value, 2);
+        table_add_number(t, p->efficiency[QUANTITY_TRAINING].value, 3);
+        table_add_number(t, p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
+        table_add_number(t, p->image_efficiency.value, 3);
+        table_add_number(t, p->q[QUANTITY_RATE].median, 1);
         table_add_number(t, p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
+        table_add_number(t, p->q[QUANTITY_ENERGY].median, 3);
     }
 }
 
-void tables_fill_quality(struct table *t, const struct scaling *s, const char *label)
+static const char *iou_words(const struct decision *d, size_t i)
+{
+    if (i == 0)
+        return "base case";
+    switch (d->iou[i]) {
+    case DECISION_IOU_HOLDS: return "holds";
+    case DECISION_IOU_UNCERTAIN: return "not enough repeats to say";
+    case DECISION_IOU_FALLS: return "falls";
+    default: return "-";
+    }
+}
+
+void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"GPUs", false}, {"runs", false}, {"IoU", false}, {"its range", false}, {"Dice", false},
-        {"final loss", false}, {"images per epoch", false}, {"test s", false}};
+        {"GPUs", false}, {"runs", false}, {"IoU", false}, {"95 % interval", false}, {"least", false},
+        {"most", false}, {"change", false}, {"its interval", false}, {"p (Holm)", false}, {"test", true},
+        {"IoU", true}, {"Dice", false}, {"final loss", false}, {"images per epoch", false},
+        {"evaluation s", false}};
+    const struct series *s = &rs->as->series;
+    const struct decision *d = &rs->as->decision;
 
     table_init(t, columns, COUNT(columns),
-               "Quality of %s; medians over the runs of a count, after the last epoch.", label);
+               "Quality of %s: medians over the runs of a count, after the last epoch; change against the "
+               "base case.", rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
-        const struct scaling_point *p = &s->points[i];
+        const struct series_point *p = &s->points[i];
+        const struct comparison none = {.p_holm = NAN, .difference = NAN};
+        const struct comparison *c = i && d->iou_change ? &d->iou_change[i] : &none;
+        const struct summary *iou = &p->q[QUANTITY_IOU];
         table_addf(t, "%d", p->gpus);
         table_addf(t, "%zu", p->nruns);
-        table_add_number(t, p->iou.median, 4);
-        add_range(t, &p->iou, 4);
-        table_add_number(t, p->dice.median, 4);
-        table_add_number(t, p->loss.median, 4);
-        table_add_number(t, p->images.median, 0);
-        table_add_number(t, p->test_time.median, 3);
-    }
-}
-
-bool tables_has_parts(const struct scaling *s)
-{
-    return !isnan(s->points[0].startup_s.median) || !isnan(s->points[0].comm_s.median);
-}
-
-void tables_fill_parts(struct table *t, const struct scaling *s, const char *label)
-{
-    static const struct table_column columns[] = {
-        {"GPUs", false}, {"start-up s", false}, {"steady epoch s", false},
-        {"communication s", false}, {"of the epoch", false}, {"data s", false},
-        {"more workers than cores", true}};
-
-    table_init(t, columns, COUNT(columns),
-               "Where the time of %s goes: start of the process to its first step; what a steady "
-               "epoch waits for communication and data, as rank 0 saw it.", label);
-    for (size_t i = 0; i < s->npoints; i++) {
-        const struct scaling_point *p = &s->points[i];
-        double share = 100 * p->comm_s.median / p->epoch_s.median;
-        table_addf(t, "%d", p->gpus);
-        table_add_number(t, p->startup_s.median, 2);
-        table_add_number(t, p->epoch_s.median, 2);
-        table_add_number(t, p->comm_s.median, 3);
-        if (isfinite(share))
-            table_addf(t, "%.0f %%", share);
+        table_add_number(t, iou->median, 4);
+        add_interval(t, &iou->interval, 4);
+        table_add_number(t, iou->count > 1 ? iou->min : NAN, 4);
+        table_add_number(t, iou->count > 1 ? iou->max : NAN, 4);
+        table_add_number(t, i ? c->difference : NAN, 4);
+        if (i && d->iou_change)
+            add_interval(t, &c->interval, 4);
         else
             table_addf(t, "-");
-        table_add_number(t, p->data_s.median, 3);
-        table_addf(t, "%s", p->oversubscribed ? "yes" : "no");
+        add_p(t, c);
+        add_test(t, c);
+        table_addf(t, "%s", d->iou && isfinite(iou->median) ? iou_words(d, i) : "-");
+        table_add_number(t, p->q[QUANTITY_DICE].median, 4);
+        table_add_number(t, p->q[QUANTITY_LOSS].median, 4);
+        table_add_number(t, p->q[QUANTITY_IMAGES].median, 0);
+        table_add_number(t, p->q[QUANTITY_EVALUATION].median, 3);
     }
 }
 
-void tables_fill_short(struct table *t, const struct scaling *s)
+void tables_fill_parts(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"GPUs", false}, {"runs", false}, {"epoch s", false}, {"total s", false},
-        {"speed-up", false}, {"steady", false}, {"efficiency", false}, {"IoU", false},
-        {"loss", false}};
+        {"GPUs", false}, {"start-up s", false}, {"first epoch s", false}, {"steady epoch s", false},
+        {"communication s", false}, {"of the epoch", false}, {"data wait s", false},
+        {"of the epoch", false}, {"evaluation s", false}, {"whole run s", false},
+        {"speed-up", false}, {"efficiency", false}, {"shared cores", true}};
+    const struct series *s = &rs->as->series;
 
-    table_init(t, columns, COUNT(columns), "%s", s->engine);
+    table_init(t, columns, COUNT(columns),
+               "Where the time of %s goes: start of the process to its first step, epochs, evaluation; "
+               "inside of a steady epoch, communication that computing did not hide and waiting for data, "
+               "as rank 0 saw them. Speed-up and efficiency are those of the whole run.", rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
-        const struct scaling_point *p = &s->points[i];
+        const struct series_point *p = &s->points[i];
+        double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
+        table_addf(t, "%d", p->gpus);
+        table_add_number(t, p->q[QUANTITY_STARTUP].median, 2);
+        table_add_number(t, p->q[QUANTITY_FIRST_EPOCH].median, 2);
+        table_add_number(t, epoch, 2);
+        table_add_number(t, p->q[QUANTITY_COMM].median, 3);
+        add_percent(t, p->q[QUANTITY_COMM].median / epoch, 0);
+        table_add_number(t, p->q[QUANTITY_DATA].median, 3);
+        add_percent(t, p->q[QUANTITY_DATA].median / epoch, 0);
+        table_add_number(t, p->q[QUANTITY_EVALUATION].median, 2);
+        table_add_number(t, p->q[QUANTITY_WHOLE].median, 1);
+        table_add_number(t, p->speedup[QUANTITY_WHOLE].value, 2);
+        table_add_number(t, p->efficiency[QUANTITY_WHOLE].value, 3);
+        table_addf(t, "%s", p->oversubscribed ? "yes" : "-");
+    }
+}
+
+static void add_model(struct table *t, const struct model *m, bool chosen)
+{
+    struct buf formula = {0};
+
+    model_describe(m, &formula);
+    table_addf(t, "%s%s", model_name(m->law), chosen ? " (chosen)" : "");
+    table_addf(t, "%s", formula.data ? formula.data : "");
+    t->failed |= formula.failed;
+    buf_destroy(&formula);
+    table_add_number(t, m->serial, 4);
+    add_interval(t, &m->serial_interval, 4);
+    table_add_number(t, m->coherency, 5);
+    add_interval(t, &m->coherency_interval, 5);
+    add_percent(t, m->error, 1);
+    add_percent(t, m->loo_error, 1);
+    table_add_number(t, m->aicc, 1);
+    table_add_number(t, m->peak, 0);
+}
+
+void tables_fill_models(struct table *t, const struct report_series *rs)
+{
+    static const struct table_column columns[] = {
+        {"law", true}, {"formula", true}, {"serial share", false}, {"95 % interval", false},
+        {"coherency", false}, {"95 % interval", false}, {"error", false}, {"leave-one-out", false},
+        {"AICc", false}, {"least time at", false}};
+
+    table_init(t, columns, COUNT(columns),
+               "Laws fitted to the steady epochs of %s. Error: root mean square of relative errors; "
+               "leave-one-out: the same, each count predicted from the others.", rs->label);
+    for (int i = 0; i < MODEL_NLAWS; i++)
+        if (rs->as->steady[i].fitted)
+            add_model(t, &rs->as->steady[i], rs->as->steady_choice == &rs->as->steady[i]);
+}
+
+void tables_fill_convergence(struct table *t, const struct report_series *rs)
+{
+    static const struct table_column columns[] = {
+        {"GPUs", false}, {"runs", false}, {"reached it", false}, {"epochs", false}, {"s per epoch", false},
+        {"seconds", false}, {"epochs, times", false}, {"epochs pass, times", false}, {"speed-up", false}};
+    const struct convergence *c = &rs->as->convergence;
+
+    table_init(t, columns, COUNT(columns),
+               "Time to accuracy of %s, to a %s of %.4g%s: epochs it takes (what the larger batch costs) and "
+               "seconds of an epoch (what the hardware gives).", rs->label,
+               c->metric == CONVERGENCE_SCORE ? "score" : "loss", c->target,
+               c->chosen ? "" : " (what the worst count's median run ends with)");
+    for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
+        const struct convergence_point *p = &c->points[i];
         table_addf(t, "%d", p->gpus);
         table_addf(t, "%zu", p->nruns);
-        table_add_number(t, p->epoch_s.median, 2);
-        table_add_number(t, p->training_time.median, 1);
-        table_add_number(t, p->speedup_total, 2);
-        table_add_number(t, p->speedup_steady, 2);
-        table_add_number(t, p->efficiency, 3);
-        table_add_number(t, p->iou.median, 4);
-        table_add_number(t, p->loss.median, 4);
+        table_addf(t, "%zu", p->nreached);
+        table_add_number(t, p->epochs, 0);
+        table_add_number(t, p->epoch_s, 2);
+        table_add_number(t, p->seconds, 1);
+        table_add_number(t, p->epochs_ratio, 2);
+        table_add_number(t, p->epoch_s_ratio, 2);
+        table_add_number(t, p->speedup, 2);
+    }
+}
+
+void tables_fill_short(struct table *t, const struct report_series *rs)
+{
+    static const struct table_column columns[] = {
+        {"GPUs", false}, {"runs", false}, {"epoch s", false}, {"total s", false}, {"speed-up", false},
+        {"steady", false}, {"interval", false}, {"efficiency", false}, {"IoU", false}};
+    const struct series *s = &rs->as->series;
+
+    table_init(t, columns, COUNT(columns),
+               "%s: speed-up of the whole training, of steady epochs, and their efficiency", rs->label);
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        table_addf(t, "%d", p->gpus);
+        table_addf(t, "%zu", p->nruns);
+        table_add_number(t, p->q[QUANTITY_STEADY_EPOCH].median, 2);
+        table_add_number(t, p->q[QUANTITY_TRAINING].median, 1);
+        table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
+        table_add_number(t, series_speedup(s, p)->value, 2);
+        add_interval(t, &series_speedup(s, p)->interval, 2);
+        table_add_number(t, series_efficiency(s, p)->value, 3);
+        table_add_number(t, p->q[QUANTITY_IOU].median, 4);
+    }
+}
+
+void tables_fill_pair(struct table *t, const struct report *r, const struct analysis_pair *pair)
+{
+    static const struct table_column columns[] = {
+        {"GPUs", false}, {"quantity", true}, {"first", false}, {"second", false}, {"second minus first", false},
+        {"95 % interval", false}, {"first / second", false}, {"95 % interval", false}, {"p (Holm)", false},
+        {"test", true}, {"significant", true}};
+
+    table_init(t, columns, COUNT(columns), "%s (first) against %s (second), at each count that both ran on.",
+               r->series[pair->a].label, r->series[pair->b].label);
+    for (size_t i = 0; i < pair->ndifferences; i++) {
+        const struct analysis_difference *d = &pair->differences[i];
+        table_addf(t, "%d", d->gpus);
+        table_addf(t, "%s", quantity_name(d->quantity));
+        table_add_number(t, d->compare.a, 4);
+        table_add_number(t, d->compare.b, 4);
+        table_add_number(t, d->compare.difference, 4);
+        add_interval(t, &d->compare.interval, 4);
+        table_add_number(t, d->quantity == QUANTITY_IOU ? NAN : d->ratio.value, 3);
+        if (d->quantity == QUANTITY_IOU)
+            table_addf(t, "-");
+        else
+            add_interval(t, &d->ratio.interval, 3);
+        add_p(t, &d->compare);
+        add_test(t, &d->compare);
+        table_addf(t, "%s", d->compare.test == COMPARE_NONE ? "too few runs"
+                            : d->compare.significant        ? "yes"
+                            : d->compare.enough             ? "no"
+                                                            : "no (few runs)");
+    }
+}
+
+void tables_fill_rules(struct table *t, const struct report *r)
+{
+    static const struct table_column columns[] = {{"rule", false}, {"asks for", true}, {"state", true},
+                                                  {"why", true}};
+
+    table_init(t, columns, COUNT(columns), "The twelve rules of Hoefler and Belli (\"Scientific benchmarking "
+               "of parallel computing systems\", SC 2015), as this report meets them.");
+    for (int i = 0; i < RULES_COUNT; i++) {
+        const struct rule *rule = &r->analysis.rules[i];
+        table_addf(t, "%d", rule->number);
+        table_addf(t, "%s", rule->text);
+        table_addf(t, "%s", rule_state_name(rule->state));
+        table_addf(t, "%s", rule->why);
     }
 }
 
@@ -152,7 +346,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_addf(t, "%ld", r->epochs);
         table_add_number(t, r->training_time, 1);
         table_add_number(t, r->iou, 4);
-        table_addf(t, "%s", r->host);
-        table_addf(t, "%s", r->note);
+        table_addf(t, "%s", r->host[0] ? r->host : "-");
+        table_addf(t, "%s", r->note[0] ? r->note : "-");
     }
 }

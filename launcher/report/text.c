@@ -3,20 +3,71 @@
 #include "launcher/report/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "launcher/report/escape.h"
 #include "launcher/report/tables.h"
 
-#define CHART_WIDTH 56
+#define MIN_COLUMNS 40
+#define MAX_COLUMNS 160
+#define CHART_MARGIN 34 /* of the count before a bar and the numbers behind it */
 
-void text_wrap(struct buf *b, const char *text, int indent)
+static int columns_of_stdout(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int n = columns ? atoi(columns) : 0;
+
+    if (n <= 0)
+        n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    return n < MIN_COLUMNS ? MIN_COLUMNS : n > MAX_COLUMNS ? MAX_COLUMNS : n;
+}
+
+/* The first of the three that is set and not empty decides. */
+static bool locale_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+struct text_form text_form_of_stdout(void)
+{
+    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+
+    return (struct text_form){
+        .columns = columns_of_stdout(),
+        .utf8 = locale_is_utf8(),
+        .colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && term && strcmp(term, "dumb"),
+    };
+}
+
+/* Characters of n bytes of UTF-8. */
+static size_t count_characters(const char *text, size_t n)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return count;
+}
+
+void text_wrap(struct buf *b, const char *text, int indent, int columns)
 {
     size_t column = 0;
 
     while (*(text += strspn(text, " "))) {
-        size_t n = strcspn(text, " ");
-        if (column && column + 1 + n > TEXT_COLUMNS) {
+        size_t n = strcspn(text, " "), width = count_characters(text, n);
+        if (column && column + 1 + width > (size_t)columns) {
             buf_addf(b, "\n%*s", indent, "");
             column = (size_t)indent;
         } else if (column) {
@@ -24,14 +75,14 @@ void text_wrap(struct buf *b, const char *text, int indent)
             column++;
         }
         buf_add_bytes(b, text, n);
-        column += n;
+        column += width;
         text += n;
     }
     buf_add(b, "\n");
 }
 
 /* Each line of text, made safe for a terminal and wrapped. */
-static void add_lines(struct buf *b, const char *text, const char *before)
+static void add_lines(struct buf *b, const char *text, const char *before, const struct text_form *form)
 {
     while (*text) {
         struct buf line = {0}, safe = {0};
@@ -39,64 +90,116 @@ static void add_lines(struct buf *b, const char *text, const char *before)
         buf_add(&line, before);
         buf_add_bytes(&line, text, n);
         escape_plain(&safe, line.data ? line.data : "");
-        text_wrap(b, safe.data ? safe.data : "", 2);
+        text_wrap(b, safe.data ? safe.data : "", 2, form->columns);
+        b->failed |= line.failed || safe.failed;
         buf_destroy(&line);
         buf_destroy(&safe);
         text += n + (text[n] == '\n');
     }
 }
 
-void text_encode_verdict(const struct report *r, struct buf *b)
+static void add_headline(struct buf *b, const char *text, const struct text_form *form)
+{
+    if (form->colour)
+        buf_add(b, "\033[1m");
+    add_lines(b, text, "", form);
+    if (form->colour)
+        buf_add(b, "\033[0m");
+}
+
+void text_encode_verdict(const struct report *r, const struct text_form *form, struct buf *b)
 {
     for (size_t i = 0; i < r->nseries; i++) {
-        add_lines(b, r->series[i].words, "");
+        add_headline(b, r->series[i].words.headline, form);
+        add_lines(b, r->series[i].words.caveats, "But: ", form);
+        add_lines(b, r->series[i].words.reasons, "", form);
+        buf_add(b, "\n");
+    }
+    if (*r->differences) {
+        add_lines(b, r->differences, "", form);
         buf_add(b, "\n");
     }
     if (*r->problems) {
-        buf_add(b, "Runs without a result (they are in no number of this report):\n");
-        add_lines(b, r->problems, "- ");
+        buf_add(b, "Left out (in no number of this report):\n");
+        add_lines(b, r->problems, "- ", form);
         buf_add(b, "\n");
     }
 }
 
-/* A bar per count: '#' up to the speed-up, '.' on to the ideal one, '|' where that is. */
-static void add_chart(struct buf *b, const struct scaling *s)
+/* A bar of length characters, whole or in eighths; the characters it takes. */
+static int add_bar(struct buf *b, double length, bool utf8)
 {
-    double ideal = scaling_ideal(s, s->points[s->npoints - 1].gpus), scale = ideal;
+    static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+    int whole = utf8 ? (int)floor(length) : (int)lround(length), part = utf8 ? (int)floor((length - whole) * 8) : 0;
+
+    for (int i = 0; i < whole; i++)
+        buf_add(b, utf8 ? "\u2588" : "#");
+    buf_add(b, eighths[part]);
+    return whole + (part > 0);
+}
+
+/* A bar up to value, dots on to ideal, and a mark where that is; all in characters. */
+static void add_row(struct buf *b, double value, int ideal, int width, bool utf8)
+{
+    for (int i = add_bar(b, value, utf8); i < width; i++)
+        buf_add(b, i == ideal ? (utf8 ? "\u2502" : "|") : i < ideal ? (utf8 ? "\u00b7" : ".") : " ");
+}
+
+/* A bar per count up to its speed-up. */
+static void add_chart(struct buf *b, const struct series *s, const struct text_form *form)
+{
+    int width = form->columns - CHART_MARGIN;
+    double most = series_ideal(s, s->points[s->npoints - 1].gpus);
 
     for (size_t i = 0; i < s->npoints; i++)
-        if (s->points[i].speedup_steady > scale)
-            scale = s->points[i].speedup_steady;
-    buf_add(b, "\nspeed-up in steady epochs (#) up to the ideal (|)\n");
+        most = fmax(most, series_speedup(s, &s->points[i])->value);
+    buf_addf(b, "\nspeed-up in steady epochs, up to the ideal (%s)\n", form->utf8 ? "\u2502" : "|");
     for (size_t i = 0; i < s->npoints; i++) {
-        const struct scaling_point *p = &s->points[i];
-        char bar[CHART_WIDTH + 2];
-        int mark = (int)lround(scaling_ideal(s, p->gpus) / scale * CHART_WIDTH);
-        int length = isnan(p->speedup_steady)
-                         ? 0 : (int)lround(p->speedup_steady / scale * CHART_WIDTH);
-        memset(bar, ' ', sizeof bar);
-        memset(bar, '.', (size_t)mark);
-        memset(bar, '#', (size_t)length);
-        bar[mark] = '|';
-        bar[CHART_WIDTH + 1] = '\0';
-        buf_addf(b, "%6d  %s  %.2f\n", p->gpus, bar, p->speedup_steady);
+        const struct ratio *speedup = series_speedup(s, &s->points[i]);
+        double length = isfinite(speedup->value) ? speedup->value / most * (width - 1) : 0;
+        int ideal = (int)lround(series_ideal(s, s->points[i].gpus) / most * (width - 1));
+        buf_addf(b, "%6d  ", s->points[i].gpus);
+        add_row(b, length, ideal, width, form->utf8);
+        if (isnan(speedup->value))
+            buf_add(b, "      -");
+        else
+            buf_addf(b, "  %5.2f", speedup->value);
+        if (interval_is_known(&speedup->interval))
+            buf_addf(b, "  %.2f..%.2f", speedup->interval.low, speedup->interval.high);
+        buf_add(b, "\n");
     }
     buf_add(b, "  GPUs\n");
 }
 
-void text_encode(const struct report *r, struct buf *b)
+void text_encode(const struct report *r, const struct text_form *form, struct buf *b)
 {
     struct table t;
 
-    text_encode_verdict(r, b);
+    text_encode_verdict(r, form, b);
     for (size_t i = 0; i < r->nseries; i++) {
+        struct buf caption = {0};
+        tables_fill_short(&t, &r->series[i]);
+        escape_plain(&caption, t.caption);
         buf_add(b, i ? "\n" : "");
-        escape_plain(b, r->series[i].label);
-        buf_add(b, ": speed-up by total time, by steady epochs, and their efficiency\n");
-        tables_fill_short(&t, &r->series[i].scaling);
+        text_wrap(b, caption.data ? caption.data : "", 2, form->columns);
         table_encode_text(&t, b);
-        b->failed |= t.failed;
+        b->failed |= t.failed || caption.failed;
+        buf_destroy(&caption);
         table_destroy(&t);
-        add_chart(b, &r->series[i].scaling);
+        add_chart(b, &r->series[i].as->series, form);
+    }
+}
+
+void text_encode_rules(const struct report *r, const struct text_form *form, struct buf *b)
+{
+    for (int i = 0; i < RULES_COUNT; i++) {
+        const struct rule *rule = &r->analysis.rules[i];
+        struct buf line = {0}, safe = {0};
+        buf_addf(&line, "%2d. %s: %s %s", rule->number, rule_state_name(rule->state), rule->text, rule->why);
+        escape_plain(&safe, line.data ? line.data : "");
+        text_wrap(b, safe.data ? safe.data : "", 4, form->columns);
+        b->failed |= line.failed || safe.failed;
+        buf_destroy(&line);
+        buf_destroy(&safe);
     }
 }

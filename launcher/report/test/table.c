@@ -31,7 +31,7 @@ int main(void)
     table_add_number(&t, INFINITY, 3);
     ok(!t.failed, "cells are added");
     check(table_encode_html, &t,
-          "<div class=\"wide\"><table>\n<caption>Runs &lt;all&gt;</caption>\n"
+          "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>Runs &lt;all&gt;</caption>\n"
           "<thead><tr><th scope=\"col\" class=\"left\">run</th><th scope=\"col\">IoU</th></tr></thead>\n"
           "<tbody>\n<tr><th scope=\"row\" class=\"left\">a|b</th><td>0.988</td></tr>\n"
           "<tr><th scope=\"row\" class=\"left\">&lt;c&gt;</th><td>-</td></tr>\n</tbody></table></div>\n",

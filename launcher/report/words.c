@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "src/buf.h"
+
+/* Below this difference of efficiencies the first epoch is no matter. */
+#define WARM_UP_SHARE 0.05
+
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* " (95 % interval 5.6-5.9)" */
+static void add_interval(struct buf *b, const struct interval *i, int decimals)
+{
+    if (!interval_is_known(i))
+        return;
+    if (i->method == INTERVAL_EPOCHS)
+        buf_addf(b, " (%.*f-%.*f by the epochs of single runs)", decimals, i->low, decimals, i->high);
+    else
+        buf_addf(b, " (%.0f %% interval %.*f-%.*f)", 100 * i->level, decimals, i->low, decimals, i->high);
+}
+
+/* Two decimals where an interval is that narrow. */
+static int speedup_decimals(const struct ratio *r)
+{
+    return interval_is_known(&r->interval) && r->interval.high - r->interval.low >= 0.2 ? 1 : 2;
+}
+
+static void add_iou(struct buf *b, const struct decision *d, size_t best)
+{
+    const struct comparison *c = &d->iou_change[best];
+
+    if (d->iou[best] == DECISION_IOU_UNKNOWN) {
+        buf_add(b, ", IoU not known");
+    } else if (c->significant && c->difference > 0) {
+        buf_addf(b, ", IoU better (%.3f vs %.3f, significant)", c->b, c->a);
+    } else if (c->significant) {
+        buf_addf(b, ", IoU lower by less than %.3f (%.3f vs %.3f)", c->margin, c->b, c->a);
+    } else if (c->test == COMPARE_NONE) {
+        buf_addf(b, ", IoU %.3f vs %.3f (one run each: no test)", c->b, c->a);
+    } else if (c->enough) {
+        buf_addf(b, ", IoU unchanged (%.3f vs %.3f, difference not significant)", c->b, c->a);
+    } else {
+        buf_addf(b, ", IoU %.3f vs %.3f (difference not significant, but too few runs to see one of %.3f)",
+                 c->b, c->a, c->margin);
+    }
+}
+
+static void add_use(struct buf *b, const struct analysis_series *as, const char *label)
+{
+    const struct decision *d = &as->decision;
+    size_t best = (size_t)(d->best - as->series.points);
+
+    buf_addf(b, "Use %d GPU%s", d->best->gpus, plural(d->best->gpus));
+    if (label)
+        buf_addf(b, " (%s)", label);
+    if (d->best == d->base) {
+        buf_add(b, ": no larger number that was measured is worth it.");
+        return;
+    }
+    int decimals = speedup_decimals(&d->speedup);
+    buf_addf(b, ": %.*fx faster than %d", decimals, d->speedup.value, d->base->gpus);
+    add_interval(b, &d->speedup.interval, decimals);
+    add_iou(b, d, best);
+    buf_add(b, ".");
+}
+
+static void add_beyond(struct buf *b, const struct decision *d)
+{
+    if (d->beyond)
+        buf_addf(b, " Beyond %d the extra GPUs cost more than they save.", d->beyond);
+    else if (d->best == d->base)
+        return;
+    else if (isfinite(d->beyond_model))
+        buf_addf(b, " Up to the largest number measured they save more than they cost; by the fitted law "
+                    "that ends at about %.0f.", d->beyond_model);
+    else
+        buf_add(b, " Up to the largest number measured they save more than they cost.");
+}
+
+static void add_limit(struct buf *b, const struct decision *d)
+{
+    if (d->limit)
+        buf_addf(b, "What limits: with %d GPUs %s.\n", d->limit->gpus, d->limit_why);
+    else
+        buf_addf(b, "No number measured was too large; what lies beyond %d GPUs is not known.\n",
+                 d->best->gpus);
+}
+
+/* The rule looks for the largest count; some below it may fail. */
+static void add_gaps(struct buf *b, const struct analysis_series *as)
+{
+    const char *before = "But not every smaller number passes: ";
+    const struct decision *d = &as->decision;
+
+    for (const struct series_point *p = d->base + 1; p < d->best; p++) {
+        const struct ratio *efficiency = series_efficiency(&as->series, p);
+        enum decision_iou iou = d->iou[p - as->series.points];
+        if (efficiency->value >= DECISION_EFFICIENCY && (iou == DECISION_IOU_HOLDS || iou == DECISION_IOU_UNKNOWN))
+            continue;
+        buf_addf(b, "%s%d GPUs (efficiency %.2f, IoU %.3f)", before, p->gpus, efficiency->value,
+                 p->q[QUANTITY_IOU].median);
+        before = ", ";
+    }
+    if (*before == ',')
+        buf_add(b, ".\n");
+}
+
+static void add_warm_up(struct buf *b, const struct analysis_series *as)
+{
+    const struct series_point *p = as->decision.best;
+    double lost = p->efficiency[QUANTITY_STEADY_EPOCH].value - p->efficiency[QUANTITY_WHOLE].value;
+
+    if (lost > WARM_UP_SHARE)
+        buf_addf(b, "Start-up costs: over the whole run the efficiency is %.2f, because the first epoch takes "
+                    "%.1f s and a steady one %.2f s.\n", p->efficiency[QUANTITY_WHOLE].value,
+                 p->q[QUANTITY_FIRST_EPOCH].median, p->q[QUANTITY_STEADY_EPOCH].median);
+}
+
+static void add_law(struct buf *b, const struct analysis_series *as)
+{
+    const struct model *m = as->steady_choice;
+
+    if (!m)
+        return;
+    buf_addf(b, "The law that fits best: %s, ", model_name(m->law));
+    model_describe(m, b);
+    if (isfinite(m->loo_error))
+        buf_addf(b, "; a count left out is predicted within %.1f %%", 100 * m->loo_error);
+    if (isfinite(m->peak))
+        buf_addf(b, "; the least time would be with %.0f GPUs%s", m->peak,
+                 model_is_extrapolation(m, m->peak) ? ", far beyond what was measured" : "");
+    buf_add(b, ".\n");
+}
+
+/* "14 GPUs (599 s)" */
+static void add_choice(struct buf *b, const char *before, const struct advice_choice *c, const char *unit)
+{
+    if (!c->gpus)
+        return;
+    buf_addf(b, "%s%d GPU%s (%.4g %s%s%s)", before, c->gpus, plural(c->gpus), c->value, unit,
+             c->measured ? "" : ", by the fitted law", c->extrapolated ? ", far beyond what was measured" : "");
+}
+
+static void add_advice(struct buf *b, const struct advice *a, bool deadline)
+{
+    if (a->time.gpus && a->gpu_hours.gpus) {
+        add_choice(b, "Fastest: ", &a->time, "s");
+        add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
+        add_choice(b, "; least energy: ", &a->energy, "kWh");
+        buf_add(b, ".\n");
+    }
+    if (deadline && a->deadline.gpus) {
+        add_choice(b, "Within the deadline: ", &a->deadline, "s");
+        buf_add(b, ".\n");
+    } else if (deadline) {
+        buf_addf(b, "The deadline: %s.\n", a->deadline.why);
+    }
+    if (a->next)
+        buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", a->next, plural(a->next), a->next_why);
+}
+
+static void add_convergence(struct buf *b, const struct analysis_series *as)
+{
+    const struct convergence *c = &as->convergence;
+    size_t best = (size_t)(as->decision.best - as->series.points);
+
+    if (c->metric == CONVERGENCE_NONE || best == 0 || best >= c->npoints || isnan(c->points[best].speedup))
+        return;
+    buf_addf(b, "Time to %s %.4g: %.2fx faster than with %d GPU%s: epochs pass %.2fx as fast, and it takes "
+                "%.2fx as many.\n", c->metric == CONVERGENCE_SCORE ? "a score of" : "a loss of", c->target,
+             c->points[best].speedup, as->decision.base->gpus, plural(as->decision.base->gpus),
+             c->points[best].epoch_s_ratio, c->points[best].epochs_ratio);
+}
+
+static void add_noise(struct buf *b, const struct noise_scale *n)
+{
+    if (!n->measured)
+        return;
+    buf_addf(b, "Critical batch: about %.0f images", n->critical_batch);
+    add_interval(b, &n->interval, 0);
+    if (isfinite(n->gpus))
+        buf_addf(b, ", that is %.1f GPUs' batch", n->gpus);
+    buf_add(b, "; a larger one hardly learns more per step.\n");
+}
+
+static void add_caveats(struct buf *b, const struct decision *d)
+{
+    for (size_t i = 0; i < d->ncaveats; i++)
+        buf_addf(b, "%s\n", d->caveats[i].text);
+}
+
+/* A series with one count: there is nothing to decide. */
+static void add_alone(struct buf *b, const struct analysis_series *as, const char *label)
+{
+    const struct series_point *p = as->series.points;
+
+    buf_addf(b, "%s ran on %d GPU%s only: there is nothing to compare it with.",
+             label ? label : as->series.engine, p->gpus, plural(p->gpus));
+}
+
+int words_compute(struct words *w, const struct analysis_series *as, const char *label, bool deadline,
+                  struct err *e)
+{
+    struct buf headline = {0}, reasons = {0}, caveats = {0};
+
+    if (as->series.npoints < 2) {
+        add_alone(&headline, as, label);
+    } else {
+        add_use(&headline, as, label);
+        add_beyond(&headline, &as->decision);
+        add_limit(&reasons, &as->decision);
+        add_gaps(&reasons, as);
+        add_warm_up(&reasons, as);
+        add_law(&reasons, as);
+        add_convergence(&reasons, as);
+        add_noise(&reasons, &as->noise);
+        add_advice(&reasons, &as->advice, deadline);
+        add_caveats(&caveats, &as->decision);
+    }
+    *w = (struct words){buf_steal(&headline), buf_steal(&reasons), buf_steal(&caveats)};
+    if (w->headline && w->reasons && w->caveats)
+        return 0;
+    words_destroy(w);
+    return err_set(e, ERR_INTERNAL, "out of memory for the verdict");
+}
+
+void words_destroy(struct words *w)
+{
+    free(w->headline);
+    free(w->reasons);
+    free(w->caveats);
+    *w = (struct words){0};
+}
+
+void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
+                   const char *label_b)
+{
+    const struct comparison *c = &d->compare;
+
+    buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus), quantity_name(d->quantity));
+    if (d->quantity == QUANTITY_IOU) {
+        buf_addf(b, "%s %.3f, %s %.3f", label_b, c->b, label_a, c->a);
+    } else if (d->ratio.value >= 1) {
+        buf_addf(b, "%s is %.2fx faster than %s", label_b, d->ratio.value, label_a);
+        add_interval(b, &d->ratio.interval, 2);
+    } else {
+        struct interval turned = d->ratio.interval;
+        turned.low = 1 / d->ratio.interval.high;
+        turned.high = 1 / d->ratio.interval.low;
+        buf_addf(b, "%s is %.2fx faster than %s", label_a, 1 / d->ratio.value, label_b);
+        add_interval(b, &turned, 2);
+    }
+    if (c->test == COMPARE_NONE)
+        buf_add(b, "; too few runs for a test");
+    else
+        buf_addf(b, "; %s (p = %.2g)", c->significant ? "significant" : "not significant", c->p_holm);
+    buf_add(b, ".");
+}
