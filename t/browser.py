@@ -7,7 +7,8 @@ PAGE is opened as file://. Into DIR go light.png, dark.png, narrow.png, hover.pn
 stdout, one "key value" per line: requests (beside the page itself), console (messages, errors,
 exceptions), hidden-tips, shown-tips (with the pointer on the first value), overflow (elements wider
 than the page), contrast (texts below 4.5:1, light and dark), headings, unlabelled (drawings without a
-name), headless-tables, scripts, focusable. Exit 77 when the browser can't be started.
+name), headless-tables, scripts, focusable. Exit 77 when the browser can't be started, or ends,
+or does not answer in time.
 
 The browser is driven through its DevTools pipe: no port, no other library.
 """
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 
-LIMIT_S = 90
+LIMIT_S = 150
 
 
 class Browser:
@@ -206,6 +207,9 @@ def main(page, folder):
             return 77
         try:
             found = look(browser, "file://" + os.path.abspath(page), folder)
+        except OSError as e:
+            print(e, file=sys.stderr)
+            return 77
         finally:
             browser.close()
     for key in sorted(found):

@@ -16,7 +16,9 @@ ok "log_1.csv is the run's log" cmp s/logs/log_1.csv s/runs/unet-g01-s1/attempt-
 is "$(sed -n 's/^unet-g02-s1,\(.*\),n1,log_2.csv,,0,0,0,,,,,$/\1/p' s/logs/results.csv)" \
     "embedded,2,1,1,1,done,4,64.000000,7.500000,2.500000,2.500000,15.000000,0.500000,25.600000,0.125000,0.900000,0.900000,0.250000,0.625000,0.000000,no" \
     "results.csv has its row"
+before=$(ls -i s/logs/log_1.csv s/logs/log_2.csv)
 exits 0 "collecting again changes nothing" unetctl collect -C s
+is "$(ls -i s/logs/log_1.csv s/logs/log_2.csv)" "$before" "and does not write equal logs again"
 exits 0 "--json" unetctl collect --json -C s
 like "$OUT" '"complete": true' "says complete"
 

@@ -139,6 +139,39 @@ like "$OUT" '^Use 2 GPUs: 1.82?x faster than 1 \(95 % interval [0-9.]+-[0-9.]+\)
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
     "[5.0, 4.0, 6.0, 3]" "its spread is told"
 
+# Seeds that do not differ, IoU that nobody knows, no run that is good.
+make_study z zero 2,4 3
+for seed in 1 2 3; do
+    add_run z 2 $seed 4 0.9
+    add_run z 4 $seed 2 0.9
+done
+exits 0 "no scatter at all" unetctl report -C z -o z-report
+like "$OUT" '^Use 4 GPUs: 2.00x faster than 2 \(95 % interval 2.00-2.00\), IoU unchanged' "is no trouble"
+unlike z-report/report.html '>-?(nan|inf)' "and makes no number that is none"
+cp -r z/logs no-iou
+python3 - <<'EOF'
+import csv
+rows = list(csv.DictReader(open("no-iou/results.csv")))
+for row in rows:
+    row["iou"] = ""
+with open("no-iou/results.csv", "w") as f:
+    w = csv.DictWriter(f, rows[0].keys())
+    w.writeheader()
+    w.writerows(rows)
+EOF
+exits 0 "no IoU" unetctl report --logs no-iou -o no-iou-report
+like "$OUT" 'IoU not known' "is said"
+ok "and not drawn" test -e no-iou-report/figures/speedup.gp -a ! -e no-iou-report/figures/iou.gp
+make_study bad bad 1,2 1
+make_run bad unet-g01-s1 1 1
+mkdir bad/runs/unet-g01-s1/attempt-1
+echo '{"schema":1,"exit_code":7,"error":"no space left"}' >bad/runs/unet-g01-s1/attempt-1/FAILED
+exits 7 "no run that is good" unetctl report -C bad
+like "$ERR" 'unet-g01-s1.*no space left' "is told with the first reason"
+ok "and leaves no folder" test ! -e bad/report
+exits 0 "--deadline" unetctl report -C s --deadline 16 --text
+like "$OUT" '^Within the deadline: [24] GPUs' "says who keeps it"
+
 # Several sources side by side.
 exits 0 "two studies and a folder" unetctl report t o moved -o many --json many.json
 is "$(json many.json '[(e["label"], e["points"][-1]["gpus"]) for e in r["engines"]]')" \

@@ -65,7 +65,7 @@ bool chart_has_points(const struct chart *c)
     return false;
 }
 
-void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics, bool whole)
+void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics)
 {
     static const double factors[] = {1, 2, 5, 10};
     double rough = (high - low) / ntics, power;
@@ -81,7 +81,7 @@ void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics, bo
         if (a->step >= rough * (1 - 1e-9))
             break;
     }
-    if (whole && a->step < 1)
+    if (a->whole && a->step < 1)
         a->step = 1;
     a->low = a->step * floor(low / a->step + 1e-9);
     a->high = a->step * ceil(high / a->step - 1e-9);
@@ -142,7 +142,7 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     }
     if (a->high > a->low || low > high)
         return;
-    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8, false);
+    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8);
 }
 
 static void fit_x(struct chart *c)
@@ -159,7 +159,7 @@ static void fit_x(struct chart *c)
         c->x.high = 1.18 * high;
         return;
     }
-    chart_axis_fit(&c->x, fmin(low, 0), high, c->counts ? 16 : 10, c->counts);
+    chart_axis_fit(&c->x, fmin(low, 0), high, c->counts ? 16 : 10);
     if (c->counts)
         c->x.high = high + 0.04 * high;
 }

@@ -44,6 +44,7 @@ struct chart_series {
 struct chart_axis {
     char label[96];
     double low, high, step; /* ends and distance of the tics, from chart_fit */
+    bool whole;             /* no tics between whole numbers */
     bool logarithmic;       /* tics at 1, 2 and 5 times powers of ten; step is not used */
     int decimals;           /* of the values that are told */
 };
@@ -80,7 +81,7 @@ bool chart_has_points(const struct chart *c);
 void chart_fit(struct chart *c, bool from_zero);
 
 /* Ends on round numbers around low..high, and at most ntics + 1 tics. */
-void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics, bool whole);
+void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics);
 
 /* The tic behind *tic; NAN starts. false behind the last. */
 bool chart_axis_next(const struct chart_axis *a, double *tic);

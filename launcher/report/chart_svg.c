@@ -12,7 +12,7 @@
 #define HEIGHT 400.0
 #define TOP 14.0
 #define BOTTOM 56.0
-#define SIDE 70.0      /* beside an axis with numbers */
+#define SIDE 78.0      /* beside an axis with numbers */
 #define MARGIN 20.0    /* beside none */
 #define RADIUS 4.6     /* of a mark */
 #define TARGET 11.0    /* of what can be pointed at */
@@ -80,7 +80,7 @@ static void add_axes(const struct chart *c, struct buf *b)
     buf_addf(b, "<line class=\"base\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/></g>\n<g class=\"names\">",
              SIDE, bottom, edge, bottom);
     add_text(b, (SIDE + edge) / 2, HEIGHT - 8, "m", c->x.label);
-    buf_addf(b, "<g transform=\"translate(16,%.1f) rotate(-90)\">", middle);
+    buf_addf(b, "<g transform=\"translate(17,%.1f) rotate(-90)\">", middle);
     add_text(b, 0, 0, "m", c->y.label);
     buf_add(b, "</g>");
     if (c->right.label[0]) {
@@ -119,7 +119,7 @@ static void add_band(const struct chart *c, const struct chart_series *s, struct
 static void add_mark(const struct chart_series *s, double x, double y, struct buf *b)
 {
     const char *class = s->small ? "mk small" : s->hollow ? "mk hollow" : "mk";
-    double r = s->small ? 2 : RADIUS;
+    double r = s->small ? 2.6 : RADIUS;
 
     switch (s->mark) {
     case 1:

@@ -56,7 +56,7 @@ static void start(struct chart *c, const char *name, const char *title, const ch
                   const char *caption)
 {
     chart_init(c, name, title, "%s", caption);
-    c->counts = true;
+    c->counts = c->x.whole = true;
     set_axis(&c->x, "GPUs", 0);
     set_axis(&c->y, y, decimals);
 }
@@ -192,8 +192,8 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
         dots->small = true;
         dots->mark = 0;
     }
-    for (size_t k = 0; k < s->nrows; k++)
-        chart_add_point(c, dots, s->rows[k].gpus, s->rows[k].iou, NAN, NAN);
+    for (size_t k = 0; k < s->nrows; k++) /* a little to the left, so that bars do not hide them */
+        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r), s->rows[k].iou, NAN, NAN);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
@@ -310,8 +310,7 @@ static void name_one(struct chart *c, const struct report *r, size_t i)
         snprintf(c->title + n, sizeof c->title - n, ", %s", r->series[i].label);
 }
 
-/* A column per count, stacked from parts[count][nparts]; a part that is not known counts as none, but
- * the last must be known. */
+/* A column per count, stacked from its parts; one that is not known counts as none. */
 static void add_columns(struct chart *c, const struct series *s, size_t nparts, const char *const *names,
                         const int *colours, double (*part)(const struct series_point *, size_t))
 {
@@ -412,6 +411,7 @@ static void make_loss(struct chart *c, const struct report *r, size_t i)
                "violet, the fewest GPUs, to yellow, the most.", shown < n ? " (some of them)" : "");
     name_one(c, r, i);
     set_axis(&c->x, "epoch", 0);
+    c->x.whole = true;
     set_axis(&c->y, "loss", 4);
     for (size_t k = 0; k < shown; k++) {
         size_t at = shown > 1 ? k * (n - 1) / (shown - 1) : 0;

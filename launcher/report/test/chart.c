@@ -18,7 +18,7 @@ static struct chart_axis fit(double low, double high)
 {
     struct chart_axis a = {0};
 
-    chart_axis_fit(&a, low, high, 8, false);
+    chart_axis_fit(&a, low, high, 8);
     return a;
 }
 
@@ -49,6 +49,9 @@ static void check_axes(void)
     ok(a.high > a.low, "and zeros");
     a = fit(-3, -3);
     ok(a.high > a.low, "and negative ones");
+    a = (struct chart_axis){.whole = true};
+    chart_axis_fit(&a, 0, 3, 10);
+    is_int(count_tics(&a), 4, "whole numbers only");
     a = (struct chart_axis){.low = 0.15, .high = 2.3, .logarithmic = true};
     is_int(count_tics(&a), 4, "logarithmic: 0.2, 0.5, 1, 2");
     is_int(chart_axis_decimals(&a, 0.2), 1, "with a decimal where it needs one");
