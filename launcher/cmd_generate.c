@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include "launcher/dry_run.h"
 #include "launcher/run_dir.h"
 #include "launcher/workspace.h"
 #include "src/log.h"
@@ -9,11 +10,13 @@
 #define LOCK_TIMEOUT_S 60
 
 static struct workspace_args args;
+static bool dry_run;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_TEMPLATES(args),
+    DRY_RUN_OPTION(dry_run),
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -46,9 +49,12 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (workspace_open(&w, &args, e))
         return -1;
     if (workspace_take_options(&w, nrest, rest, e) == 0 &&
-        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0 &&
-        ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0)
-        rc = generate_all(&w, &plan, e);
+        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
+        if (dry_run)
+            rc = dry_run_print(&w, &plan, e);
+        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0)
+            rc = generate_all(&w, &plan, e);
+    }
     run_plan_destroy(&plan);
     workspace_close(&w);
     return rc;

@@ -3,19 +3,25 @@
 #include "launcher/launcher.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "launcher/run_status.h"
+#include "src/atomicfile.h"
+
+#define MAX_OUTPUT ((size_t)256 << 20)
 
 static struct workspace_args args;
-static bool follow;
+static bool follow, as_json;
 
 static const struct cli_option options[] = {
     {"follow", 'f', CLI_FLAG, NULL, "go on as the output grows, until the run has ended", &follow, 0,
      0},
+    {"json", 0, CLI_FLAG, NULL, "print one JSON object with the text in it", &as_json, 0, 0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -77,6 +83,41 @@ static int show(struct workspace *w, const char *id, struct err *e)
     return rc;
 }
 
+/* Bytes that are no UTF-8 have no place in JSON: a question mark stands for each. */
+static json_t *encode_text(char *text)
+{
+    json_t *s = json_string(text);
+
+    if (s)
+        return s;
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    return json_string(text);
+}
+
+static int print_json(const struct workspace *w, const char *id, struct err *e)
+{
+    struct run_attempt attempt;
+    char path[PATH_MAX], *text;
+    json_t *root;
+    size_t n;
+    int rc;
+
+    if (run_dir_attempt(w->study.dir, id, &attempt, e) || run_dir_output(&attempt, path, e))
+        return -1;
+    text = atomicfile_read(path, MAX_OUTPUT, &n, e);
+    if (!text)
+        return -1;
+    root = json_pack("{s:i, s:s, s:i, s:s, s:s, s:o}", "schema", 1, "run", id, "attempt", attempt.number,
+                     "job", attempt.job, "file", path, "text", encode_text(text));
+    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
+    putchar('\n');
+    json_decref(root);
+    free(text);
+    return rc ? err_set(e, ERR_INTERNAL, "%s: cannot be written as JSON", path) : 0;
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct workspace w;
@@ -84,6 +125,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     int rc;
 
     (void)noperands, (void)nrest, (void)rest;
+    if (as_json && follow)
+        return err_set(e, ERR_USAGE, "logs: --json and --follow exclude each other");
     if (workspace_open(&w, &args, e))
         return -1;
     rc = run_dir_read(w.study.dir, operands[0], &plan, NULL, e);
@@ -91,7 +134,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", operands[0],
                 w.study.dir);
     else
-        rc = show(&w, operands[0], e);
+        rc = as_json ? print_json(&w, operands[0], e) : show(&w, operands[0], e);
     workspace_close(&w);
     return rc;
 }

@@ -22,6 +22,36 @@ static int print(struct buf *b, struct err *e)
     return 0;
 }
 
+static bool as_json;
+
+/* Both ways at once, whichever was asked for. */
+static int print_json(const struct nodelist *l, struct err *e)
+{
+    char *list = nodelist_encode(l, e);
+    struct buf b = {0}, name = {0};
+
+    if (!list)
+        return -1;
+    buf_add(&b, "{\"schema\":1,\"list\":");
+    buf_add_json_string(&b, list);
+    buf_add(&b, ",\"hosts\":[");
+    for (size_t i = 0; i < nodelist_count(l); i++) {
+        size_t length;
+        const char *text = nodelist_get(l, i, &length);
+        name.length = 0;
+        buf_add_bytes(&name, text, length);
+        buf_add(&b, i ? "," : "");
+        buf_add_json_string(&b, name.data ? name.data : "");
+    }
+    buf_add(&b, "]}\n");
+    free(list);
+    b.failed |= name.failed;
+    int rc = print(&b, e);
+    buf_destroy(&name);
+    buf_destroy(&b);
+    return rc;
+}
+
 static int expand(const struct nodelist *l, struct err *e)
 {
     struct buf b = {0};
@@ -150,12 +180,14 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     struct nodelist *l = read_lists(noperands - 1, operands + 1, e);
     if (!l)
         return -1;
-    int rc = action(l, e);
+    int rc = as_json ? print_json(l, e) : action(l, e);
     nodelist_destroy(l);
     return rc;
 }
 
-static const struct cli_option options[] = {{0}};
+static const struct cli_option options[] = {
+    {"json", 0, CLI_FLAG, NULL, "print JSON: the compressed list and the names", &as_json, 0, 0},
+    {0}};
 
 const struct cli_command cmd_nodelist = {
     .name = "nodelist",

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/dry_run.h"
 #include "launcher/run_cost.h"
 #include "launcher/submission.h"
 #include "launcher/watch.h"
 #include "src/log.h"
 
 static struct workspace_args args;
-static bool wait_for_all;
+static bool wait_for_all, dry_run, parsable;
 static long timeout_s;
 static double max_gpu_hours;
 
@@ -25,6 +26,9 @@ static const struct cli_option options[] = {
      &timeout_s, 1, 1e9},
     {"max-gpu-hours", 0, CLI_DOUBLE, "H", "refuse (exit 3) what may cost more: time limit x GPUs, summed",
      &max_gpu_hours, 1e-9, 1e12},
+    {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run of the list, one a line, in its order",
+     &parsable, 0, 0},
+    DRY_RUN_OPTION(dry_run),
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -44,6 +48,16 @@ static int watch_plan(struct workspace *w, const struct run_plan *plan, struct e
     return rc;
 }
 
+/* One line for each run of the plan, whenever it was submitted, so that line and run go together. */
+static void print_ids(const struct workspace *w, const struct run_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct ledger_entry *entry = ledger_find(&w->ledger, plan->runs[i].id, 0);
+        puts(entry ? entry->job : "");
+    }
+    fflush(stdout);
+}
+
 static int submit(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
     struct submission_counts counts;
@@ -51,8 +65,12 @@ static int submit(struct workspace *w, const struct run_plan *plan, struct err *
 
     if (max_gpu_hours > 0 && run_cost_check(plan, w->options.time_min, max_gpu_hours, e))
         return err_prefix(e, "nothing was submitted");
+    if (dry_run)
+        return dry_run_print(w, plan, e);
     if (submission_submit(w, plan, &counts, e))
         return -1;
+    if (parsable)
+        print_ids(w, plan);
     dry = strcmp(w->scheduler, "dry") == 0;
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
              counts.submitted, counts.submitted == 1 ? "" : "s", dry ? "would be " : "",
@@ -87,6 +105,8 @@ const struct cli_command cmd_submit = {
         "Generates what is missing, splits the data once (STUDY/split.json), and submits every run\n"
         "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 only\n"
         "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
+        "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, submitted now\n"
+        "or before (empty where a run never had a job).\n"
         "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
     .options = options,
     .run = run,

@@ -816,19 +816,39 @@ static int write_files(const struct script *s, const char *run_text, const char 
                : 0;
 }
 
-int script_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+int script_render(const struct workspace *w, const struct run *run, int attempt, char **run_text,
+                  char **submit_text, bool *tags, struct err *e)
 {
     struct script s = {.w = w, .run = run, .attempt = attempt,
                        .section = study_engine(&w->study, run->engine->name)};
-    char *run_text = NULL, *submit_text = NULL;
     bool run_tags = false, submit_tags = false;
     int rc = -1;
 
-    if (fill_values(&s, e) == 0 && (run_text = render(&s, SCRIPT_RUN, &run_tags, e)) &&
-        (submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) && check_user_markers(&s, e) == 0)
-        rc = write_files(&s, run_text, submit_text, run_tags || submit_tags, e);
+    *run_text = *submit_text = NULL;
+    if (fill_values(&s, e) == 0 && (*run_text = render(&s, SCRIPT_RUN, &run_tags, e)) &&
+        (*submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) && check_user_markers(&s, e) == 0)
+        rc = 0;
+    if (tags)
+        *tags = run_tags || submit_tags;
+    if (rc) {
+        free(*run_text);
+        free(*submit_text);
+    }
+    destroy(&s);
+    return rc;
+}
+
+int script_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+{
+    const struct script s = {.w = w, .run = run, .attempt = attempt};
+    char *run_text, *submit_text;
+    bool tags;
+    int rc;
+
+    if (script_render(w, run, attempt, &run_text, &submit_text, &tags, e))
+        return -1;
+    rc = write_files(&s, run_text, submit_text, tags, e);
     free(run_text);
     free(submit_text);
-    destroy(&s);
     return rc;
 }

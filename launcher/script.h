@@ -16,6 +16,11 @@
 
 enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
 
+/* The texts of both, which the caller frees; tags (may be NULL): they have the reference's tags. 0, or
+ * -1 with ERR_CONFIG and nothing to free. */
+int script_render(const struct workspace *w, const struct run *run, int attempt, char **run_text,
+                  char **submit_text, bool *tags, struct err *e);
+
 /* Write both into the run's folder. 0, or -1 with ERR_CONFIG and neither changed. */
 int script_write(const struct workspace *w, const struct run *run, int attempt, struct err *e);
 

@@ -11,11 +11,13 @@
 #define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
 
 static const char *dir, *size;
+static bool as_json;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/", &dir, 0, 0},
     {"size", 0, CLI_STRING, "HxW", "also the baseline at this size, resized as for training", &size,
      0, 0},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0},
     {0}};
 
 static void print_shapes(const struct survey *s)
@@ -61,6 +63,46 @@ static void print_baseline(const char *where, const struct survey_baseline *b)
            dark ? "dark" : "bright");
 }
 
+static void print_baseline_json(const char *name, const struct survey_baseline *b)
+{
+    bool dark;
+    double iou = survey_iou(b, &dark);
+
+    printf(",\"%s\":{\"iou\":%.9g,\"foreground\":\"%s\"}", name, iou, dark ? "dark" : "bright");
+}
+
+static void print_json(const struct survey *s)
+{
+    const char *comma = "";
+
+    printf("{\"schema\":1,\"pairs\":%zu,\"shapes\":[", s->pairs);
+    for (size_t i = 0; i < s->nshapes; i++)
+        printf("%s{\"height\":%u,\"width\":%u,\"channels\":%u,\"bits\":%u,\"count\":%zu}", i ? "," : "",
+               s->shapes[i].height, s->shapes[i].width, (unsigned)s->shapes[i].channels,
+               (unsigned)s->shapes[i].bits, s->shapes[i].count);
+    printf("],\"mask_values\":{");
+    for (unsigned v = 0; v < 65536; v++)
+        if (s->mask_values[v]) {
+            printf("%s\"%u\":%.9g", comma, v, (double)s->mask_values[v] / (double)s->pixels);
+            comma = ",";
+        }
+    printf("},\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
+    print_baseline_json("otsu", &s->native);
+    if (size)
+        print_baseline_json("otsu_resized", &s->resized);
+    printf("}\n");
+}
+
+static void print_text(const struct survey *s)
+{
+    printf("%-15s %zu\n", "pairs", s->pairs);
+    print_shapes(s);
+    print_masks(s);
+    print_baseline("native size", &s->native);
+    if (size)
+        print_baseline(size, &s->resized);
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     int height = 0, width = 0;
@@ -73,12 +115,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     struct survey *s = survey_create(dir, height, width, e);
     if (!s)
         return -1;
-    printf("%-15s %zu\n", "pairs", s->pairs);
-    print_shapes(s);
-    print_masks(s);
-    print_baseline("native size", &s->native);
-    if (size)
-        print_baseline(size, &s->resized);
+    (as_json ? print_json : print_text)(s);
     survey_destroy(s);
     return 0;
 }
