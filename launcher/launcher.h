@@ -7,6 +7,7 @@
 
 extern const struct cli_command cmd_cancel;
 extern const struct cli_command cmd_collect;
+extern const struct cli_command cmd_completion;
 extern const struct cli_command cmd_config;
 extern const struct cli_command cmd_data;
 extern const struct cli_command cmd_doctor;

@@ -6,6 +6,7 @@
 static const struct cli_command *const commands[] = {
     &cmd_cancel,
     &cmd_collect,
+    &cmd_completion,
     &cmd_config,
     &cmd_data,
     &cmd_doctor,

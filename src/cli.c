@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/completion.h"
 #include "src/log.h"
 
 #define MAX_WORD 64
@@ -434,6 +435,16 @@ static int run_verb(const struct cli_program *p, const struct cli_command *c, in
     return e.code ? e.code : ERR_INTERNAL;
 }
 
+static int print_completion(const struct cli_program *p, const char *shell)
+{
+    struct err e;
+
+    if (completion_print(p, shell, &e) == 0)
+        return 0;
+    log_error("%s", e.text);
+    return e.code;
+}
+
 int cli_run(const struct cli_program *p, int argc, char **argv)
 {
     log_open(p->name, LOG_INFO);
@@ -447,6 +458,8 @@ int cli_run(const struct cli_program *p, int argc, char **argv)
         return printf("%s %s\n", p->name, p->version), 0;
     if (strcmp(argv[1], "--man") == 0)
         return print_man(p), 0;
+    if (strcmp(argv[1], "--completion") == 0)
+        return print_completion(p, argc > 2 ? argv[2] : "");
     for (const struct cli_command *const *c = p->commands; *c; c++) {
         int nwords = match_verb(*c, argc - 1, argv + 1);
         if (nwords)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/launcher.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/engine.h"
+#include "launcher/run_dir.h"
+#include "launcher/study.h"
+#include "src/paths.h"
+
+static const char *study_dir;
+
+static const struct cli_option options[] = {
+    {"study", 'C', CLI_STRING, "STUDY", "words runs: of this study (this folder or the nearest above)",
+     &study_dir, 0, 0},
+    {0},
+};
+
+static int print_runs(struct err *e)
+{
+    struct study study;
+    char **ids;
+    size_t count;
+    int rc;
+
+    if (study_open(&study, study_dir, NULL, 0, e))
+        return -1;
+    rc = run_dir_list(study.dir, &ids, &count, e);
+    if (rc == 0) {
+        for (size_t i = 0; i < count; i++)
+            puts(ids[i]);
+        run_dir_list_destroy(ids, count);
+    }
+    study_close(&study);
+    return rc;
+}
+
+static int print_sites(struct err *e)
+{
+    static const char suffix[] = ".yaml";
+    char folder[PATH_MAX];
+    struct dirent *d;
+    DIR *dir;
+
+    if (paths_data("templates/sites", folder, sizeof folder, e))
+        return -1;
+    dir = opendir(folder);
+    if (!dir)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", folder);
+    while ((d = readdir(dir))) {
+        size_t n = strlen(d->d_name);
+        if (n > strlen(suffix) && strcmp(d->d_name + n - strlen(suffix), suffix) == 0)
+            printf("%.*s\n", (int)(n - strlen(suffix)), d->d_name);
+    }
+    closedir(dir);
+    return 0;
+}
+
+static int print_words(const char *kind, struct err *e)
+{
+    if (strcmp(kind, "runs") == 0)
+        return print_runs(e);
+    if (strcmp(kind, "sites") == 0)
+        return print_sites(e);
+    if (strcmp(kind, "engines") == 0)
+        for (const char *const *name = engine_names; *name; name++)
+            puts(*name);
+    else if (strcmp(kind, "keys") == 0)
+        for (const struct yaml_key *k = study_keys; k->path; k++)
+            puts(k->path);
+    else if (strcmp(kind, "shells") == 0)
+        puts("bash\nzsh\nfish");
+    else if (strcmp(kind, "schedulers") == 0)
+        puts("slurm\nlocal\ndry");
+    else
+        return err_set(e, ERR_USAGE, "completion words: unknown kind '%s' (runs, sites, engines, "
+                       "schedulers, keys, shells)", kind);
+    return 0;
+}
+
+/* The script comes from the table of verbs, which the program itself has. */
+static int print_script(const char *shell, struct err *e)
+{
+    execl("/proc/self/exe", "unetctl", "--completion", shell, (char *)NULL);
+    return err_errno(e, ERR_INTERNAL, errno, "completion");
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    (void)nrest, (void)rest;
+    if (strcmp(operands[0], "words") == 0)
+        return noperands == 2 ? print_words(operands[1], e)
+                              : err_set(e, ERR_USAGE, "completion words: which? runs, sites, engines, keys");
+    if (noperands == 2)
+        return err_set(e, ERR_USAGE, "completion: unexpected operand '%s'", operands[1]);
+    return print_script(operands[0], e);
+}
+
+const struct cli_command cmd_completion = {
+    .name = "completion",
+    .args = "SHELL | words KIND",
+    .summary = "print the script that completes command lines in bash, zsh or fish",
+    .details =
+        "make install puts the scripts where the shells look for them. Without: put\n"
+        "    eval \"$(unetctl completion bash)\"      into ~/.bashrc\n"
+        "    eval \"$(unetctl completion zsh)\"       into ~/.zshrc, behind compinit\n"
+        "    unetctl completion fish | source       into ~/.config/fish/config.fish\n"
+        "They ask 'completion words' for what only the moment knows: runs, sites, engines, keys.\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 2,
+    .run = run,
+};
