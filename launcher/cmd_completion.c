@@ -2,9 +2,7 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +10,8 @@
 
 #include "launcher/engine.h"
 #include "launcher/run_dir.h"
+#include "launcher/site.h"
 #include "launcher/study.h"
-#include "src/paths.h"
 
 static const char *study_dir;
 
@@ -44,23 +42,15 @@ static int print_runs(struct err *e)
 
 static int print_sites(struct err *e)
 {
-    static const char suffix[] = ".yaml";
-    char folder[PATH_MAX];
-    struct dirent *d;
-    DIR *dir;
+    char *names[SITE_NAMES_MAX + 1];
+    size_t n;
+    int rc = site_names(names, &n, e);
 
-    if (paths_data("templates/sites", folder, sizeof folder, e))
-        return -1;
-    dir = opendir(folder);
-    if (!dir)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", folder);
-    while ((d = readdir(dir))) {
-        size_t n = strlen(d->d_name);
-        if (n > strlen(suffix) && strcmp(d->d_name + n - strlen(suffix), suffix) == 0)
-            printf("%.*s\n", (int)(n - strlen(suffix)), d->d_name);
+    for (size_t i = 0; i < n; i++) {
+        puts(names[i]);
+        free(names[i]);
     }
-    closedir(dir);
-    return 0;
+    return rc;
 }
 
 static int print_words(const char *kind, struct err *e)

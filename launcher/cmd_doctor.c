@@ -389,7 +389,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     without_gpus.gpus = NULL;
     if (workspace_open(&w, &without_gpus, e))
         return -1;
-    if (job_options_decode(&w.options, nrest, rest, e) == 0) {
+    if (workspace_take_options(&w, nrest, rest, e) == 0) {
         rc = examine(&w, &f, e);
         /* What was found before a rehearsal failed is shown all the same. */
         struct err other;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,23 @@
 #include "src/log.h"
 
 static const char *engine_name = "embedded";
+
+static bool as_json;
+
+static int list_json(struct err *e)
+{
+    json_t *markers = json_array(), *root;
+    int rc;
+
+    for (const struct script_marker *m = script_markers(); m->name; m++)
+        json_array_append_new(markers, json_pack("{s:s, s:s, s:s}", "name", m->name, "required",
+                                                 m->required, "help", m->help));
+    root = json_pack("{s:i, s:o}", "schema", 1, "markers", markers);
+    rc = json_dumpf(root, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(root);
+    return rc ? err_set(e, ERR_INTERNAL, "the markers cannot be written as JSON") : 0;
+}
 
 static int list(void)
 {
@@ -47,7 +65,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 {
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "list") == 0 && noperands == 1)
-        return list();
+        return as_json ? list_json(e) : list();
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
         return show(operands[1], e);
     return err_set(e, ERR_USAGE, "template: 'list' or 'show run_file.sh|submit_file.sh' is expected");
@@ -55,6 +73,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
 static const struct cli_option options[] = {
     {"engine", 0, CLI_STRING, "NAME", "of which engine (embedded)", &engine_name, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "list: print JSON", &as_json, 0, 0},
     {0}};
 
 const struct cli_command cmd_template = {

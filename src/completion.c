@@ -2,6 +2,7 @@
 #include "config.h"
 #include "src/completion.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Kinds of words by their name in the help; what is not here completes to nothing. */
@@ -35,15 +36,23 @@ static const char *kind_of_operand(const struct cli_command *c)
     return kind_of(word, strcspn(word, " ]."));
 }
 
-/* Operands that are a choice: "up|down|status|exec [-- CMD]" gives "up down status exec". */
+/* Operands that are a choice: "up|down|status|exec [-- CMD]" gives "up down status exec", and
+ * "list | show NAME" gives "list show". What is in capitals stands for something. */
 static void print_choices(const struct cli_command *c)
 {
-    size_t n = strcspn(c->args, " [");
+    const char *word = c->args, *end = strchr(c->args, '[');
+    size_t n;
 
-    if (!memchr(c->args, '|', n))
+    if (!end)
+        end = c->args + strlen(c->args);
+    if (!memchr(c->args, '|', (size_t)(end - c->args)))
         return;
-    for (size_t i = 0; i < n; i++)
-        putchar(c->args[i] == '|' ? ' ' : c->args[i]);
+    for (; word < end; word += strcspn(word, "|"), word += *word == '|') {
+        word += strspn(word, " ");
+        n = strcspn(word, " |");
+        if (islower((unsigned char)*word))
+            printf("%.*s ", (int)n, word);
+    }
 }
 
 /* In single quotes of a shell; fish wants another escape than the others. */
@@ -148,18 +157,15 @@ static void print_bash(const struct cli_program *p)
            "    case $verb in\n");
     print_cases(p);
     printf("    esac\n"
-           "    case $values in *\" $prev=\"*) kind=${values#*\" $prev=\"} kind=${kind%%%% *} ;;\n"
+           "    case $values in *\" $prev=\"*) kind=${values#*\" $prev=\"} kind=${kind%%%% *} choices='' ;;\n"
            "    *) if [[ $cur == -* ]]; then\n"
            "            COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n            return\n"
            "        fi\n"
-           "        if [ -n \"$choices\" ]; then\n"
-           "            COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\"))\n            return\n"
-           "        fi\n"
            "        kind=$operand ;;\n    esac\n"
-           "    case $kind in\n    '' | none) ;;\n"
+           "    case $kind in\n    '' | none) COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\")) ;;\n"
            "    files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
            "    *)  if [ \"$kind\" = keys ] && [ \"$prev\" != config ]; then compopt -o nospace 2>/dev/null; fi\n"
-           "        COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" completion words \"$kind\" \\\n"
+           "        COMPREPLY=($(compgen -W \"$choices $(\"${COMP_WORDS[0]}\" completion words \"$kind\" \\\n"
            "            ${study:+-C \"$study\"} 2>/dev/null)\" -- \"$cur\")) ;;\n    esac\n}\n"
            "complete -F _");
     print_identifier(p->name);
@@ -196,12 +202,11 @@ static void print_zsh(const struct cli_program *p)
     print_cases(p);
     printf("    esac\n"
            "    if [[ $values = *\" $prev=\"* ]]; then\n"
-           "        kind=${values#*\" $prev=\"} kind=${kind%%%% *}\n"
+           "        kind=${values#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
            "    elif [[ $cur = -* ]]; then\n        compadd -- ${=options}\n        return\n"
-           "    elif [[ -n $choices ]]; then\n        compadd -- ${=choices}\n        return\n"
            "    else\n        kind=$operand\n    fi\n"
-           "    case $kind in\n    '' | none) ;;\n    files) _files ;;\n"
-           "    *) compadd -- $($words[1] completion words $kind ${study:+-C} $study 2>/dev/null) ;;\n    esac\n}\n"
+           "    case $kind in\n    '' | none) compadd -- ${=choices} ;;\n    files) _files ;;\n"
+           "    *) compadd -- ${=choices} $($words[1] completion words $kind ${study:+-C} $study 2>/dev/null) ;;\n    esac\n}\n"
            "if [[ $zsh_eval_context[-1] = loadautofunc ]]; then _");
     print_identifier(p->name);
     printf(" \"$@\"; else compdef _");
@@ -246,7 +251,7 @@ static void print_fish_command(const struct cli_program *p, const struct cli_com
         print_fish_values(p, kind_of_operand(c));
         putchar('\n');
     }
-    if (memchr(c->args, '|', strcspn(c->args, " ["))) {
+    if (memchr(c->args, '|', strcspn(c->args, "["))) {
         printf("complete -c %s -n '%s' -a '", p->name, condition);
         print_choices(c);
         printf("'\n");

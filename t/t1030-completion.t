@@ -33,6 +33,7 @@ is "$(offer unetctl plan --site = gen)" "generic " "behind an equals sign, as re
 is "$(offer unetctl logs -C one unet-g0)" "unet-g01-s1 unet-g02-s1 unet-g03-s1 " "a run of the study that was named"
 is "$(offer unetctl plan --set train.lr_s)" "train.lr_scaling train.lr_schedule " "a key"
 is "$(offer unetctl sandbox sta)" "status " "a choice"
+is "$(offer unetctl site sh)" "show " "also where it has operands"
 is "$(offer unetctl plan --engine emb)" "embedded " "an engine"
 is "$(offer unetctl init two --data da)" "data " "a folder"
 is "$(offer unetctl submit -- --par)" " " "nothing of ours behind --"

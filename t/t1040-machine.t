@@ -82,6 +82,8 @@ json "spec --json" unetctl spec --json --nodelist 'n[1-2]' --tasks-per-node 2 --
 )
 json "report --json" unetctl report rep --json -
 json "sandbox status --json" sh -c "unetctl sandbox status --json || true"
+json "site list --json" unetctl site list --json
+json "template list --json" unetctl template list --json
 json "devices --json" unet-train devices --json
 json "data check --json" unetctl data check --json synth
 json "data stats --json" unetctl data stats --data synth --json --size 32x32

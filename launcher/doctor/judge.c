@@ -230,8 +230,8 @@ static void judge_numbering(const json_t *ranks, struct findings *dst)
     }
     if (*wrong) {
         findings_add(dst, FINDING_ERROR, "numbering", "%s", wrong);
-        findings_remedy(dst, "start the ranks with srun --distribution=block, and 'launcher' and 'spec' of "
-                        "the site as templates/sites/generic.yaml has them");
+        findings_remedy(dst, "srun unetctl spec --check, started as the ranks are, tells who differs in "
+                        "what; 'launcher' and 'spec' of the site belong together (unetctl site show generic)");
     } else if (first) {
         findings_add(dst, FINDING_OK, "numbering", "all ranks have the same cluster specification");
     }
