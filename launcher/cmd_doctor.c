@@ -305,11 +305,22 @@ static int decode_gpus(const struct workspace *w, struct err *e)
     return (int)n;
 }
 
+static size_t count_silent(const json_t *ranks)
+{
+    const json_t *r;
+    size_t i, n = 0;
+
+    json_array_foreach(ranks, i, r)
+        n += json_is_null(r);
+    return n;
+}
+
 static int rehearse(struct workspace *w, struct findings *f, struct err *e)
 {
     struct rehearsal r = {.in_allocation = in_allocation,
                           .timeout_s = timeout_s ? timeout_s : DEFAULT_TIMEOUT_S};
     size_t before = findings_count(f, FINDING_ERROR);
+    char line[512];
     bool bad = true;
     int rc = -1;
 
@@ -317,6 +328,11 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
     if (r.gpus > 0)
         rc = rehearsal_run(w, &r, e);
     if (rc == 0) {
+        if (count_silent(r.ranks) && rehearsal_find_error(&r, line)) {
+            findings_add(f, FINDING_ERROR, "launch", "%s", line);
+            findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does without "
+                            "one");
+        }
         judge_ranks(r.ranks, f);
         judge_hosts(r.ranks, json_array_size(r.ranks), f);
         bad = findings_count(f, FINDING_ERROR) > before;
@@ -362,7 +378,7 @@ static int examine(struct workspace *w, struct findings *f, struct err *e)
     return rehearse(w, f, e);
 }
 
-static int report(const struct findings *f, struct err *e)
+static int report(const struct findings *f, bool complete, struct err *e)
 {
     size_t errors = findings_count(f, FINDING_ERROR), warnings = findings_count(f, FINDING_WARNING);
 
@@ -372,7 +388,8 @@ static int report(const struct findings *f, struct err *e)
     if (errors)
         return err_set(e, ERR_PEER, "doctor: %zu error%s, %zu warning%s", errors, errors > 1 ? "s" : "",
                        warnings, warnings == 1 ? "" : "s");
-    log_info("doctor: nothing stands in the way%s", warnings ? "; see the warnings" : "");
+    if (complete)
+        log_info("doctor: nothing stands in the way%s", warnings ? "; see the warnings" : "");
     return 0;
 }
 
@@ -393,7 +410,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         rc = examine(&w, &f, e);
         /* What was found before a rehearsal failed is shown all the same. */
         struct err other;
-        int shown = report(&f, rc ? &other : e);
+        int shown = report(&f, rc == 0, rc ? &other : e);
         rc = rc ? rc : shown;
     }
     findings_destroy(&f);

@@ -35,7 +35,7 @@ struct forecast {
     struct plan_advice advice;
     struct scheduler_forecast *starts; /* of each run; NULL unless --test-only */
     double hours;
-    int64_t disk; /* of one run */
+    int64_t disk, cache; /* of one run; of all together */
 };
 
 static void format_start(time_t start, char dst[32])
@@ -76,12 +76,12 @@ static int print_json(const struct workspace *w, const struct forecast *f, struc
         json_array_append_new(runs, encode_run(w, f, i));
     for (size_t i = 0; i < f->advice.count; i++)
         json_array_append_new(warnings, json_string(f->advice.text[i]));
-    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 1,
+    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o, s:I}", "schema", 1,
                      "study", w->study.name, "engine", w->study.engine, "site", w->site.name,
                      "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours", f->hours,
                      "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
                      (json_int_t)run_cost_parameters(&w->study), "train_images", (int)f->advice.train,
-                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs);
+                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs, "cache_bytes", (json_int_t)f->cache);
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : -1;
     putchar('\n');
     json_decref(root);
@@ -117,7 +117,10 @@ static void print_table(const struct workspace *w, const struct forecast *f)
     if (w->options.time_min)
         printf(", at most %.1f GPU-hours at %d:%02d h each", f->hours, w->options.time_min / 60,
                w->options.time_min % 60);
-    printf(", %.1f MiB on disk\n", (double)f->disk * (double)count / 1048576);
+    printf(", %.1f MiB on disk", (double)f->disk * (double)count / 1048576);
+    if (f->cache)
+        printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
+    printf("\n");
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
                f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
@@ -154,6 +157,7 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
         f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
     f->disk = run_cost_disk(&w->study, w->options.time_min);
     plan_advice_collect(w, &f->plan, &f->advice);
+    f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
     if (test_only && ask_scheduler(w, f, e))
         return -1;
     rc = as_json ? print_json(w, f, e) : 0;

@@ -112,7 +112,8 @@ static void judge_batches(const struct study *s, const struct run_plan *plan, st
 
 static void judge_disk(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
 {
-    double need = (double)run_cost_disk(&w->study, w->options.time_min) * (double)plan->count;
+    double need = (double)run_cost_disk(&w->study, w->options.time_min) * (double)plan->count +
+                  (double)run_cost_cache(&w->study, plan, dst->train + dst->val);
     struct statvfs fs;
 
     if (statvfs(w->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)

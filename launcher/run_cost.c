@@ -14,6 +14,8 @@
 #define EPOCH_BYTES 400    /* an epoch's lines in record.jsonl and log.csv */
 #define UNLIMITED_MIN 1440 /* taken where no time limit is known */
 #define SMALL_FILES 12     /* run.json, two scripts, job, output, markers, folders: a few blocks */
+#define SNAPSHOTS 3        /* trainer/checkpoint/snapshot.h */
+#define AUTO_MEMORY (256LL << 20)
 #define TENSOR_BYTES 128   /* a tensor's entry in the header of weights.safetensors */
 
 double run_cost_gpu_hours(const struct run *run, int time_min)
@@ -56,7 +58,7 @@ static struct size measure(const struct study *study)
         add_block(&s, batch_norm, 2 * out, out);
         in = out;
     }
-    s.parameters += in + 1;
+    s.parameters += (in + 1) * study->data.classes;
     s.tensors += 2 * study->model.depth + 2;
     return s;
 }
@@ -78,7 +80,25 @@ int64_t run_cost_disk(const struct study *study, int time_min)
     int64_t weights = 4 * (s.parameters + s.state) + TENSOR_BYTES * s.tensors;
     int64_t record = minutes * 60 / PROGRESS_S * PROGRESS_BYTES + study->train.epochs * EPOCH_BYTES;
 
-    return blocks(weights) + blocks(record) + SMALL_FILES * (int64_t)BLOCK;
+    /* Adam keeps two more numbers for each parameter. */
+    int64_t snapshot = weights + 2 * (4 * s.parameters + TENSOR_BYTES * s.tensors) + BLOCK;
+
+    return blocks(weights) + SNAPSHOTS * blocks(snapshot) + blocks(record) + SMALL_FILES * (int64_t)BLOCK;
+}
+
+int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images)
+{
+    /* Of floats, as images become that are resized. */
+    int64_t bytes = (int64_t)images * study->data.height * study->data.width * (study->data.channels + 1) * 4;
+    int most = 1;
+
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->runs[i].layout.tasks_per_node > most)
+            most = plan->runs[i].layout.tasks_per_node;
+    if (strcmp(study->data.cache, "off") == 0 ||
+        (strcmp(study->data.cache, "auto") == 0 && bytes * most <= AUTO_MEMORY))
+        return 0;
+    return blocks(bytes);
 }
 
 static double total_hours(const struct run_plan *plan, int time_min, int most_gpus)

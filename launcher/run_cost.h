@@ -13,9 +13,14 @@ double run_cost_gpu_hours(const struct run *run, int time_min);
 /* The trainable parameters of the study's network (trainer/models/unet.c). */
 int64_t run_cost_parameters(const struct study *study);
 
-/* Bytes that one attempt writes: checkpoint, record.jsonl (until the time limit), log.csv, scripts
- * and output. An upper bound in whole file-system blocks, without what the job script adds. */
+/* Bytes that one attempt writes: weights, the snapshots that it would go on from (two stay while a
+ * third is written), record.jsonl (until the time limit), log.csv, scripts and output. An upper bound
+ * in whole file-system blocks, for unet-train. */
 int64_t run_cost_disk(const struct study *study, int time_min);
+
+/* Bytes of the file of decoded images that all runs share (data.cache), at most; 0 where they are kept
+ * in memory: for `auto` up to 256 MiB for all processes of a node. */
+int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images);
 
 /* May the plan cost no more than max_gpu_hours? Worst case: the time limit x GPUs of every run. 0, or
  * -1 with ERR_CONFIG: by how much it is too much, and which of its GPU counts would fit. */

@@ -45,7 +45,10 @@ exits 0 "a real run" unetctl submit -C one --gpus 1 --scheduler local --wait --t
 bytes=$(du -s --apparent-size -B1 one/runs/unet-g01-s1 | cut -f1)
 blocks=$(du -s -B1 one/runs/unet-g01-s1 | cut -f1)
 exits 0 "plan after the split" unetctl plan -C one --gpus 1 --json --set slurm.time=1
-is "$(field "$OUT" "$blocks <= d['disk_bytes'] + 4096 <= 4 * $bytes + 65536")" True "the bytes of a real run ($bytes, $blocks)"
+is "$(field "$OUT" "$blocks <= d['disk_bytes'] + 4096 <= 16 * $bytes + 65536")" True "the bytes of a real run ($bytes, $blocks)"
+exits 0 "decoded images that do not stay in memory" unetctl plan -C one --gpus 1 --set data.cache="$TMP/cache"
+like "$OUT" ' MiB on disk and 0.2 MiB of decoded images' "are counted"
+unetctl plan -C one --gpus 1 --json --set slurm.time=1 >"$OUT" 2>"$ERR"
 is "$(field "$OUT" 'd["parameters"]')" "$(grep -o '"parameters":[0-9]*' one/runs/*/attempt-1/record.jsonl | cut -d: -f2)" \
     "parameters as the trainer counts them"
 done_testing

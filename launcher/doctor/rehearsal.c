@@ -154,7 +154,8 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     for (;;) {
         if (scheduler_query(s, tag, &jobs, &n, e))
             return -1;
-        bool ended = n == 0 || jobs[0].phase == JOB_ENDED;
+        /* COMPLETING: the script has ended, a node that does not answer is waited for. */
+        bool ended = n == 0 || jobs[0].phase == JOB_ENDED || strcmp(jobs[0].state, "COMPLETING") == 0;
         if (n)
             snprintf(state, sizeof state, "%s%s%s", jobs[0].state, *jobs[0].reason ? ", " : "",
                      jobs[0].reason);
@@ -304,16 +305,36 @@ void rehearsal_close(struct rehearsal *r, bool keep)
         nftw(r->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-void rehearsal_show_output(const struct rehearsal *r)
+static FILE *open_output(const struct rehearsal *r)
 {
     struct run_attempt attempt;
-    char id[RUN_ID_SIZE], path[PATH_MAX], line[1024];
+    char id[RUN_ID_SIZE], path[PATH_MAX];
     struct err e;
-    FILE *f = NULL;
 
     snprintf(id, sizeof id, "doctor-g%02d", r->gpus);
-    if (run_dir_attempt(r->folder, id, &attempt, &e) == 0 && run_dir_output(&attempt, path, &e) == 0)
-        f = fopen(path, "r");
+    if (run_dir_attempt(r->folder, id, &attempt, &e) || run_dir_output(&attempt, path, &e))
+        return NULL;
+    return fopen(path, "r");
+}
+
+bool rehearsal_find_error(const struct rehearsal *r, char dst[512])
+{
+    FILE *f = open_output(r);
+    bool found = false;
+
+    while (f && !found && fgets(dst, 512, f))
+        found = strstr(dst, "error") != NULL;
+    dst[found ? strcspn(dst, "\n") : 0] = 0;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+void rehearsal_show_output(const struct rehearsal *r)
+{
+    FILE *f = open_output(r);
+    char line[1024];
+
     for (int n = 0; f && n < 20 && fgets(line, sizeof line, f); n++) {
         line[strcspn(line, "\n")] = 0;
         log_info("job: %s", line);

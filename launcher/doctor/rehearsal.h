@@ -27,6 +27,9 @@ int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e);
 /* Removes the folder, too, unless keep. */
 void rehearsal_close(struct rehearsal *r, bool keep);
 
+/* The first line of that output that speaks of an error. */
+bool rehearsal_find_error(const struct rehearsal *r, char dst[512]);
+
 /* Print the output of the ranks and their launcher on standard error. */
 void rehearsal_show_output(const struct rehearsal *r);
 

@@ -33,7 +33,8 @@ int main(void)
     static const int loop[] = {1, 2, 3, 4, 6, 8};
     struct run runs[MAX_RUNS];
     struct run_plan plan = make_plan(runs, loop, 6);
-    struct study study = {.data.channels = 1, .model = {"unet", "local", 4, 2}};
+    struct study study = {.data = {.channels = 1, .classes = 1, .height = 1024, .width = 1024, .cache = "auto"},
+                          .model = {"unet", "local", 4, 2}};
     struct err e = {0};
 
     ok(run_cost_gpu_hours(&runs[11], 90) == 12, "8 GPUs for 1:30 h are 12 GPU-hours");
@@ -47,6 +48,10 @@ int main(void)
     refuses(loop, 6, 0, 1000, "no time limit");
     is_int(run_cost_parameters(&study), 7557, "parameters, as unet-train counts them");
     ok(run_cost_disk(&study, 60) > 4 * 7717, "the weights are part of the bytes");
+    is_int(run_cost_cache(&study, &plan, 10), 0, "80 MiB of images stay in memory");
+    is_int(run_cost_cache(&study, &plan, 100), 800L << 20, "800 MiB do not");
+    study.data.cache = "off";
+    is_int(run_cost_cache(&study, &plan, 100), 0, "unless they must");
     ok(run_cost_disk(&study, 0) > run_cost_disk(&study, 60), "no limit is a day");
     done_testing();
 }
