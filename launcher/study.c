@@ -24,9 +24,10 @@ static const char *const remainders[] = {"keep", "drop", NULL};
 static const char *const models[] = {"unet", NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
-static const char *const optimizers[] = {"adam", NULL};
-static const char *const lr_scalings[] = {"none", "linear", "sqrt", NULL};
-static const char *const lr_schedules[] = {"step", "constant", NULL};
+static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
+static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds", NULL};
+static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
+static const char *const warmups[] = {"batch", "epoch", NULL};
 static const char *const backends[] = {"auto", "ref", "dnnl", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
 
@@ -156,14 +157,40 @@ const struct yaml_key study_keys[] = {
              .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
     YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "",
              .help = "of ce: one number per class, with commas; background,foreground for 1 class"),
+    YAML_KEY("train.accumulate", YAML_INT, AT(train.accumulate), "1", .min = 1, .max = 4096,
+             .help = "batches whose gradients make one step"),
     YAML_KEY("train.optimizer", YAML_WORD, AT(train.optimizer), "adam", .words = optimizers,
+             .help = "adam, adamw, sgd, lars, lamb"),
+    YAML_KEY("train.momentum", YAML_REAL, AT(train.momentum), "0.9", .min = 0, .max = 0.999999,
+             .help = "of sgd and lars"),
+    YAML_KEY("train.nesterov", YAML_SWITCH, AT(train.nesterov), "false", .help = "for sgd"),
+    YAML_KEY("train.momentum_correction", YAML_SWITCH, AT(train.momentum_correction), "true",
+             .help = "for sgd: momentum follows the rate"),
+    YAML_KEY("train.weight_decay", YAML_REAL, AT(train.weight_decay), "0", .min = 0, .max = 1,
              .help = ""),
+    YAML_KEY("train.clip_norm", YAML_REAL, AT(train.clip_norm), "0", .min = 0, .max = 1e12,
+             .help = "gradients are scaled down to this global norm; 0: never"),
     YAML_KEY("train.lr", YAML_REAL, AT(train.lr), "0.001", .min = 1e-12, .max = 1000,
              .help = ""),
     YAML_KEY("train.lr_scaling", YAML_WORD, AT(train.lr_scaling), "linear", .words = lr_scalings,
-             .help = "none, linear, sqrt: with the number of GPUs"),
+             .help = "none, linear, sqrt, two-thirds: with the number of GPUs"),
     YAML_KEY("train.lr_schedule", YAML_WORD, AT(train.lr_schedule), "step", .words = lr_schedules,
-             .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), constant"),
+             .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), step-tf (after 75 %), "
+                     "constant"),
+    YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "",
+             .help = "instead: EPOCH:FACTOR,.. such as 30:0.1,60:0.01"),
+    YAML_KEY("train.warmup_epochs", YAML_INT, AT(train.warmup_epochs), "0", .min = 0, .max = 1000000,
+             .help = "from the unscaled rate to the scaled one"),
+    YAML_KEY("train.warmup", YAML_WORD, AT(train.warmup), "batch", .words = warmups,
+             .help = "the rate rises each batch or each epoch"),
+    YAML_KEY("train.eval_epochs", YAML_INT, AT(train.eval_epochs), "0", .min = 0, .max = 1000000,
+             .help = "validation every so many epochs; 0: only at the end"),
+    YAML_KEY("train.until", YAML_TEXT, AT(train.until), "",
+             .help = "a quality that ends the run, such as iou>=0.9"),
+    YAML_KEY("train.patience", YAML_INT, AT(train.patience), "0", .min = 0, .max = 1000000,
+             .help = "epochs without a better IoU that end the run; 0: never"),
+    YAML_KEY("train.deterministic", YAML_SWITCH, AT(train.deterministic), "false",
+             .help = "the same bits on any number of threads"),
     YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = backends,
              .help = "auto, ref, dnnl"),
     YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = comms,

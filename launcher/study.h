@@ -57,8 +57,11 @@ struct study {
     struct {
         const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
         long epochs, batch_per_gpu, threads, bucket_mib, checkpoint_epochs, timeout_s;
-        double lr, checkpoint_s;
-        char *class_weights;
+        double lr, checkpoint_s, momentum, weight_decay, clip_norm;
+        char *class_weights, *lr_steps, *until;
+        const char *warmup;
+        bool nesterov, momentum_correction, deterministic;
+        long warmup_epochs, accumulate, eval_epochs, patience;
     } train;
     struct study_slurm slurm;
     struct {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The same weights and images through our network and PyTorch: loss, gradients, running statistics,
-# three Adam steps and inference agree to 1e-4 in fp32.
+# three Adam steps and inference agree to 1e-4 in fp32. Every optimizer takes the steps that PyTorch's
+# takes.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -14,7 +15,8 @@ for p in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || skip_all "no python3 with torch and numpy (Debian: python3-torch)"
 dump=$builddir/trainer/core/test/dump
-[ -x "$dump" ] || skip_all "$dump is not built"
+trace=$builddir/trainer/optim/test/trace
+for p in "$dump" "$trace"; do [ -x "$p" ] || skip_all "$p is not built"; done
 
 compare() { # BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
     local dir=$TMP/$*
@@ -42,5 +44,12 @@ for backend in ref dnnl; do
         *) report $rc "$text: $(tr '\n' ' ' <"$OUT")" ;;
         esac
     done
+done
+
+for o in "sgd 0 0 0 0 0" "sgd 0.9 0 0 0 0" "sgd 0.9 1 0 0.01 0" "sgd 0.9 0 1 0 0" "sgd 0.9 0 0 0.01 1.5" \
+    "adam 0 0 0 0 0" "adam 0 0 0 0.1 1" "adamw 0 0 0 0.1 0" "lars 0.9 0 0 0.01 0" "lamb 0 0 0 0.01 0"; do
+    # shellcheck disable=SC2086 # lists of words
+    "$trace" $o 2>"$ERR" | OMP_NUM_THREADS=1 "$python" "$srcdir/t/torch_optim.py" $o >"$OUT" 2>>"$ERR"
+    report $? "optimizer momentum nesterov uncorrected decay clip = $o: $(cat "$OUT")" || diag <"$ERR"
 done
 done_testing

@@ -23,6 +23,8 @@
 /* Options that set one key of the run, as text. */
 enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
        OPT_LOSS, OPT_CLASS_WEIGHTS,
+       OPT_OPTIMIZER, OPT_MOMENTUM, OPT_WEIGHT_DECAY, OPT_LR_STEPS, OPT_WARMUP_EPOCHS, OPT_WARMUP,
+       OPT_ACCUMULATE, OPT_CLIP_NORM, OPT_EVAL_EPOCHS, OPT_UNTIL, OPT_PATIENCE,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
        OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS,
@@ -40,6 +42,17 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_BATCH_NORM] = {"batch-norm", "model.batch_norm"},
     [OPT_EPOCHS] = {"epochs", "train.epochs"},
     [OPT_BATCH_SIZE] = {"batch-size", "train.batch_per_gpu"},
+    [OPT_OPTIMIZER] = {"optimizer", "train.optimizer"},
+    [OPT_MOMENTUM] = {"momentum", "train.momentum"},
+    [OPT_WEIGHT_DECAY] = {"weight-decay", "train.weight_decay"},
+    [OPT_LR_STEPS] = {"lr-steps", "train.lr_steps"},
+    [OPT_WARMUP_EPOCHS] = {"warmup-epochs", "train.warmup_epochs"},
+    [OPT_WARMUP] = {"warmup", "train.warmup"},
+    [OPT_ACCUMULATE] = {"accumulate", "train.accumulate"},
+    [OPT_CLIP_NORM] = {"clip-norm", "train.clip_norm"},
+    [OPT_EVAL_EPOCHS] = {"eval-epochs", "train.eval_epochs"},
+    [OPT_UNTIL] = {"until", "train.until"},
+    [OPT_PATIENCE] = {"patience", "train.patience"},
     [OPT_LR] = {"lr", "train.lr"},
     [OPT_LR_SCALING] = {"lr-scaling", "train.lr_scaling"},
     [OPT_LR_SCHEDULE] = {"lr-schedule", "train.lr_schedule"},
@@ -64,7 +77,7 @@ static const char *opt_augment;
 static long opt_gpus;
 static double opt_val_fraction = 0.2;
 static long opt_split_seed = 1244;
-static bool opt_soft_masks;
+static bool opt_soft_masks, opt_nesterov, opt_uncorrected, opt_deterministic;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --resume goes with it",
@@ -113,12 +126,39 @@ static const struct cli_option options[] = {
      0, 0},
     {"epochs", 'e', CLI_STRING, "N", "(200)", &keyed[OPT_EPOCHS], 0, 0},
     {"batch-size", 'b', CLI_STRING, "N", "per GPU (16)", &keyed[OPT_BATCH_SIZE], 0, 0},
+    {"accumulate", 0, CLI_STRING, "N", "batches whose gradients make one step (1)",
+     &keyed[OPT_ACCUMULATE], 0, 0},
+    {"optimizer", 0, CLI_STRING, "WORD", "adam | adamw | sgd | lars | lamb (adam)",
+     &keyed[OPT_OPTIMIZER], 0, 0},
+    {"momentum", 0, CLI_STRING, "M", "of sgd and lars (0.9)", &keyed[OPT_MOMENTUM], 0, 0},
+    {"nesterov", 0, CLI_FLAG, NULL, "Nesterov's momentum for sgd", &opt_nesterov, 0, 0},
+    {"no-momentum-correction", 0, CLI_FLAG, NULL,
+     "sgd: momentum contains the rate and is left alone when that changes", &opt_uncorrected, 0, 0},
+    {"weight-decay", 0, CLI_STRING, "D", "(0)", &keyed[OPT_WEIGHT_DECAY], 0, 0},
+    {"clip-norm", 0, CLI_STRING, "N", "scale gradients down to this global norm; 0: never (0)",
+     &keyed[OPT_CLIP_NORM], 0, 0},
     {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &keyed[OPT_LR], 0, 0},
-    {"lr-scaling", 0, CLI_STRING, "WORD", "with the number of GPUs: none | linear | sqrt (linear)",
+    {"lr-scaling", 0, CLI_STRING, "WORD",
+     "with the number of GPUs: none | linear | sqrt | two-thirds (linear)",
      &keyed[OPT_LR_SCALING], 0, 0},
     {"lr-schedule", 0, CLI_STRING, "WORD",
-     "step | constant (step: 1/2, 1/4, 1/8 from 40, 60, 75 % of the epochs)",
+     "step | step-tf | constant (step: 1/2, 1/4, 1/8 from 40, 60, 75 % of the epochs)",
      &keyed[OPT_LR_SCHEDULE], 0, 0},
+    {"lr-steps", 0, CLI_STRING, "E:F,..", "instead: factor F from epoch E on, such as 30:0.1,60:0.01",
+     &keyed[OPT_LR_STEPS], 0, 0},
+    {"warmup-epochs", 0, CLI_STRING, "N", "epochs from the unscaled rate to the scaled one (0)",
+     &keyed[OPT_WARMUP_EPOCHS], 0, 0},
+    {"warmup", 0, CLI_STRING, "WORD", "the rate rises each batch | epoch (batch)",
+     &keyed[OPT_WARMUP], 0, 0},
+    {"eval-epochs", 0, CLI_STRING, "N", "validate every N epochs; 0: only at the end (0)",
+     &keyed[OPT_EVAL_EPOCHS], 0, 0},
+    {"until", 0, CLI_STRING, "METRIC>=V",
+     "end when the validation's iou, dice, precision, recall or accuracy is that good",
+     &keyed[OPT_UNTIL], 0, 0},
+    {"patience", 0, CLI_STRING, "N", "end after N epochs without a better IoU; 0: never (0)",
+     &keyed[OPT_PATIENCE], 0, 0},
+    {"deterministic", 0, CLI_FLAG, NULL, "the same bits on any number of threads",
+     &opt_deterministic, 0, 0},
     {"seed", 0, CLI_STRING, "N", "of weights and shuffling (1)", &keyed[OPT_SEED], 0, 0},
     {"gpus", 'g', CLI_INT, "N", "devices (default: as many as tasks were launched, else 1)",
      &opt_gpus, 1, 100000},
@@ -212,6 +252,9 @@ static int configure_by_hand(struct run_config *c, struct err *e)
         if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
             return err_prefix(e, "train: --%s", keys[i].option);
     c->data.soft_masks = opt_soft_masks;
+    c->train.nesterov = opt_nesterov;
+    c->train.momentum_correction = !opt_uncorrected;
+    c->train.deterministic = opt_deterministic;
     return set_augment(c, e) || set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
 

@@ -245,7 +245,7 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_int(b, "width", c->data.width);
     add_int(b, "channels", c->data.channels);
     add_int(b, "batch_per_gpu", c->train.batch_per_gpu);
-    add_int(b, "global_batch", (int64_t)c->train.batch_per_gpu * c->layout.gpus);
+    add_int(b, "global_batch", (int64_t)c->train.batch_per_gpu * c->train.accumulate * c->layout.gpus);
     add_int(b, "epochs", c->train.epochs);
     add_int(b, "repeat", c->data.repeat);
     add_string(b, "remainder", c->data.remainder);
@@ -256,6 +256,20 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_double(b, "lr", c->train.lr);
     add_string(b, "lr_scaling", c->train.lr_scaling);
     add_string(b, "lr_schedule", c->train.lr_schedule);
+    add_string(b, "lr_steps", c->train.lr_steps);
+    add_int(b, "warmup_epochs", c->train.warmup_epochs);
+    add_string(b, "warmup", c->train.warmup);
+    add_double(b, "momentum", c->train.momentum);
+    buf_addf(b, ",\"nesterov\":%s,\"momentum_correction\":%s,\"deterministic\":%s",
+             c->train.nesterov ? "true" : "false",
+             c->train.momentum_correction ? "true" : "false",
+             c->train.deterministic ? "true" : "false");
+    add_double(b, "weight_decay", c->train.weight_decay);
+    add_int(b, "accumulate", c->train.accumulate);
+    add_double(b, "clip_norm", c->train.clip_norm);
+    add_int(b, "eval_epochs", c->train.eval_epochs);
+    add_string(b, "until", c->train.until);
+    add_int(b, "patience", c->train.patience);
     add_int(b, "bucket_mib", c->train.bucket_mib);
     add_int(b, "checkpoint_epochs", c->train.checkpoint_epochs);
     add_double(b, "checkpoint_s", c->train.checkpoint_s);
@@ -354,6 +368,23 @@ int record_checkpoint(struct record *r, int epoch, size_t images, double seconds
     return write_line(r, &b, e);
 }
 
+int record_eval(struct record *r, int epochs, const struct score_summary *s, double seconds,
+                struct err *e)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "{\"kind\":\"eval\"");
+    add_int(&b, "epochs", epochs);
+    add_double(&b, "iou", s->iou);
+    add_double(&b, "dice", s->dice);
+    add_double(&b, "precision", s->precision);
+    add_double(&b, "recall", s->recall);
+    add_double(&b, "accuracy", s->accuracy);
+    add_double(&b, "seconds", seconds);
+    buf_add(&b, "}");
+    return write_line(r, &b, e);
+}
+
 static int keep_epoch(struct record *r, const struct record_epoch *epoch, struct err *e)
 {
     if (r->nepochs == r->capacity) {
@@ -443,6 +474,29 @@ void record_add_score(struct buf *b, const int64_t *score, int classes, const st
     buf_add(b, "]");
 }
 
+/* Time to accuracy: the seconds of the epochs until the quality was reached. */
+static void add_goal(const struct record *r, const struct record_end *end, struct buf *b)
+{
+    double seconds = 0;
+
+    if (!end->goal || (!end->goal->metric && !end->goal->patience))
+        return;
+    for (size_t i = 0; i < r->nepochs && i < (size_t)end->state->reached; i++)
+        seconds += r->epochs[i].seconds;
+    if (end->goal->metric) {
+        buf_addf(b, ",\"until\":\"%s>=%.9g\"", end->goal->metric, end->goal->value);
+        if (end->state->reached) {
+            add_int(b, "reached_epochs", end->state->reached);
+            add_double(b, "reached_s", seconds);
+        } else {
+            buf_add(b, ",\"reached_epochs\":null,\"reached_s\":null");
+        }
+    }
+    add_double(b, "best_iou", end->state->best);
+    add_int(b, "best_epochs", end->state->best_epoch);
+    buf_addf(b, ",\"stopped_early\":%s", end->state->stopped ? "true" : "false");
+}
+
 static void encode_end(struct record *r, const struct record_end *end, double training_time,
                        struct buf *b)
 {
@@ -456,6 +510,7 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
     record_add_score(b, end->score, r->classes, end->dataset);
     add_int(b, "val_images", (int64_t)end->val_images);
     add_double(b, "images_per_s", images_per_second(r));
+    add_goal(r, end, b);
     buf_addf(b, ",\"weights_sha256\":\"%.16s\"", end->weights_sha256);
     add_double(b, "peak_rss_mib", (double)usage.ru_maxrss / 1024);
     buf_add(b, "}");

@@ -12,6 +12,7 @@
 #include "src/epoch_csv.h"
 #include "src/err.h"
 #include "trainer/data/dataset.h"
+#include "trainer/goal.h"
 #include "trainer/metric/score.h"
 #include "trainer/run_config.h"
 
@@ -61,10 +62,16 @@ struct record_epoch {
 int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e);
 const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 
+/* A validation after so many epochs. */
+int record_eval(struct record *r, int epochs, const struct score_summary *s, double seconds,
+                struct err *e);
+
 struct record_end {
     double test_time, startup_s;
     int64_t *score; /* over all validation images (score.h) */
     const struct dataset *dataset;
+    const struct goal *goal;
+    const struct goal_state *state;
     size_t val_images;
     char weights_sha256[65];
 };

@@ -80,9 +80,12 @@ static char *encode_state(const struct session *s, size_t items, const double *l
     encode_config(s->config, &b);
     buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"batch\":%d,\"epoch\":%d,"
              "\"items\":%zu,\"begin\":%zu,\"step\":%zu,\"steps_before\":%zu,\"seconds\":%.17g,"
-             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g,\"loss\":[", s->optim->steps,
-             s->comm->size, s->config->train.batch_per_gpu, at->epoch, items, at->begin, at->step,
+             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", s->optim->steps,
+             s->comm->size, run_config_step_batch(s->config), at->epoch, items, at->begin, at->step,
              at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
+    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
+             "\"reached\":%d,\"stopped\":%d,\"loss\":[", s->optim->rate, at->due,
+             at->goal.best, at->goal.best_epoch, at->goal.reached, at->goal.stopped);
     for (int i = 0; i < s->comm->size; i++)
         buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
     buf_add(&b, "],\"epochs\":[");
@@ -220,7 +223,11 @@ static void decode_point(const cJSON *root, struct resume_point *at, struct orig
         .epoch = (int)number(root, "epoch"), .begin = (size_t)number(root, "begin"),
         .step = (size_t)number(root, "step"), .steps_before = (size_t)number(root, "steps_before"),
         .seconds = number(root, "seconds"), .data_s = number(root, "data_s"),
-        .compute_s = number(root, "compute_s"), .comm_s = number(root, "comm_s")};
+        .compute_s = number(root, "compute_s"), .comm_s = number(root, "comm_s"),
+        .due = number(root, "due") != 0,
+        .goal = {.best = number(root, "best"), .best_epoch = (int)number(root, "best_epoch"),
+                 .reached = (int)number(root, "reached"),
+                 .stopped = (int)number(root, "stopped")}};
 }
 
 static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
@@ -236,6 +243,7 @@ static int decode(struct session *s, const struct snapshot *snapshot, struct ori
     } else {
         decode_point(root, &s->at, from);
         s->optim->steps = (int64_t)number(root, "optimizer_steps");
+        s->optim->rate = number(root, "optimizer_rate");
         decode_losses(root, from, s->comm->size, loss);
         struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
                                     .images = from->items, .gpus = from->parts};
@@ -288,7 +296,8 @@ static int share(struct session *s, struct origin *from, double *loss, struct er
         return 0;
     if (c->ops->broadcast(c, &s->at, sizeof s->at, 0, e) ||
         c->ops->broadcast(c, loss, (size_t)c->size * sizeof *loss, 0, e) ||
-        c->ops->broadcast(c, &s->optim->steps, sizeof s->optim->steps, 0, e))
+        c->ops->broadcast(c, &s->optim->steps, sizeof s->optim->steps, 0, e) ||
+        c->ops->broadcast(c, &s->optim->rate, sizeof s->optim->rate, 0, e))
         return -1;
     for (int i = 0; i < s->optim->nslots; i++)
         if (c->ops->broadcast(c, s->optim->slots[i], s->optim->n * sizeof **s->optim->slots, 0, e))
@@ -310,7 +319,7 @@ int resume_read(struct session *s, struct err *e)
     free(loss);
     if (rc || !from.found)
         return rc;
-    if (from.parts != s->comm->size || from.batch != s->config->train.batch_per_gpu) {
+    if (from.parts != s->comm->size || from.batch != run_config_step_batch(s->config)) {
         s->at.steps_before += s->at.step;
         s->at.begin = from.items;
         s->at.step = 0;

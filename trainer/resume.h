@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/goal.h"
 
 struct session;
 
@@ -25,6 +26,8 @@ struct resume_point {
     double seconds;    /* that the epoch has taken so far */
     double loss;       /* this replica's sum over pixels of the epoch */
     double data_s, compute_s, comm_s; /* of the epoch so far, this replica's */
+    bool due;          /* the epochs that are done are to be validated */
+    struct goal_state goal;
 };
 
 /* Collective. Writes s->at into the run's folder; items: of the epoch that are done. What fails in

@@ -40,9 +40,10 @@ static const char *const remainders[] = {"keep", "drop", NULL};
 static const char *const models[] = {"unet", NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
-static const char *const optimizers[] = {"adam", NULL};
-static const char *const lr_scalings[] = {"none", "linear", "sqrt", NULL};
-static const char *const lr_schedules[] = {"step", "constant", NULL};
+static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
+static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds", NULL};
+static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
+static const char *const warmups[] = {"batch", "epoch", NULL};
 static const char *const backends[] = {"auto", "ref", "dnnl", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
 static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
@@ -83,9 +84,23 @@ static const struct key keys[] = {
     {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, losses, OPTIONAL},
     {"train", "class_weights", KEY_STRING, AT(train.class_weights), "", 0, 0, NULL, OPTIONAL},
     {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers, 0},
+    {"train", "momentum", KEY_DOUBLE, AT(train.momentum), "0.9", 0, 0.999999, NULL, OPTIONAL},
+    {"train", "nesterov", KEY_BOOL, AT(train.nesterov), "false", 0, 0, NULL, OPTIONAL},
+    {"train", "weight_decay", KEY_DOUBLE, AT(train.weight_decay), "0", 0, 1, NULL, OPTIONAL},
     {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, 0},
     {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings, 0},
     {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, lr_schedules, 0},
+    {"train", "lr_steps", KEY_STRING, AT(train.lr_steps), "", 0, 0, NULL, OPTIONAL},
+    {"train", "warmup_epochs", KEY_INT, AT(train.warmup_epochs), "0", 0, 1000000, NULL, OPTIONAL},
+    {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0, warmups, OPTIONAL},
+    {"train", "momentum_correction", KEY_BOOL, AT(train.momentum_correction), "true", 0, 0, NULL,
+     OPTIONAL},
+    {"train", "accumulate", KEY_INT, AT(train.accumulate), "1", 1, 4096, NULL, OPEN | OPTIONAL},
+    {"train", "clip_norm", KEY_DOUBLE, AT(train.clip_norm), "0", 0, 1e12, NULL, OPTIONAL},
+    {"train", "eval_epochs", KEY_INT, AT(train.eval_epochs), "0", 0, 1000000, NULL, OPTIONAL},
+    {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL},
+    {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000, NULL, OPTIONAL},
+    {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
     {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends, OPEN},
     {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
@@ -405,6 +420,11 @@ static int check_comm(const struct run_config *c, struct err *e)
     return 0;
 }
 
+int run_config_step_batch(const struct run_config *c)
+{
+    return c->train.batch_per_gpu * c->train.accumulate;
+}
+
 int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CLASSES],
                              struct err *e)
 {
@@ -445,6 +465,10 @@ int run_config_check(const struct run_config *c, struct err *e)
                        "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
+    if (c->train.deterministic && strcmp(c->train.backend, "auto") != 0 &&
+        strcmp(c->train.backend, "ref") != 0)
+        return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
+                       "number of threads; use train.backend ref or auto", c->train.backend);
     return check_masks(c, e) || run_config_class_weights(c, weights, e) < 0 || check_layout(c, e) ||
            check_comm(c, e) ? -1 : 0;
 }

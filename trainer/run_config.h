@@ -39,8 +39,21 @@ struct run_config {
         char *class_weights; /* "": none; numbers with commas: run_config_class_weights */
         const char *optimizer;
         double lr;
-        const char *lr_scaling;  /* none | linear | sqrt */
-        const char *lr_schedule; /* step | constant */
+        double momentum;     /* of sgd and lars */
+        bool nesterov;
+        double weight_decay;
+        const char *lr_scaling;  /* none | linear | sqrt | two-thirds */
+        const char *lr_schedule; /* step | step-tf | constant */
+        char *lr_steps;          /* "": none; EPOCH:FACTOR,.. in place of lr_schedule */
+        int warmup_epochs;
+        const char *warmup;      /* batch | epoch */
+        bool momentum_correction;
+        int accumulate;          /* batches whose gradients make one step */
+        double clip_norm;        /* 0: none */
+        int eval_epochs;         /* validation every so many epochs; 0: after the last one */
+        char *until;             /* "": none; "iou>=0.9" */
+        int patience;            /* epochs without a better IoU; 0: no matter */
+        bool deterministic;
         const char *backend;     /* auto | ref | dnnl */
         const char *comm;        /* auto | self | thread | mpi */
         int threads;             /* 0: what the allocation gives */
@@ -68,6 +81,9 @@ int run_config_read(struct run_config *c, const char *path, struct err *e);
 
 /* Do the parts agree with each other (layout, sizes against depth)? ERR_CONFIG. */
 int run_config_check(const struct run_config *c, struct err *e);
+
+/* The most images of one replica's step. */
+int run_config_step_batch(const struct run_config *c);
 
 #define RUN_CONFIG_CLASSES 250 /* at most */
 

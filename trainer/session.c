@@ -30,11 +30,15 @@ static int describe_network(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
     int nweights = run_config_class_weights(c, s->class_weights, e);
+    const char *backend = c->train.backend;
 
-    if (nweights < 0)
+    if (nweights < 0 || goal_parse(&s->goal, c->train.until, c->train.patience, e))
         return -1;
+    /* The reference kernels add up in the same order whatever the number of threads is. */
+    if (c->train.deterministic && strcmp(backend, "auto") == 0)
+        backend = "ref";
     s->network_config = (struct network_config){
-        .model = c->model.name, .backend = c->train.backend, .base = c->model.base,
+        .model = c->model.name, .backend = backend, .base = c->model.base,
         .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
         .height = c->data.height, .width = c->data.width, .threads = s->threads,
         .seed = (uint64_t)c->seed, .class_weights = nweights ? s->class_weights : NULL,
@@ -54,6 +58,21 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
     return s->comm->ops->sum_double(s->comm, values, n, e);
 }
 
+/* Room for the images of a step that is computed in several batches, and their gradients' sum. */
+static int open_micro(struct session *s, struct err *e)
+{
+    const struct network_config *c = &s->network_config;
+    size_t pixels = (size_t)run_config_step_batch(s->config) * (size_t)c->height * (size_t)c->width;
+
+    s->images = calloc(pixels * (size_t)c->channels, sizeof *s->images);
+    s->targets = calloc(pixels, sizeof *s->targets);
+    s->sum = calloc(network_weights(s->network)->nparams, sizeof *s->sum);
+    return s->images && s->targets && s->sum
+               ? 0
+               : err_set(e, ERR_INTERNAL, "out of memory for steps of %d images (train.accumulate)",
+                         run_config_step_batch(s->config));
+}
+
 static int open_session(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
@@ -62,8 +81,16 @@ static int open_session(struct session *s, struct err *e)
     if (!s->network)
         return -1;
     network_set_sum(s->network, sum_for_batch_norm, s);
-    s->optim = optim_create(network_weights(s->network), e);
-    if (!s->optim)
+    struct optim_config optim = {
+        .kind = strcmp(c->train.optimizer, "adamw") == 0  ? OPTIM_ADAMW
+                : strcmp(c->train.optimizer, "sgd") == 0  ? OPTIM_SGD
+                : strcmp(c->train.optimizer, "lars") == 0 ? OPTIM_LARS
+                : strcmp(c->train.optimizer, "lamb") == 0 ? OPTIM_LAMB
+                                                          : OPTIM_ADAM,
+        .momentum = c->train.momentum, .nesterov = c->train.nesterov,
+        .uncorrected = !c->train.momentum_correction, .weight_decay = c->train.weight_decay};
+    s->optim = optim_create(&optim, network_weights(s->network), e);
+    if (!s->optim || (c->train.accumulate > 1 && open_micro(s, e)))
         return -1;
     s->scores = calloc(dataset_count(s->dataset, DATASET_VAL) + 1,
                        score_size(c->data.classes) * sizeof *s->scores);
@@ -75,7 +102,7 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
     const struct run_config *c = s->config;
     struct loader_config config = {
         .dataset = s->dataset, .plan = *plan, .part = s->comm->rank,
-        .repeat = (size_t)c->data.repeat, .batch = c->train.batch_per_gpu,
+        .repeat = (size_t)c->data.repeat, .batch = run_config_step_batch(c),
         .epochs = (size_t)c->train.epochs, .seed = (uint64_t)c->seed, .augment = c->augment,
         .threads = c->data.workers};
 
@@ -89,6 +116,10 @@ void session_destroy(struct session *s)
     optim_destroy(s->optim);
     loader_destroy(s->loader);
     free(s->scores);
+    free(s->images);
+    free(s->targets);
+    free(s->sum);
+    s->images = s->targets = s->sum = NULL;
     s->network = NULL;
     s->optim = NULL;
     s->loader = NULL;
@@ -191,17 +222,103 @@ static int cast_votes(struct session *s, struct err *e)
 }
 
 /* What the gradients are divided by. Where every pixel counts as 1 nobody needs to be asked. */
+static bool must_weigh(const struct session *s)
+{
+    const struct network_config *c = &s->network_config;
+
+    return c->loss != LOSS_DICE &&
+           (c->classes > 1 || c->class_weights || *s->config->data.ignore);
+}
+
 static int measure_step(struct session *s, size_t n, size_t items, struct network_step *step,
                         struct err *e)
 {
     const struct network_config *c = &s->network_config;
 
     *step = (struct network_step){(double)items, (double)items * c->height * c->width};
-    if (c->loss == LOSS_DICE ||
-        (c->classes == 1 && !c->class_weights && !*s->config->data.ignore))
+    if (!must_weigh(s))
         return 0;
     return network_weigh(s->network, (int)n, &step->weight, e) ||
            s->comm->ops->sum_double(s->comm, &step->weight, 1, e) ? -1 : 0;
+}
+
+/* Images [begin, end) of the step that is loaded, to the network. */
+static int place_micro(struct session *s, size_t begin, size_t end, struct err *e)
+{
+    const struct network_config *c = &s->network_config;
+    size_t pixels = (size_t)c->height * (size_t)c->width, image = pixels * (size_t)c->channels;
+    float *input = network_input(s->network, true, (int)(end - begin), e);
+    float *target = input ? network_target(s->network, true, (int)(end - begin), e) : NULL;
+
+    if (!target)
+        return -1;
+    memcpy(input, s->images + begin * image, (end - begin) * image * sizeof *input);
+    memcpy(target, s->targets + begin * pixels, (end - begin) * pixels * sizeof *target);
+    return 0;
+}
+
+static int weigh_micro(struct session *s, size_t n, size_t items, struct network_step *step,
+                       struct err *e)
+{
+    const struct network_config *c = &s->network_config;
+    int parts = s->config->train.accumulate;
+    double sum = 0, weight;
+
+    *step = (struct network_step){(double)items, (double)items * c->height * c->width};
+    if (!must_weigh(s))
+        return 0;
+    for (int i = 0; i < parts; i++) {
+        struct shard_range r = shard_eval(n, parts, i);
+        if (r.begin == r.end)
+            continue;
+        if (place_micro(s, r.begin, r.end, e) ||
+            network_weigh(s->network, (int)(r.end - r.begin), &weight, e))
+            return -1;
+        sum += weight;
+    }
+    step->weight = sum;
+    return s->comm->ops->sum_double(s->comm, &step->weight, 1, e);
+}
+
+/* The same number of batches on every replica, the empty ones too: synchronised batch norm meets in
+ * each. */
+static int train_micro(struct session *s, size_t n, struct network_step step, struct err *e)
+{
+    struct weights *w = network_weights(s->network);
+    int parts = s->config->train.accumulate;
+
+    memset(s->sum, 0, w->nparams * sizeof *s->sum);
+    for (int i = 0; i < parts; i++) {
+        struct shard_range r = shard_eval(n, parts, i);
+        if ((r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
+            network_train(s->network, (int)(r.end - r.begin), step, &s->at.loss, NULL, NULL, e))
+            return -1;
+        for (size_t k = 0; k < w->nparams; k++)
+            s->sum[k] += w->grad[k];
+    }
+    memcpy(w->grad, s->sum, w->nparams * sizeof *s->sum);
+    return 0;
+}
+
+/* Forward and backward; reduction: what backward has started. */
+static int compute_step(struct session *s, size_t n, struct network_step step,
+                        struct reduction *reduction, struct err *e)
+{
+    if (s->config->train.accumulate == 1)
+        return network_train(s->network, (int)n, step, &s->at.loss, start_buckets, reduction, e);
+    return train_micro(s, n, step, e) ||
+           start_buckets(reduction, network_weights(s->network)->nparams, e) ? -1 : 0;
+}
+
+static int prepare_step(struct session *s, struct shard_range range, size_t items,
+                        struct network_step *step, struct err *e)
+{
+    size_t n = range.end - range.begin;
+
+    if (s->config->train.accumulate == 1)
+        return load_batch(s, range, e) || measure_step(s, n, items, step, e) ? -1 : 0;
+    return loader_next(s->loader, s->images, s->targets, e) || weigh_micro(s, n, items, step, e)
+               ? -1 : 0;
 }
 
 /* items: of all ranks in this step. */
@@ -213,17 +330,17 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     struct network_step step;
     double began = clock_now();
 
-    if (load_batch(s, range, e) || measure_step(s, range.end - range.begin, items, &step, e) ||
-        cast_votes(s, e))
+    if (prepare_step(s, range, items, &step, e) || cast_votes(s, e))
         return -1;
     double loaded = clock_now();
-    if (network_train(s->network, (int)(range.end - range.begin), step, &s->at.loss,
-                      start_buckets, &reduction, e))
+    if (compute_step(s, range.end - range.begin, step, &reduction, e))
         return -1;
     double computed = clock_now();
     if (s->comm->ops->wait(s->comm, e))
         return -1;
     double summed = clock_now();
+    if (s->config->train.clip_norm > 0)
+        optim_clip(w, s->config->train.clip_norm);
     optim_step(s->optim, w, rate);
     s->at.step++;
     s->at.data_s += loaded - began;
@@ -263,8 +380,8 @@ static int heed_votes(struct session *s, const struct shard_plan *plan, double s
     return rc ? -1 : leave;
 }
 
-static int train_steps(struct session *s, const struct shard_plan *plan, double rate,
-                       struct progress *progress, double began, struct err *e)
+static int train_steps(struct session *s, const struct shard_plan *plan, struct progress *progress,
+                       double began, struct err *e)
 {
     int epoch = s->at.epoch;
 
@@ -273,6 +390,7 @@ static int train_steps(struct session *s, const struct shard_plan *plan, double 
         struct shard_range range = shard_train(plan, step, s->comm->rank);
         size_t items = shard_train(plan, step, plan->parts - 1).end -
                        shard_train(plan, step, 0).begin;
+        double rate = schedule_rate(&s->schedule, epoch, step, plan->steps);
         if (s->first_step_at == 0)
             s->first_step_at = clock_now();
         if (train_step(s, range, items, rate, e) || check_interrupt(s, e) ||
@@ -290,7 +408,7 @@ static int train_steps(struct session *s, const struct shard_plan *plan, double 
     return 0;
 }
 
-static int finish_epoch(struct session *s, const struct shard_plan *plan, double rate,
+static int finish_epoch(struct session *s, const struct shard_plan *plan,
                         struct progress *progress, double seconds, struct err *e)
 {
     struct comm *c = s->comm;
@@ -302,7 +420,7 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, double
     if (!s->record)
         return 0;
     struct record_epoch row = {
-        .seconds = seconds, .loss = loss / pixels, .lr = rate, .images = plan->used,
+        .seconds = seconds, .loss = loss / pixels, .lr = s->optim->rate, .images = plan->used,
         .steps = s->at.steps_before + plan->steps, .data_s = s->at.data_s,
         .compute_s = s->at.compute_s, .comm_s = s->at.comm_s, .wait_s = clock_now() - ended};
     progress_epoch(progress, s->at.epoch, row.loss, seconds, (double)row.images / seconds);
@@ -314,7 +432,7 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
 {
     bool drop = strcmp(s->config->data.remainder, "drop") == 0;
 
-    shard_continue(plan, s->at.begin, s->config->train.batch_per_gpu,
+    shard_continue(plan, s->at.begin, run_config_step_batch(s->config),
                    drop ? SHARD_DROP : SHARD_KEEP);
     /* Synchronised batch norm needs an image everywhere: the last few do without. */
     if (s->network_config.batch_norm == BATCH_NORM_SYNC && plan->steps > 0 &&
@@ -324,9 +442,19 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
     }
 }
 
+/* Is the network to be validated after so many epochs? */
+static bool is_due(const struct session *s, int epochs)
+{
+    int every = s->config->train.eval_epochs;
+
+    if (every == 0 && (s->goal.metric || s->goal.patience))
+        every = 1;
+    return epochs == s->config->train.epochs || (every > 0 && epochs % every == 0);
+}
+
 /* whole: the plan of an epoch. 0, 1: all replicas leave, -1. */
-static int train_epoch(struct session *s, const struct shard_plan *whole, double rate,
-                       struct progress *progress, struct err *e)
+static int train_epoch(struct session *s, const struct shard_plan *whole, struct progress *progress,
+                       struct err *e)
 {
     struct shard_plan plan = *whole;
     double began = clock_now();
@@ -334,12 +462,13 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, double
     if (s->at.begin > 0)
         continue_plan(s, &plan);
     loader_seek(s->loader, (size_t)s->at.epoch, &plan, s->at.step);
-    int rc = train_steps(s, &plan, rate, progress, began, e);
+    int rc = train_steps(s, &plan, progress, began, e);
     if (rc)
         return rc;
-    if (finish_epoch(s, &plan, rate, progress, s->at.seconds + clock_now() - began, e))
+    if (finish_epoch(s, &plan, progress, s->at.seconds + clock_now() - began, e))
         return -1;
-    s->at = (struct resume_point){.epoch = s->at.epoch + 1};
+    s->at = (struct resume_point){.epoch = s->at.epoch + 1, .due = is_due(s, s->at.epoch + 1),
+                                  .goal = s->at.goal};
     int every = s->config->train.checkpoint_epochs;
     return every > 0 && s->at.epoch % every == 0 ? write_checkpoint(s, 0, false, e) : 0;
 }
@@ -417,40 +546,67 @@ static int make_plan(const struct session *s, struct shard_plan *plan, struct er
     bool drop = strcmp(c->data.remainder, "drop") == 0;
     size_t images = dataset_count(s->dataset, DATASET_TRAIN);
 
-    if (shard_plan(images, (size_t)c->data.repeat, s->comm->size, c->train.batch_per_gpu,
+    if (shard_plan(images, (size_t)c->data.repeat, s->comm->size, run_config_step_batch(c),
                    drop ? SHARD_DROP : SHARD_KEEP, plan, e))
         return -1;
     if (s->network_config.batch_norm == BATCH_NORM_SYNC &&
-        plan->used / plan->steps < (size_t)plan->parts)
+        plan->used / plan->steps < (size_t)plan->parts * (size_t)c->train.accumulate)
         return err_set(e, ERR_CONFIG, "model.batch_norm: sync needs an image on each of the %d "
-                       "GPUs in every step, and there are only %zu images", plan->parts,
-                       plan->items);
+                       "GPUs in every step (and in each of its %d batches), and there are only %zu "
+                       "images", plan->parts, c->train.accumulate, plan->items);
     return 0;
+}
+
+static int make_schedule(struct session *s, struct err *e)
+{
+    const struct run_config *c = s->config;
+
+    s->schedule = (struct schedule){
+        .base = c->train.lr, .epochs = c->train.epochs, .gpus = c->layout.gpus,
+        .scaling = strcmp(c->train.lr_scaling, "linear") == 0       ? SCHEDULE_SCALE_LINEAR
+                   : strcmp(c->train.lr_scaling, "sqrt") == 0       ? SCHEDULE_SCALE_SQRT
+                   : strcmp(c->train.lr_scaling, "two-thirds") == 0 ? SCHEDULE_SCALE_TWO_THIRDS
+                                                                    : SCHEDULE_SCALE_NONE,
+        .shape = strcmp(c->train.lr_schedule, "step") == 0      ? SCHEDULE_STEP
+                 : strcmp(c->train.lr_schedule, "step-tf") == 0 ? SCHEDULE_STEP_TF
+                                                                : SCHEDULE_CONSTANT,
+        .warmup_epochs = c->train.warmup_epochs,
+        .warmup_by_epoch = strcmp(c->train.warmup, "epoch") == 0};
+    return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
+}
+
+/* The quality after an epoch; maybe the training ends with it. 1: all replicas leave. */
+static int validate(struct session *s, struct err *e)
+{
+    int rc = evaluate(s, &s->end, e);
+
+    if (rc > 0)
+        return write_checkpoint(s, 0, true, e) ? -1 : 1;
+    if (rc)
+        return -1;
+    struct score_summary summary = score_summarize(s->end.score, s->config->data.classes);
+    goal_note(&s->goal, &s->at.goal, s->at.epoch, &summary);
+    s->at.due = false;
+    bool plain = s->config->train.eval_epochs == 0 && !s->goal.metric && !s->goal.patience;
+    return s->record && !plain
+               ? record_eval(s->record, s->at.epoch, &summary, s->end.test_time, e)
+               : 0;
 }
 
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
                               struct progress *progress, struct err *e)
 {
-    const struct run_config *c = s->config;
-    struct schedule schedule = {
-        .base = c->train.lr, .epochs = c->train.epochs, .gpus = c->layout.gpus,
-        .scaling = strcmp(c->train.lr_scaling, "linear") == 0 ? SCHEDULE_SCALE_LINEAR
-                   : strcmp(c->train.lr_scaling, "sqrt") == 0 ? SCHEDULE_SCALE_SQRT
-                                                              : SCHEDULE_SCALE_NONE,
-        .shape = strcmp(c->train.lr_schedule, "step") == 0 ? SCHEDULE_STEP : SCHEDULE_CONSTANT};
-    struct record_end end = {.dataset = s->dataset};
-    int rc = 0;
+    int rc = 0, epochs = s->config->train.epochs;
 
-    while (s->at.epoch < c->train.epochs && rc == 0)
-        rc = train_epoch(s, plan, schedule_rate(&schedule, s->at.epoch), progress, e);
-    if (rc == 0)
-        rc = evaluate(s, &end, e);
-    if (rc > 0 && s->at.epoch == c->train.epochs && write_checkpoint(s, 0, true, e))
-        return -1;
+    s->end = (struct record_end){.dataset = s->dataset, .goal = &s->goal, .state = &s->at.goal};
+    if (s->at.goal.stopped || s->at.epoch == epochs)
+        s->at.due = true; /* by a process that did not write the results */
+    while (rc == 0 && (s->at.due || (s->at.epoch < epochs && !s->at.goal.stopped)))
+        rc = s->at.due ? validate(s, e) : train_epoch(s, plan, progress, e);
     if (rc)
         return rc;
-    end.startup_s = s->first_step_at ? s->first_step_at - s->process_start : 0;
-    if (s->record && write_results(s, &end, e))
+    s->end.startup_s = s->first_step_at ? s->first_step_at - s->process_start : 0;
+    if (s->record && write_results(s, &s->end, e))
         return -1;
     return s->comm->ops->barrier(s->comm, e); /* nobody is content before the results are written */
 }
@@ -476,7 +632,8 @@ int session_run(struct session *s, struct err *e)
         return -1;
     int rc = s->record ? write_head(s, &roster, e) : 0;
     roster_destroy(&roster);
-    if (rc || make_plan(s, &plan, e) || resume_read(s, e) || share_weights(s, e) ||
+    if (rc || make_plan(s, &plan, e) || make_schedule(s, e) || resume_read(s, e) ||
+        share_weights(s, e) ||
         open_loader(s, &plan, e))
         return -1;
     s->last_checkpoint = clock_now();

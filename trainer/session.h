@@ -14,7 +14,9 @@
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/loader.h"
+#include "trainer/goal.h"
 #include "trainer/optim/optim.h"
+#include "trainer/optim/schedule.h"
 #include "trainer/record.h"
 #include "trainer/resume.h"
 
@@ -39,6 +41,10 @@ struct session {
     struct optim *optim;
     struct loader *loader;
     int64_t *scores; /* of the validation images, then their sum */
+    float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients */
+    struct schedule schedule;
+    struct goal goal;
+    struct record_end end;
     struct resume_point at;
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
     double last_checkpoint, first_step_at;

@@ -166,7 +166,8 @@ static int check(const struct result *r, const struct run_record *record, const 
                        record_path, record->run, record->gpus, record->seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: there is a DONE marker, but no good end line", record_path);
-    if ((long)record->nepochs != r->epochs)
+    if ((long)record->nepochs != r->epochs &&
+        !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epochs, but run.json asks for %ld", record_path,
                        record->nepochs, r->epochs);
     if (log->count != record->nepochs)

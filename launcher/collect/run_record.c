@@ -156,6 +156,7 @@ static int decode_end(struct reader *r, const json_t *o)
     if (strcmp(status, "done"))
         return refuse(r, "unknown status", status);
     d->done = true;
+    d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
     d->dice = optional_number(o, "dice");
     d->startup_s = optional_number(o, "startup_s");
     d->energy_j = optional_number(o, "energy_j");

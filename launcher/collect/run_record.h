@@ -25,6 +25,7 @@ struct run_record {
     size_t nepochs, capacity;
 
     bool done; /* there is an end line that says so; only then the next are filled */
+    bool stopped_early; /* a quality was reached, or got no better: fewer epochs than planned */
     double training_time, test_time, startup_s, iou, dice, energy_j;
     char error[256]; /* of an end line "failed" */
     int exit_code;

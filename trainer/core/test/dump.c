@@ -101,7 +101,7 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
 {
     size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
     struct weights *w = network_weights(n);
-    struct optim *optim = optim_create(w, e);
+    struct optim *optim = optim_create(&(struct optim_config){0}, w, e);
     const float *logits;
     int rc = -1;
 

@@ -28,7 +28,7 @@ static struct weights *weights_of(int64_t n)
 static struct optim *create(const struct weights *w)
 {
     struct err e;
-    struct optim *o = optim_create(w, &e);
+    struct optim *o = optim_create(&(struct optim_config){0}, w, &e);
 
     if (!o)
         bail_out("%s", e.text);

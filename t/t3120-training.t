@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# How a training goes: optimizers, accumulated and clipped gradients, rates, validation on the way,
+# ends before the last epoch, the same bits on any number of threads.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+differ=$builddir/trainer/checkpoint/test/checkpoint.t
+[ -x "$differ" ] || skip_all "the unit tests are not built (make check-build)"
+field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
+close() {
+    local d
+    d=$("$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors") || return 1
+    echo "$d"
+    awk -v d="${d%% *}" 'BEGIN { exit !(d <= 1e-4) }'
+}
+less() { awk "BEGIN { exit !($1 < $2) }"; }
+final_loss() { tail -n 1 "$1/log.csv" | cut -d, -f3; }
+first_loss() { sed -n 2p "$1/log.csv" | cut -d, -f3; }
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 1
+ok "its split" unet-train data split --data data --out split.json
+train=(unet-train train --data data --split split.json --size 32x32 --base 4 --depth 2 --threads 1
+    --lr-schedule constant)
+
+# --- each optimizer learns ---
+while read -r name options; do
+    # shellcheck disable=SC2086 # a list of words
+    ok "$name" "${train[@]}" --epochs 6 --batch-size 4 --optimizer "${name%%-*}" $options --out "$name"
+    ok "$name learns ($(first_loss "$name") to $(final_loss "$name"))" \
+        less "$(final_loss "$name")" "0.95 * $(first_loss "$name")"
+done <<'END'
+sgd-plain --lr 0.1 --momentum 0
+sgd-nesterov --lr 0.05 --nesterov --weight-decay 0.0001
+adamw --lr 0.005 --weight-decay 0.01
+lars --lr 5
+lamb --lr 0.01
+adam-clipped --lr 0.005 --clip-norm 0.1
+END
+like adam-clipped/record.jsonl '"clip_norm":0.1' "the record has the options"
+
+# --- accumulation: 2 x 6 is 12 ---
+big=("${train[@]}" --epochs 3 --batch-norm none --class-weights "1,2")
+ok "a batch of 12" "${big[@]}" --batch-size 12 --out twelve
+ok "two of 6" "${big[@]}" --batch-size 6 --accumulate 2 --out two-six
+ok "give the same weights" close twelve two-six
+ok "on two replicas, two of 3" "${big[@]}" --batch-size 3 --accumulate 2 --gpus 2 --lr-scaling none --out two-three
+ok "give the same weights" close twelve two-three
+is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole batch"
+
+# --- rates ---
+ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 --warmup-epochs 2 --lr-steps 3:0.5 --out warm
+is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002000 0.001000 " \
+    "ends at the scaled rate, then the list"
+exits 3 "a list that is none" "${train[@]}" --lr-steps 3-0.5 --out bad
+like "$ERR" 'is no list of .*EPOCH:FACTOR' "is told"
+rm -rf bad
+
+# --- validation on the way, ends before the last epoch ---
+learn=("${train[@]}" --batch-size 4 --lr 0.01)
+ok "validation every 2 epochs" "${learn[@]}" --epochs 5 --eval-epochs 2 --out every
+is "$(sed -n 's/.*"kind":"eval","epochs":\([0-9]*\).*/\1/p' every/record.jsonl | tr '\n' ' ')" "2 4 5 " \
+    "after 2, 4, and the last"
+is "$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)" \
+    "$(field every/DONE iou)" "the last one is the result"
+ok "until IoU 0.3" "${learn[@]}" --epochs 100 --until "iou>=0.3" --out until
+reached=$(field until/DONE reached_epochs)
+ok "it ends early ($reached epochs)" test "$reached" -lt 100 -a "$reached" = "$(sed 1d until/log.csv | wc -l)"
+ok "with that quality" less 0.3 "$(field until/DONE iou) + 1e-9"
+is "$(field until/DONE reached_s)" "$(field until/DONE training_time)" "DONE has the time it took"
+like until/DONE '"until":"iou>=0.3".*"stopped_early":true' "and says why it ended"
+ok "a goal too high" "${learn[@]}" --epochs 2 --until "iou>=1" --out high
+like high/DONE '"reached_epochs":null,.*"stopped_early":false' "is not reached, which is told"
+exits 3 "a goal that is none" "${learn[@]}" --until "loss<=1" --out bad
+ok "patience 2 with a rate that teaches nothing" "${train[@]}" --batch-size 4 --lr 1e-9 --epochs 50 --patience 2 --out patient
+ok "ends early" test "$(sed 1d patient/log.csv | wc -l)" -lt 50
+like patient/DONE '"best_epochs":[0-9]+,"stopped_early":true' "and says when it was best"
+
+# Cut off on the way, it ends at the same epoch. The first start has a goal it does not get to.
+"${learn[@]}" --epochs 100 --until "iou>=0.3" --checkpoint-epochs 1 --out cut 2>/dev/null &
+pid=$!
+ok "under way" wait_until 60 grep -q '"kind":"checkpoint"' cut/record.jsonl
+kill -KILL $pid
+wait $pid 2>/dev/null
+[ -e cut/DONE ] || ok "cut off, it goes on" "${learn[@]}" --epochs 100 --until "iou>=0.3" --out cut
+is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" "$reached $(field until/DONE weights_sha256)" \
+    "to the same epoch and weights"
+
+# --- the same bits on any number of threads ---
+for t in 1 2 3; do
+    ok "deterministic on $t threads" "${train[@]}" --threads $t --epochs 2 --batch-size 4 --deterministic --out det-$t
+done
+is "$(field det-2/DONE weights_sha256) $(field det-3/DONE weights_sha256)" \
+    "$(field det-1/DONE weights_sha256) $(field det-1/DONE weights_sha256)" "gives the same weights"
+if unet-train devices --json | grep -q '"dnnl"'; then
+    exits 3 "deterministic with oneDNN" "${train[@]}" --deterministic --backend dnnl --out bad
+else
+    skip "oneDNN is not built in" "deterministic with oneDNN"
+fi
+
+# --- a terminal sees how far it is ---
+if command -v script >/dev/null; then
+    script -qec "${train[*]} --epochs 40 --batch-size 1 --out shown" tty.out </dev/null >/dev/null
+    like tty.out '\[#*\.*\] epoch [0-9]+/40 .* [0-9]:[0-9]{2}:[0-9]{2} left' "a bar and the time that is left"
+else
+    skip "no script(1)" "a bar and the time that is left"
+fi
+done_testing
