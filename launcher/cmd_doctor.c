@@ -305,14 +305,32 @@ static int decode_gpus(const struct workspace *w, struct err *e)
     return (int)n;
 }
 
-static size_t count_silent(const json_t *ranks)
+/* The ranks that left something. */
+static json_t *list_speaking(json_t *ranks)
 {
-    const json_t *r;
-    size_t i, n = 0;
+    json_t *list = json_array(), *r;
+    size_t i;
 
     json_array_foreach(ranks, i, r)
-        n += json_is_null(r);
-    return n;
+        if (!json_is_null(r))
+            json_array_append(list, r);
+    return list;
+}
+
+static void judge(const struct rehearsal *r, struct findings *f)
+{
+    json_t *speaking = list_speaking(r->ranks);
+    size_t nranks = json_array_size(r->ranks);
+    char line[512];
+
+    if (json_array_size(speaking) < nranks && rehearsal_find_error(r, line)) {
+        findings_add(f, FINDING_ERROR, "launch", "%s", line);
+        findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does without one");
+    }
+    judge_ranks(r->ranks, f);
+    if (json_array_size(speaking))
+        judge_hosts(speaking, nranks, f);
+    json_decref(speaking);
 }
 
 static int rehearse(struct workspace *w, struct findings *f, struct err *e)
@@ -320,7 +338,6 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
     struct rehearsal r = {.in_allocation = in_allocation,
                           .timeout_s = timeout_s ? timeout_s : DEFAULT_TIMEOUT_S};
     size_t before = findings_count(f, FINDING_ERROR);
-    char line[512];
     bool bad = true;
     int rc = -1;
 
@@ -328,13 +345,7 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
     if (r.gpus > 0)
         rc = rehearsal_run(w, &r, e);
     if (rc == 0) {
-        if (count_silent(r.ranks) && rehearsal_find_error(&r, line)) {
-            findings_add(f, FINDING_ERROR, "launch", "%s", line);
-            findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does without "
-                            "one");
-        }
-        judge_ranks(r.ranks, f);
-        judge_hosts(r.ranks, json_array_size(r.ranks), f);
+        judge(&r, f);
         bad = findings_count(f, FINDING_ERROR) > before;
     }
     if (bad && *r.folder) {
