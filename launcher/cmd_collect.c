@@ -3,9 +3,11 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "launcher/collect/collect.h"
+#include "launcher/collect/path.h"
 #include "launcher/report/escape.h"
 #include "launcher/report/json.h"
 #include "launcher/report/text.h"
@@ -13,9 +15,12 @@
 
 static bool as_json;
 static struct workspace_args args;
+static const char *logs_dir, *out_dir;
 
 static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, "print a JSON document instead of lines", &as_json, 0, 0},
+    {"logs", 0, CLI_STRING, "DIR", "a folder of logs of any origin, instead of a study", &logs_dir, 0, 0},
+    {"output", 'o', CLI_STRING, "DIR", "with --logs: where to write (default: logs)", &out_dir, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0}};
 
@@ -35,18 +40,19 @@ static void add_row(struct buf *b, const struct result *r)
     buf_destroy(&safe);
 }
 
-static int print_results(const struct study *study, const struct results *table, struct err *e)
+/* title: the study or the folder; dir: where its logs are now. */
+static int print_results(const char *title, const char *dir, const struct results *table, struct err *e)
 {
     struct buf b = {0};
     char *out;
 
     if (as_json) {
-        out = json_encode_results(study->name, table);
+        out = json_encode_results(title, table);
     } else {
         for (size_t i = 0; i < table->count; i++)
             add_row(&b, &table->rows[i]);
-        buf_addf(&b, "%zu of %zu runs collected into %s/logs\n", results_count(table, RESULT_DONE),
-                 table->count, study->dir);
+        buf_addf(&b, "%zu of %zu runs collected into %s\n", results_count(table, RESULT_DONE),
+                 table->count, dir);
         out = buf_steal(&b);
     }
     if (!out)
@@ -81,26 +87,51 @@ static int judge(const struct results *table, struct err *e)
     if (nbad == 0 && ndone > 0)
         return 0;
     list_incomplete(table, &list);
-    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%s%zu of %zu runs gave no result: %s; see unetctl "
-            "status, or unetctl logs RUN", ndone ? "" : "nothing usable: ", nbad, table->count,
-            list.data ? list.data : "there is none; start with unetctl submit");
+    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%s%zu of %zu runs gave no result: %s%s",
+            ndone ? "" : "nothing usable: ", nbad, table->count,
+            list.data ? list.data : "there is none; start with unetctl submit",
+            logs_dir ? "" : "; see unetctl status, or unetctl logs RUN");
     buf_destroy(&list);
     return -1;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int collect_from_study(struct results *table, struct err *e)
 {
     struct workspace workspace;
+    char dir[PATH_MAX];
+    int rc = -1;
+
+    if (workspace_open(&workspace, &args, e))
+        return -1;
+    path_format(dir, "%s/logs", workspace.study.dir);
+    if (collect_study(&workspace, table, e) == 0)
+        rc = print_results(workspace.study.name, dir, table, e);
+    workspace_close(&workspace);
+    return rc;
+}
+
+static int collect_from_logs(struct results *table, struct err *e)
+{
+    const char *dst = out_dir ? out_dir : "logs";
+
+    if (collect_logs(logs_dir, dst, table, e))
+        return -1;
+    return print_results(logs_dir, dst, table, e);
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
     struct results table = {0};
     int rc = -1;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
-    if (workspace_open(&workspace, &args, e))
-        return -1;
-    if (collect_study(&workspace, &table, e) == 0 && print_results(&workspace.study, &table, e) == 0)
+    if (logs_dir && args.dir)
+        return err_set(e, ERR_USAGE, "-C is for a study, --logs for a folder of logs: give one of them");
+    if (out_dir && !logs_dir)
+        return err_set(e, ERR_USAGE, "--output goes with --logs; a study's logs go to its own logs/");
+    if ((logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
         rc = judge(&table, e);
     results_destroy(&table);
-    workspace_close(&workspace);
     return rc;
 }
 
@@ -114,8 +145,12 @@ const struct cli_command cmd_collect = {
         "seeds log_N_sSEED.csv). logs/results.csv has one row per run, those that failed, were\n"
         "killed, are still running, or were asked for by study.yaml and never submitted too, each\n"
         "with its state and the reason.\n"
+        "With --logs DIR it reads a folder of logs of other programs: log_N.csv, log_hvd_N.csv,\n"
+        "log_ENGINE_N.csv as the reference systems or Keras' CSVLogger write them, or MLPerf's :::MLLOG\n"
+        "lines. Good ones are copied, the others told with file, line and reason and kept out.\n"
         "Exit code: 0 when every run has a result, 1 when some have none, 7 when none has.\n"
-        "Example: unetctl collect -C demo\n",
+        "Examples: unetctl collect -C demo\n"
+        "          unetctl collect --logs ~/old-study/logs -o logs\n",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,

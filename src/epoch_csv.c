@@ -108,6 +108,10 @@ static int check_header(const struct reader *r, const char *text, size_t n)
 
     if (n == 0)
         return refuse(r, "the file is empty");
+    if (n > 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        return refuse(r, "it begins with a byte order mark: another program has saved it again");
+    if (n > length && memcmp(text, EPOCH_CSV_HEADER, length) == 0 && text[length] == '\r')
+        return refuse(r, "its line ends are CR LF: another program has saved it again");
     if (n <= length || memcmp(text, EPOCH_CSV_HEADER, length) != 0 || text[length] != '\n')
         return refuse(r, "the header is not '" EPOCH_CSV_HEADER "'; another file, or several ranks "
                       "wrote over each other");

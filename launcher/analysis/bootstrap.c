@@ -10,7 +10,7 @@
 #include "launcher/analysis/median.h"
 #include "src/rng.h"
 
-#define REPLICATES 1999
+#define REPLICATES 999
 
 void bootstrap_resample(const double *src, size_t n, uint64_t seed, uint64_t replicate, double *dst)
 {
@@ -126,29 +126,53 @@ static void jackknife_ratio(const double *a, size_t na, const double *b, size_t 
         dst[i] = median_a / dst[i];
 }
 
+/* The median of a resample of sorted[0..n): how often each value is drawn tells it, without sorting. */
+static double resampled_median(const double *sorted, size_t n, uint64_t seed, uint64_t replicate,
+                               uint32_t *drawn)
+{
+    size_t seen = 0, lower = 0, i = 0;
+    uint32_t words[4];
+
+    memset(drawn, 0, n * sizeof *drawn);
+    for (size_t k = 0; k < n; k++) {
+        if (k % 4 == 0)
+            rng_block(seed, replicate, k / 4, words);
+        drawn[(size_t)((uint64_t)words[k % 4] * n >> 32)]++;
+    }
+    for (; seen + drawn[i] < (n + 1) / 2; i++)
+        seen += drawn[i];
+    lower = i; /* the value at place (n + 1) / 2, from 1 */
+    for (; seen + drawn[i] < n / 2 + 1; i++)
+        seen += drawn[i];
+    return 0.5 * (sorted[lower] + sorted[i]);
+}
+
 int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b, size_t nb,
                            uint64_t seed, double level, struct err *e)
 {
     *dst = interval_none();
     if (na < 3 || nb < 3)
         return 0;
-    double *room = calloc(3 * (na + nb) + REPLICATES, sizeof *room);
-    if (!room)
+    double *room = calloc(2 * (na + nb) + REPLICATES, sizeof *room);
+    uint32_t *drawn = calloc(na + nb, sizeof *drawn);
+    if (!room || !drawn) {
+        free(room);
+        free(drawn);
         return err_set(e, ERR_INTERNAL, "out of memory for a bootstrap of %zu values", na + nb);
-    double *sorted_a = room, *sorted_b = sorted_a + na, *draw_a = sorted_b + nb, *draw_b = draw_a + na;
-    double *jackknife = draw_b + nb, *replicates = jackknife + na + nb;
+    }
+    double *sorted_a = room, *sorted_b = sorted_a + na, *jackknife = sorted_b + nb;
+    double *replicates = jackknife + na + nb;
     memcpy(sorted_a, a, na * sizeof *a);
     memcpy(sorted_b, b, nb * sizeof *b);
     median_sort(sorted_a, na);
     median_sort(sorted_b, nb);
-    for (uint64_t i = 0; i < REPLICATES; i++) {
-        bootstrap_resample(sorted_a, na, seed, 2 * i, draw_a);
-        bootstrap_resample(sorted_b, nb, seed, 2 * i + 1, draw_b);
-        replicates[i] = median_select(draw_a, na) / median_select(draw_b, nb);
-    }
+    for (uint64_t i = 0; i < REPLICATES; i++)
+        replicates[i] = resampled_median(sorted_a, na, seed, 2 * i, drawn) /
+                        resampled_median(sorted_b, nb, seed, 2 * i + 1, drawn);
     jackknife_ratio(sorted_a, na, sorted_b, nb, jackknife);
     *dst = bootstrap_bca(replicates, REPLICATES, median_of_sorted(sorted_a, na) / median_of_sorted(sorted_b, nb),
                          jackknife, na + nb, level);
     free(room);
+    free(drawn);
     return 0;
 }

@@ -30,7 +30,7 @@ static enum decision_iou judge_iou(const struct comparison *c)
         return DECISION_IOU_UNCERTAIN;
     if (c->significant)
         return DECISION_IOU_FALLS;
-    return c->enough ? DECISION_IOU_HOLDS : DECISION_IOU_UNCERTAIN;
+    return c->enough && c->interval.high >= 0 ? DECISION_IOU_HOLDS : DECISION_IOU_UNCERTAIN;
 }
 
 static int compare_iou(struct decision *d, const struct series *s, struct err *e)

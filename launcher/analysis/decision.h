@@ -23,8 +23,8 @@
 enum decision_iou {
     DECISION_IOU_UNKNOWN,   /* no IoU */
     DECISION_IOU_HOLDS,     /* within the margin, or a larger fall that is not significant in enough
-                             * repeats */
-    DECISION_IOU_UNCERTAIN, /* a fall of more than the margin, too few repeats to say */
+                             * repeats, whose interval holds 0 */
+    DECISION_IOU_UNCERTAIN, /* a fall of more than the margin, and repeats do not tell */
     DECISION_IOU_FALLS      /* significantly, by more than the margin */
 };
 

@@ -51,15 +51,15 @@ static void read_log(const char *dir, const char *name, struct result *r)
     }
 }
 
-/* scores_4.csv beside log_4.csv. */
+/* images_4.csv beside log_4.csv. */
 static void read_scores(const char *dir, struct result *r)
 {
     char path[PATH_MAX];
     struct err e;
 
-    if (r->state != RESULT_DONE || !*r->scores_log)
+    if (r->state != RESULT_DONE || !*r->images_log)
         return;
-    r->scores = scores_read(path_format(path, "%s/%s", dir, r->scores_log), &e);
+    r->scores = scores_read(path_format(path, "%s/%s", dir, r->images_log), &e);
     if (!r->scores)
         refuse(r, e.text);
 }
@@ -88,7 +88,7 @@ static bool is_log(const char *dir, const char *name, struct result *r)
 {
     const char *ending = strrchr(name, '.');
 
-    if (!log_name_ends(name) || strncmp(name, "scores_", 7) == 0)
+    if (!log_name_ends(name) || strncmp(name, "images_", 7) == 0)
         return false;
     if (log_name_decode(name, r->engine, sizeof r->engine, &r->gpus, &r->seed))
         return true;
@@ -107,10 +107,10 @@ static int add_log(const char *dir, const char *name, struct results *table, str
     snprintf(r.run, sizeof r.run, "%.*s", (int)(strrchr(name, '.') - name), name);
     read_log(dir, name, &r);
     if (strncmp(name, "log_", 4) == 0) {
-        char scores[sizeof r.scores_log];
-        if ((size_t)snprintf(scores, sizeof scores, "scores_%s", name + 4) < sizeof scores &&
-            has_file(dir, scores))
-            result_set_text(r.scores_log, sizeof r.scores_log, scores);
+        char images[sizeof r.images_log];
+        if ((size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images &&
+            has_file(dir, images))
+            result_set_text(r.images_log, sizeof r.images_log, images);
         read_scores(dir, &r);
     }
     if (results_add(table, &r, e) == 0)
@@ -208,8 +208,8 @@ static int read_collected(const char *dir, const char *path, struct results *tab
             continue;
         }
         r->curve = log.curve;
-        if (strchr(r->scores_log, '/') || !has_file(dir, r->scores_log))
-            *r->scores_log = '\0';
+        if (strchr(r->images_log, '/') || !has_file(dir, r->images_log))
+            *r->images_log = '\0';
         read_scores(dir, r);
     }
     results_sort(table);

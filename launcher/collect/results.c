@@ -60,7 +60,7 @@ static const struct column columns[] = {
     COLUMN(REAL, energy_j),
     COLUMN(REAL, grad_local),
     COLUMN(REAL, grad_global),
-    COLUMN(TEXT, scores_log),
+    COLUMN(TEXT, images_log),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -52,7 +52,7 @@ struct result {
     double energy_j;       /* of the whole run, measured */
     double grad_local, grad_global; /* mean squared norm of the gradient of one device's images and of
                                      * all ranks', mean over epochs */
-    char scores_log[128];  /* file in the same folder with its scores, "" for none */
+    char images_log[128];  /* file in the same folder with its scores, "" for none */
     struct curve *curve;   /* its epochs; NULL: not read. Belongs to the table */
     struct scores *scores; /* its images; NULL: none. Belongs to the table */
 };

@@ -289,14 +289,14 @@ static bool has_file(const char *dir, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* With scores.csv, runs are compared on the same images; without, by seed. */
+/* With images.csv, runs are compared on the same images; without, by seed. */
 static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
 
-    if (!has_file(attempt_dir, "scores.csv"))
+    if (!has_file(attempt_dir, "images.csv"))
         return 0;
-    r->scores = scores_read(path_format(path, "%s/scores.csv", attempt_dir), e);
+    r->scores = scores_read(path_format(path, "%s/images.csv", attempt_dir), e);
     return r->scores ? 0 : -1;
 }
 

@@ -2,8 +2,6 @@
 #include "config.h"
 #include "launcher/collect/scores.h"
 
-#include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +9,11 @@
 #include "src/atomicfile.h"
 
 #define MAX_FILE ((size_t)64 << 20)
-#define HEADER "image,intersection,union"
+#define MAX_COLUMNS 32
+
+struct layout {
+    int ncolumns, image, class, iou;
+};
 
 /* FNV-1a, 64 bits. */
 static uint64_t hash(const char *text)
@@ -23,26 +25,35 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-static bool get_count(const char *text, int64_t *dst)
+static int decode_header(char *line, const char *path, struct layout *l, struct err *e)
 {
-    char *end;
+    char *cells[MAX_COLUMNS];
 
-    errno = 0;
-    *dst = strtoll(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && !errno;
+    *l = (struct layout){csv_split(line, cells, MAX_COLUMNS), -1, -1, -1};
+    for (int i = 0; i < l->ncolumns; i++) {
+        l->image = strcmp(cells[i], "image") == 0 ? i : l->image;
+        l->class = strcmp(cells[i], "class") == 0 ? i : l->class;
+        l->iou = strcmp(cells[i], "iou") == 0 ? i : l->iou;
+    }
+    if (l->image < 0 || l->class < 0 || l->iou < 0)
+        return err_set(e, ERR_DATA, "%s:1: there are no columns image, class and iou", path);
+    return 0;
 }
 
-static int decode_row(char *line, const char *path, size_t number, struct score *dst, struct err *e)
+/* Adds the image if the row is about all of its classes. */
+static int decode_row(char *line, const struct layout *l, const char *path, size_t number, struct scores *s,
+                      struct err *e)
 {
-    char *cells[4];
+    char *cells[MAX_COLUMNS], *end;
 
-    if (csv_split(line, cells, 4) != 3)
-        return err_set(e, ERR_DATA, "%s:%zu: the row has not 3 cells", path, number);
-    if (!get_count(cells[1], &dst->intersection) || !get_count(cells[2], &dst->union_) ||
-        dst->intersection > dst->union_)
-        return err_set(e, ERR_DATA, "%s:%zu: '%.40s' of '%.40s' are no counts of pixels", path, number,
-                       cells[1], cells[2]);
-    dst->image = hash(cells[0]);
+    if (csv_split(line, cells, MAX_COLUMNS) != l->ncolumns)
+        return err_set(e, ERR_DATA, "%s:%zu: the row has not %d cells", path, number, l->ncolumns);
+    if (strcmp(cells[l->class], "all"))
+        return 0;
+    double iou = strtod(cells[l->iou], &end);
+    if (!*cells[l->iou] || *end || !(iou >= 0 && iou <= 1))
+        return err_set(e, ERR_DATA, "%s:%zu: '%.40s' is no IoU", path, number, cells[l->iou]);
+    s->rows[s->count++] = (struct score){hash(cells[l->image]), iou};
     return 0;
 }
 
@@ -56,14 +67,15 @@ static int compare(const void *a, const void *b)
 static int decode(char *text, const char *path, struct scores *s, struct err *e)
 {
     char *next = text, *line = strsep(&next, "\n");
+    struct layout layout;
     size_t number = 1;
 
-    if (!next || strcmp(line, HEADER))
-        return err_set(e, ERR_DATA, "%s:1: the header is not '" HEADER "'", path);
+    if (decode_header(line, path, &layout, e))
+        return -1;
     for (line = strsep(&next, "\n"); next; line = strsep(&next, "\n"))
-        if (decode_row(line, path, ++number, &s->rows[s->count++], e))
+        if (decode_row(line, &layout, path, ++number, s, e))
             return -1;
-    if (*line || s->count == 0)
+    if (!line || *line || s->count == 0)
         return err_set(e, ERR_DATA, "%s:%zu: %s", path, number + 1,
                        s->count ? "the last line has no newline; the file was cut" : "there is no image");
     qsort(s->rows, s->count, sizeof *s->rows, compare);
@@ -107,11 +119,6 @@ void scores_destroy(struct scores *s)
     free(s);
 }
 
-double scores_iou(const struct score *s)
-{
-    return (double)(s->intersection + 1) / (double)(s->union_ + 1);
-}
-
 size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b)
 {
     size_t n = 0;
@@ -119,8 +126,8 @@ size_t scores_match(const struct scores *a, const struct scores *b, double *iou_
     for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
         const struct score *x = &a->rows[i], *y = &b->rows[j];
         if (x->image == y->image) {
-            iou_a[n] = scores_iou(x);
-            iou_b[n++] = scores_iou(y);
+            iou_a[n] = x->iou;
+            iou_b[n++] = y->iou;
         }
         i += x->image <= y->image;
         j += y->image <= x->image;

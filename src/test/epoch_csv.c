@@ -21,7 +21,7 @@ static const struct {
     {"another header", "epoch,loss\n0,1\n", "f:1: the header"},
     {"another rank's bytes over the header",
      "0,31.970000,0.3_epoch,loss,lr,training_time,test_time,iou\n" R0, "f:1: the header"},
-    {"a header with CR", EPOCH_CSV_HEADER "\r\n" R0, "f:1: the header"},
+    {"a header with CR", EPOCH_CSV_HEADER "\r\n" R0, "f:1: its line ends"},
     {"a header and nothing", H, "f:2: there is a header but no epoch"},
     {"a row cut short", H R0 "1,7.000000,0.2000\n", "f:3: the row is cut short after loss"},
     {"a row cut short, no newline", H R0 "1,7.000000,0.2000", "f:3: the last line has no newline"},
@@ -48,7 +48,7 @@ static const struct {
 static void good(void)
 {
     struct epoch_csv c;
-    struct err e;
+    struct err e = {0};
 
     ok(epoch_csv_decode(H R0 R1, strlen(H R0 R1), "f", &c, &e) == 0, "two epochs");
     is_int(c.count, 2, "count");
@@ -63,7 +63,7 @@ static void good(void)
 static void refused(void)
 {
     struct epoch_csv c;
-    struct err e;
+    struct err e = {0};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int rc = epoch_csv_decode(bad[i].text, strlen(bad[i].text), "f", &c, &e);
@@ -81,7 +81,7 @@ static void written(void)
     struct epoch_row rows[] = {{31.97, 0.301, 0.006, 1450.1, 2.345, 0.9345},
                                {7.0000004, 0.2, 0.006, 1450.1, 2.345, 0.9345}};
     struct epoch_csv c;
-    struct err e;
+    struct err e = {0};
     char text[512] = "";
 
     close(mkstemp(path));
@@ -104,7 +104,7 @@ static void reference(const char *shared, const char *system)
     char folder[PATH_MAX], path[2 * PATH_MAX];
     struct dirent *entry;
     struct epoch_csv c;
-    struct err e;
+    struct err e = {0};
     int n = 0;
 
     snprintf(folder, sizeof folder, "%s/reference-logs/%s", shared, system);

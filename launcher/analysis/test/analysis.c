@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/analysis.h"
+
+#include "launcher/analysis/test/near.h"
+#include "launcher/analysis/test/table.h"
+
+static struct results table, other;
+static struct analysis a;
+static struct err e;
+
+static int create(size_t nsources)
+{
+    static struct analysis_source sources[2] = {{"one", &table}, {"two", &other}};
+    struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+
+    results_sort(&table);
+    results_sort(&other);
+    return analysis_create(&a, sources, nsources, &options, &e);
+}
+
+static void refused(enum err_code code, const char *words, const char *what)
+{
+    int rc = create(1);
+
+    ok(rc == -1 && e.code == (int)code && strstr(e.text, words), "%s: %s", what, rc ? e.text : "accepted");
+    ok(!a.series && a.nseries == 0, "and nothing is left");
+}
+
+static void check_refusals(void)
+{
+    refused(ERR_DATA, "there is no run in it", "an empty source");
+    table_add(&table, "x", 1, 1, 1)->state = RESULT_FAILED;
+    refused(ERR_DATA, "no run has a result; the first, x-1-1 (1 GPU), is failed", "all failed");
+    table_add(&table, "x", 2, 1, 1);
+    refused(ERR_STATS, "ran on 2 GPUs only", "one count");
+    table_add(&table, "x", 4, 1, 1);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].median_epoch_s = NAN;
+    refused(ERR_STATS, "no steady epoch", "single epochs");
+    results_destroy(&table);
+}
+
+/* Amdahl with a serial share of 0.04, and an engine that is a fifth slower; no scatter. */
+static void fill(struct results *dst, double factor)
+{
+    for (int gpus = 1; gpus <= 16; gpus *= 2)
+        for (long seed = 1; seed <= 3; seed++)
+            table_add(dst, "x", gpus, seed, factor * 20 * (0.96 / gpus + 0.04));
+}
+
+static const struct rule *rule(int number)
+{
+    return &a.rules[number - 1];
+}
+
+static void check_all(void)
+{
+    fill(&table, 1);
+    fill(&other, 1.2);
+    ok(create(2) == 0 && a.nseries == 2 && a.npairs == 1, "two sources, two series, a pair");
+    const struct analysis_series *one = &a.series[0];
+    ok(one->steady_choice && one->steady_choice->law == MODEL_AMDAHL, "the law that made the data is chosen");
+    near(one->steady_choice->serial, 0.04, 1e-9, "with its serial share");
+    ok(one->whole_choice && !one->steady[MODEL_GUSTAFSON].fitted, "Gustafson's needs weak scaling");
+    ok(one->decision.best && one->decision.best->gpus == 4, "efficiency 0.89 with 4, 0.78 with 8");
+    const struct analysis_pair *pair = &a.pairs[0];
+    is_int(pair->ndifferences, 10, "five counts, two quantities");
+    ok(pair->differences[0].quantity == QUANTITY_STEADY_EPOCH, "times first");
+    near(pair->differences[0].ratio.value, 1 / 1.2, 1e-9, "the second is slower");
+    ok(pair->differences[0].compare.significant, "significantly: nothing scatters");
+    ok(pair->differences[5].quantity == QUANTITY_IOU && !pair->differences[5].compare.significant,
+       "IoU is the same, without variance");
+    ok(rule(1)->state == RULE_MET && strstr(rule(1)->why, "1 GPU of the same program: 20 s"), "rule 1: %s",
+       rule(1)->why);
+    ok(rule(2)->state == RULE_MET && rule(5)->state == RULE_MET, "rules 2 and 5");
+    ok(rule(6)->state == RULE_NOT_MET && strstr(rule(6)->why, "normal"), "rule 6: %s", rule(6)->why);
+    ok(rule(9)->state == RULE_NOT_MET && rule(10)->state == RULE_NOT_MET, "bare logs hold no setup");
+    for (int i = 0; i < RULES_COUNT; i++)
+        ok(a.rules[i].number == i + 1 && a.rules[i].text && *a.rules[i].why, "rule %d says why", i + 1);
+    is_str(a.notes, "", "nothing was left out");
+    analysis_destroy(&a);
+
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].batch_per_gpu = table.rows[i].gpus < 4 ? 16 : 64 / table.rows[i].gpus;
+    ok(create(1) == 0 && a.nseries >= 1 && strstr(a.notes, "mix"), "mixed batches are told");
+    analysis_destroy(&a);
+    for (size_t i = 0; i < table.count; i++) {
+        table.rows[i].batch_per_gpu = 16;
+        table.rows[i].images = 1600 * table.rows[i].gpus;
+        table.rows[i].state = table.rows[i].seed == 1 ? RESULT_DONE : RESULT_FAILED;
+    }
+    ok(create(1) == 0 && a.series[0].series.mode == SERIES_WEAK && a.series[0].steady[MODEL_GUSTAFSON].fitted,
+       "weak scaling: Gustafson is fitted");
+    ok(rule(5)->state == RULE_NOT_MET && rule(6)->state == RULE_NOT_APPLICABLE && rule(7)->state == RULE_NOT_MET,
+       "single runs break rules 5 and 7");
+    ok(rule(2)->state == RULE_NOT_MET, "and lost ones rule 2");
+    analysis_destroy(&a);
+    results_destroy(&table);
+    results_destroy(&other);
+}
+
+int main(void)
+{
+    check_refusals();
+    check_all();
+    return done_testing();
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/convergence.h"
+
+#include "launcher/analysis/test/near.h"
+#include "launcher/analysis/test/table.h"
+
+static struct results table;
+static struct series s[SERIES_MAX];
+static struct convergence c;
+static const struct series_facts facts;
+
+/* A run of n epochs; its loss falls by factor each, its score is 1 - loss where it has one. */
+static void add(int gpus, long seed, size_t n, double seconds, double loss, double factor, int with_score)
+{
+    struct result *r = table_add(&table, "x", gpus, seed, seconds);
+
+    r->curve = curve_create(n, with_score, &table_error);
+    for (size_t i = 0; i < n; i++, loss *= factor) {
+        r->curve->seconds[i] = seconds;
+        r->curve->loss[i] = loss;
+        if (with_score)
+            r->curve->score[i] = 1 - loss;
+    }
+}
+
+static void compute(double score, double loss)
+{
+    size_t n;
+
+    convergence_destroy(&c);
+    series_destroy(&s[0]);
+    if (series_compute(s, &n, "study", &table, "x", &facts, NULL, &table_error) ||
+        convergence_compute(&c, &s[0], score, loss, &table_error))
+        bail_out("%s", table_error.text);
+}
+
+int main(void)
+{
+    /* 1 GPU halves the loss in each epoch of 8 s; 4 GPUs need 2 s, but fall by 1 / sqrt 2 only. */
+    add(1, 1, 10, 8, 1, 0.5, 0);
+    add(4, 1, 10, 2, 1, sqrt(0.5), 0);
+    compute(NAN, 0.2);
+    ok(c.metric == CONVERGENCE_LOSS && c.chosen && c.target == 0.2, "a target that was chosen");
+    near(c.points[0].epochs, 4, 0, "1, 0.5, 0.25, 0.125: four epochs");
+    near(c.points[0].seconds, 32, 1e-12, "of 8 s");
+    near(c.points[1].epochs, 6, 0, "4 GPUs need six");
+    near(c.points[1].epochs_ratio, 1.5, 1e-12, "half as many again: what the batch costs");
+    near(c.points[1].epoch_s_ratio, 4, 1e-12, "each four times as fast: what the hardware gives");
+    near(c.points[1].speedup, 4 / 1.5, 1e-12, "and both together");
+    compute(NAN, NAN);
+    near(c.target, pow(0.5, 4.5), 1e-9, "by default: what the worst count ends with");
+    ok(!c.chosen && c.points[1].nreached == 1, "which all reach");
+    compute(NAN, 0.01);
+    ok(isnan(c.points[1].epochs) && c.points[1].nreached == 0 && isnan(c.points[1].speedup),
+       "a target that a count never reaches has no time there");
+    near(c.points[0].epochs, 8, 0, "and one that it does reach has");
+
+    /* Two of three seeds get there: the median does. */
+    add(4, 2, 10, 2, 1, sqrt(0.5), 0);
+    add(4, 3, 10, 2, 1, 1, 0);
+    compute(NAN, 0.2);
+    ok(c.points[1].nruns == 3 && c.points[1].nreached == 2, "two of three runs reach it");
+    near(c.points[1].epochs, 6, 0, "the median run is one of them");
+    results_destroy(&table);
+
+    add(1, 1, 10, 8, 1, 0.5, 1);
+    add(2, 1, 10, 4, 1, 0.5, 1);
+    compute(0.8, NAN);
+    ok(c.metric == CONVERGENCE_SCORE, "a score is preferred to the loss");
+    near(c.points[1].epochs, 4, 0, "0, 0.5, 0.75, 0.875");
+    near(c.points[1].speedup, 2, 1e-12, "the same epochs, twice as fast");
+    results_destroy(&table);
+    table_add(&table, "x", 1, 1, 1);
+    table_add(&table, "x", 2, 1, 1);
+    compute(NAN, NAN);
+    ok(c.metric == CONVERGENCE_NONE && c.npoints == 0, "without curves nothing is known");
+    results_destroy(&table);
+    convergence_destroy(&c);
+    series_destroy(&s[0]);
+    return done_testing();
+}

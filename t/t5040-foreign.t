@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Logs of other programs: read where they are whole, told and kept out where they are not.
+. "${srcdir:-.}/t/lib.sh"
+
+# log FILE SECONDS IOU [EPOCHS]: the reference's table, every epoch as long
+log() {
+    awk -v s="$2" -v iou="$3" -v n="${4:-4}" 'BEGIN {
+        print ",time_per_epoch,loss,lr,training_time,test_time,iou"
+        for (e = 0; e < n; e++) printf "%d,%.6f,%.6f,0.001000,%.6f,1.500000,%.6f\n", e, s, 1 / (e + 1), n * s, iou
+    }' >"$1"
+}
+keras() { # FILE SECONDS
+    printf 'epoch,loss,time,val_iou\r\n0,1,%s,0.5\r\n1,0.5,%s,0.7\r\n2,0.4,%s,0.8\r\n' "$2" "$2" "$2" >"$1"
+}
+event() { printf ':::MLLOG {"time_ms": %s, "key": "%s", "value": %s, "metadata": {%s}}\n' "$1" "$2" "$3" "$4"; }
+mllog() { # FILE RANKS MILLISECONDS
+    {
+        echo "some other output"
+        event 0 number_of_ranks "$2" ''
+        event 0 engine '"mx"' ''
+        for e in 1 2 3; do
+            event $(((e - 1) * $3)) epoch_start null "\"epoch_num\": $e"
+            event $((e * $3)) epoch_stop null "\"epoch_num\": $e"
+        done
+        event $((3 * $3)) eval_accuracy 0.9 '"epoch_num": 3'
+        event $((3 * $3)) run_stop null '"status": "success"'
+    } >"$1"
+}
+column() { # RUN COLUMN of out/results.csv
+    python3 -c '
+import csv, sys
+for row in csv.DictReader(open("out/results.csv")):
+    if row["run"] == sys.argv[1]: print(row[sys.argv[2]])' "$1" "$2"
+}
+
+# Several forms and engines in one folder.
+mkdir good
+log good/log_1.csv 8 0.9
+log good/log_2.csv 4.5 0.9
+log good/log_hvd_1.csv 8 0.9
+log good/log_hvd_2_s3.csv 4.2 0.9
+keras good/log_keras_1.csv 6
+keras good/log_keras_2.csv 3
+mllog good/any_name.txt 1 5000
+mllog good/other.log 2 2500
+echo "nothing to see" >good/README.txt
+exits 0 "logs of four engines in three forms" unetctl collect --logs good -o out
+like "$OUT" '8 of 8 runs collected into out' "all are collected"
+is "$(column log_hvd_2_s3 engine),$(column log_hvd_2_s3 gpus),$(column log_hvd_2_s3 seed)" "horovod,2,3" "names tell engine, GPUs, seed"
+is "$(column log_keras_2 iou),$(column log_keras_2 training_time)" "0.800000,9.000000" "a table of Keras"
+is "$(column other engine),$(column other gpus),$(column other median_epoch_s)" "mx,2,2.500000" "MLLOG lines"
+ok "copies are the files themselves" cmp good/log_keras_1.csv out/log_keras_1.csv
+exits 0 "what was collected is a source again" unetctl report --logs out --json -
+exits 0 "and so is the bare folder" unetctl report --logs good --json -
+ok "several folders side by side" unetctl report good out --text
+exits 2 "a study and a folder" unetctl collect -C . --logs good
+exits 2 "--output without --logs" unetctl collect -o out
+
+# One bad file each: it is told with file, line and reason, and is in no number.
+bad() { # WHAT REGEX COMMAND...: makes bad/log_4.csv worse
+    local what=$1 regex=$2
+    shift 2
+    rm -rf bad out
+    mkdir bad
+    log bad/log_1.csv 8 0.9
+    log bad/log_2.csv 4 0.9
+    log bad/log_4.csv 2 0.9
+    (cd bad && "$@")
+    exits 1 "$what" unetctl collect --logs bad -o out
+    like "$OUT" 'log_4: corrupt' "is corrupt"
+    like <(tr -s '\n ' ' ' <"$OUT") "$regex" "and told why"
+    ok "and not copied" test ! -e out/log_4.csv
+    unetctl report --logs bad --json - | python3 -c '
+import json, sys
+def counts(o):
+    if isinstance(o, dict):
+        if "points" in o: yield [p.get("gpus") for p in o["points"]]
+        for v in o.values(): yield from counts(v)
+    elif isinstance(o, list):
+        for v in o: yield from counts(v)
+assert list(counts(json.load(sys.stdin)))[0] == [1, 2]' || ok "and it is in no number" false
+}
+# shellcheck disable=SC2317 # called through bad
+over_header() { printf '""\n' | dd of=log_4.csv conv=notrunc status=none; }
+# shellcheck disable=SC2317
+with_mark() { { printf '\357\273\277'; cat log_4.csv; } >x && mv x log_4.csv; }
+bad "three bytes of another rank over the header" 'log_4.csv:1: the header is not' over_header
+bad "a row cut off" 'log_4.csv:5:' truncate -s -10 log_4.csv
+bad "NaN" "log_4.csv:3: loss is 'nan'" sed -i '3s/0.500000/nan/' log_4.csv
+bad "a negative time" 'log_4.csv:2: a time is negative' sed -i '2s/2.000000/-2.000000/' log_4.csv
+bad "a cell too many" 'log_4.csv:4:.*more than 7 columns' sed -i '4s/$/,1/' log_4.csv
+bad "line ends of Windows" 'log_4.csv:1: its line ends are CR LF' sed -i 's/$/\r/' log_4.csv
+bad "a byte order mark" 'log_4.csv:1: it begins with a byte order mark' with_mark
+bad "an empty file" 'log_4.csv:1: the file is empty' truncate -s 0 log_4.csv
+bad "binary data" 'log_4.csv: holds binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 status=none
+bad "a huge file" 'log_4.csv' truncate -s 100M log_4.csv
+bad "no permission to read, a folder" 'log_4.csv' sh -c 'rm log_4.csv && mkdir log_4.csv'
+
+# Two logs of one count: nobody knows which is right; a copy is no harm.
+mkdir twice
+log twice/log_1.csv 8 0.9
+log twice/log_2.csv 4 0.9
+log twice/log_02.csv 3 0.9
+exits 1 "two logs of one count" unetctl collect --logs twice -o out2
+is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" "log_02,corrupt log_1,done log_2,corrupt run,state " "neither is taken"
+cp twice/log_2.csv twice/log_02.csv
+unetctl collect --logs twice -o out2 >/dev/null 2>&1
+is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" "log_02,done log_1,done log_2,corrupt run,state " "of a copy one is"
+log twice/history.csv 4 0.9
+unetctl collect --logs twice -o out2 >/dev/null 2>&1
+like out2/results.csv '^history,.*corrupt.*call it log_N.csv' "a table whose name tells no count is told"
+
+# Too little.
+mkdir empty one failed flat
+exits 7 "an empty folder" unetctl report --logs empty
+like "$ERR" 'there is no log in it' "is said"
+exits 7 "no such folder" unetctl collect --logs nowhere
+log one/log_1.csv 8 0.9
+exits 8 "one run" unetctl report --logs one
+echo x >failed/log_1.csv
+echo x >failed/log_2.csv
+exits 7 "all bad" unetctl report --logs failed
+exits 7 "collect, too" unetctl collect --logs failed -o out3
+for n in 1 2; do for s in 1 2 3; do log flat/log_${n}_s$s.csv 4 0.9; done; done
+exits 0 "no variance at all" unetctl report --logs flat --text
+unlike "$OUT" '(nan|inf)' "gives no NaN"
+log flat/log_2_s2.csv 4 nan
+exits 0 "an IoU that is NaN" unetctl report --logs flat --text
+like "$OUT" 'log_2_s2.*corrupt' "is kept out"
+
+done_testing
