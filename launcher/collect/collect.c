@@ -12,6 +12,7 @@
 
 #include "launcher/collect/log_name.h"
 #include "launcher/collect/logs_folder.h"
+#include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
 #include "launcher/collect/unfinished.h"
@@ -25,26 +26,58 @@ static int is_run(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+/* One row for each folder of runs. */
+struct scan {
+    const char *study_dir;
+    struct dirent **entries;
+    struct result *rows;
+};
+
+static void read_run(void *arg, size_t i)
+{
+    struct scan *s = arg;
+    struct result *r = &s->rows[i];
+    struct err why; /* stands in the row's note */
+
+    result_init(r);
+    result_set_text(r->run, sizeof r->run, s->entries[i]->d_name);
+    run_folder_read(s->study_dir, s->entries[i]->d_name, r, &why);
+}
+
+static int read_runs(const char *study_dir, struct dirent **entries, size_t n, struct results *table,
+                     struct err *e)
+{
+    struct scan scan = {study_dir, entries, calloc(n + 1, sizeof *scan.rows)};
+    int rc = 0;
+
+    if (!scan.rows)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", n);
+    parallel_each(n, read_run, &scan);
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = results_add(table, &scan.rows[i], e);
+        if (rc) {
+            curve_destroy(scan.rows[i].curve);
+            scores_destroy(scan.rows[i].scores);
+        }
+    }
+    free(scan.rows);
+    return rc;
+}
+
 static int scan_runs(const char *study_dir, struct results *table, struct err *e)
 {
     char dir[PATH_MAX];
     struct dirent **entries;
-    int n, rc = 0;
+    int n, rc;
 
     path_format(dir, "%s/runs", study_dir);
     n = scandir(dir, &entries, is_run, alphasort);
     if (n < 0)
         return errno == ENOENT ? 0 : err_errno(e, ERR_DATA, errno, "can't read %s", dir);
-    for (int i = 0; i < n; i++) {
-        struct result r;
-        struct err why;
-        result_init(&r);
-        result_set_text(r.run, sizeof r.run, entries[i]->d_name);
-        run_folder_read(study_dir, entries[i]->d_name, &r, &why);
-        if (rc == 0)
-            rc = results_add(table, &r, e);
+    rc = read_runs(study_dir, entries, (size_t)n, table, e);
+    for (int i = 0; i < n; i++)
         free(entries[i]);
-    }
     free(entries);
     return rc;
 }

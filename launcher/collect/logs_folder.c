@@ -15,6 +15,7 @@
 #include "launcher/collect/log_file.h"
 #include "launcher/collect/log_name.h"
 #include "launcher/collect/mllog_file.h"
+#include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
 #include "src/atomicfile.h"
 
@@ -97,27 +98,56 @@ static bool is_log(const char *dir, const char *name, struct result *r)
     return strcmp(ending, ".csv") == 0 || has_mllog(dir, name);
 }
 
-static int add_log(const char *dir, const char *name, struct results *table, struct err *e)
-{
-    struct result r;
+/* The files of a folder and what they came to; a row without a name is no log. */
+struct scan {
+    const char *dir;
+    struct dirent **entries;
+    struct result *rows;
+};
 
-    result_init(&r);
-    if (!is_log(dir, name, &r))
-        return 0;
-    snprintf(r.run, sizeof r.run, "%.*s", (int)(strrchr(name, '.') - name), name);
-    read_log(dir, name, &r);
-    if (strncmp(name, "log_", 4) == 0) {
-        char images[sizeof r.images_log];
-        if ((size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images &&
-            has_file(dir, images))
-            result_set_text(r.images_log, sizeof r.images_log, images);
-        read_scores(dir, &r);
+static void find_scores(const char *dir, const char *name, struct result *r)
+{
+    char images[sizeof r->images_log];
+
+    if (strncmp(name, "log_", 4) == 0 &&
+        (size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images && has_file(dir, images))
+        result_set_text(r->images_log, sizeof r->images_log, images);
+    read_scores(dir, r);
+}
+
+static void read_entry(void *arg, size_t i)
+{
+    struct scan *s = arg;
+    struct result *r = &s->rows[i];
+    const char *name = s->entries[i]->d_name;
+
+    result_init(r);
+    if (!is_log(s->dir, name, r))
+        return;
+    snprintf(r->run, sizeof r->run, "%.*s", (int)(strrchr(name, '.') - name), name);
+    read_log(s->dir, name, r);
+    find_scores(s->dir, name, r);
+}
+
+static int read_entries(const char *dir, struct dirent **entries, size_t n, struct results *table,
+                        struct err *e)
+{
+    struct scan scan = {dir, entries, calloc(n + 1, sizeof *scan.rows)};
+    int rc = 0;
+
+    if (!scan.rows)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu logs", n);
+    parallel_each(n, read_entry, &scan);
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0 && *scan.rows[i].run)
+            rc = results_add(table, &scan.rows[i], e);
+        if (rc) {
+            curve_destroy(scan.rows[i].curve);
+            scores_destroy(scan.rows[i].scores);
+        }
     }
-    if (results_add(table, &r, e) == 0)
-        return 0;
-    curve_destroy(r.curve);
-    scores_destroy(r.scores);
-    return -1;
+    free(scan.rows);
+    return rc;
 }
 
 static int is_visible(const struct dirent *entry)
@@ -174,15 +204,13 @@ static void find_duplicates(struct results *table)
 static int read_bare(const char *dir, struct results *table, struct err *e)
 {
     struct dirent **entries;
-    int n = scandir(dir, &entries, is_visible, alphasort), rc = 0;
+    int n = scandir(dir, &entries, is_visible, alphasort), rc;
 
     if (n < 0)
         return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);
-    for (int i = 0; i < n; i++) {
-        if (rc == 0)
-            rc = add_log(dir, entries[i]->d_name, table, e);
+    rc = read_entries(dir, entries, (size_t)n, table, e);
+    for (int i = 0; i < n; i++)
         free(entries[i]);
-    }
     free(entries);
     if (rc == 0 && table->count == 0)
         return err_set(e, ERR_DATA, "%s: there is no log in it: no results.csv, log_N.csv, log_hvd_N.csv or "
@@ -192,26 +220,37 @@ static int read_bare(const char *dir, struct results *table, struct err *e)
     return rc;
 }
 
-/* What results.csv names. A log that is gone leaves the row its numbers; a bad one does not. */
+struct collected {
+    const char *dir;
+    struct result *rows;
+};
+
+/* A log that is gone leaves the row its numbers; a bad one does not. */
+static void read_row(void *arg, size_t i)
+{
+    const struct collected *c = arg;
+    struct result *r = &c->rows[i], log = *r;
+    char path[PATH_MAX];
+    struct err why;
+
+    if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(c->dir, r->log))
+        return;
+    if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
+        refuse(r, why.text);
+        return;
+    }
+    r->curve = log.curve;
+    if (strchr(r->images_log, '/') || !has_file(c->dir, r->images_log))
+        *r->images_log = '\0';
+    read_scores(c->dir, r);
+}
+
+/* What results.csv names. */
 static int read_collected(const char *dir, const char *path, struct results *table, struct err *e)
 {
     if (results_read(table, path, e))
         return -1;
-    for (size_t i = 0; i < table->count; i++) {
-        struct result *r = &table->rows[i], log = *r;
-        char file[PATH_MAX];
-        struct err why;
-        if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(dir, r->log))
-            continue;
-        if (log_file_read(path_format(file, "%s/%s", dir, r->log), &log, &why)) {
-            refuse(r, why.text);
-            continue;
-        }
-        r->curve = log.curve;
-        if (strchr(r->images_log, '/') || !has_file(dir, r->images_log))
-            *r->images_log = '\0';
-        read_scores(dir, r);
-    }
+    parallel_each(table->count, read_row, &(struct collected){dir, table->rows});
     results_sort(table);
     return 0;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/parallel.h"
+
+#include "t/tap.h"
+
+static void count(void *arg, size_t i)
+{
+    ((int *)arg)[i]++;
+}
+
+int main(void)
+{
+    enum { N = 5000 };
+    static int done[N + 1];
+    bool once = true;
+
+    parallel_each(N, count, done);
+    for (int i = 0; i < N; i++)
+        once &= done[i] == 1;
+    ok(once && done[N] == 0, "each item once, and no other");
+    parallel_each(0, count, done);
+    parallel_each(1, count, done);
+    ok(done[0] == 2 && done[1] == 1, "no item, one item");
+    return done_testing();
+}
