@@ -23,16 +23,27 @@ static const struct cli_option options[] = {
 
 static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
+    struct atomicfile_batch files = {0};
     size_t begun = 0;
+    int rc = 0;
 
-    for (size_t i = 0; i < plan->count; i++) {
+    w->files = &files;
+    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
         struct run_attempt newest;
         const char *id = plan->runs[i].id;
-        if (run_dir_attempt(w->study.dir, id, &newest, e) ||
-            workspace_generate(w, &plan->runs[i], newest.number ? newest.number : 1, e))
-            return -1;
+        rc = run_dir_attempt(w->study.dir, id, &newest, e) ||
+                     workspace_generate(w, &plan->runs[i], newest.number ? newest.number : 1, e)
+                 ? -1
+                 : 0;
         begun += newest.begun;
     }
+    w->files = NULL;
+    if (rc) {
+        atomicfile_batch_abort(&files);
+        return rc;
+    }
+    if (atomicfile_batch_commit(&files, e))
+        return -1;
     log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
              plan->count, plan->count == 1 ? "" : "s", w->study.dir,
              begun ? " (those that have begun were left as they are)" : "");

@@ -16,6 +16,8 @@ static struct workspace_args args;
 static bool wait_for_all, dry_run, parsable;
 static long timeout_s;
 static double max_gpu_hours;
+static long max_in_flight;
+static struct cli_list after;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
@@ -29,6 +31,10 @@ static const struct cli_option options[] = {
     {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run of the list, one a line, in its order",
      &parsable, 0, 0},
     DRY_RUN_OPTION(dry_run),
+    {"max-in-flight", 0, CLI_INT, "K", "at most K jobs of the study at once (default: local the site's)",
+     &max_in_flight, 1, 4096},
+    {"after", 0, CLI_LIST, "WHAT", "start when this has ended: number of a job, RUN, or another STUDY",
+     &after, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -89,6 +95,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return err_set(e, ERR_USAGE, "submit: --timeout is for --wait");
     if (workspace_open(&w, &args, e))
         return -1;
+    w.max_in_flight = max_in_flight;
+    w.after = &after;
     if (workspace_take_options(&w, nrest, rest, e) == 0 &&
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
         rc = submit(&w, &plan, e);

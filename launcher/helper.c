@@ -81,8 +81,7 @@ static void reap(struct helper *h, bool force)
     h->socket = -1;
     if (force)
         kill(h->pid, SIGKILL);
-    while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    waitpid(h->pid, NULL, WNOHANG); /* it may take its time; who waits for it waits for nothing */
     h->pid = 0;
 }
 
@@ -204,7 +203,7 @@ static json_t *converse(struct helper *h, const char *request, struct err *e)
     return answer;
 }
 
-/* A ping tells a Slurm that can't be reached from one that lost a request. */
+/* A first exchange tells a helper that could not start from one that lost a request. */
 static int start(struct helper *h, struct err *e)
 {
     int pair[2];
@@ -223,7 +222,7 @@ static int start(struct helper *h, struct err *e)
     }
     h->pid = pid;
     h->socket = pair[0];
-    json_t *answer = converse(h, "{\"op\":\"ping\"}", e);
+    json_t *answer = converse(h, "{\"op\":\"hello\"}", e);
     json_decref(answer);
     if (!answer) {
         e->code = ERR_SCHED;

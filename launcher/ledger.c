@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
 
@@ -251,29 +252,56 @@ void ledger_unlock(struct ledger *l)
     l->lock_fd = -1;
 }
 
-int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
-                  const char *scheduler, const char *job, struct err *e)
+/* One line of the ledger behind dst, without its newline. */
+static int encode_event(const struct ledger *l, enum ledger_event event, const struct ledger_note *n,
+                        const char *scheduler, const char *date, struct buf *dst, struct err *e)
 {
-    char date[32], tag[256], file[PATH_MAX];
+    char tag[256];
     json_t *root;
     char *line;
-    int rc;
 
-    clock_date(date);
-    ledger_tag(l, run, attempt, tag);
+    ledger_tag(l, n->run, n->attempt, tag);
     root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "schema", SCHEMA, "time", date, "event",
-                     event_names[event], "run", run, "attempt", attempt, "scheduler", scheduler,
+                     event_names[event], "run", n->run, "attempt", n->attempt, "scheduler", scheduler,
                      "tag", tag);
-    if (root && job && json_object_set_new(root, "job", json_string(job)))
+    if (root && n->job && json_object_set_new(root, "job", json_string(n->job)))
         json_decref(root), root = NULL;
     line = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!line)
-        return err_set(e, ERR_INTERNAL, "%s: event of %s cannot be encoded", l->dir, run);
-    path_of(l, "ledger.jsonl", file);
-    rc = atomicfile_append(file, line, e);
+        return err_set(e, ERR_INTERNAL, "%s: event of %s cannot be encoded", l->dir, n->run);
+    buf_addf(dst, "%s%s", dst->length ? "\n" : "", line);
     free(line);
-    return rc ? -1 : apply(l, event, run, attempt, scheduler, job, e);
+    return 0;
+}
+
+int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
+                      size_t count, const char *scheduler, struct err *e)
+{
+    char date[32], file[PATH_MAX];
+    struct buf lines = {0};
+    int rc = 0;
+
+    clock_date(date);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = encode_event(l, event, &notes[i], scheduler, date, &lines, e);
+    path_of(l, "ledger.jsonl", file);
+    if (rc == 0 && lines.failed)
+        rc = err_set(e, ERR_INTERNAL, "%s: no memory", l->dir);
+    if (rc == 0 && count)
+        rc = atomicfile_append(file, lines.data, e);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = apply(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
+    buf_destroy(&lines);
+    return rc;
+}
+
+int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                  const char *scheduler, const char *job, struct err *e)
+{
+    struct ledger_note note = {.run = run, .job = job, .attempt = attempt};
+
+    return ledger_append_all(l, event, &note, 1, scheduler, e);
 }
 
 void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256])

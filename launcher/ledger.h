@@ -57,6 +57,14 @@ void ledger_unlock(struct ledger *l);
 int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
                   const char *scheduler, const char *job, struct err *e);
 
+/* The same for several attempts, with one fsync. */
+struct ledger_note {
+    const char *run, *job;
+    int attempt;
+};
+int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
+                      size_t count, const char *scheduler, struct err *e);
+
 /* The entry of one attempt, or of the newest one for attempt 0; NULL if there is none. Valid until
  * the next ledger_append or ledger_lock. */
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt);

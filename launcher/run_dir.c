@@ -225,7 +225,7 @@ static void read_attempt(struct run_attempt *a, DIR *dir)
         read_marker(a, dirfd(dir), RUN_FAILED, "FAILED");
     else if (done)
         read_marker(a, dirfd(dir), RUN_DONE, "DONE");
-    if (job && a->marker != RUN_DONE && read_small(dirfd(dir), "job", a->job, sizeof a->job))
+    if (job && read_small(dirfd(dir), "job", a->job, sizeof a->job))
         a->job[strcspn(a->job, "\n")] = 0;
 }
 

@@ -18,7 +18,7 @@ struct run_attempt {
     bool begun; /* a job wrote into it */
     bool stopped;  /* its job was ended by a signal, and nothing is decided */
     bool recorded; /* there is a record.jsonl */
-    char job[64]; /* id of the job that took it; "" before it began, and once it is done */
+    char job[64]; /* id of the job that took it, "" before it began */
     enum run_marker marker;
     double marker_age_s; /* since the marker was written */
     int exit_code;    /* of FAILED */

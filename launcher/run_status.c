@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/log.h"
+
 #define ENDING_MAX_S 60
 #define READERS 7 /* threads beside this one */
 #define RUNS_PER_READER 64
@@ -268,6 +270,38 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     return 0;
 }
 
+/* Runs that no scheduler knows any more: accounting may. One question for all of them. */
+static int recall_lost(struct workspace *w, struct run_status_list *list, struct err *e)
+{
+    struct job_state *states = calloc(list->count + 1, sizeof *states);
+    size_t *runs = calloc(list->count + 1, sizeof *runs), n = 0;
+    const char *source = "";
+    int rc = states && runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "status");
+
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        const struct run_status *s = &list->runs[i];
+        const char *job = *s->attempt.job ? s->attempt.job : s->job;
+        if (strcmp(s->state, "LOST") != 0 || strcmp(s->scheduler, "slurm") != 0 || !*job)
+            continue;
+        snprintf(states[n].id, sizeof states[n].id, "%.*s", SCHEDULER_ID_SIZE - 1, job);
+        runs[n++] = i;
+    }
+    struct scheduler *scheduler = rc == 0 && n ? workspace_scheduler(w, "slurm", e) : NULL;
+    if (scheduler && scheduler_recall(scheduler, states, n, &source, e))
+        log_debug("accounting: %s", e->text);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct run_status *s = &list->runs[runs[i]];
+        if (*states[i].state && states[i].phase == JOB_ENDED)
+            run_status_decide(s, &states[i], NULL);
+        else if (!*source)
+            snprintf(s->reason + strlen(s->reason), sizeof s->reason - strlen(s->reason),
+                     " (this cluster has no accounting to ask)");
+    }
+    free(states);
+    free(runs);
+    return rc;
+}
+
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e)
 {
     struct answer answers[WORKSPACE_NKINDS] = {{0}};
@@ -284,6 +318,8 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
+    if (rc == 0 && !dst->unreachable)
+        rc = recall_lost(w, dst, e);
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         free(answers[i].jobs);
     run_dir_list_destroy(ids, count);

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/scheduler.h"
 
+#include <stdio.h>
 #include <string.h>
 
 
@@ -52,7 +53,24 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e)
 {
-    return s->ops->submit(s, job, id, e);
+    struct scheduler_result result;
+
+    scheduler_submit_all(s, job, 1, NULL, &result);
+    if (result.outcome == SCHEDULER_SUBMITTED) {
+        snprintf(id, SCHEDULER_ID_SIZE, "%s", result.id);
+        return 0;
+    }
+    *e = result.reason;
+    e->code = result.outcome == SCHEDULER_LOST ? ERR_INTERNAL : e->code;
+    return -1;
+}
+
+void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
+                          const char *in_flight, struct scheduler_result *results)
+{
+    for (size_t i = 0; i < count; i++)
+        results[i] = (struct scheduler_result){.outcome = SCHEDULER_NOT_TRIED};
+    s->ops->submit(s, jobs, count, in_flight, results);
 }
 
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
@@ -61,6 +79,13 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_stat
     *states = NULL;
     *nstates = 0;
     return s->ops->query(s, tag_prefix, states, nstates, e);
+}
+
+int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count, const char **source,
+                     struct err *e)
+{
+    *source = "";
+    return s->ops->recall && count ? s->ops->recall(s, states, count, source, e) : 0;
 }
 
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)

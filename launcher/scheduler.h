@@ -56,18 +56,35 @@ struct scheduler_config {
 
 struct scheduler;
 
+/* What became of one job of a submission. */
+enum scheduler_outcome {
+    SCHEDULER_NOT_TRIED, /* another one was refused before */
+    SCHEDULER_SUBMITTED,
+    SCHEDULER_REFUSED,   /* no job exists */
+    SCHEDULER_LOST       /* the answer is lost: the tag must be queried before another try */
+};
+
+struct scheduler_result {
+    enum scheduler_outcome outcome;
+    char id[SCHEDULER_ID_SIZE]; /* as the scheduler prints it */
+    struct err reason;          /* of REFUSED and LOST */
+};
+
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
                      struct err *e);
     int (*check)(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
                  struct err *e);
-    int (*submit)(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
-                  struct err *e);
+    void (*submit)(struct scheduler *s, const struct job *jobs, size_t count, const char *in_flight,
+                   struct scheduler_result *results);
     int (*query)(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                  size_t *nstates, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
     void (*close)(struct scheduler *s);
+    /* optional */
+    int (*recall)(struct scheduler *s, struct job_state *states, size_t count, const char **source,
+                  struct err *e);
 };
 
 struct scheduler {
@@ -97,16 +114,26 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
 
-/* Submit; the id as the scheduler prints it. -1 means that no job exists, except when e->code is
- * ERR_INTERNAL: then the answer was lost, and the tag must be queried before another try. */
+/* Submit one job. -1 means that no job exists, except when e->code is ERR_INTERNAL: lost. */
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e);
+
+/* Submit several, perhaps at the same time; after a refusal no other one is begun. in_flight: file that
+ * has their tags while an answer is due, and stays if one is lost (see in_flight.h); NULL: none. */
+void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
+                          const char *in_flight, struct scheduler_result *results);
 
 /* Every job whose tag starts with tag_prefix, in one call, by id. The caller frees *states (NULL
  * for none). Slurm forgets ended jobs after a while (MinJobAge): absent is no proof of failure, the
  * DONE or FAILED marker is the truth. */
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
+
+/* What accounting knows of jobs that the scheduler has forgotten. states: their ids; those that are
+ * found get phase, state, exit_code, signal, times and nodes, the others keep an empty state. *source:
+ * where from, "" if there is no accounting. 0, or -1 with ERR_SCHED. */
+int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count, const char **source,
+                     struct err *e);
 
 /* Cancel; a job that already ended, or is no longer known, is no error. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);

@@ -22,15 +22,18 @@ static int dry_check(struct scheduler *s, const struct job *job, struct schedule
     return 0;
 }
 
-static int dry_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
-                      struct err *e)
+static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                       const char *in_flight, struct scheduler_result *results)
 {
-    (void)s, (void)e;
-    printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name, job->nodes,
-           job->nodes == 1 ? "" : "s", job->tasks, job->tasks == 1 ? "" : "s", job->gpus_per_task,
-           job->gpus_per_task == 1 ? "" : "s", job->script);
-    strcpy(id, "dry");
-    return 0;
+    (void)s, (void)in_flight;
+    for (size_t i = 0; i < count; i++) {
+        const struct job *job = &jobs[i];
+        printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name,
+               job->nodes, job->nodes == 1 ? "" : "s", job->tasks, job->tasks == 1 ? "" : "s",
+               job->gpus_per_task, job->gpus_per_task == 1 ? "" : "s", job->script);
+        results[i].outcome = SCHEDULER_SUBMITTED;
+        strcpy(results[i].id, "dry");
+    }
 }
 
 static int dry_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
@@ -56,7 +59,7 @@ static void dry_close(struct scheduler *s)
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e)
 {
     static const struct scheduler_ops ops = {"dry",      dry_partition, dry_check, dry_submit,
-                                             dry_query,  dry_cancel,    dry_close};
+                                             dry_query,  dry_cancel,    dry_close,  NULL};
     static struct scheduler dry = {.ops = &ops};
 
     (void)config, (void)e;

@@ -252,11 +252,33 @@ static void end_job(struct keeper *k, const char *state, const char *reason, int
     keep_record(k);
 }
 
+/* Do jobs that this one waits for ("afterany:1:2,afterany:7") wait or run? One that is not known has
+ * ended. */
+static bool must_wait(const struct keeper *k)
+{
+    const char *list = k->job->options.dependency;
+    char id[SCHEDULER_ID_SIZE];
+    struct record r;
+    struct err e;
+
+    while (list && *(list += strcspn(list, "0123456789"))) {
+        size_t n = strspn(list, "0123456789");
+        snprintf(id, sizeof id, "%.*s", (int)n, list);
+        list += n;
+        if (record_read(k->dir, id, &r, &e) < 0)
+            continue;
+        judge(&r);
+        if (r.state.phase != JOB_ENDED)
+            return true;
+    }
+    return false;
+}
+
 static bool wait_turn(struct keeper *k)
 {
     unsigned long id = strtoul(k->record.state.id, NULL, 10);
 
-    while (count_before(k->dir, id) >= k->max_in_flight)
+    while (must_wait(k) || count_before(k->dir, id) >= k->max_in_flight)
         if (wait_signal(k, 0, POLL_NS) == SIGTERM)
             return false;
     return true;
@@ -468,6 +490,9 @@ static int local_check(struct scheduler *s, const struct job *job, struct schedu
     forecast->start = 0; /* when those before it have ended */
     if (job->script && access(job->script, R_OK) < 0)
         return err_errno(e, ERR_SCHED, errno, "can't read %s", job->script);
+    const char *list = job->options.dependency;
+    if (list && list[strspn(list, "afterny:,0123456789")] != 0)
+        return err_set(e, ERR_SCHED, "--dependency=%s: the local queue knows afterany:ID only", list);
     return 0;
 }
 
@@ -524,8 +549,8 @@ static int withdraw(const char *dir, const char *id, struct err *e)
     return err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
 }
 
-static int local_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
-                        struct err *e)
+static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                      struct err *e)
 {
     const struct local *local = s->priv;
     struct keeper k = {.dir = local->dir, .job = job, .max_in_flight = local->max_in_flight};
@@ -553,6 +578,20 @@ static int local_submit(struct scheduler *s, const struct job *job, char id[SCHE
         rc = withdraw(local->dir, id, e);
     close(channel);
     return rc;
+}
+
+static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                         const char *in_flight, struct scheduler_result *results)
+{
+    (void)in_flight; /* a job is there as soon as its record is */
+    for (size_t i = 0; i < count; i++) {
+        struct scheduler_result *r = &results[i];
+        if (submit_job(s, &jobs[i], r->id, &r->reason)) {
+            r->outcome = r->reason.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+            return;
+        }
+        r->outcome = SCHEDULER_SUBMITTED;
+    }
 }
 
 static int local_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
@@ -622,7 +661,7 @@ static void local_close(struct scheduler *s)
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e)
 {
     static const struct scheduler_ops ops = {"local",      local_partition, local_check, local_submit,
-                                             local_query,  local_cancel,    local_close};
+                                             local_query,  local_cancel,    local_close, NULL};
     struct local *local = calloc(1, sizeof *local);
     int rc = 0;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "launcher/helper.h"
+#include "src/map.h"
 
 struct slurm {
     struct scheduler scheduler;
@@ -161,16 +162,42 @@ static int slurm_check(struct scheduler *s, const struct job *job, struct schedu
     return 0;
 }
 
-static int slurm_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
-                        struct err *e)
+static void decode_result(const json_t *o, struct scheduler_result *dst)
 {
-    json_t *answer = ask(s, json_pack("{s:s, s:o}", "op", "submit", "job", encode_job(job)), e);
+    if (json_is_null(o))
+        return;
+    if (json_is_true(json_object_get(o, "ok"))) {
+        dst->outcome = SCHEDULER_SUBMITTED;
+        snprintf(dst->id, sizeof dst->id, "%s", text_of(o, "id"));
+        return;
+    }
+    dst->outcome = json_is_true(json_object_get(o, "lost")) ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+    err_set(&dst->reason, ERR_SCHED, "Slurm: %s", text_of(o, "error"));
+}
 
-    if (!answer)
-        return -1;
-    snprintf(id, SCHEDULER_ID_SIZE, "%s", text_of(answer, "id"));
+static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                         const char *in_flight, struct scheduler_result *results)
+{
+    json_t *list = json_array();
+    struct err e;
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, encode_job(&jobs[i]));
+    bool whole = json_array_size(list) == count; /* else a text is not UTF-8, which ask refuses */
+    json_t *request = json_pack("{s:s, s:o}", "op", "submit", "jobs", list);
+    if (!whole) {
+        json_decref(request);
+        request = NULL;
+    }
+    set_text(&request, "in_flight", in_flight);
+    json_t *answer = ask(s, request, &e);
+    for (size_t i = 0; answer && i < count; i++)
+        decode_result(json_array_get(json_object_get(answer, "results"), i), &results[i]);
+    for (size_t i = 0; !answer && i < count; i++) {
+        results[i].outcome = e.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+        results[i].reason = e;
+    }
     json_decref(answer);
-    return 0;
 }
 
 static bool is_one_of(const char *state, const char *const *names)
@@ -248,6 +275,33 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
+static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
+                        const char **source, struct err *e)
+{
+    json_t *ids = json_array(), *answer, *o;
+    struct map index = {0};
+    size_t i, at;
+
+    for (i = 0; i < count; i++) {
+        json_array_append_new(ids, json_string(states[i].id));
+        map_set(&index, states[i].id, i);
+    }
+    answer = ask_again(s, json_pack("{s:s, s:o}", "op", "accounting", "ids", ids), e);
+    if (answer)
+        *source = *text_of(answer, "source") ? "accounting" : "";
+    json_array_foreach(json_object_get(answer, "jobs"), i, o) {
+        char tag[sizeof states->tag];
+        if (!map_get(&index, text_of(o, "id"), &at))
+            continue;
+        snprintf(tag, sizeof tag, "%s", states[at].tag);
+        decode_state(o, &states[at]);
+        snprintf(states[at].tag, sizeof states[at].tag, "%s", tag);
+    }
+    map_destroy(&index);
+    json_decref(answer);
+    return answer ? 0 : -1;
+}
+
 static void slurm_close(struct scheduler *s)
 {
     struct slurm *slurm = s->priv;
@@ -259,7 +313,7 @@ static void slurm_close(struct scheduler *s)
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e)
 {
     static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check, slurm_submit,
-                                             slurm_query,  slurm_cancel,    slurm_close};
+                                             slurm_query,  slurm_cancel,    slurm_close,     slurm_recall};
     struct sandbox sandbox;
     struct slurm *slurm;
 
@@ -276,7 +330,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
         free(slurm);
         return NULL;
     }
-    json_t *answer = helper_ask(slurm->helper, json_pack("{s:s}", "op", "ping"), e);
+    json_t *answer = helper_ask(slurm->helper, json_pack("{s:s}", "op", "hello"), e);
     if (!answer) {
         slurm_close(&slurm->scheduler);
         return NULL;

@@ -802,10 +802,10 @@ static int write_files(const struct script *s, const char *run_text, const char 
     char path[PATH_MAX], name[32];
 
     run_dir_path(s->w->study.dir, s->run->id, "run_file.sh", path);
-    if (atomicfile_write(path, run_text, strlen(run_text), 0777, e))
+    if (workspace_write(s->w, path, run_text, 0777, e))
         return -1;
     run_dir_path(s->w->study.dir, s->run->id, "submit_file.sh", path);
-    if (atomicfile_write(path, submit_text, strlen(submit_text), 0777, e))
+    if (workspace_write(s->w, path, submit_text, 0777, e))
         return -1;
     if (!tags)
         return 0;

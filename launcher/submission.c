@@ -8,11 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/dependency.h"
+#include "launcher/in_flight.h"
 #include "launcher/run_status.h"
 #include "launcher/trainer_program.h"
 #include "src/log.h"
 
 #define LOCK_TIMEOUT_S 60
+#define CHUNK 64 /* jobs that are noted at once */
 
 /* The attempts to submit. */
 struct batch {
@@ -31,7 +34,7 @@ static int add_item(struct batch *b, const struct run *run, int attempt, int fro
     if (!grown)
         return err_errno(e, ERR_INTERNAL, errno, "submit");
     b->items = grown;
-    b->items[b->count++] = (struct item){*run, attempt, from};
+    b->items[b->count++] = (struct item){.run = *run, .attempt = attempt, .from = from};
     return 0;
 }
 
@@ -100,81 +103,220 @@ static void describe(const struct item *item, const char *id)
                  item->attempt);
 }
 
-/* A dry scheduler keeps nothing, so nothing is noted of it either. */
-static bool is_noted(const struct workspace *w)
+/* Jobs that are noted and submitted together. */
+struct chunk {
+    struct item *items;
+    size_t count;
+    struct workspace_job *jobs;
+    struct job *bare; /* of jobs, as scheduler_submit_all takes them */
+    struct scheduler_result *results;
+};
+
+static void chunk_close(struct chunk *c)
 {
-    return strcmp(w->scheduler, "dry") != 0;
+    free(c->jobs);
+    free(c->bare);
+    free(c->results);
 }
 
-static int note(struct workspace *w, enum ledger_event event, const struct item *item,
-                const char *job, struct err *e)
+static int chunk_open(struct chunk *c, struct workspace *w, struct item *items, size_t count,
+                      struct err *e)
 {
-    return is_noted(w) ? ledger_append(&w->ledger, event, item->run.id, item->attempt, w->scheduler,
-                                       job, e)
-                       : 0;
-}
+    *c = (struct chunk){.items = items,
+                        .count = count,
+                        .jobs = calloc(count, sizeof *c->jobs),
+                        .bare = calloc(count, sizeof *c->bare),
+                        .results = calloc(count, sizeof *c->results)};
+    int rc = c->jobs && c->bare && c->results ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
 
-static int submit_item(struct workspace *w, struct scheduler *scheduler, const struct item *item,
-                       struct err *e)
-{
-    char id[SCHEDULER_ID_SIZE];
-    struct workspace_job job;
-    struct err ignored;
-
-    if (workspace_job(w, &item->run, item->attempt, &job, e) ||
-        note(w, LEDGER_SUBMITTING, item, NULL, e))
-        return -1;
-    if (scheduler_submit(scheduler, &job.job, id, e)) {
-        /* A lost answer (ERR_INTERNAL) stays open: the next submission asks for the tag. */
-        if (e->code != ERR_INTERNAL)
-            note(w, LEDGER_REFUSED, item, NULL, &ignored);
-        else
-            e->code = ERR_SCHED;
-        return err_prefix(e, "%s", item->run.id);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = workspace_job(w, &items[i].run, items[i].attempt, &c->jobs[i], e);
+        c->bare[i] = c->jobs[i].job;
     }
-    if (note(w, LEDGER_SUBMITTED, item, id, e))
-        return -1;
-    describe(item, id);
+    if (rc)
+        chunk_close(c);
+    return rc;
+}
+
+/* Append one event for each item with this outcome (negative: any); a dry scheduler keeps nothing, so
+ * nothing is noted of it either. */
+static int note(struct workspace *w, const struct chunk *c, enum ledger_event event, int outcome,
+                struct err *e)
+{
+    struct ledger_note notes[CHUNK];
+    size_t n = 0;
+
+    if (strcmp(w->scheduler, "dry") == 0)
+        return 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (outcome < 0 || (int)c->results[i].outcome == outcome)
+            notes[n++] = (struct ledger_note){
+                .run = c->items[i].run.id,
+                .attempt = c->items[i].attempt,
+                .job = outcome == SCHEDULER_SUBMITTED ? c->results[i].id : NULL};
+    return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
+}
+
+/* With lanes a job waits for another one's id, so they go one by one; else all at once. */
+static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
+                     const char *in_flight, struct err *e)
+{
+    size_t step = dependency->nlanes ? 1 : c->count;
+    bool failed;
+
+    for (size_t i = 0; i < c->count; i++)
+        c->bare[i].options.dependency = dependency->fixed;
+    for (size_t i = 0; i < c->count; i += step) {
+        if (dependency->nlanes) {
+            c->bare[i].options.dependency = dependency_next(dependency, &failed);
+            if (failed)
+                return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        }
+        scheduler_submit_all(scheduler, &c->bare[i], step, in_flight, &c->results[i]);
+        if (dependency->nlanes && c->results[i].outcome != SCHEDULER_SUBMITTED)
+            break;
+        dependency_add(dependency, c->results[i].id);
+    }
     return 0;
+}
+
+/* The first that did not become a job, as an error. */
+static int find_failure(const struct chunk *c, struct err *e)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct scheduler_result *r = &c->results[i];
+        if (r->outcome != SCHEDULER_REFUSED && r->outcome != SCHEDULER_LOST)
+            continue;
+        *e = r->reason;
+        e->code = ERR_SCHED;
+        err_prefix(e, "%s", c->items[i].run.id);
+        if (r->outcome == SCHEDULER_LOST)
+            err_prefix(e, "the answer was lost ('unetctl submit' again finds out whether the job exists)");
+        return -1;
+    }
+    return 0;
+}
+
+/* One fsync before the first of them is submitted and one behind the last. What was interrupted
+ * between the two is found by its tag. */
+static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct dependency *dependency,
+                        struct chunk *c, struct submission_counts *counts, struct err *e)
+{
+    char in_flight[PATH_MAX];
+    struct err later;
+    int rc;
+
+    in_flight_path(&w->ledger, in_flight);
+    if (note(w, c, LEDGER_SUBMITTING, -1, e) || hand_over(c, scheduler, dependency, in_flight, e))
+        return -1;
+    rc = find_failure(c, e);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->results[i].outcome != SCHEDULER_SUBMITTED)
+            continue;
+        describe(&c->items[i], c->results[i].id);
+        counts->submitted++;
+    }
+    if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
+        note(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
+        return -1;
+    return rc;
+}
+
+/* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
+ * comes first, so if Slurm refuses that one nothing was submitted either. */
+static int check_largest(struct workspace *w, struct scheduler *scheduler, const struct batch *b,
+                         struct err *e)
+{
+    const struct item *largest = b->items;
+    struct workspace_job job;
+
+    for (size_t i = 1; i < b->count; i++)
+        if (b->items[i].run.layout.gpus > largest->run.layout.gpus)
+            largest = &b->items[i];
+    if (b->count && (workspace_job(w, &largest->run, largest->attempt, &job, e) ||
+                     scheduler_check(scheduler, &job.job, e)))
+        return err_prefix(e, "%s (%d GPUs; nothing was submitted)", largest->run.id,
+                          largest->run.layout.gpus);
+    return 0;
+}
+
+static int generate(struct workspace *w, const struct batch *b, struct err *e)
+{
+    struct atomicfile_batch files = {0};
+    int rc = 0;
+
+    w->files = &files;
+    for (size_t i = 0; rc == 0 && i < b->count; i++)
+        rc = workspace_generate(w, &b->items[i].run, b->items[i].attempt, e);
+    w->files = NULL;
+    if (rc == 0)
+        return atomicfile_batch_commit(&files, e);
+    atomicfile_batch_abort(&files);
+    return rc;
 }
 
 /* All checks for all items come before the first submission. */
-static int submit_batch(struct workspace *w, const struct batch *b, struct submission_counts *counts,
-                        struct err *e)
+static int submit_batch(struct workspace *w, const struct batch *b, const struct job_state *jobs,
+                        size_t njobs, struct submission_counts *counts, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
-    struct workspace_job job;
+    struct dependency dependency;
+    int rc = 0;
 
     if (!scheduler || (b->count && make_split(w, e)))
         return -1;
-    for (size_t i = 0; i < b->count; i++)
-        if (workspace_generate(w, &b->items[i].run, b->items[i].attempt, e))
-            return -1;
-    for (size_t i = 0; i < b->count; i++)
-        if (workspace_job(w, &b->items[i].run, b->items[i].attempt, &job, e) ||
-            scheduler_check(scheduler, &job.job, e))
-            return err_prefix(e, "%s (%d GPUs; nothing was submitted)", b->items[i].run.id,
-                              b->items[i].run.layout.gpus);
-    for (size_t i = 0; i < b->count; i++) {
-        if (submit_item(w, scheduler, &b->items[i], e))
-            return -1;
-        counts->submitted++;
+    if (generate(w, b, e))
+        return -1;
+    if (check_largest(w, scheduler, b, e) || dependency_open(&dependency, w, scheduler, jobs, njobs, e))
+        return -1;
+    for (size_t i = 0; rc == 0 && i < b->count; i += CHUNK) {
+        struct chunk c;
+        rc = chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e);
+        if (rc)
+            break;
+        rc = submit_chunk(w, scheduler, &dependency, &c, counts, e);
+        chunk_close(&c);
     }
-    return 0;
+    dependency_close(&dependency);
+    return rc;
+}
+
+/* An attempt has one job: one that came late, after its answer was lost, is withdrawn. */
+static int withdraw_others(struct workspace *w, const char *run, int attempt,
+                           const struct job_state *job, const struct job_state *jobs, size_t njobs,
+                           struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+
+    size_t i = (size_t)(job - jobs);
+
+    while (i > 0 && strcmp(jobs[i - 1].tag, job->tag) == 0)
+        i--;
+    for (; scheduler && i < njobs && strcmp(jobs[i].tag, job->tag) == 0; i++) {
+        const struct job_state *other = &jobs[i];
+        if (other == job || other->phase == JOB_ENDED)
+            continue;
+        log_warn("%s: attempt %d is job %s; its second job %s is cancelled", run, attempt, job->id,
+                 other->id);
+        if (scheduler_cancel(scheduler, other->id, e))
+            return err_prefix(e, "%s", run);
+    }
+    return scheduler ? 0 : -1;
 }
 
 /* The state of one attempt, from its folder, the ledger and the jobs that the scheduler knows. */
-static int decide(const struct workspace *w, const char *run, const struct job_state *jobs,
+static int decide(struct workspace *w, const char *run, const struct job_state *jobs,
                   size_t njobs, struct run_status *s, struct err *e)
 {
+    const struct job_state *job;
     int attempt;
 
     if (run_dir_attempt(w->study.dir, run, &s->attempt, e))
         return -1;
     attempt = s->attempt.number ? s->attempt.number : 1;
-    run_status_decide(s, run_status_find_job(w, run, attempt, s->attempt.job, jobs, njobs),
-                      ledger_find(&w->ledger, run, attempt));
-    return 0;
+    job = run_status_find_job(w, run, attempt, s->attempt.job, jobs, njobs);
+    run_status_decide(s, job, ledger_find(&w->ledger, run, attempt));
+    return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
 }
 
 /* The ledger catches up with a job that it does not know yet: submitted by an unetctl that was
@@ -191,18 +333,30 @@ static int adopt(struct workspace *w, const struct run *run, const struct run_st
     return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
 }
 
+/* A controller that crashes forgets jobs that it had just taken. One that never began is submitted
+ * again, as the same attempt. */
+static void forget_vanished(struct run_status *s)
+{
+    if (s->phase != RUN_BAD || strcmp(s->state, "LOST") != 0 || s->attempt.begun)
+        return;
+    log_warn("%s: the scheduler no longer knows its job %s, which never began: submitting again",
+             s->run.id, s->job);
+    s->phase = RUN_PLANNED;
+}
+
 static int choose_new(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
                       size_t njobs, struct batch *b, struct submission_counts *counts,
                       struct err *e)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct run *run = &plan->runs[i];
-        struct run_status s = {0};
+        struct run_status s = {.run = *run};
 
         if (decide(w, run->id, jobs, njobs, &s, e) || adopt(w, run, &s, e))
             return -1;
-        /* A run that has begun under another study.yaml is refused, even if it needs nothing. */
-        if (s.phase != RUN_PLANNED && workspace_generate(w, run, s.attempt.number, e))
+        forget_vanished(&s);
+        /* A run that was submitted under another study.yaml is refused, even if it needs nothing. */
+        if (s.phase != RUN_PLANNED && workspace_compare(w, run, e))
             return -1;
         if (s.phase == RUN_PLANNED) {
             if (add_item(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
@@ -219,6 +373,29 @@ static int choose_new(struct workspace *w, const struct run_plan *plan, const st
     return 0;
 }
 
+/* A helper that was started before the lock does not share it, and a late one might submit while the
+ * next unetctl does. */
+static int lock(struct workspace *w, struct err *e)
+{
+    for (int i = 0; i < WORKSPACE_NKINDS; i++) {
+        scheduler_close(w->open[i]);
+        w->open[i] = NULL;
+    }
+    return ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e);
+}
+
+/* The jobs of the study, the late ones included. */
+static int query(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+
+    *jobs = NULL;
+    *njobs = 0;
+    if (!scheduler || in_flight_settle(&w->ledger, scheduler, e))
+        return -1;
+    return run_status_query(w, w->scheduler, jobs, njobs, e);
+}
+
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
@@ -228,12 +405,11 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e))
+    if (lock(w, e))
         return -1;
-    if (submission_check_limits(w, plan, e) == 0 &&
-        run_status_query(w, w->scheduler, &jobs, &njobs, e) == 0 &&
+    if (submission_check_limits(w, plan, e) == 0 && query(w, &jobs, &njobs, e) == 0 &&
         choose_new(w, plan, jobs, njobs, &b, counts, e) == 0)
-        rc = submit_batch(w, &b, counts, e);
+        rc = submit_batch(w, &b, jobs, njobs, counts, e);
     free(b.items);
     free(jobs);
     ledger_unlock(&w->ledger);
@@ -302,19 +478,22 @@ int submission_resume(struct workspace *w, char **ids, size_t nids, struct submi
                       struct err *e)
 {
     struct run_status_list list = {0};
+    struct job_state *jobs = NULL;
     struct batch b = {0};
+    size_t njobs = 0;
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (check_ids(w, ids, nids, e) || ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e))
+    if (check_ids(w, ids, nids, e) || lock(w, e))
         return -1;
-    if (run_status_collect(w, &list, e) == 0) {
+    if (query(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, &b, counts, e) == 0)
-            rc = submit_batch(w, &b, counts, e);
+            rc = submit_batch(w, &b, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);
+    free(jobs);
     free(b.items);
     ledger_unlock(&w->ledger);
     return rc;

@@ -165,7 +165,8 @@ struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, str
 {
     struct scheduler_config config = {.kind = kind,
                                       .sandbox = w->site.sandbox,
-                                      .max_in_flight = (int)w->site.max_in_flight};
+                                      .max_in_flight = (int)(w->max_in_flight ? w->max_in_flight
+                                                                              : w->site.max_in_flight)};
 
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
         if (strcmp(kinds[i], kind) != 0)
@@ -230,30 +231,38 @@ static int make_folder(const char *path, struct err *e)
     return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
 }
 
-/* run.json of a run that has begun must still be what the study says. */
-static int write_run_json(const struct workspace *w, const struct run *run, bool begun,
-                          struct err *e)
+int workspace_write(const struct workspace *w, const char *path, const char *text, mode_t mode,
+                    struct err *e)
 {
-    char file[PATH_MAX], *text, *old = NULL;
-    struct run ignored;
-    int rc = -1;
+    return w->files ? atomicfile_batch_add(w->files, path, text, strlen(text), mode, e)
+                    : atomicfile_write(path, text, strlen(text), mode, e);
+}
 
-    run_dir_path(w->study.dir, run->id, "run.json", file);
-    text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+static int write_run_json(const struct workspace *w, const struct run *run, struct err *e)
+{
+    char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    struct buf b = {0};
+    int rc;
+
     if (!text)
         return -1;
-    if (!begun) {
-        struct buf b = {0};
-        buf_addf(&b, "%s\n", text);
-        rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory")
-                      : atomicfile_write(file, b.data, b.length, 0666, e);
-        buf_destroy(&b);
-    } else if (run_dir_read(w->study.dir, run->id, &ignored, &old, e) == 0) {
-        rc = run_plan_compare(old, text, e);
-        if (rc)
-            err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make another "
-                       "study with 'unetctl init')", run->id, w->study.file);
-    }
+    run_dir_path(w->study.dir, run->id, "run.json", file);
+    buf_addf(&b, "%s\n", text);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : workspace_write(w, file, b.data, 0666, e);
+    buf_destroy(&b);
+    free(text);
+    return rc;
+}
+
+int workspace_compare(const struct workspace *w, const struct run *run, struct err *e)
+{
+    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e), *old = NULL;
+    struct run ignored;
+    int rc = text ? run_dir_read(w->study.dir, run->id, &ignored, &old, e) : -1;
+
+    if (rc == 0 && run_plan_compare(old, text, e))
+        rc = err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make another "
+                        "study with 'unetctl init')", run->id, w->study.file);
     free(old);
     free(text);
     return rc;
@@ -272,7 +281,7 @@ int workspace_generate(const struct workspace *w, const struct run *run, int att
     if (make_folder(path, e))
         return -1;
     run_dir_path(w->study.dir, run->id, NULL, path);
-    if (make_folder(path, e) || write_run_json(w, run, begun, e))
+    if (make_folder(path, e) || (begun ? workspace_compare(w, run, e) : write_run_json(w, run, e)))
         return -1;
     if (newest.begun && newest.number >= attempt)
         return 0;

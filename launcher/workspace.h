@@ -12,6 +12,7 @@
 #include "launcher/scheduler.h"
 #include "launcher/site.h"
 #include "launcher/study.h"
+#include "src/atomicfile.h"
 #include "src/cli.h"
 
 /* What the command line said; NULL and 0: nothing. */
@@ -55,6 +56,9 @@ struct workspace {
     const char *gpus, *scheduler; /* the list of counts; the kind that new jobs go to */
     const char *templates; /* folder or file of the user's, or "" */
     long seeds;
+    long max_in_flight;           /* jobs at once; 0: the site's for local, any number for slurm */
+    const struct cli_list *after; /* what new jobs wait for (see dependency.h), or NULL */
+    struct atomicfile_batch *files; /* where workspace_generate writes, or NULL: at once */
     struct job_options options; /* the study's and site's; submit adds the words of its command line */
     struct scheduler *open[WORKSPACE_NKINDS];
 };
@@ -78,6 +82,13 @@ struct workspace_job {
 };
 int workspace_job(const struct workspace *w, const struct run *run, int attempt,
                   struct workspace_job *dst, struct err *e);
+
+/* One file of a run: now, or with w->files. */
+int workspace_write(const struct workspace *w, const char *path, const char *text, mode_t mode,
+                    struct err *e);
+
+/* Is run.json of a run still what the study says? 0, or -1 with ERR_CONFIG that names the value. */
+int workspace_compare(const struct workspace *w, const struct run *run, struct err *e);
 
 /* Write what the attempt needs: run.json (once per run), run_file.sh, submit_file.sh, attempt-K/.
  * If an attempt of the run has begun, run.json is compared instead, and a study that has changed

@@ -167,6 +167,72 @@ int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, 
     return atomicfile_commit(a, e);
 }
 
+int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
+                         mode_t mode, struct err *e)
+{
+    struct atomicfile_pair *grown = realloc(b->files, (b->count + 1) * sizeof *grown);
+
+    if (!grown)
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
+    b->files = grown;
+    struct atomicfile *a = atomicfile_open(path, mode, e);
+    if (!a)
+        return -1;
+    bool written = fwrite(data, 1, n, a->stream) == n && fflush(a->stream) == 0;
+    int saved = errno;
+    if (fclose(a->stream) || !written) {
+        a->stream = NULL;
+        err_errno(e, ERR_INTERNAL, written ? errno : saved, "cannot write %s", path);
+        atomicfile_abort(a);
+        return -1;
+    }
+    b->files[b->count++] = (struct atomicfile_pair){a->path, a->tmp};
+    free(a);
+    return 0;
+}
+
+static int sync_all(const struct atomicfile_batch *b)
+{
+    int fd = open(b->files[0].tmp, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        fd = open(b->files[0].path, O_RDONLY | O_CLOEXEC);
+    int rc = fd < 0 ? -1 : syncfs(fd);
+    int saved = errno;
+
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
+    return rc;
+}
+
+int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
+{
+    size_t n = 0;
+    int rc = b->count ? sync_all(b) : 0;
+
+    while (rc == 0 && n < b->count) {
+        rc = rename(b->files[n].tmp, b->files[n].path);
+        n += rc == 0;
+    }
+    if (rc == 0 && b->count)
+        rc = sync_all(b);
+    if (rc)
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", b->files[n < b->count ? n : 0].path);
+    atomicfile_batch_abort(b);
+    return rc;
+}
+
+void atomicfile_batch_abort(struct atomicfile_batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        unlink(b->files[i].tmp); /* is not there any more once it was renamed */
+        free(b->files[i].tmp);
+        free(b->files[i].path);
+    }
+    free(b->files);
+    *b = (struct atomicfile_batch){0};
+}
+
 /* O_NONBLOCK: a FIFO without a writer would hold us; it means nothing to a regular file. */
 static int open_regular(const char *path, struct stat *st, struct err *e)
 {

@@ -27,11 +27,29 @@ FILE *atomicfile_stream(struct atomicfile *a);
 int atomicfile_commit(struct atomicfile *a, struct err *e);
 void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
+/* Many files that become durable together: add writes a temporary file, commit syncs their file system
+ * once, renames all, and syncs it again. That costs two waits for the disk instead of two for each
+ * file. All files lie in one file system. Zeroed is empty. */
+struct atomicfile_batch {
+    struct atomicfile_pair {
+        char *path, *tmp;
+    } * files;
+    size_t count;
+};
+
+/* 0, or -1 and the file is not part of the batch. */
+int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
+                         mode_t mode, struct err *e);
+
+/* Both empty the batch. A commit that fails leaves files as they were, or some new ones whole. */
+int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
+void atomicfile_batch_abort(struct atomicfile_batch *b);
+
 /* The whole regular file, malloc'ed, with a NUL behind it that *n does not count. More than limit
  * bytes, a folder, a FIFO (without waiting for its writer) and a device are refused. */
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
 
-/* Append one line and fsync. line: without newline, which is added. A last line that an earlier
+/* Append one line, or several with newlines between them, and fsync once. A last newline is added. A last line that an earlier
  * writer left without newline is closed first, so that it spoils no other. If the disk is full the
  * file is as before. One writer at a time. */
 int atomicfile_append(const char *path, const char *line, struct err *e);

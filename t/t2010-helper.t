@@ -8,11 +8,16 @@
 sandbox_up --nodes 3
 
 ask() { printf '%s\n' "$@" | login "$builddir/unetctl-slurm"; }
-# Members of the last line of JSON in $OUT, as text
-member() { tail -n 1 "$OUT" | python3 -c 'import json,sys; print(eval("a" + sys.argv[1], {"a": json.load(sys.stdin)}))' "$1"; }
+# Members of the last line of JSON in $OUT, as text; of a submission's only result
+member() {
+    tail -n 1 "$OUT" | python3 -c 'import json,sys; a = json.load(sys.stdin); a = a["results"][0] if "results" in a else a
+print(eval("a" + sys.argv[1], {"a": a}))' "$1"
+}
 job() { # OP TAG NODES TASKS [MEMBERS]
-    printf '{"op":"%s","job":{"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s}}' \
-        "$1" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}"
+    local open='"job":{' close='}'
+    if [ "$1" = submit ]; then open='"jobs":[{' close='}]'; fi
+    printf '{"op":"%s",%s"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s%s}' \
+        "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$close"
 }
 refused() { # REQUEST PATTERN TEXT
     ask "$1" >"$OUT" 2>"$ERR"
@@ -30,7 +35,8 @@ is "$(member '["partitions"][0]')" \
 refused 'no JSON' "no JSON" "what is no JSON"
 refused '{"op":"dance"}' "unknown op" "an unknown operation"
 refused '{}' 'no ..op' "a request without one"
-refused '{"op":"submit","job":{}}' 'no ..tag' "a job without members"
+refused '{"op":"submit"}' 'needs ..jobs' "a submission without jobs"
+refused '{"op":"submit","jobs":[{}]}' 'no ..tag' "a job without members"
 refused "$(job submit x 0 1)" "nodes" "no nodes"
 refused "$(job submit x 1 1)" "script: No such file" "a script that is not there"
 echo "echo hello" >"$TMP/script"

@@ -9,9 +9,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/slurmdb.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher/jobenv.h"
@@ -27,9 +31,12 @@
 
 /* Exported by the library, but not declared in its header. */
 extern char *slurm_job_state_string(uint32_t state);
+extern int slurm_addto_step_list(List list, char *names);
 extern char *slurm_job_reason_string(enum job_state_reason reason);
 extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
+#define CLUSTER_AGE_S 2
+#define SUBMITTERS 3 /* threads beside the main one */
 #define SCRIPT_LIMIT ((size_t)4 << 20)
 
 /* An answer that refuses. code: Slurm's errno, or 0 for a refusal of our own. */
@@ -185,18 +192,34 @@ static void cluster_free(struct cluster *c)
     slurm_free_node_info_msg(c->nodes);
 }
 
+/* The cluster as it was at most CLUSTER_AGE_S ago: many jobs are submitted at once. */
+static const struct cluster *cluster_recent(void)
+{
+    static struct cluster cluster;
+    static time_t loaded;
+
+    if (loaded && time(NULL) - loaded <= CLUSTER_AGE_S)
+        return &cluster;
+    if (loaded)
+        cluster_free(&cluster);
+    loaded = 0;
+    if (cluster_load(&cluster) < 0)
+        return NULL;
+    loaded = time(NULL);
+    return &cluster;
+}
+
 static json_t *op_partitions(void)
 {
-    struct cluster cluster;
-    json_t *list = json_array();
+    const struct cluster *cluster = cluster_recent();
+    json_t *list;
 
-    if (cluster_load(&cluster) < 0) {
-        json_decref(list);
+    if (!cluster)
         return refuse_slurm(slurm_get_errno());
-    }
-    for (uint32_t i = 0; i < cluster.partitions->record_count; i++) {
-        const partition_info_t *p = &cluster.partitions->partition_array[i];
-        struct capacity c = measure(p, cluster.nodes);
+    list = json_array();
+    for (uint32_t i = 0; i < cluster->partitions->record_count; i++) {
+        const partition_info_t *p = &cluster->partitions->partition_array[i];
+        struct capacity c = measure(p, cluster->nodes);
 
         json_array_append_new(
             list, json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i}", "name", text_or_empty(p->name),
@@ -205,7 +228,6 @@ static json_t *op_partitions(void)
                             c.gpus_per_node, "cpus_per_node", c.cpus_per_node, "max_time_min",
                             minutes_of(p->max_time)));
     }
-    cluster_free(&cluster);
     return json_pack("{s:b, s:o}", "ok", 1, "partitions", list);
 }
 
@@ -464,23 +486,23 @@ static json_t *check_size(const json_t *job, const partition_info_t *p, const st
 static json_t *check_cluster(const json_t *job, int *away)
 {
     const char *name = string_of(job, "partition");
-    struct cluster cluster;
+    const struct cluster *cluster;
     json_t *refusal = NULL;
 
     *away = 0;
     if (name && strchr(name, ','))
         return NULL; /* any of several: Slurm tells */
-    if (cluster_load(&cluster) < 0)
+    cluster = cluster_recent();
+    if (!cluster)
         return refuse_slurm(slurm_get_errno());
-    const partition_info_t *p = find_partition(cluster.partitions, name);
+    const partition_info_t *p = find_partition(cluster->partitions, name);
     if (p) {
-        struct capacity c = measure(p, cluster.nodes);
+        struct capacity c = measure(p, cluster->nodes);
         refusal = check_size(job, p, &c);
         *away = c.away;
     } else {
-        refusal = refuse_partition(name, cluster.partitions);
+        refusal = refuse_partition(name, cluster->partitions);
     }
-    cluster_free(&cluster);
     return refusal;
 }
 
@@ -503,6 +525,16 @@ static json_t *ask_slurm(struct description *d, int away)
     return refuse_slurm(code);
 }
 
+/* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
+ * its accounting's and plugins'. Any other one (a timeout, a broken connection) leaves it open whether
+ * Slurm got the request; only what could not even connect was never sent. */
+static bool is_answered(int code)
+{
+    return (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) || code >= ESLURM_DB_CONNECTION ||
+           code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
+           code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
+}
+
 /* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
  * the answer's error_code tells. */
 static json_t *submit(struct description *d)
@@ -510,8 +542,13 @@ static json_t *submit(struct description *d)
     submit_response_msg_t *response = NULL;
     char id[16];
 
-    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS)
-        return refuse_slurm(slurm_get_errno());
+    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS) {
+        int code = slurm_get_errno();
+        json_t *refusal = refuse_slurm(code);
+        if (!is_answered(code))
+            json_object_set_new(refusal, "lost", json_true());
+        return refusal;
+    }
     uint32_t job_id = response->job_id;
     int code = (int)response->error_code;
     slurm_free_submit_response_response_msg(response);
@@ -590,6 +627,19 @@ static const char *find_id(const char *text, size_t *length)
     return NULL;
 }
 
+/* Did sbatch fail without an answer of Slurm's? Its exit code does not tell, its words do: those of
+ * slurm_strerror for a timeout or a connection that broke. One that a signal ended said nothing. */
+static bool lost_answer(int code, const char *words)
+{
+    static const char *const signs[] = {"timed out", "Zero Bytes", "send/recv", "Connection reset",
+                                        "Unexpected message", "communication", NULL};
+
+    for (const char *const *sign = signs; words && *sign; sign++)
+        if (strstr(words, *sign))
+            return true;
+    return code > 128;
+}
+
 /* A job with words that are sbatch's business: "sbatch" has them all. mode: --parsable or --test-only.
  * The answer of a submission has the id. */
 static json_t *ask_sbatch(const json_t *job, const char *mode)
@@ -622,6 +672,8 @@ static json_t *ask_sbatch(const json_t *job, const char *mode)
         answer = refuse_text("sbatch printed no job id");
     else
         answer = json_pack("{s:b, s:s#}", "ok", 1, "id", id, (int)n);
+    if (submits && code != 0 && lost_answer(code, said.data))
+        json_object_set_new(answer, "lost", json_true());
     buf_destroy(&said);
     return answer;
 }
@@ -647,15 +699,109 @@ static json_t *op_check(const json_t *job)
     return answer;
 }
 
-static json_t *op_submit(const json_t *job)
-{
-    struct description d;
-    int away;
-    json_t *answer = prepare(&d, job, true, &away);
+/* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of both
+ * sides, so several are under way at once. */
+struct batch {
+    const json_t *jobs;
+    struct description *descriptions;
+    json_t **answers; /* NULL: not submitted, since another one was refused */
+    size_t count;
+    atomic_size_t next;
+    atomic_bool stop, lost;
+};
 
-    if (!answer)
-        answer = json_object_get(job, "sbatch") ? ask_sbatch(job, "--parsable") : submit(&d);
-    description_free(&d);
+static void *submit_some(void *arg)
+{
+    struct batch *b = arg;
+    size_t i;
+
+    while (!b->stop && (i = atomic_fetch_add(&b->next, 1)) < b->count) {
+        const json_t *job = json_array_get(b->jobs, i);
+        b->answers[i] = json_object_get(job, "sbatch") ? ask_sbatch(job, "--parsable")
+                                                       : submit(&b->descriptions[i]);
+        if (!flag_of(b->answers[i], "ok"))
+            b->stop = true;
+        if (flag_of(b->answers[i], "lost"))
+            b->lost = true;
+    }
+    return NULL;
+}
+
+static void submit_all(struct batch *b)
+{
+    pthread_t threads[SUBMITTERS];
+    size_t n = 0;
+    bool forks = json_object_get(json_array_get(b->jobs, 0), "sbatch") != NULL;
+
+    while (!forks && n < SUBMITTERS && n + 1 < b->count &&
+           pthread_create(&threads[n], NULL, submit_some, b) == 0)
+        n++;
+    submit_some(b);
+    while (n > 0)
+        pthread_join(threads[--n], NULL);
+}
+
+/* The file says which jobs may be under way, to whoever comes after a lost answer. */
+static json_t *mark_in_flight(const char *file, const json_t *jobs)
+{
+    struct buf tags = {0};
+    const json_t *job;
+    size_t i;
+
+    if (!file)
+        return NULL;
+    json_array_foreach(jobs, i, job)
+        buf_addf(&tags, "%s\n", string_of(job, "tag"));
+    int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
+    int code = errno;
+
+    if (fd >= 0)
+        close(fd);
+    buf_destroy(&tags);
+    return written ? NULL : refuse_text("%s: %s", file, strerror(code));
+}
+
+/* All are checked before the first is submitted. */
+static json_t *submit_jobs(struct batch *b, const char *in_flight)
+{
+    json_t *refusal = NULL, *results;
+    int away;
+
+    for (; !refusal && b->count < json_array_size(b->jobs); b->count++)
+        refusal = prepare(&b->descriptions[b->count], json_array_get(b->jobs, b->count), true, &away);
+    if (!refusal)
+        refusal = mark_in_flight(in_flight, b->jobs);
+    if (refusal)
+        return refusal;
+    submit_all(b);
+    if (in_flight && !b->lost)
+        unlink(in_flight);
+    results = json_array();
+    for (size_t i = 0; i < b->count; i++)
+        json_array_append_new(results, b->answers[i] ? b->answers[i] : json_null());
+    return json_pack("{s:b, s:o}", "ok", 1, "results", results);
+}
+
+static json_t *op_submit(const json_t *request)
+{
+    const json_t *jobs = json_object_get(request, "jobs");
+    size_t count = json_array_size(jobs);
+    struct batch b = {.jobs = jobs,
+                      .descriptions = calloc(count + 1, sizeof *b.descriptions),
+                      .answers = calloc(count + 1, sizeof *b.answers)};
+    json_t *answer;
+
+    if (!count)
+        answer = refuse_text("submit needs \"jobs\"");
+    else if (!b.descriptions || !b.answers)
+        answer = refuse_text("out of memory");
+    else
+        answer = submit_jobs(&b, string_of(request, "in_flight"));
+    for (size_t i = 0; i < b.count; i++)
+        description_free(&b.descriptions[i]);
+    free(b.descriptions);
+    free(b.answers);
     return answer;
 }
 
@@ -719,6 +865,131 @@ static json_t *op_query(const json_t *request)
     return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
 }
 
+/* ---- accounting: jobs that the controller has forgotten */
+
+static json_t *describe_past(uint32_t id, const char *state, uint32_t exit_code, time_t started,
+                             time_t ended, const char *nodes)
+{
+    int status = (int)exit_code;
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", id);
+    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "id", text, "state", state, "exit_code",
+                     WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
+                     WIFSIGNALED(status) ? WTERMSIG(status) : 0, "started", (json_int_t)started,
+                     "ended", (json_int_t)ended, "nodes", text_or_empty(nodes));
+}
+
+/* From slurmdbd. -1 when it does not answer. */
+static int read_slurmdbd(const json_t *ids, json_t *jobs)
+{
+    slurmdb_job_cond_t cond = {.db_flags = SLURMDB_JOB_FLAG_NOTSET,
+                               .step_list = slurm_list_create(slurm_destroy_selected_step)};
+    uint16_t flags = 0;
+    void *connection = slurmdb_connection_get(&flags);
+    const slurmdb_job_rec_t *r;
+    const json_t *id;
+    List found;
+    size_t i;
+
+    json_array_foreach(ids, i, id)
+        slurm_addto_step_list(cond.step_list, (char *)json_string_value(id));
+    found = connection ? slurmdb_jobs_get(connection, &cond) : NULL;
+    if (found) {
+        ListIterator next = slurm_list_iterator_create(found);
+        while ((r = slurm_list_next(next)))
+            json_array_append_new(jobs, describe_past(r->jobid, slurm_job_state_string(r->state),
+                                                      (uint32_t)r->exitcode, r->start, r->end, r->nodes));
+        slurm_list_iterator_destroy(next);
+        slurm_list_destroy(found);
+    }
+    slurm_list_destroy(cond.step_list);
+    if (connection)
+        slurmdb_connection_close(&connection);
+    return found ? 0 : -1;
+}
+
+/* The word behind "NAME=" in a line of jobcomp/filetxt; "" if it has none. */
+static void take_word(const char *line, const char *name, char *dst, size_t size)
+{
+    size_t n = strlen(name);
+
+    *dst = 0;
+    for (const char *s = line; (s = strstr(s, name)); s += n)
+        if ((s == line || s[-1] == ' ') && s[n] == '=') {
+            snprintf(dst, size, "%.*s", (int)strcspn(s + n + 1, " \n"), s + n + 1);
+            return;
+        }
+}
+
+static time_t decode_time(const char *text)
+{
+    struct tm tm = {.tm_isdst = -1};
+
+    return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? mktime(&tm) : 0;
+}
+
+static bool has_id(const json_t *ids, const char *text)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id)
+        if (json_is_string(id) && strcmp(json_string_value(id), text) == 0)
+            return true;
+    return false;
+}
+
+/* From the file of jobcomp/filetxt: a line for each end, so a requeued job's last one counts. */
+static int read_filetxt(const char *file, const json_t *ids, json_t *jobs)
+{
+    FILE *f = fopen(file, "r");
+    char *line = NULL, id[32], state[32], start[32], end[32], nodes[256], exit_code[32];
+    size_t capacity = 0;
+
+    if (!f)
+        return -1;
+    while (getline(&line, &capacity, f) > 0) {
+        take_word(line, "JobId", id, sizeof id);
+        if (!has_id(ids, id))
+            continue;
+        take_word(line, "JobState", state, sizeof state);
+        take_word(line, "StartTime", start, sizeof start);
+        take_word(line, "EndTime", end, sizeof end);
+        take_word(line, "NodeList", nodes, sizeof nodes);
+        take_word(line, "ExitCode", exit_code, sizeof exit_code);
+        unsigned code = 0, number = 0;
+        sscanf(exit_code, "%u:%u", &code, &number);
+        json_array_append_new(jobs, describe_past((uint32_t)strtoul(id, NULL, 10), state,
+                                                  code << 8 | number, decode_time(start),
+                                                  decode_time(end), nodes));
+    }
+    free(line);
+    fclose(f);
+    return 0;
+}
+
+static json_t *op_accounting(const json_t *request)
+{
+    const json_t *ids = json_object_get(request, "ids");
+    json_t *jobs = json_array();
+    const char *source = "";
+    slurm_conf_t *conf;
+
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) {
+        json_decref(jobs);
+        return refuse_slurm(slurm_get_errno());
+    }
+    if (conf->accounting_storage_type && strstr(conf->accounting_storage_type, "slurmdbd") &&
+        read_slurmdbd(ids, jobs) == 0)
+        source = "slurmdbd";
+    else if (conf->job_comp_type && strstr(conf->job_comp_type, "filetxt") && conf->job_comp_loc &&
+             read_filetxt(conf->job_comp_loc, ids, jobs) == 0)
+        source = "filetxt";
+    slurm_free_ctl_conf(conf);
+    return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
+}
+
 static json_t *op_cancel(const json_t *request)
 {
     const char *id = string_of(request, "id");
@@ -746,6 +1017,8 @@ static json_t *answer_request(const json_t *request)
 
     if (!op)
         return refuse_text("the request has no \"op\"");
+    if (strcmp(op, "hello") == 0)
+        return json_pack("{s:b}", "ok", 1);
     if (strcmp(op, "ping") == 0)
         return op_ping();
     if (strcmp(op, "partitions") == 0)
@@ -753,9 +1026,11 @@ static json_t *answer_request(const json_t *request)
     if (strcmp(op, "check") == 0)
         return op_check(job);
     if (strcmp(op, "submit") == 0)
-        return op_submit(job);
+        return op_submit(request);
     if (strcmp(op, "query") == 0)
         return op_query(request);
+    if (strcmp(op, "accounting") == 0)
+        return op_accounting(request);
     if (strcmp(op, "cancel") == 0)
         return op_cancel(request);
     return refuse_text("unknown op \"%s\"", op);

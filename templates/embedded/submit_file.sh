@@ -21,8 +21,8 @@ if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null && [ "$(cat "$attempt/j
     fi
     exit 1
 fi
-if [ -e "$attempt/DONE" ]; then exit 0; fi
 if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
+if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# As t2110-killed.t, at every system call. FROM=N goes on at the N-th; STEP=N takes every N-th only.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+# shellcheck source=t/killed.sh
+. "$srcdir/t/killed.sh"
+LANES=${LANES:-6} BLOCK=100
+sandbox_up --nodes 7 --gpus-per-node 2
+# Slurm keeps ended jobs for MinJobAge, and at most MaxJobCount.
+conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
+sed -i 's/^MinJobAge=.*/MinJobAge=2/' "$conf"
+login scontrol reconfigure
+
+sweep() { # TEXT SITE [KILLAT OPTIONS]
+    local text=$1 site=$2 calls first last
+    calls=$(count_calls "$site" "${@:3}")
+    ok "$text: $calls system calls" test "$calls" -gt 100
+    for ((first = ${FROM:-1}; first <= calls + 5; first += BLOCK)); do
+        last=$((first + BLOCK - 1 < calls + 5 ? first + BLOCK - 1 : calls + 5))
+        is "$(seq "$first" "${STEP:-1}" "$last" | kill_at_each "$site" "$LANES" "${@:3}")" "" "$text: $first to $last"
+        if [ "$site" = sandbox ]; then login scancel -u "$(id -un)"; fi
+    done
+}
+sweep "unetctl killed" sandbox
+sweep "the helper killed" sandbox -p unetctl-slurm
+sweep "unetctl killed with its helper" sandbox -a
+sweep "the helper killed with unetctl" sandbox -a -p unetctl-slurm
+
+make_study blocker local
+echo hang >blocker/behave
+unetctl submit -C blocker --gpus 1 2>"$ERR"
+sweep "unetctl killed, local queue" local
+unetctl cancel -C blocker 2>"$ERR"
+end_keepers
+done_testing

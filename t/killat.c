@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Kills a program at a chosen system call, for tests of what survives that.
+ *
+ *   killat [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]
+ *
+ * Runs PROGRAM and counts the system calls that it begins, or with -p those of its children called
+ * NAME (as in /proc/PID/comm). At the N-th, before it is carried out, the process that makes it gets
+ * SIGKILL; with -a all do that PROGRAM has started; with -c nobody does, and the shell COMMAND runs
+ * while the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and
+ * with its exit code (128 + signal); children that go on do so untraced. -l writes the count and the
+ * number of the system call killed at into a file. 255: PROGRAM cannot be run. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_PROCESSES 4096
+
+static struct process {
+    pid_t pid;
+    bool alive;
+} processes[MAX_PROCESSES];
+static size_t nprocesses;
+
+static const char *only, *list, *command;
+static bool all;
+static long at, count, killed_at = -1;
+
+static struct process *find(pid_t pid)
+{
+    for (size_t i = 0; i < nprocesses; i++)
+        if (processes[i].pid == pid && processes[i].alive)
+            return &processes[i];
+    if (nprocesses == MAX_PROCESSES) {
+        fprintf(stderr, "killat: too many processes\n");
+        _exit(255);
+    }
+    processes[nprocesses] = (struct process){.pid = pid, .alive = true};
+    return &processes[nprocesses++];
+}
+
+static bool is_meant(pid_t pid, pid_t program)
+{
+    char path[64], name[64] = "";
+
+    if (!only)
+        return pid == program;
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(name, sizeof name, f))
+        name[strcspn(name, "\n")] = 0;
+    if (f)
+        fclose(f);
+    return strcmp(name, only) == 0;
+}
+
+static void strike(pid_t pid, long number)
+{
+    killed_at = number;
+    if (command) {
+        if (system(command) != 0)
+            fprintf(stderr, "killat: failed: %s\n", command);
+        return;
+    }
+    for (size_t i = 0; i < nprocesses; i++)
+        if (processes[i].alive && (all || processes[i].pid == pid))
+            kill(processes[i].pid, SIGKILL);
+}
+
+/* A stop of a traced process; the signal that it is to get when it goes on. */
+static int handle_stop(pid_t pid, int status, pid_t program)
+{
+    struct __ptrace_syscall_info info = {0};
+
+    if (status >> 16)
+        return 0; /* a new child, an exec, the first stop of a child */
+    if (WSTOPSIG(status) != (SIGTRAP | 0x80))
+        return WSTOPSIG(status);
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) > 0 &&
+        info.op == PTRACE_SYSCALL_INFO_ENTRY && is_meant(pid, program) && ++count == at)
+        strike(pid, (long)info.entry.nr);
+    return 0;
+}
+
+static int trace(pid_t program)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
+        if (pid <= 0)
+            continue;
+        struct process *p = find(pid);
+        if (WIFEXITED(status) || WIFSIGNALED(status)) {
+            p->alive = false;
+            if (pid == program)
+                return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            continue;
+        }
+        ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)handle_stop(pid, status, program));
+    }
+    return 255;
+}
+
+/* In the child, once the parent traces it. */
+static void become(char **argv, int go)
+{
+    char byte;
+
+    if (read(go, &byte, 1) == 1)
+        execvp(argv[0], argv);
+    fprintf(stderr, "killat: %s: %s\n", argv[0], strerror(errno));
+    _exit(255);
+}
+
+/* Seized, not stopped by signals: should we end first, no child is left with a SIGSTOP under way. */
+static int seize(pid_t pid)
+{
+    const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                         PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+    int status;
+
+    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
+        waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status) ||
+        ptrace(PTRACE_SYSCALL, pid, NULL, NULL)) {
+        fprintf(stderr, "killat: cannot trace: %s\n", strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int option, result, channel[2];
+
+    while ((option = getopt(argc, argv, "+p:ac:l:")) != -1) {
+        if (option == 'p')
+            only = optarg;
+        else if (option == 'l')
+            list = optarg;
+        else if (option == 'c')
+            command = optarg;
+        else if (option == 'a')
+            all = true;
+        else
+            return 255;
+    }
+    if (argc - optind < 2) {
+        fprintf(stderr, "usage: killat [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]\n");
+        return 255;
+    }
+    at = atol(argv[optind]);
+    if (pipe2(channel, O_CLOEXEC))
+        return 255;
+    pid_t program = fork();
+    if (program == 0)
+        become(argv + optind + 1, channel[0]);
+    if (program < 0)
+        return 255;
+    find(program);
+    if (seize(program) || write(channel[1], "g", 1) != 1) {
+        kill(program, SIGKILL);
+        return 255;
+    }
+    result = trace(program);
+    FILE *f = list ? fopen(list, "w") : NULL;
+    if (f) {
+        fprintf(f, "%ld %ld\n", count, killed_at);
+        fclose(f);
+    }
+    return result;
+}

@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced after lib.sh, sandbox.sh and study.sh by tests that kill unetctl, or its helper, at a chosen
+# system call of `submit --gpus 1..14`.
+#
+#   count_calls SITE [KILLAT OPTIONS]       how many there are; 0 if the submission failed
+#   strata COUNT PARTS                      a random number in each of PARTS equal parts of 1..COUNT
+#   kill_at_each SITE LANES [KILLAT OPTIONS] <NUMBERS
+#                                           for each number, in a study of its own: kills at that system
+#                                           call, submits again, and expects exactly 14 jobs; several
+#                                           studies at a time; says what is wrong, else nothing
+#
+# Sites: sandbox (jobs are held) and local (jobs wait for one that hangs).
+
+killed_words() { if [ "$1" = sandbox ]; then echo "-- --hold"; fi; }
+killed_jobs() { # SITE DIR: the tag of each job of the study, sorted
+    local id
+    id=$(cat "$2/.unetctl/id")
+    if [ "$1" = sandbox ]; then
+        login squeue -h -a -t all -o %k
+    else
+        cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"tag": "\(.*\)",$/\1/p'
+    fi | grep "^unetctl:$id:" | sort
+}
+killed_submit() { # SITE DIR [KILLAT AND ITS OPTIONS]
+    local words
+    read -ra words <<<"$(killed_words "$1")"
+    "${@:3}" unetctl submit -C "$2" --gpus 1..14 ${words[@]+"${words[@]}"}
+}
+killed_study() { # SITE DIR
+    [ -d "fresh-$1" ] || make_study "fresh-$1" "$1"
+    cp -r "fresh-$1" "$2"
+}
+count_calls() { # SITE [KILLAT OPTIONS]
+    local site=$1 dir=count-$RANDOM
+    killed_study "$site" $dir
+    killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
+    if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = 14 ]; then cut -d' ' -f1 $dir/calls; else echo 0; fi
+}
+end_keepers() { # of the local queue's jobs
+    local keeper
+    while read -r keeper; do kill "$keeper" 2>/dev/null; done < \
+        <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
+}
+kill_at() { # SITE N [KILLAT OPTIONS]
+    local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs
+    killed_study "$site" "$dir"
+    killed_submit "$site" "$dir" "$builddir/t/killat" "${@:3}" -l "$dir/calls" "$n" >"$dir/out" 2>&1
+    # Busy: 4 (Slurm did not answer in time), 6 (the killed one's helper has the lock). Then once more.
+    for _ in 1 2 3 4 5; do
+        killed_submit "$site" "$dir" >"$dir/again" 2>&1
+        rc=$?
+        if [ $rc != 4 ] && [ $rc != 6 ]; then break; fi
+    done
+    jobs=$(killed_jobs "$site" "$dir")
+    if [ "$rc $(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l)" != "0 14 14" ]; then
+        echo "killed at system call $n (number $(cut -d' ' -f2 "$dir/calls")) ${*:3}:" \
+            "the next submit exits $rc, $(wc -l <<<"$jobs") jobs, $(uniq <<<"$jobs" | wc -l) tags"
+        sed 's/^/  killed: /' "$dir/out"
+        sed 's/^/  again:  /' "$dir/again"
+    fi
+    rm -rf "$dir"
+}
+kill_at_each() { # SITE LANES [KILLAT OPTIONS]
+    local site=$1 lanes=$2 n
+    killed_study "$site" "warm-$RANDOM"
+    while read -r n; do
+        while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n; done
+        kill_at "$site" "$n" "${@:3}" </dev/null &
+    done
+    wait
+}
+strata() { # COUNT PARTS
+    local part width=$(($1 / $2))
+    for ((part = 0; part < $2; part++)); do echo $((part * width + 1 + (RANDOM * 32768 + RANDOM) % width)); done
+}

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# kill -9 of unetctl and of its helper at a system call of `submit --gpus 1..14`, then once more: exactly
+# 14 jobs. Here at some system calls, spread over all; make check-faults does it at every one.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+# shellcheck source=t/killed.sh
+. "$srcdir/t/killed.sh"
+sandbox_up --nodes 7 --gpus-per-node 2
+
+RANDOM=${SEED:-$((EPOCHSECONDS % 32768))}
+echo "# SEED=${SEED:-$((EPOCHSECONDS % 32768))}"
+calls=$(count_calls sandbox 2>"$ERR")
+if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot be traced here"; fi
+ok "unetctl makes system calls ($calls)" test "$calls" -gt 100
+is "$(strata "$calls" 8 | kill_at_each sandbox 4)" "" "unetctl killed"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a)" "" "unetctl killed with its helper"
+calls=$(count_calls sandbox -p unetctl-slurm)
+ok "the helper makes system calls ($calls)" test "$calls" -gt 100
+is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p unetctl-slurm)" "" "the helper killed"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p unetctl-slurm)" "" "the helper killed with unetctl"
+
+# The local queue: a job that hangs holds it up.
+make_study blocker local
+echo hang >blocker/behave
+unetctl submit -C blocker --gpus 1 2>"$ERR"
+calls=$(count_calls local)
+ok "system calls with the local queue ($calls)" test "$calls" -gt 100
+is "$(strata "$calls" 8 | kill_at_each local 4)" "" "unetctl killed"
+unetctl cancel -C blocker 2>"$ERR"
+end_keepers
+done_testing
