@@ -21,7 +21,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_data = {
     .name = "data",
     .args = "VERB ...",
-    .summary = "check, split, describe or synthesize data sets (= unet-train data)",
+    .summary = "check, split, convert, describe or synthesize data sets (= unet-train data)",
     .details = NULL,
     .options = NULL,
     .max_operands = -1,

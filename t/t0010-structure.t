@@ -39,7 +39,7 @@ omp\.h trainer/(backends/|core/network\.c|ops/test/)'
 # in the singular (results.c: result_*).
 foreign_symbols='trainer/backends/(ref|dnnl)/.* (ref|dnnl)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
-trainer/data/split_file split_.*
+trainer/data/(split|source)_(file|list) (split|source)_.*
 trainer/spec_read spec_.*'
 
 mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)

@@ -173,8 +173,8 @@ check_set() { # PATH VERDICT
 }
 while IFS=$'\t' read -r path verdict width height channels bits hash _; do
     case $path in
-    path | cls/*) ;; # classification data has no reader
-    sets/*) check_set "$path" "$verdict" ;;
+    path) ;;
+    sets/* | cls/*) check_set "$path" "$verdict" ;;
     *) check_file "$path" "$verdict" "$path	$width	$height	$channels	$bits	$hash" ;;
     esac
 done < <(sed 's/\t\t/\t-\t/g; s/\t\t/\t-\t/g' "$bad/expect.tsv")

@@ -15,7 +15,8 @@
 static bool opt_json;
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout, with the errors in it", &opt_json, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout, with the errors in it", &opt_json,
+     0, 0},
     {0}};
 
 struct count {

@@ -19,7 +19,8 @@ static long classes = 1;
 static const char *ignore, *class_file;
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/", &dir, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, or another format", &dir,
+     0, 0},
     {"out", 'o', CLI_STRING, "FILE", "the split file to write", &out, 0, 0},
     {"val-fraction", 0, CLI_DOUBLE, "F", "share that validates (default 0.2)", &val_fraction, 0.001,
      0.999},
@@ -53,7 +54,10 @@ static int write_once(const char *path, const struct buf *text, struct err *e)
 
 static void tell(const struct split *s)
 {
-    if (s->mask_scale == MASK_CLASS)
+    if (s->nclasses)
+        log_info("%s: %zu images train, %zu validate; %d classes", out, s->train.count,
+                 s->val.count, s->nclasses);
+    else if (s->mask_scale == MASK_CLASS)
         log_info("%s: %zu pairs train, %zu validate; masks of %ld classes", out, s->train.count,
                  s->val.count, classes);
     else
@@ -90,8 +94,10 @@ const struct cli_command cmd_data_split = {
     .args = "--data DIR --out FILE",
     .summary = "divide a data set into training and validation, once",
     .details =
-        "Pairs DIR/images/STEM.png with DIR/masks/STEM.png, decodes and hashes every file, checks\n"
-        "sizes and mask values, and writes who trains and who validates. The result depends on\n"
+        "DIR: images/ and masks/ with equal stems; TFRecord shards; or images of one class each:\n"
+        "a folder per class, CIFAR-10's or idx files. Decodes and hashes everything, checks sizes\n"
+        "and mask values, and writes who trains and who validates. A folder that is divided (train/\n"
+        "and val/ or test/, test_batch.bin, t10k-*) stays so. Otherwise the result depends on\n"
         "the seed and the pictures alone; equal pictures fall on the same side. A FILE that is\n"
         "there already is kept if it is the same and refused if not.\n\n"
         "Images: colour becomes grey by Rec. 601 luma when one channel is asked for, grey is\n"

@@ -5,19 +5,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/buf.h"
 #include "trainer/data/survey.h"
 #include "trainer/size_option.h"
 
 #define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
 
 static const char *dir, *size;
-static bool as_json;
+static bool opt_json;
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/", &dir, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &dir, 0, 0},
     {"size", 0, CLI_STRING, "HxW", "also the baseline at this size, resized as for training", &size,
      0, 0},
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
 
 static void print_shapes(const struct survey *s)
@@ -63,49 +64,109 @@ static void print_baseline(const char *where, const struct survey_baseline *b)
            dark ? "dark" : "bright");
 }
 
-static void print_baseline_json(const char *name, const struct survey_baseline *b)
+static void print_classes(const struct survey *s)
 {
-    bool dark;
-    double iou = survey_iou(b, &dark);
-
-    printf(",\"%s\":{\"iou\":%.9g,\"foreground\":\"%s\"}", name, iou, dark ? "dark" : "bright");
-}
-
-static void print_json(const struct survey *s)
-{
-    const char *comma = "";
-
-    printf("{\"schema\":1,\"pairs\":%zu,\"shapes\":[", s->pairs);
-    for (size_t i = 0; i < s->nshapes; i++)
-        printf("%s{\"height\":%u,\"width\":%u,\"channels\":%u,\"bits\":%u,\"count\":%zu}", i ? "," : "",
-               s->shapes[i].height, s->shapes[i].width, (unsigned)s->shapes[i].channels,
-               (unsigned)s->shapes[i].bits, s->shapes[i].count);
-    printf("],\"mask_values\":{");
-    for (unsigned v = 0; v < 65536; v++)
-        if (s->mask_values[v]) {
-            printf("%s\"%u\":%.9g", comma, v, (double)s->mask_values[v] / (double)s->pixels);
-            comma = ",";
-        }
-    printf("},\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
-    print_baseline_json("otsu", &s->native);
-    if (size)
-        print_baseline_json("otsu_resized", &s->resized);
-    printf("}\n");
+    for (int i = 0; i < s->nclasses; i++)
+        printf("%-15s %d %s: %zu\n", i ? "" : "classes", i, s->class_names[i], s->of_class[i]);
 }
 
 static void print_text(const struct survey *s)
 {
-    printf("%-15s %zu\n", "pairs", s->pairs);
+    static const char *const means[] = {"mean red", "mean green", "mean blue"};
+
+    printf("%-15s %s\n", "format", source_format_encode(s->format));
+    printf("%-15s %zu\n", s->nclasses ? "images" : "pairs", s->pairs);
     print_shapes(s);
+    for (int c = 0; c < s->channels; c++)
+        printf("%-15s %.4f, deviation %.4f (of 0..1)\n", s->channels == 1 ? "mean" : means[c],
+               s->mean[c], s->deviation[c]);
+    printf("%-15s %zu pictures are there twice, %zu of them in training and validation\n",
+           "duplicates", s->duplicates, s->leaks);
+    if (s->nclasses) {
+        print_classes(s);
+        return;
+    }
     print_masks(s);
     print_baseline("native size", &s->native);
     if (size)
         print_baseline(size, &s->resized);
 }
 
+static void add_numbers(struct buf *b, const char *key, const double *values, int n)
+{
+    buf_addf(b, ",\"%s\":[", key);
+    for (int i = 0; i < n; i++)
+        buf_addf(b, "%s%.9g", i ? "," : "", values[i]);
+    buf_add(b, "]");
+}
+
+static void encode_classes(const struct survey *s, struct buf *b)
+{
+    buf_add(b, ",\"classes\":[");
+    for (int i = 0; i < s->nclasses; i++) {
+        buf_add(b, i ? ",{\"name\":" : "{\"name\":");
+        buf_add_json_string(b, s->class_names[i]);
+        buf_addf(b, ",\"images\":%zu}", s->of_class[i]);
+    }
+    buf_add(b, "]");
+}
+
+static void encode_baseline(const char *name, const struct survey_baseline *baseline,
+                            struct buf *b)
+{
+    bool dark;
+    double iou = survey_iou(baseline, &dark);
+
+    buf_addf(b, ",\"%s\":{\"iou\":%.9g,\"foreground\":\"%s\"}", name, iou,
+             dark ? "dark" : "bright");
+}
+
+static void encode_masks(const struct survey *s, struct buf *b)
+{
+    const char *comma = "";
+
+    buf_add(b, ",\"mask_values\":{");
+    for (unsigned v = 0; v < 65536; v++)
+        if (s->mask_values[v]) {
+            buf_addf(b, "%s\"%u\":%.9g", comma, v,
+                     (double)s->mask_values[v] / (double)s->pixels);
+            comma = ",";
+        }
+    buf_addf(b, "},\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
+    encode_baseline("otsu", &s->native, b);
+    if (size)
+        encode_baseline("otsu_resized", &s->resized, b);
+}
+
+static int print_json(const struct survey *s, struct err *e)
+{
+    struct buf b = {0};
+
+    buf_addf(&b, "{\"schema\":1,\"format\":\"%s\",\"%s\":%zu,\"shapes\":[",
+             source_format_encode(s->format), s->nclasses ? "images" : "pairs", s->pairs);
+    for (size_t i = 0; i < s->nshapes; i++)
+        buf_addf(&b, "%s{\"height\":%u,\"width\":%u,\"channels\":%d,\"bits\":%d,\"count\":%zu}",
+                 i ? "," : "", s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
+                 s->shapes[i].bits, s->shapes[i].count);
+    buf_add(&b, "]");
+    add_numbers(&b, "mean", s->mean, s->channels);
+    add_numbers(&b, "deviation", s->deviation, s->channels);
+    buf_addf(&b, ",\"duplicates\":%zu,\"leaks\":%zu", s->duplicates, s->leaks);
+    if (s->nclasses)
+        encode_classes(s, &b);
+    else
+        encode_masks(s, &b);
+    buf_add(&b, "}");
+    int rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : 0;
+    if (rc == 0)
+        puts(b.data);
+    buf_destroy(&b);
+    return rc;
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    int height = 0, width = 0;
+    int height = 0, width = 0, rc = 0;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir)
@@ -115,9 +176,12 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     struct survey *s = survey_create(dir, height, width, e);
     if (!s)
         return -1;
-    (as_json ? print_json : print_text)(s);
+    if (opt_json)
+        rc = print_json(s, e);
+    else
+        print_text(s);
     survey_destroy(s);
-    return 0;
+    return rc;
 }
 
 const struct cli_command cmd_data_stats = {
@@ -125,7 +189,8 @@ const struct cli_command cmd_data_stats = {
     .args = "--data DIR",
     .summary = "tell what is in a data set and how far a mere threshold gets",
     .details =
-        "Counts, sizes, mask values, share of the foreground, and the IoU of a threshold chosen\n"
+        "Counts, sizes, mean and deviation of the images, pictures that are there twice; classes,\n"
+        "or mask values, share of the foreground, and the IoU of a threshold chosen\n"
         "by Otsu's method for each image (bright or dark foreground, whichever is better over the\n"
         "set; intersection over union of all pixels). A trained network must beat that clearly.\n\n"
         "  unet-train data stats --data DIR --size 256x256\n",

@@ -307,6 +307,14 @@ static int make_split(struct run_config *c, struct comm *comm, struct err *e)
     return comm->ops->barrier(comm, e);
 }
 
+static int check_masks(const struct run_config *c, const struct dataset *dataset, struct err *e)
+{
+    if (dataset_targets(dataset) == (size_t)c->data.height * (size_t)c->data.width)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s: each image has one class as a whole; %s needs a mask for each",
+                   c->data.dir, c->model.name);
+}
+
 /* What train found out before the ranks met. */
 struct start {
     double process_start;
@@ -328,8 +336,10 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
         .interrupt = &shutdown_signal};
     struct dataset *dataset = dataset_open(&data, e);
-    if (!dataset)
+    if (!dataset || check_masks(c, dataset, e)) {
+        dataset_close(dataset);
         return -1;
+    }
     struct session common = {
         .config = c, .dataset = dataset, .record = start->record, .threads = strategy->threads,
         .host = strategy->host, .process_start = start->process_start,

@@ -6,6 +6,7 @@
 #include "src/cli.h"
 
 extern const struct cli_command cmd_data_check;
+extern const struct cli_command cmd_data_convert;
 extern const struct cli_command cmd_data_split;
 extern const struct cli_command cmd_data_stats;
 extern const struct cli_command cmd_data_synth;

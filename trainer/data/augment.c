@@ -149,7 +149,8 @@ static void copy_exactly(const struct augment *a, struct view v, const float *im
         for (int x = 0; x < a->width; x++) {
             size_t from = (size_t)(v.origin + y * v.row + x * v.column);
             memcpy(dst_image, image + from * nc, nc * sizeof *image);
-            memcpy(dst_mask, mask + from * a->mask_size, a->mask_size);
+            if (mask)
+                memcpy(dst_mask, mask + from * a->mask_size, a->mask_size);
             dst_image += nc;
             dst_mask += a->mask_size;
         }
@@ -212,7 +213,8 @@ static void copy_warped(const struct augment *a, const struct augment_draw *d, s
             at_x = clamp(left + (at_x + 0.5f) * d->zoom - 0.5f, max_x);
             read_bilinear(a, v, image, at_y, at_x, dst_image);
             ptrdiff_t from = v.origin + (int)(at_y + 0.5f) * v.row + (int)(at_x + 0.5f) * v.column;
-            memcpy(dst_mask, mask + (size_t)from * a->mask_size, a->mask_size);
+            if (mask)
+                memcpy(dst_mask, mask + (size_t)from * a->mask_size, a->mask_size);
             dst_image += a->channels;
             dst_mask += a->mask_size;
         }

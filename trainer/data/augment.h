@@ -51,7 +51,7 @@ void augment_destroy(struct augment *a);
 /* Does the configuration change anything at all? */
 bool augment_is_active(const struct augment_config *config);
 
-/* src and dst do not overlap. */
+/* src and dst do not overlap. mask NULL: there is none, nothing is written to dst_mask. */
 void augment_apply(struct augment *a, const struct augment_draw *draw, const float *image,
                    const void *mask, float *dst_image, void *dst_mask);
 

@@ -12,12 +12,10 @@
 #include "src/sha256.h"
 #include "trainer/data/cache.h"
 #include "trainer/data/classes.h"
-#include "trainer/data/image_file.h"
-#include "trainer/data/load.h"
 #include "trainer/data/mask.h"
-#include "trainer/data/pairs.h"
 #include "trainer/data/picture.h"
 #include "trainer/data/resize.h"
+#include "trainer/data/source.h"
 #include "trainer/data/split.h"
 
 /* What a sample is kept as: this, the image, the target, each from a multiple of 16 bytes on.
@@ -38,7 +36,7 @@ struct sample {
 
 struct dataset {
     struct split *split;
-    char *dir;
+    struct source *source;
     int height, width, channels;
     bool soft_masks;
     int ignore;              /* -1: none */
@@ -97,21 +95,6 @@ static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
     return width == (uint32_t)ds->width && height == (uint32_t)ds->height;
 }
 
-static int check_file(const struct dataset *ds, const char *name, const struct split_item *item,
-                      struct err *e)
-{
-    uint32_t width, height;
-    char *path = pairs_path(ds->dir, name);
-    int rc = path ? image_file_size(path, &width, &height, e)
-                  : err_set(e, ERR_INTERNAL, "%s: no memory", name);
-
-    if (rc == 0 && (width != item->width || height != item->height))
-        rc = err_set(e, ERR_DATA, "%s: has %u x %u pixels, but had %u x %u when the split was made",
-                     path, width, height, item->width, item->height);
-    free(path);
-    return rc;
-}
-
 /* Every file is there, with its size. */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
@@ -119,7 +102,9 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
 
     for (size_t i = 0; i < p->count; i++) {
         const struct split_item *item = &p->items[i];
-        if (check_file(ds, item->image, item, e) || check_file(ds, item->mask, item, e))
+        if (source_check(ds->source, item->image, item->width, item->height, e) ||
+            (item->mask &&
+             source_check(ds->source, item->mask, item->width, item->height, e)))
             return -1;
     }
     return 0;
@@ -149,7 +134,7 @@ static struct split *split_of_all(const struct dataset_config *config, struct er
 /* Masks were checked for classes, or for foreground and background, when the split was made. */
 static int check_classes(const struct dataset *ds, const char *split_file, struct err *e)
 {
-    if ((ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
+    if (ds->split->nclasses || (ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
         return 0;
     return err_set(e, ERR_DATA, "%s: was made for masks of %s, but data.classes is %d: make a new "
                    "split, or set data.classes", split_file ? split_file : ds->split->dir,
@@ -173,8 +158,8 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
     ds->split = config->split_file ? split_read(config->split_file, e) : split_of_all(config, e);
     if (!ds->split || check_classes(ds, config->split_file, e))
         return -1;
-    ds->dir = strdup(config->dir ? config->dir : ds->split->dir);
-    return ds->dir ? 0 : err_set(e, ERR_INTERNAL, "no memory for the data set");
+    ds->source = source_attach(config->dir ? config->dir : ds->split->dir, ds->split->format, e);
+    return ds->source ? 0 : -1;
 }
 
 void dataset_close(struct dataset *ds)
@@ -188,7 +173,7 @@ void dataset_close(struct dataset *ds)
     free(ds->samples);
     cache_close(ds->cache);
     classes_destroy(ds->classes);
-    free(ds->dir);
+    source_close(ds->source);
     split_destroy(ds->split);
     free(ds);
 }
@@ -200,20 +185,26 @@ int dataset_size(const struct dataset *ds, int *height, int *width)
     return ds->channels;
 }
 
+size_t dataset_targets(const struct dataset *ds)
+{
+    return ds->split->nclasses ? 1 : (size_t)ds->height * (size_t)ds->width;
+}
+
 int dataset_classes(const struct dataset *ds)
 {
-    return ds->classes ? classes_count(ds->classes) : 1;
+    return ds->split->nclasses ? ds->split->nclasses : ds->classes ? classes_count(ds->classes) : 1;
 }
 
 const char *dataset_class_name(const struct dataset *ds, int i)
 {
-    return ds->classes ? classes_name(ds->classes, i) : "foreground";
+    return ds->split->nclasses ? ds->split->class_names[i]
+           : ds->classes       ? classes_name(ds->classes, i) : "foreground";
 }
 
 /* Do pixels that don't count exist? Then targets are labels, never numbers between classes. */
 static bool is_labelled(const struct dataset *ds)
 {
-    return ds->classes || ds->ignore >= 0;
+    return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
 }
 
 static size_t npixels_of(const struct dataset *ds)
@@ -312,23 +303,26 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
                        const struct pixels *img, const struct pixels *mask, struct buf *dst,
                        struct err *e)
 {
-    struct record r = {.image_kind = kind_of(ds, img), .target_kind = kind_of(ds, mask)};
+    struct record r = {.image_kind = kind_of(ds, img), .target_kind = KIND_LABELS};
 
-    if (is_labelled(ds))
-        r.target_kind = KIND_LABELS;
-    else
+    if (mask && !is_labelled(ds)) {
+        r.target_kind = kind_of(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
+    }
     size_t image = plane_bytes((enum kind)r.image_kind, npixels_of(ds) * (size_t)ds->channels);
-    size_t target = plane_bytes((enum kind)r.target_kind, npixels_of(ds));
+    size_t target = plane_bytes((enum kind)r.target_kind, dataset_targets(ds));
     char *bytes = buf_reserve(dst, sizeof r + image + target);
     if (!bytes)
         return no_memory(e);
     dst->length += sizeof r + image + target;
     memset(bytes, 0, sizeof r + image + target);
     memcpy(bytes, &r, sizeof r);
-    return put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e) ||
-                   put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e)
-               ? -1 : 0;
+    if (put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e))
+        return -1;
+    if (item->mask)
+        return put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e);
+    bytes[sizeof r + image] = (char)item->label;
+    return 0;
 }
 
 static int decode_sample(const struct dataset *ds, const struct split_item *item, struct buf *dst,
@@ -338,9 +332,12 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     struct pixels img, mask = {0};
     int rc = -1;
 
-    if (load_image(ds->dir, item->image, item->image_sha256, NULL, &img, e))
+    if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
         return -1;
-    if (load_mask(ds->dir, item->mask, coloured, item->mask_sha256, NULL, &mask, e) == 0 &&
+    if (!item->mask)
+        rc = make_record(ds, item, &img, NULL, dst, e);
+    else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
+                         e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
                                    ds->soft_masks, e) == 0))
         rc = make_record(ds, item, &img, &mask, dst, e);
@@ -362,7 +359,8 @@ static int hash_everything(const struct dataset *ds, char key[65], struct err *e
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
         const struct split_part *p = get_part(ds, (enum dataset_part)part);
         for (size_t i = 0; i < p->count; i++)
-            buf_addf(&text, "\n%d %s %s", part, p->items[i].image_sha256, p->items[i].mask_sha256);
+            buf_addf(&text, "\n%d %s %s %d", part, p->items[i].image_sha256,
+                     p->items[i].mask_sha256, p->items[i].label);
     }
     int rc = text.failed ? err_set(e, ERR_INTERNAL, "no memory for the data set") : 0;
     sha256_init(&h);
@@ -416,7 +414,7 @@ static int open_store(struct dataset *ds, const struct dataset_config *config, s
         return -1;
     if (*dir && !(ds->cache = cache_open(&cache, e)))
         return -1;
-    log_info("data: %zu training and %zu validation pairs at %d x %d x %d (height, width, "
+    log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
              ds->height, ds->width, ds->channels, nbytes / 0x1p20,
              ds->cache ? cache_path(ds->cache) : "memory");
@@ -507,7 +505,8 @@ int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *ima
     if (!r)
         return -1;
     copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
-    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor, n, mask);
+    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
+                 dataset_targets(ds), mask);
     return 0;
 }
 
@@ -520,6 +519,6 @@ int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, flo
     if (!r)
         return -1;
     copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
-    copy_labels(r, record_target(ds, r), n, labels);
+    copy_labels(r, record_target(ds, r), dataset_targets(ds), labels);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairs of image and mask of a frozen split, decoded once, at the size the network wants. */
+/* Pairs of image and mask (or class) of a frozen split, decoded once, at the size the network
+ * wants. */
 #ifndef UNETCTL_TRAINER_DATA_DATASET_H
 #define UNETCTL_TRAINER_DATA_DATASET_H
 
@@ -47,6 +48,10 @@ const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_
 /* Of every sample: height and width; returns the channels. */
 int dataset_size(const struct dataset *ds, int *height, int *width);
 
+/* How many values a mask or its labels have: height * width, or 1 where an image has one class as a
+ * whole (class folders, CIFAR-10, idx). */
+size_t dataset_targets(const struct dataset *ds);
+
 /* Over the names and hashes of all files and the side that each is on: equal for equal data. */
 uint64_t dataset_hash(const struct dataset *ds);
 
@@ -55,14 +60,14 @@ uint64_t dataset_hash(const struct dataset *ds);
 int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
 
-/* Sample i into image [height][width][channels], 0..1, and mask [height][width]: 0..1, or the
+/* Sample i into image [height][width][channels], 0..1, and mask [dataset_targets]: 0..1, or the
  * number of the class when there are several, and -1 where a pixel does not count. Without a
  * cache file the first call for a sample decodes its files and checks their hashes. Thread-safe. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 
-/* The same with labels [height][width]: the class (0 and 1 where there are no several: 1 above one
- * half), or DATASET_IGNORE. */
+/* The same with labels [dataset_targets]: the class (0 and 1 where there are no several: 1 above
+ * one half), or DATASET_IGNORE. */
 int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,
                        uint8_t *labels, struct err *e);
 

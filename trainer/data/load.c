@@ -29,8 +29,8 @@ static int decode(const uint8_t *bytes, size_t nbytes, const char *path, enum fo
     int rc = image_file_decode(bytes, nbytes, path, 0, mode, img, e);
 
     if (rc == 0 && img->pages > 1)
-        rc = err_set(e, ERR_DATA, "%s: has %d pages; `unet-train data convert` makes a pair of each",
-                     path, img->pages);
+        rc = err_set(e, ERR_DATA, "%s: has %d pages; `unet-train data convert` makes a pair of "
+                     "each", path, img->pages);
     if (rc == 0 && form == FORM_VALUES)
         rc = mask_flatten(img, path, e);
     if (rc)

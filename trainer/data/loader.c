@@ -40,6 +40,7 @@ struct worker {
 struct loader {
     struct loader_config config;
     size_t image_values, target_bytes;
+    bool has_masks; /* false: a target is one class, which no change of the image touches */
     struct worker *workers; /* at least one, also without threads */
     int nworkers, nthreads;
     struct slot *slots; /* item i of the sequence is in slot i % nslots */
@@ -124,7 +125,10 @@ static void load(struct worker *w, const struct job *job)
     dataset_size(l->config.dataset, &height, &width);
     augment_draw(&l->config.augment, height == width, l->config.seed, job->epoch, job->position,
                  &draw);
-    augment_apply(w->augment, &draw, w->image, w->target, s->image, s->target);
+    augment_apply(w->augment, &draw, w->image, l->has_masks ? w->target : NULL, s->image,
+                  s->target);
+    if (!l->has_masks)
+        memcpy(s->target, w->target, l->target_bytes);
 }
 
 static void *work(void *arg)
@@ -199,8 +203,9 @@ static int open_loader(struct loader *l, struct err *e)
     int height, width, channels = dataset_size(c->dataset, &height, &width);
     size_t items = dataset_count(c->dataset, DATASET_TRAIN) * c->repeat;
 
+    l->has_masks = dataset_targets(c->dataset) == (size_t)height * (size_t)width;
     l->image_values = (size_t)height * (size_t)width * (size_t)channels;
-    l->target_bytes = (size_t)height * (size_t)width * (c->labels ? 1 : sizeof(float));
+    l->target_bytes = dataset_targets(c->dataset) * (c->labels ? 1 : sizeof(float));
     l->nworkers = c->threads ? c->threads : 1;
     l->workers = calloc((size_t)l->nworkers, sizeof *l->workers);
     l->order = calloc(items ? items : 1, sizeof *l->order);

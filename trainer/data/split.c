@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/log.h"
 #include "src/rng.h"
 #include "src/sha256.h"
 #include "trainer/data/classes.h"
 #include "trainer/data/filename.h"
-#include "trainer/data/load.h"
 #include "trainer/data/namelist.h"
-#include "trainer/data/pairs.h"
 
 /* rng.h: the one stream of a split. */
 #define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
@@ -55,6 +54,9 @@ void split_destroy(struct split *s)
         return;
     part_free(&s->train);
     part_free(&s->val);
+    for (int i = 0; i < s->nclasses; i++)
+        free(s->class_names[i]);
+    free(s->class_names);
     free(s->dir);
     free(s);
 }
@@ -125,30 +127,45 @@ static int decide_scale(const struct mask_census *census, enum mask_scale *scale
     return 0;
 }
 
-static int examine(const struct split_config *config, const struct pair *pair, struct candidate *c,
-                   struct mask_census *census, struct err *e)
+static int check_name(const char *dir, const char *name, struct err *e)
 {
-    struct pixels image, mask = {0};
+    if (!name || filename_is_utf8(name))
+        return 0;
+    return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; rename "
+                   "it", dir, name);
+}
 
-    if (!filename_is_utf8(pair->image) || !filename_is_utf8(pair->mask))
-        return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; "
-                       "rename it", config->dir, pair->image);
-    if (load_image(config->dir, pair->image, NULL, c->item.image_sha256, &image, e))
-        return -1;
+static int examine_mask(struct source *source, const struct source_item *in, struct candidate *c,
+                        struct mask_census *census, struct err *e)
+{
     bool coloured = census->classes && classes_are_coloured(census->classes);
-    int rc = load_mask(config->dir, pair->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
-    if (rc == 0 && (image.width != mask.width || image.height != mask.height))
+    struct pixels mask;
+    int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
+
+    if (rc == 0 && (mask.width != c->item.width || mask.height != c->item.height))
         rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
-                     config->dir, pair->image, image.width, image.height, pair->mask, mask.width,
+                     source->dir, in->image, c->item.width, c->item.height, in->mask, mask.width,
                      mask.height);
     if (rc == 0)
-        rc = note_mask(&mask, pair->mask, census, e);
-    c->item.width = image.width;
-    c->item.height = image.height;
-    hash_pixels(&image, c->pixels);
-    pixels_free(&image);
+        rc = note_mask(&mask, in->mask, census, e);
     pixels_free(&mask);
     return rc;
+}
+
+static int examine(struct source *source, const struct source_item *in, struct candidate *c,
+                   struct mask_census *census, struct err *e)
+{
+    struct pixels image;
+
+    if (check_name(source->dir, in->image, e) || check_name(source->dir, in->mask, e) ||
+        source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
+        return -1;
+    c->item.width = image.width;
+    c->item.height = image.height;
+    c->item.label = in->label;
+    hash_pixels(&image, c->pixels);
+    pixels_free(&image);
+    return in->mask ? examine_mask(source, in, c, census, e) : 0;
 }
 
 /* The pairs in the order of their hashes, equal ones side by side. */
@@ -268,11 +285,15 @@ static int all_validate(struct candidate *c, size_t n)
     return 0;
 }
 
+/* By the name of its file, without the folders that the format has. */
 static struct candidate *find_image(struct candidate *c, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(strchr(c[i].item.image, '/') + 1, name) == 0)
+    for (size_t i = 0; i < n; i++) {
+        const char *slash = strrchr(c[i].item.image, '/');
+        if (strcmp(slash ? slash + 1 : c[i].item.image, name) == 0 ||
+            strcmp(c[i].item.image, name) == 0)
             return &c[i];
+    }
     return NULL;
 }
 
@@ -297,17 +318,65 @@ static int apply_list(const char *path, enum side side, struct candidate *c, siz
     return rc;
 }
 
+static struct by_hash *sort_candidates(const struct candidate *c, size_t n, struct err *e)
+{
+    const char **hash = calloc(n, sizeof *hash);
+
+    for (size_t i = 0; hash && i < n; i++)
+        hash[i] = c[i].pixels;
+    struct by_hash *sorted = hash ? sort_by_hash(hash, n) : NULL;
+    free(hash);
+    if (!sorted)
+        err_set(e, ERR_INTERNAL, "no memory to divide %zu images", n);
+    return sorted;
+}
+
 /* A split that was given must keep the promise too: no picture on both sides. */
 static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n; k++)
-            if (c[i].side != c[k].side && c[i].side && c[k].side &&
-                strcmp(c[i].pixels, c[k].pixels) == 0)
-                return err_set(e, ERR_DATA,
-                               "%s and %s are the same picture, but one trains and one validates",
-                               c[i].item.image, c[k].item.image);
-    return 0;
+    struct by_hash *sorted = sort_candidates(c, n, e);
+    int rc = sorted ? 0 : -1;
+
+    for (size_t i = 0, first; rc == 0 && i < n; i++) {
+        const struct candidate *a = NULL;
+        for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++) {
+            const struct candidate *b = &c[sorted[i].index];
+            if (b->side == SIDE_NONE)
+                continue;
+            if (rc == 0 && a && a->side != b->side)
+                rc = err_set(e, ERR_DATA, "%s and %s are the same picture, but one trains and one "
+                             "validates", a->item.image, b->item.image);
+            a = b;
+        }
+        i--;
+    }
+    free(sorted);
+    return rc;
+}
+
+/* The folder says who trains. Well-known sets have some pictures on both sides: these do not
+ * train. */
+static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
+{
+    struct by_hash *sorted = sort_candidates(c, n, e);
+    size_t ndropped = 0;
+
+    for (size_t i = 0, first; sorted && i < n; i++) {
+        bool validates = false;
+        for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++)
+            validates = validates || c[sorted[i].index].side == SIDE_VAL;
+        for (size_t k = first; validates && k < i; k++)
+            if (c[sorted[k].index].side == SIDE_TRAIN) {
+                c[sorted[k].index].side = SIDE_NONE;
+                ndropped++;
+            }
+        i--;
+    }
+    if (ndropped)
+        log_warn("%zu training images are also among the validation images and don't train",
+                 ndropped);
+    free(sorted);
+    return sorted ? 0 : -1;
 }
 
 static int divide_by_lists(const struct split_config *config, struct candidate *c, size_t n,
@@ -351,76 +420,102 @@ static int open_census(struct mask_census *census, struct err *e)
     return census->classes ? 0 : -1;
 }
 
-static struct candidate *examine_all(const struct split_config *config, struct pairs *pairs,
+/* Moves the names of the source's items. */
+static struct candidate *examine_all(const struct split_config *config, struct source *source,
                                      enum mask_scale *scale, struct err *e)
 {
-    struct candidate *c = calloc(pairs->count, sizeof *c);
+    struct candidate *c = calloc(source->count, sizeof *c);
     struct mask_census census = {.config = config};
     int rc = c ? open_census(&census, e)
-               : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", pairs->count);
+               : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", source->count);
 
-    for (size_t i = 0; rc == 0 && i < pairs->count; i++)
-        rc = examine(config, &pairs->items[i], &c[i], &census, e);
+    for (size_t i = 0; rc == 0 && i < source->count; i++)
+        rc = examine(source, &source->items[i], &c[i], &census, e);
     if (rc == 0 && decide_scale(&census, scale, e))
         rc = err_prefix(e, "%s", config->dir);
+    if (source->nclasses)
+        *scale = MASK_CLASS;
     classes_destroy(census.classes);
     if (rc) {
         free(c);
         return NULL;
     }
-    for (size_t i = 0; i < pairs->count; i++) {
-        struct pair *p = &pairs->items[i];
-        c[i].item.stem = p->stem;
-        c[i].item.image = p->image;
-        c[i].item.mask = p->mask;
-        *p = (struct pair){NULL, NULL, NULL};
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_item *in = &source->items[i];
+        c[i].item.stem = in->stem;
+        c[i].item.image = in->image;
+        c[i].item.mask = in->mask;
+        c[i].side = in->side == SOURCE_TRAIN ? SIDE_TRAIN
+                    : in->side == SOURCE_VAL ? SIDE_VAL : SIDE_NONE;
+        in->stem = in->image = in->mask = NULL;
     }
     return c;
 }
 
+/* Whoever says it first: lists, "all validate", the folder, the seed. */
+static int divide(const struct split_config *config, const struct source *source,
+                  struct candidate *c, struct split *s, struct err *e)
+{
+    bool given = config->train_list || config->val_list, all = config->val_fraction >= 1;
+    bool divided = source->items[0].side != SOURCE_ANY;
+    size_t n = source->count;
+    int rc;
+
+    for (size_t i = 0; given && i < n; i++)
+        c[i].side = SIDE_NONE;
+    if (given)
+        rc = divide_by_lists(config, c, n, e);
+    else if (all)
+        rc = all_validate(c, n);
+    else if (divided)
+        rc = divide_as_it_is(c, n, e);
+    else
+        rc = divide_by_seed(config, c, n, e);
+    if (rc == 0 && (given || !all))
+        rc = take_side(c, n, SIDE_TRAIN, &s->train, e);
+    if (rc || take_side(c, n, SIDE_VAL, &s->val, e))
+        return -1;
+    bool computed = given || (divided && !all);
+    s->seed = computed ? 0 : config->seed;
+    s->val_fraction = computed ? (double)s->val.count / (double)(s->train.count + s->val.count)
+                               : config->val_fraction;
+    return 0;
+}
+
+static void take_classes(struct source *source, struct split *s)
+{
+    s->format = source->format;
+    s->class_names = source->class_names;
+    s->nclasses = source->nclasses;
+    source->class_names = NULL;
+    source->nclasses = 0;
+}
+
 struct split *split_create(const struct split_config *config, struct err *e)
 {
-    struct pairs pairs = {0};
     struct candidate *c = NULL;
     struct split *s = calloc(1, sizeof *s);
+    struct source *source = s ? source_open(config->dir, e) : NULL;
     int rc = -1;
 
-    if (!s) {
+    if (!s)
         err_set(e, ERR_INTERNAL, "no memory for the split");
-        return NULL;
-    }
-    if (pairs_scan(config->dir, &pairs, e))
+    if (!source)
         goto out;
     s->dir = realpath(config->dir, NULL);
     if (!s->dir) {
         err_errno(e, ERR_DATA, errno, "%s", config->dir);
         goto out;
     }
-    c = examine_all(config, &pairs, &s->mask_scale, e);
-    if (!c)
-        goto out;
-    bool given = config->train_list || config->val_list;
-    bool all = !given && config->val_fraction >= 1;
-    if (given)
-        rc = divide_by_lists(config, c, pairs.count, e);
-    else if (all)
-        rc = all_validate(c, pairs.count);
-    else
-        rc = divide_by_seed(config, c, pairs.count, e);
-    if (rc == 0 && !all)
-        rc = take_side(c, pairs.count, SIDE_TRAIN, &s->train, e);
-    if (rc == 0)
-        rc = take_side(c, pairs.count, SIDE_VAL, &s->val, e);
-    if (rc == 0) {
-        s->seed = given ? 0 : config->seed;
-        s->val_fraction = given ? (double)s->val.count / (double)(s->train.count + s->val.count)
-                                : config->val_fraction;
-    }
+    c = examine_all(config, source, &s->mask_scale, e);
+    if (c)
+        rc = divide(config, source, c, s, e);
+    take_classes(source, s);
 out:
-    for (size_t i = 0; c && i < pairs.count; i++)
+    for (size_t i = 0; c && i < source->count; i++)
         item_free(&c[i].item);
     free(c);
-    pairs_free(&pairs);
+    source_close(source);
     if (rc) {
         split_destroy(s);
         return NULL;

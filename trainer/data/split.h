@@ -10,11 +10,13 @@
 #include "src/buf.h"
 #include "src/err.h"
 #include "trainer/data/mask.h"
+#include "trainer/data/source.h"
 
 struct split_item {
-    char *stem, *image, *mask; /* image, mask: relative to the data folder */
+    char *stem, *image, *mask; /* image, mask: locators (source.h) */
+    int label;                 /* the image's class where mask is NULL */
     uint32_t width, height;
-    char image_sha256[65], mask_sha256[65]; /* of the files' bytes */
+    char image_sha256[65], mask_sha256[65]; /* of the files' or records' bytes */
 };
 
 struct split_part {
@@ -24,6 +26,9 @@ struct split_part {
 
 struct split {
     char *dir; /* absolute path of the data folder when the split was made */
+    enum source_format format;
+    char **class_names; /* where images have classes */
+    int nclasses;       /* 0 where they have masks */
     int64_t seed;
     double val_fraction;
     enum mask_scale mask_scale;

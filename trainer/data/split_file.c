@@ -22,10 +22,16 @@ static void encode_part(const char *name, const struct split_part *part, struct 
         buf_add_json_string(dst, item->stem);
         buf_add(dst, ",\"image\":");
         buf_add_json_string(dst, item->image);
-        buf_add(dst, ",\"mask\":");
-        buf_add_json_string(dst, item->mask);
-        buf_addf(dst, ",\"width\":%u,\"height\":%u,\"image_sha256\":\"%s\",\"mask_sha256\":\"%s\"}",
-                 item->width, item->height, item->image_sha256, item->mask_sha256);
+        if (item->mask) {
+            buf_add(dst, ",\"mask\":");
+            buf_add_json_string(dst, item->mask);
+        } else
+            buf_addf(dst, ",\"class\":%d", item->label);
+        buf_addf(dst, ",\"width\":%u,\"height\":%u,\"image_sha256\":\"%s\"", item->width,
+                 item->height, item->image_sha256);
+        if (item->mask)
+            buf_addf(dst, ",\"mask_sha256\":\"%s\"", item->mask_sha256);
+        buf_add(dst, "}");
     }
     buf_add(dst, "]");
 }
@@ -36,6 +42,14 @@ void split_encode(const struct split *s, struct buf *dst)
     buf_add_json_string(dst, s->dir);
     buf_addf(dst, ",\"seed\":%lld,\"val_fraction\":%.10g,\"mask_max\":%d", (long long)s->seed,
              s->val_fraction, (int)s->mask_scale);
+    if (s->format != SOURCE_PAIRS)
+        buf_addf(dst, ",\"format\":\"%s\"", source_format_encode(s->format));
+    for (int i = 0; i < s->nclasses; i++) {
+        buf_add(dst, i ? "," : ",\n \"classes\":[");
+        buf_add_json_string(dst, s->class_names[i]);
+    }
+    if (s->nclasses)
+        buf_add(dst, "]");
     encode_part("train", &s->train, dst);
     encode_part("val", &s->val, dst);
     buf_add(dst, "}\n");
@@ -81,24 +95,28 @@ static int get_hash(const cJSON *object, const char *key, char dst[65], struct e
     return 0;
 }
 
-static int decode_item(const cJSON *object, struct split_item *item, struct err *e)
+/* nclasses: 0 for masks. */
+static int decode_item(const cJSON *object, int nclasses, struct split_item *item, struct err *e)
 {
-    int64_t width, height;
+    int64_t width, height, label = 0;
 
     if (!(item->stem = get_string(object, "stem", e)) ||
         !(item->image = get_string(object, "image", e)) ||
-        !(item->mask = get_string(object, "mask", e)) ||
+        (nclasses ? get_int(object, "class", 0, nclasses - 1, &label, e)
+                  : !(item->mask = get_string(object, "mask", e))) ||
         get_int(object, "width", 1, PIXELS_MAX_SIDE, &width, e) ||
         get_int(object, "height", 1, PIXELS_MAX_SIDE, &height, e) ||
         get_hash(object, "image_sha256", item->image_sha256, e) ||
-        get_hash(object, "mask_sha256", item->mask_sha256, e))
+        (!nclasses && get_hash(object, "mask_sha256", item->mask_sha256, e)))
         return -1;
+    item->label = (int)label;
     item->width = (uint32_t)width;
     item->height = (uint32_t)height;
     return 0;
 }
 
-static int decode_part(const cJSON *root, const char *name, struct split_part *part, struct err *e)
+static int decode_part(const cJSON *root, const char *name, int nclasses, struct split_part *part,
+                       struct err *e)
 {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(root, name), *object;
     int n = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
@@ -110,8 +128,30 @@ static int decode_part(const cJSON *root, const char *name, struct split_part *p
         return err_set(e, ERR_INTERNAL, "no memory for %d items", n);
     cJSON_ArrayForEach(object, array)
     {
-        if (decode_item(object, &part->items[part->count++], e))
+        if (decode_item(object, nclasses, &part->items[part->count++], e))
             return err_prefix(e, "%s[%zu]", name, part->count - 1);
+    }
+    return 0;
+}
+
+static int decode_format(const cJSON *root, struct split *s, struct err *e)
+{
+    const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format"), *name;
+    const cJSON *classes = cJSON_GetObjectItemCaseSensitive(root, "classes");
+
+    if (format && (!cJSON_IsString(format) ||
+                   source_format_decode(format->valuestring, &s->format, e)))
+        return err_set(e, ERR_DATA, "\"format\" is unknown");
+    if (!cJSON_IsArray(classes))
+        return 0;
+    s->class_names = calloc((size_t)cJSON_GetArraySize(classes) + 1, sizeof *s->class_names);
+    if (!s->class_names)
+        return err_set(e, ERR_INTERNAL, "no memory for the classes");
+    cJSON_ArrayForEach(name, classes)
+    {
+        if (!cJSON_IsString(name) || !(s->class_names[s->nclasses] = strdup(name->valuestring)))
+            return err_set(e, ERR_DATA, "\"classes\" must be names");
+        s->nclasses++;
     }
     return 0;
 }
@@ -136,9 +176,9 @@ static int decode(const cJSON *root, struct split *s, struct err *e)
         return err_set(e, ERR_DATA, "\"val_fraction\" is missing or no number");
     s->mask_scale = (enum mask_scale)mask_max;
     s->val_fraction = fraction->valuedouble;
-    if (decode_part(root, "train", &s->train, e))
+    if (decode_format(root, s, e) || decode_part(root, "train", s->nclasses, &s->train, e))
         return -1;
-    return decode_part(root, "val", &s->val, e);
+    return decode_part(root, "val", s->nclasses, &s->val, e);
 }
 
 struct split *split_read(const char *path, struct err *e)

@@ -2,19 +2,22 @@
 #include "config.h"
 #include "trainer/data/survey.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/load.h"
 #include "trainer/data/otsu.h"
-#include "trainer/data/pairs.h"
 #include "trainer/data/picture.h"
 #include "trainer/data/resize.h"
 
 void survey_destroy(struct survey *s)
 {
-    if (s)
-        free(s->shapes);
+    if (!s)
+        return;
+    for (int i = 0; i < s->nclasses; i++)
+        free(s->class_names[i]);
+    free(s->class_names);
+    free(s->shapes);
     free(s);
 }
 
@@ -105,14 +108,24 @@ static int survey_pair(struct survey *s, const struct pixels *image,
     return rc;
 }
 
+/* Sums over the set. */
+struct sums {
+    double value[3], square[3];
+    double pixels;
+    struct picture_key {
+        char hash[65];
+        enum source_side side;
+    } *keys;
+};
+
 /* First the masks alone: their scale is a matter of the whole set. */
-static int survey_masks(struct survey *s, const char *dir, const struct pairs *pairs, struct err *e)
+static int survey_masks(struct survey *s, struct source *source, struct err *e)
 {
     unsigned max = 0;
 
-    for (size_t i = 0; i < pairs->count; i++) {
+    for (size_t i = 0; i < source->count; i++) {
         struct pixels mask;
-        if (load_mask(dir, pairs->items[i].mask, false, NULL, NULL, &mask, e))
+        if (source_mask(source, source->items[i].mask, false, NULL, NULL, &mask, e))
             return -1;
         size_t n = (size_t)mask.width * mask.height;
         for (size_t k = 0; k < n; k++) {
@@ -126,42 +139,96 @@ static int survey_masks(struct survey *s, const char *dir, const struct pairs *p
     return 0;
 }
 
-static int survey_one(struct survey *s, const char *dir, const struct pair *pair, int height,
-                      int width, struct err *e)
+static void add_light(struct survey *s, const struct pixels *image, struct sums *sums)
 {
+    size_t n = (size_t)image->width * image->height;
+    double full = image->bits == 16 ? 65535 : 255;
+
+    if (image->channels >= 3)
+        s->channels = 3;
+    for (size_t i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++) {
+            double v = picture_sample(image, i, c, 3) / full;
+            sums->value[c] += v;
+            sums->square[c] += v * v;
+        }
+    sums->pixels += (double)n;
+}
+
+static int survey_one(struct survey *s, struct source *source, size_t i, int height, int width,
+                      struct sums *sums, struct err *e)
+{
+    const struct source_item *item = &source->items[i];
     struct pixels image, mask = {0};
 
-    if (load_image(dir, pair->image, NULL, NULL, &image, e))
+    if (source_image(source, item->image, NULL, NULL, &image, e))
         return -1;
-    int rc = load_mask(dir, pair->mask, false, NULL, NULL, &mask, e);
-    if (rc == 0 && (image.width != mask.width || image.height != mask.height))
+    int rc = item->mask ? source_mask(source, item->mask, false, NULL, NULL, &mask, e) : 0;
+    if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
         rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
-                     dir, pair->image, image.width, image.height, pair->mask, mask.width,
+                     source->dir, item->image, image.width, image.height, item->mask, mask.width,
                      mask.height);
     if (rc == 0)
         rc = note_shape(s, &image, e);
-    if (rc == 0)
+    if (rc == 0 && item->mask)
         rc = survey_pair(s, &image, &mask, height, width, e);
+    if (rc == 0 && !item->mask)
+        s->of_class[item->label]++;
+    if (rc == 0)
+        add_light(s, &image, sums);
+    pixels_hash(&image, sums->keys[i].hash);
+    sums->keys[i].side = item->side;
     pixels_free(&mask);
     pixels_free(&image);
     return rc;
 }
 
+static int by_hash(const void *a, const void *b)
+{
+    return strcmp(((const struct picture_key *)a)->hash, ((const struct picture_key *)b)->hash);
+}
+
+static void finish(struct survey *s, struct source *source, struct sums *sums)
+{
+    s->pairs = source->count;
+    s->format = source->format;
+    qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
+    qsort(sums->keys, source->count, sizeof *sums->keys, by_hash);
+    for (size_t i = 1; i < source->count; i++)
+        if (by_hash(&sums->keys[i - 1], &sums->keys[i]) == 0) {
+            s->duplicates++;
+            s->leaks += sums->keys[i - 1].side != sums->keys[i].side;
+        }
+    for (int c = 0; c < 3; c++) {
+        s->mean[c] = sums->value[c] / sums->pixels;
+        double variance = sums->square[c] / sums->pixels - s->mean[c] * s->mean[c];
+        s->deviation[c] = variance > 0 ? sqrt(variance) : 0;
+    }
+    s->class_names = source->class_names;
+    s->nclasses = source->nclasses;
+    source->class_names = NULL;
+    source->nclasses = 0;
+}
+
 struct survey *survey_create(const char *dir, int height, int width, struct err *e)
 {
     struct survey *s = calloc(1, sizeof *s);
-    struct pairs pairs = {0};
-    int rc = s ? pairs_scan(dir, &pairs, e) : err_set(e, ERR_INTERNAL, "no memory");
+    struct source *source = source_open(dir, e);
+    struct sums sums = {.keys = calloc(source ? source->count : 1, sizeof *sums.keys)};
+    int rc = source ? 0 : -1;
 
-    if (rc == 0)
-        rc = survey_masks(s, dir, &pairs, e);
-    for (size_t i = 0; rc == 0 && i < pairs.count; i++)
-        rc = survey_one(s, dir, &pairs.items[i], height, width, e);
+    if (rc == 0 && (!s || !sums.keys))
+        rc = err_set(e, ERR_INTERNAL, "no memory");
     if (rc == 0) {
-        s->pairs = pairs.count;
-        qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
+        s->channels = 1;
+        rc = source->nclasses ? 0 : survey_masks(s, source, e);
     }
-    pairs_free(&pairs);
+    for (size_t i = 0; rc == 0 && i < source->count; i++)
+        rc = survey_one(s, source, i, height, width, &sums, e);
+    if (rc == 0)
+        finish(s, source, &sums);
+    free(sums.keys);
+    source_close(source);
     if (rc) {
         survey_destroy(s);
         return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is in a data folder: counts, shapes, mask values, and how far a mere threshold gets. */
+/* What is in a data folder: counts, shapes, classes, brightness, mask values, pictures that occur
+ * twice, and how far a mere threshold gets. */
 #ifndef UNETCTL_TRAINER_DATA_SURVEY_H
 #define UNETCTL_TRAINER_DATA_SURVEY_H
 
@@ -7,6 +8,7 @@
 
 #include "src/err.h"
 #include "trainer/data/mask.h"
+#include "trainer/data/source.h"
 
 struct survey_shape {
     uint32_t width, height;
@@ -21,7 +23,15 @@ struct survey_baseline {
 };
 
 struct survey {
-    size_t pairs;
+    enum source_format format;
+    size_t pairs;               /* or images with a class */
+    char **class_names;
+    int nclasses;               /* 0: there are masks */
+    size_t of_class[256];       /* images */
+    double mean[3], deviation[3]; /* of all pixels, 0..1; grey images have one channel */
+    int channels;               /* of mean and deviation: 3 when any image has colour */
+    size_t duplicates;          /* pictures that an earlier one equals */
+    size_t leaks;               /* of these, on another side (train, validation) than the equal */
     struct survey_shape *shapes; /* most frequent first */
     size_t nshapes;
     enum mask_scale mask_scale;
@@ -31,8 +41,8 @@ struct survey {
     struct survey_baseline resized; /* as the network sees them; zero when no size was given */
 };
 
-/* Decodes every pair of dir (pairs.h). height 0: no resized baseline. Any mask values will do: this
- * is for looking at a set before using it. */
+/* Decodes every sample of dir (source.h). height 0: no resized baseline. Any mask values will do:
+ * this is for looking at a set before using it. */
 struct survey *survey_create(const char *dir, int height, int width, struct err *e);
 void survey_destroy(struct survey *s);
 

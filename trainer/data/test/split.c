@@ -85,9 +85,10 @@ static struct split *read_text(const char *text)
 static void test_file(void)
 {
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    struct split_item train = {"a\n\"b", "images/a.png", "masks/a.png", 640, 480, "", ""};
-    struct split_item val = {"µ", "images/µ.png", "masks/µ.png", 1, 65535, "", ""};
-    struct split s = {"/data", 1244, 0.2, MASK_FULL, {&train, 1}, {&val, 1}};
+    struct split_item train = {"a\n\"b", "images/a.png", "masks/a.png", 0, 640, 480, "", ""};
+    struct split_item val = {"µ", "images/µ.png", "masks/µ.png", 0, 1, 65535, "", ""};
+    struct split s = {.dir = "/data", .seed = 1244, .val_fraction = 0.2, .mask_scale = MASK_FULL,
+                      .train = {&train, 1}, .val = {&val, 1}};
     struct buf text = {0};
 
     strcpy(train.image_sha256, hex), strcpy(train.mask_sha256, hex);
@@ -122,6 +123,30 @@ static void test_file(void)
     buf_destroy(&text);
 }
 
+/* Images of one class each: no masks, names of classes. */
+static void test_classes(void)
+{
+    static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    char *names[] = {"cat", "dog \"x\""};
+    struct split_item train = {"a", "b.bin#0", NULL, 1, 32, 32, "", ""};
+    struct split_item val = {"c", "b.bin#1", NULL, 0, 32, 32, "", ""};
+    struct split s = {.dir = "/data", .format = SOURCE_CIFAR, .class_names = names, .nclasses = 2,
+                      .train = {&train, 1}, .val = {&val, 1}};
+    struct buf text = {0};
+
+    strcpy(train.image_sha256, hex), strcpy(val.image_sha256, hex);
+    split_encode(&s, &text);
+    struct split *r = read_text(text.data);
+    ok(r && r->format == SOURCE_CIFAR && r->nclasses == 2 && r->train.items[0].label == 1 &&
+           !r->train.items[0].mask && strcmp(r->class_names[1], names[1]) == 0,
+       "classes: written and read");
+    split_destroy(r);
+    char *at = strstr(text.data, "\"class\":1");
+    at[8] = '2';
+    ok(!read_text(text.data) && strstr(e.text, "\"class\""), "a class too high: %s", e.text);
+    buf_destroy(&text);
+}
+
 int main(void)
 {
     char dir[] = "/tmp/unetctl-split.XXXXXX";
@@ -131,6 +156,7 @@ int main(void)
     test_divide();
     test_equal_pictures();
     test_file();
+    test_classes();
     unlink("s.json");
     rmdir(dir);
     return done_testing();

@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Data sets of every format: converted forth and back without loss, split, trained from; damage in
+# them is found; a little of each real set.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
+# What is in a folder of images, without names: hashes of the samples.
+samples() { unet-train data check "$1" 2>/dev/null | cut -f 2- | sort; }
+weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
+count() { python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+print(s.get("format", "pairs"), len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "$1"; }
+
+# --- forth and back ------------------------------------------------------------------------------
+ok "a set" unet-train data synth --out png --count 12 --size 32x32 --seed 3
+ok "to TFRecord shards" unet-train data convert --data png --to tfrecord --shard 5 --out shards
+is "$(find shards -name '*.records' | sort | xargs)" "shards/0.records shards/1.records shards/2.records" "three shards"
+is "$(tr -d ' \n' <shards/output_types.json)" '{"image":"uint8","mask":"uint8"}' "types"
+is "$(tr -d ' \n' <shards/output_shapes.json)" '{"image":[32,32,1],"mask":[32,32,1]}' "shapes"
+ok "and back" unet-train data convert --data shards --to png --out back
+is "$(samples back/images)" "$(samples png/images)" "the same images"
+is "$(samples back/masks)" "$(samples png/masks)" "the same masks"
+exits 7 "an output folder that holds something" unet-train data convert --data png --to png --out back
+exits 2 "an unknown format" unet-train data convert --data png --to zip --out zip
+
+ok "tiles" unet-train data convert --data png --to png --tile 20x16 --out tiles
+is "$(samples tiles/images | wc -l)" 48 "four of each image"
+is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "of the size asked for"
+
+# --- training from shards ------------------------------------------------------------------------
+train=(unet-train train --size 32x32 --base 4 --depth 2 --threads 1 --epochs 2 --batch-size 4
+    --batch-norm none --lr-scaling none)
+ok "train and validation given by names" unet-train data split --data png --out png.json
+ok "a split of the shards" unet-train data split --data shards --out shards.json
+is "$(count shards.json)" "tfrecord 10 2 0" "has all records"
+ok "training from shards" "${train[@]}" --data shards --split shards.json --out run
+ok "from their cache" "${train[@]}" --data shards --split shards.json --cache here --out run-cache
+is "$(weights run-cache)" "$(weights run)" "the same weights"
+ok "a cache made beforehand" unet-train data convert --to cache --data png --split png.json --size 32x32 --out made
+ok "is used" "${train[@]}" --data png --split png.json --cache made --out run-made
+unlike "$ERR" 'decoding .* samples' "as it is"
+printf 'X' | dd of=shards/1.records bs=1 seek=400 conv=notrunc 2>/dev/null
+exits 7 "a damaged record" "${train[@]}" --data shards --split shards.json --out run-bad
+like "$ERR" 'shards/1.records: record 0 is damaged' "is named"
+truncate -s -7 shards/0.records
+exits 7 "a shard that is cut" unet-train data split --data shards --out cut.json
+like "$ERR" 'shards/0.records: ends inside record 4' "is named"
+
+# --- classes by folder -----------------------------------------------------------------------------
+mkdir -p classes/cat classes/dog
+for i in 01 02 03 04; do cp "png/images/00$i.png" "classes/cat/$i.png"; done
+for i in 05 06 07 08; do cp "png/images/00$i.png" "classes/dog/$i.png"; done
+ok "a folder per class" unet-train data split --data classes --out classes.json
+is "$(count classes.json)" "folders 7 1 2" "two classes"
+ok "to shards" unet-train data convert --data classes --to tfrecord --out class-shards
+is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"int64"}' "with a label each"
+ok "and back" unet-train data convert --data class-shards --to png --out class-back
+is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
+exits 3 "a U-Net needs masks" "${train[@]}" --data classes --out class-run
+like "$ERR" 'one class as a whole' "which is said"
+mkdir classes/val
+mv classes/cat classes/dog classes/val && mkdir -p classes/train/cat classes/train/dog
+mv classes/val/cat/0[123].png classes/train/cat && mv classes/val/dog/0[567].png classes/train/dog
+cp classes/val/dog/08.png classes/train/dog/copy.png
+ok "a divided folder" unet-train data split --data classes --out divided.json
+is "$(count divided.json)" "folders 6 2 2" "stays divided; the same picture on both sides does not train"
+like "$ERR" '1 training images are also among' "which is said"
+
+# --- stacks ------------------------------------------------------------------------------------------
+if has TIFF; then
+    mkdir -p stack/images stack/masks
+    python3 -c '
+import struct
+# A stack of three 32 x 32 pages, not compressed: header, then for each page its pixels and directory.
+def stack(path, first):
+    pages = b""
+    at = 8
+    data = []
+    for page in range(3):
+        pixels = bytes((first + page * 50 + i * i) % 256 // first * first for i in range(1024))
+        tags = [(256, 3, 1, 32), (257, 3, 1, 32), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1),
+                (273, 4, 1, at), (277, 3, 1, 1), (278, 3, 1, 32), (279, 4, 1, 1024)]
+        ifd = at + 1024
+        after = ifd + 2 + 12 * len(tags) + 4
+        data.append(pixels + struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *t) for t in tags)
+                    + struct.pack("<I", after + 1024 if page < 2 else 0))
+        at = after
+    open(path, "wb").write(b"II*\0" + struct.pack("<I", 8 + 1024) + b"".join(data))
+stack("stack/images/s.tif", 1)
+stack("stack/masks/s.tif", 255)'
+    exits 7 "a stack as a pair" unet-train data split --data stack --out stack.json
+    like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "is refused with the way out"
+    ok "which is" unet-train data convert --data stack --to png --out pages
+    is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" "s-p0002.png s-p0003.png s.png" "a pair for each page"
+    is "$(samples pages/images | sort -u | wc -l)" 3 "three different ones"
+    ok "a set of pairs" unet-train data split --data pages --out pages.json
+else
+    skip "built without libtiff" "pages of a TIFF"
+fi
+
+# --- the real sets --------------------------------------------------------------------------------
+real() { # SET WANT OPTIONS
+    local set=$1 want=$2
+    shift 2
+    if ! shared "data/$set"; then
+        skip "the shared data are not here (UNETCTL_SHARED)" "$set"
+        return
+    fi
+    ok "$set" unet-train data split --data "$UNETCTL_SHARED/data/$set" --out "$set.json" "$@"
+    is "$(count "$set.json")" "$want" "$set: its samples"
+}
+lists() { echo --train-list "$UNETCTL_SHARED/data/$1/train.txt" --val-list "$UNETCTL_SHARED/data/$1/val.txt"; }
+printf '0 a\n85 b\n170 c\n255 d\n' >steel.txt
+# shellcheck disable=SC2046 # two options and their values
+{
+    real camvid "pairs 24 6 0" --classes 11 --ignore 11 $(lists camvid)
+    real emps_particles "pairs 28 6 0" $(lists emps_particles)
+    real isbi2012_em "pairs 24 6 0" $(lists isbi2012_em)
+    real nuclei_fluo "pairs 120 30 0" $(lists nuclei_fluo)
+    if has TIFF; then real uhcs_steel_sem "pairs 20 4 0" --classes 4 --class-file steel.txt $(lists uhcs_steel_sem); fi
+    real cifar10 "cifar 5000 1000 10"
+    real mnist_idx "idx 10000 10000 10"
+    if has JPEG; then real casting_2class "folders 320 80 2"; fi
+}
+done_testing
