@@ -31,4 +31,9 @@ exits 2 "a value out of range" "${train[@]}" --augment crop=1 --out bad
 exits 2 "a flip by a number" "${train[@]}" --augment hflip=3 --out bad
 [ ! -e bad ]
 report $? "nothing was begun"
+
+# --- looking at it ---------------------------------------------------------------------------------
+ok "preview" unet-train data preview --data data --size 32x32 --augment hflip,elastic=3 --count 3 --out look
+is "$(unet-train data check look | cut -f 2-4 | sort | uniq -c | xargs)" "3 128 32 3" "three pictures, four parts side by side"
+exits 2 "an unknown change" unet-train data preview --data data --size 32x32 --augment shear=1 --out look
 done_testing

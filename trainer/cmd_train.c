@@ -220,27 +220,6 @@ static int set_layout(struct run_config *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
-/* "hflip,brightness=0.2": a word without a value is switched on. */
-static int set_augment(struct run_config *c, struct err *e)
-{
-    char list[256], key[64], *rest = list, *word;
-
-    if (!opt_augment)
-        return 0;
-    snprintf(list, sizeof list, "%s", opt_augment);
-    while ((word = strsep(&rest, ","))) {
-        char *value = strchr(word, '=');
-        if (value)
-            *value++ = 0;
-        snprintf(key, sizeof key, "augment.%s", word);
-        if (run_config_set(c, key, value ? value : "true", e)) {
-            e->code = ERR_USAGE; /* an unknown key too */
-            return err_prefix(e, "train: --augment");
-        }
-    }
-    return 0;
-}
-
 static int configure_by_hand(struct run_config *c, struct err *e)
 {
     if (!keyed[OPT_DATA] || !opt_size)
@@ -255,7 +234,9 @@ static int configure_by_hand(struct run_config *c, struct err *e)
     c->train.nesterov = opt_nesterov;
     c->train.momentum_correction = !opt_uncorrected;
     c->train.deterministic = opt_deterministic;
-    return set_augment(c, e) || set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
+    if (opt_augment && run_config_augment(opt_augment, &c->augment, e))
+        return -1;
+    return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
 
 static int configure(struct run_config *c, struct err *e)

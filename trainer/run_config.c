@@ -246,6 +246,26 @@ int run_config_set(struct run_config *c, const char *key, const char *text, stru
     return set_text(c, k, text, e);
 }
 
+int run_config_augment(const char *list, struct augment_config *dst, struct err *e)
+{
+    struct run_config c = {.augment = *dst};
+    char copy[256], key[64], *rest = copy, *word;
+
+    snprintf(copy, sizeof copy, "%s", list);
+    while ((word = strsep(&rest, ","))) {
+        char *value = strchr(word, '=');
+        if (value)
+            *value++ = 0;
+        snprintf(key, sizeof key, "augment.%s", word);
+        if (run_config_set(&c, key, value ? value : "true", e)) {
+            e->code = ERR_USAGE; /* an unknown key too */
+            return err_prefix(e, "--augment");
+        }
+    }
+    *dst = c.augment;
+    return 0;
+}
+
 static int set_json(struct run_config *c, const struct key *k, const cJSON *item, struct err *e)
 {
     char path[64];

@@ -75,6 +75,10 @@ void run_config_destroy(struct run_config *c);
 /* Set "section.key" from text. ERR_USAGE for a value that the key cannot have. */
 int run_config_set(struct run_config *c, const char *key, const char *text, struct err *e);
 
+/* The keys of "augment" from a list as --augment has it: "hflip,brightness=0.2", a word without a
+ * value is switched on. ERR_USAGE. */
+int run_config_augment(const char *list, struct augment_config *dst, struct err *e);
+
 /* Read run.json into c (initialised). ERR_CONFIG: not JSON, another schema, an unknown, missing or
  * doubled key, a value of the wrong type or out of range, always with the key's path. */
 int run_config_read(struct run_config *c, const char *path, struct err *e);
