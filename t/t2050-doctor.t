@@ -106,7 +106,7 @@ s = socket.socket(); s.bind(("", 23457)); s.listen(); open("listening", "w"); ti
 stranger=$!
 ok "a stranger listens on node1" wait_until 30 test -e listening
 ok "node2 takes its own name for 127.0.0.1" on 2 -- sh -c \
-    'sed "s/.*[[:blank:]]node2\$/127.0.0.1 node2/" /etc/hosts >hosts2 && mount --bind hosts2 /etc/hosts && grep -q "^127.0.0.1 node2" /etc/hosts'
+    'sed "s/.*[[:blank:]]node2 /127.0.0.1 node2 /" /etc/hosts >hosts2 && mount --bind hosts2 /etc/hosts && grep -q "^127.0.0.1 node2" /etc/hosts'
 ok "node2 does not see the images" on 2 -- mount --bind nothing "$TMP/data"
 ok "node3 has another unetctl" on 3 -- mount --bind other-unetctl "$builddir/unetctl"
 ok "node3 has few open files" login prlimit --pid "$(cat "$dir/run/node3.pid")" --nofile=200:
