@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As t2110-killed.t, at every system call. FROM=N goes on at the N-th; STEP=N takes every N-th only.
+# As t2105-killed.t, at every system call. FROM=N goes on at the N-th; STEP=N takes every N-th only.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
