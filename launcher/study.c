@@ -191,6 +191,8 @@ const struct yaml_key study_keys[] = {
              .help = "epochs without a better IoU that end the run; 0: never"),
     YAML_KEY("train.deterministic", YAML_SWITCH, AT(train.deterministic), "false",
              .help = "the same bits on any number of threads"),
+    YAML_KEY("train.tensorboard", YAML_SWITCH, AT(train.tensorboard), "false",
+             .help = "attempt-K/tensorboard/: loss, rate and quality over time"),
     YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = backends,
              .help = "auto, ref, dnnl"),
     YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = comms,

@@ -60,7 +60,7 @@ struct study {
         double lr, checkpoint_s, momentum, weight_decay, clip_norm;
         char *class_weights, *lr_steps, *until;
         const char *warmup;
-        bool nesterov, momentum_correction, deterministic;
+        bool nesterov, momentum_correction, deterministic, tensorboard;
         long warmup_epochs, accumulate, eval_epochs, patience;
     } train;
     struct study_slurm slurm;

@@ -2,23 +2,18 @@
 /* unet-train eval: a checkpoint on images. */
 #include "config.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/comm/comm.h"
 #include "trainer/evaluate.h"
 #include "trainer/record.h"
 #include "trainer/shutdown.h"
 #include "trainer/size_option.h"
-#include "trainer/strategy.h"
+#include "trainer/trained.h"
 #include "trainer/trainer.h"
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
@@ -27,7 +22,7 @@ static long opt_threads;
 static bool opt_soft_masks, opt_json;
 
 static const struct cli_option options[] = {
-    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, or its folder",
+    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
      &opt_checkpoint, 0, 0},
     {"data", 'd', CLI_STRING, "DIR", "images/ and masks/; all pairs are evaluated",
      &opt_data, 0, 0},
@@ -53,27 +48,13 @@ static const char details[] =
     "\n"
     "  unet-train eval --checkpoint RUN/checkpoint --data DATA --split RUN/split.json --json\n";
 
-static int find_weights(char dst[PATH_MAX], struct err *e)
+static int configure(struct network_config *config, struct err *e)
 {
-    struct stat st;
-
     if (!opt_checkpoint)
         return err_set(e, ERR_USAGE, "eval: --checkpoint FILE is missing");
-    if (stat(opt_checkpoint, &st))
-        return err_errno(e, ERR_CHECKPOINT, errno, "%s", opt_checkpoint);
-    snprintf(dst, PATH_MAX, "%s%s", opt_checkpoint,
-             S_ISDIR(st.st_mode) ? "/weights.safetensors" : "");
-    return 0;
-}
-
-static int configure(const char *file, struct network_config *config, struct err *e)
-{
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
-    *config = (struct network_config){.backend = opt_backend, .seed = 1, .classes = 1};
-    config->threads = opt_threads ? (int)opt_threads : strategy_own_cores();
-    if (checkpoint_read_model(file, config, e))
-        return -1;
+    *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
     if (opt_size && size_option_parse(opt_size, &config->height, &config->width, e))
         return err_prefix(e, "eval: --size");
     return 0;
@@ -153,17 +134,17 @@ static int report(struct network *network, const struct network_config *config,
     return rc;
 }
 
-static int evaluate(const char *file, const struct network_config *config, struct err *e)
+static int evaluate(struct network_config *config, struct err *e)
 {
+    struct dataset *dataset = NULL;
+    int rc = -1;
+
+    struct network *network = trained_open(opt_checkpoint, config, e);
     struct dataset_config data = {
         .split_file = opt_split, .dir = opt_data, .height = config->height,
         .width = config->width, .channels = config->channels, .soft_masks = opt_soft_masks,
         .classes = config->classes, .ignore = opt_ignore, .class_file = opt_class_file};
-    struct dataset *dataset = NULL;
-    int rc = -1;
-
-    struct network *network = network_create(config, e);
-    if (network && checkpoint_read_weights(file, network_weights(network), e) == 0)
+    if (network)
         dataset = dataset_open(&data, e);
     if (dataset)
         rc = report(network, config, dataset, e);
@@ -174,16 +155,13 @@ static int evaluate(const char *file, const struct network_config *config, struc
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    char file[PATH_MAX];
     struct network_config config;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     shutdown_catch(false);
     if (opt_json)
         log_open("unet-train", LOG_WARN);
-    if (find_weights(file, e) || configure(file, &config, e))
-        return -1;
-    return evaluate(file, &config, e);
+    return configure(&config, e) ? -1 : evaluate(&config, e);
 }
 
 const struct cli_command cmd_eval = {

@@ -78,6 +78,7 @@ static long opt_gpus;
 static double opt_val_fraction = 0.2;
 static long opt_split_seed = 1244;
 static bool opt_soft_masks, opt_nesterov, opt_uncorrected, opt_deterministic;
+static bool opt_tensorboard;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --resume goes with it",
@@ -157,6 +158,8 @@ static const struct cli_option options[] = {
      &keyed[OPT_UNTIL], 0, 0},
     {"patience", 0, CLI_STRING, "N", "end after N epochs without a better IoU; 0: never (0)",
      &keyed[OPT_PATIENCE], 0, 0},
+    {"tensorboard", 0, CLI_FLAG, NULL, "write loss, rate and quality for TensorBoard",
+     &opt_tensorboard, 0, 0},
     {"deterministic", 0, CLI_FLAG, NULL, "the same bits on any number of threads",
      &opt_deterministic, 0, 0},
     {"seed", 0, CLI_STRING, "N", "of weights and shuffling (1)", &keyed[OPT_SEED], 0, 0},
@@ -234,6 +237,7 @@ static int configure_by_hand(struct run_config *c, struct err *e)
     c->train.nesterov = opt_nesterov;
     c->train.momentum_correction = !opt_uncorrected;
     c->train.deterministic = opt_deterministic;
+    c->train.tensorboard = opt_tensorboard;
     if (opt_augment && run_config_augment(opt_augment, &c->augment, e))
         return -1;
     return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;

@@ -4,6 +4,7 @@
 #include "trainer/trainer.h"
 
 static const struct cli_command *const commands[] = {
+    &cmd_bench,
     &cmd_data_check,
     &cmd_data_convert,
     &cmd_data_preview,
@@ -12,6 +13,8 @@ static const struct cli_command *const commands[] = {
     &cmd_data_synth,
     &cmd_devices,
     &cmd_eval,
+    &cmd_export,
+    &cmd_predict,
     &cmd_train,
     NULL,
 };

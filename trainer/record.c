@@ -21,6 +21,7 @@
 #include "src/log.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/export/events.h"
 
 #define PROGRESS_S 2.0
 
@@ -33,12 +34,13 @@ struct record {
     struct record_epoch *epochs;
     size_t nepochs, capacity;
     int classes;
+    struct events *events; /* NULL: none are wanted */
 };
 
 /* What a run leaves at the top of its folder; the markers first, the folder last. */
 #define CHECKPOINT "checkpoint"
 static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
-                                     CHECKPOINT};
+                                     "tensorboard", CHECKPOINT};
 #define NTRACES (sizeof traces / sizeof *traces)
 
 static char *path_in(const char *dir, const char *name)
@@ -183,6 +185,7 @@ void record_close(struct record *r)
         close(r->fd);
     pthread_mutex_destroy(&r->lock);
     free(r->dir);
+    events_close(r->events);
     free(r->epochs);
     free(r);
 }
@@ -339,6 +342,30 @@ int record_progress(struct record *r, int epoch, size_t step, size_t steps, stru
     return write_line(r, &b, e);
 }
 
+int record_tensorboard(struct record *r, const char *host, struct err *e)
+{
+    char *dir = path_in(r->dir, "tensorboard");
+    int rc = 0;
+
+    if (!dir)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    else if (!(r->events = events_open(dir, host, e)))
+        rc = -1;
+    free(dir);
+    return rc;
+}
+
+static int add_events(struct record *r, int64_t step, const char *const *tags, const double *values,
+                      size_t n, struct err *e)
+{
+    for (size_t i = 0; r->events && i < n; i++)
+        if (events_add(r->events, step, tags[i], values[i], e))
+            return -1;
+    return 0;
+}
+
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e)
 {
     struct buf b = {0};
@@ -371,8 +398,13 @@ int record_checkpoint(struct record *r, int epoch, size_t images, double seconds
 int record_eval(struct record *r, int epochs, const struct score_summary *s, double seconds,
                 struct err *e)
 {
+    static const char *const tags[] = {"val/iou", "val/dice", "val/precision", "val/recall",
+                                       "val/accuracy"};
+    const double values[] = {s->iou, s->dice, s->precision, s->recall, s->accuracy};
     struct buf b = {0};
 
+    if (add_events(r, epochs, tags, values, 5, e))
+        return -1;
     buf_add(&b, "{\"kind\":\"eval\"");
     add_int(&b, "epochs", epochs);
     add_double(&b, "iou", s->iou);
@@ -410,6 +442,12 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
     struct buf b = {0};
 
     if (keep_epoch(r, epoch, e))
+        return -1;
+    static const char *const tags[] = {"train/loss", "train/lr", "train/seconds",
+                                       "train/images_per_s"};
+    const double values[] = {epoch->loss, epoch->lr, epoch->seconds,
+                             (double)epoch->images / epoch->seconds};
+    if (add_events(r, (int64_t)r->nepochs, tags, values, 4, e))
         return -1;
     buf_addf(&b, "{\"kind\":\"epoch\",\"epoch\":%zu", r->nepochs - 1);
     add_double(&b, "seconds", epoch->seconds);

@@ -38,6 +38,9 @@ struct record_run {
 };
 int record_run(struct record *r, const struct record_run *run, struct err *e);
 
+/* From now on the numbers of epochs and validations also go to dir/tensorboard. */
+int record_tensorboard(struct record *r, const char *host, struct err *e);
+
 /* What the run goes on from. */
 struct record_resume {
     const char *from; /* file of the checkpoint; NULL: none was found, it starts at the beginning */

@@ -101,6 +101,8 @@ static const struct key keys[] = {
     {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL},
     {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000, NULL, OPTIONAL},
     {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
+    {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
+     OPEN | OPTIONAL},
     {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends, OPEN},
     {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},

@@ -54,6 +54,7 @@ struct run_config {
         char *until;             /* "": none; "iou>=0.9" */
         int patience;            /* epochs without a better IoU; 0: no matter */
         bool deterministic;
+        bool tensorboard; /* numbers over time for TensorBoard */
         const char *backend;     /* auto | ref | dnnl */
         const char *comm;        /* auto | self | thread | mpi */
         int threads;             /* 0: what the allocation gives */

@@ -159,6 +159,8 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         .val_images = dataset_count(s->dataset, DATASET_VAL)};
     int rc = record_run(s->record, &run, e);
     free(hosts);
+    if (rc == 0 && s->config->train.tensorboard)
+        rc = record_tensorboard(s->record, s->host, e);
     return rc;
 }
 
@@ -587,7 +589,8 @@ static int validate(struct session *s, struct err *e)
     struct score_summary summary = score_summarize(s->end.score, s->config->data.classes);
     goal_note(&s->goal, &s->at.goal, s->at.epoch, &summary);
     s->at.due = false;
-    bool plain = s->config->train.eval_epochs == 0 && !s->goal.metric && !s->goal.patience;
+    bool plain = s->config->train.eval_epochs == 0 && !s->goal.metric && !s->goal.patience &&
+                 !s->config->train.tensorboard;
     return s->record && !plain
                ? record_eval(s->record, s->at.epoch, &summary, s->end.test_time, e)
                : 0;

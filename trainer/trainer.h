@@ -5,6 +5,7 @@
 
 #include "src/cli.h"
 
+extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_data_check;
 extern const struct cli_command cmd_data_convert;
 extern const struct cli_command cmd_data_preview;
@@ -13,6 +14,8 @@ extern const struct cli_command cmd_data_stats;
 extern const struct cli_command cmd_data_synth;
 extern const struct cli_command cmd_devices;
 extern const struct cli_command cmd_eval;
+extern const struct cli_command cmd_export;
+extern const struct cli_command cmd_predict;
 extern const struct cli_command cmd_train;
 
 #endif

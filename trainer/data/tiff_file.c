@@ -2,10 +2,14 @@
 #include "config.h"
 #include "trainer/data/tiff_file.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tiffio.h>
+#include <unistd.h>
 
 #define MAX_PAGES 10000               /* more directories than this are a loop or an attack */
 #define MAX_ALLOC ((tmsize_t)1 << 30) /* of one piece inside libtiff */
@@ -390,5 +394,52 @@ int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32
     *width = l.width;
     *height = l.height;
     TIFFClose(tif);
+    return rc;
+}
+
+static int write_rows(TIFF *tif, uint32_t height, size_t row, const unsigned char *data)
+{
+    for (uint32_t y = 0; y < height; y++)
+        if (TIFFWriteScanline(tif, (void *)(uintptr_t)(data + y * row), y, 0) < 0)
+            return -1;
+    return TIFFFlush(tif) == 1 ? 0 : -1;
+}
+
+static void set_fields(TIFF *tif, uint32_t width, uint32_t height, int channels, bool floats)
+{
+    TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, width);
+    TIFFSetField(tif, TIFFTAG_IMAGELENGTH, height);
+    TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, channels);
+    TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, floats ? 32 : 8);
+    TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, floats ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
+    TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(tif, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
+    TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, TIFFDefaultStripSize(tif, 0));
+    if (channels > 1) {
+        uint16_t extra[256] = {0};
+        TIFFSetField(tif, TIFFTAG_EXTRASAMPLES, channels - 1, extra);
+    }
+}
+
+int tiff_file_write(const char *path, uint32_t width, uint32_t height, int channels,
+                    const uint8_t *samples, const float *numbers, struct err *e)
+{
+    size_t row = (size_t)width * (size_t)channels * (numbers ? sizeof *numbers : 1);
+    char tmp[PATH_MAX];
+
+    snprintf(tmp, sizeof tmp, "%s.tmp-%ld", path, (long)getpid());
+    TIFFSetErrorHandler(NULL);
+    TIFF *tif = TIFFOpen(tmp, "w");
+    if (!tif)
+        return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    set_fields(tif, width, height, channels, numbers != NULL);
+    errno = EIO;
+    int rc = write_rows(tif, height, row, numbers ? (const void *)numbers : (const void *)samples);
+    TIFFClose(tif);
+    if (rc || rename(tmp, path)) {
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        unlink(tmp);
+    }
     return rc;
 }

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What a trained network is used for: predict on images of any size, export, TensorBoard, bench.
+# (t/peers/p3020-use.t reads what is written here with other people's programs.)
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+check() { unet-train data check "$1" | cut -f 2-5 | tr '\t' ' '; } # width height channels bits
+hash_of() { unet-train data check "$1" | cut -f 6; }
+
+ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 1
+ok "a network" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 8 \
+    --batch-size 4 --lr 0.01 --lr-schedule constant --tensorboard --out run
+ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
+use=(--checkpoint run --threads 1)
+
+# --- predict ---
+ok "predict" unet-train predict "${use[@]}" --out masks --probabilities --overlay large/images/0001.png large/images/0002.png
+is "$(cd masks && echo *)" \
+    "0001.png 0001_overlay.png 0001_prob.png 0002.png 0002_overlay.png 0002_prob.png" "writes mask, probabilities, overlay"
+like <(unet-train data check masks/0001.png) '201.150.1.8' "the mask has the size of the image"
+like <(unet-train data check masks/0001_prob.png) '201.150.1.16' "probabilities have 16 bits"
+like <(unet-train data check masks/0001_overlay.png) '201.150.3.8' "the overlay is in colour"
+mkdir -p scored/images scored/masks && cp large/images/0001.png scored/images && cp masks/0001.png scored/masks
+ok "a mask is a mask that eval takes" unet-train eval "${use[@]}" --data scored --size 64x64 --json
+ok "again, in other tiles" unet-train predict "${use[@]}" --out other --tile 96x96 --overlap 40 large/images/0001.png
+is "$(hash_of masks/0001.png)" "$(unet-train predict "${use[@]}" --out same large/images/0001.png 2>/dev/null; hash_of same/0001.png)" \
+    "the same command gives the same mask"
+ok "an image smaller than a tile" unet-train data synth --out small --count 1 --size 33x41 --seed 6
+ok "is predicted" unet-train predict "${use[@]}" --out tiny small/images/0001.png
+like <(unet-train data check tiny/0001.png) '41.33.1.8' "at its size"
+ok "a threshold of 0" unet-train predict "${use[@]}" --threshold 0 --out none large/images/0001.png
+ok "makes everything foreground" test "$(hash_of none/0001.png)" != "$(hash_of masks/0001.png)"
+exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png large/images/0001.png
+like "$ERR" 'would both become twice/0001' "are told"
+ok "and nothing is written" test ! -e twice
+exits 7 "what is no image" unet-train predict "${use[@]}" --out bad /etc/passwd
+exits 9 "what is no checkpoint" unet-train predict --checkpoint data --out bad large/images/0001.png
+exits 3 "a tile that does not fit the depth" unet-train predict "${use[@]}" --tile 66x64 --out bad large/images/0001.png
+exits 2 "an overlap as large as the tile" unet-train predict "${use[@]}" --overlap 64 --out bad large/images/0001.png
+if unet-train data check --help >/dev/null && unet-train predict "${use[@]}" --format tiff -p --out tiff large/images/0001.png 2>"$ERR"; then
+    like <(unet-train data check tiff/0001.tif) '201.150.1.8' "a mask as TIFF"
+    is "$(hash_of tiff/0001.tif)" "$(hash_of masks/0001.png)" "has the same pixels"
+    ok "with its probabilities" test -s tiff/0001_prob.tif
+else
+    like "$ERR" 'built without libtiff' "TIFF is refused where there is none"
+fi
+
+# --- several classes ---
+printf '0 ground\n255 mark\n' >two.txt
+ok "a network of two classes" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 1 \
+    --batch-size 4 --classes 2 --class-file two.txt --out two
+ok "predicts" unet-train predict --checkpoint two --threads 1 --out classes --probabilities --overlay large/images/0001.png
+is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" "a probability per class"
+
+# --- export ---
+ok "export" unet-train export --checkpoint run --onnx net.onnx --safetensors net.safetensors
+ok "safetensors as the run's" cmp net.safetensors run/checkpoint/weights.safetensors
+like net.onnx 'BatchNormalization' "the ONNX file has operators"
+exits 2 "export to nothing" unet-train export --checkpoint run
+exits 1 "export to where nothing can be" unet-train export --checkpoint run --onnx /proc/none/net.onnx
+
+# --- TensorBoard ---
+ok "events for TensorBoard" eval 'grep -q "train/loss" run/tensorboard/events.out.tfevents.* && grep -q "val/iou" run/tensorboard/events.out.tfevents.*'
+
+# --- bench ---
+for mode in train infer; do
+    exits 0 "bench $mode" unet-train bench --base 2 --size 32x32 --batch-size 2 --threads 1 --mode $mode --steps 3 --warmup 1 --json
+    for k in img_per_s step_s_median step_s_min peak_rss_mib; do
+        like "$OUT" "\"$k\":[0-9.]+" "says $k"
+    done
+done
+exits 2 "an unknown type of number" unet-train bench --dtype f8
+done_testing

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train bench: how fast the network steps on this machine, with synthetic images. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "src/clock.h"
+#include "src/rng.h"
+#include "src/stat.h"
+#include "trainer/core/network.h"
+#include "trainer/optim/optim.h"
+#include "trainer/size_option.h"
+#include "trainer/strategy.h"
+#include "trainer/trainer.h"
+
+#define SEED 1244
+
+static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32";
+static const char *opt_mode = "train", *opt_backend = "auto";
+static long opt_base = 8, opt_depth = 4, opt_channels = 1, opt_classes = 1, opt_batch = 16;
+static long opt_threads, opt_steps = 10, opt_warmup = 3;
+static bool opt_json;
+
+static const struct cli_option options[] = {
+    {"model", 0, CLI_STRING, "NAME", "unet", &opt_model, 0, 0},
+    {"base", 0, CLI_INT, "N", "filters of the first level (8)", &opt_base, 1, 1024},
+    {"depth", 0, CLI_INT, "N", "poolings (4)", &opt_depth, 1, 8},
+    {"channels", 0, CLI_INT, "N", "of the images (1)", &opt_channels, 1, 64},
+    {"classes", 0, CLI_INT, "N", "logits per pixel (1)", &opt_classes, 1, 250},
+    {"size", 's', CLI_STRING, "HxW", "of the images (256x256)", &opt_size, 0, 0},
+    {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
+    {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
+     &opt_mode, 0, 0},
+    {"dtype", 0, CLI_STRING, "WORD", "f32 (f32)", &opt_dtype, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | dnnl (auto)", &opt_backend, 0, 0},
+    {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
+    {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
+    {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    {0}};
+
+static const char details[] =
+    "Images are synthetic and in memory. img_per_s is the batch over the median step.\n"
+    "\n"
+    "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n";
+
+static int configure(struct network_config *c, struct err *e)
+{
+    *c = (struct network_config){
+        .model = opt_model, .backend = opt_backend, .base = (int)opt_base, .depth = (int)opt_depth,
+        .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
+        .batch_norm = BATCH_NORM_LOCAL,
+        .threads = opt_threads ? (int)opt_threads : strategy_own_cores()};
+    if (strcmp(opt_dtype, "f32") != 0)
+        return err_set(e, ERR_USAGE, "bench: --dtype %s: this trainer computes in f32", opt_dtype);
+    if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
+        return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
+    return size_option_parse(opt_size, &c->height, &c->width, e) ? err_prefix(e, "bench: --size") : 0;
+}
+
+static int fill(struct network *n, const struct network_config *c, bool training, struct err *e)
+{
+    size_t pixels = (size_t)opt_batch * (size_t)c->height * (size_t)c->width;
+    float *input = network_input(n, training, (int)opt_batch, e);
+    float *target = input ? network_target(n, training, (int)opt_batch, e) : NULL;
+
+    if (!target)
+        return -1;
+    for (size_t i = 0; i < pixels * (size_t)c->channels; i++)
+        input[i] = (float)rng_uniform(SEED, 1, i);
+    for (size_t i = 0; i < pixels; i++)
+        target[i] = (float)(int)(rng_uniform(SEED, 2, i) * (c->classes == 1 ? 2 : c->classes));
+    return 0;
+}
+
+static int step(struct network *n, const struct network_config *c, struct optim *o, struct err *e)
+{
+    struct network_step whole = {.images = (double)opt_batch};
+    const float *logits;
+    double loss = 0;
+
+    if (!o)
+        return network_infer(n, (int)opt_batch, &logits, e);
+    whole.weight = whole.images * c->height * c->width;
+    if (network_train(n, (int)opt_batch, whole, &loss, NULL, NULL, e))
+        return -1;
+    optim_step(o, network_weights(n), 0.001);
+    return 0;
+}
+
+static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
+                      double *seconds, struct err *e)
+{
+    if (fill(n, c, o != NULL, e))
+        return -1;
+    for (long i = 0; i < opt_warmup + opt_steps; i++) {
+        double began = clock_now();
+        if (step(n, c, o, e))
+            return -1;
+        if (i >= opt_warmup)
+            seconds[i - opt_warmup] = clock_now() - began;
+    }
+    return 0;
+}
+
+static void print(const struct network *n, const struct network_config *c, double *seconds,
+                  double startup_s)
+{
+    double mean = 0, squares = 0, least = INFINITY, batch = (double)opt_batch;
+    struct rusage usage;
+
+    for (long i = 0; i < opt_steps; i++) {
+        mean += batch / seconds[i] / (double)opt_steps;
+        squares += batch / seconds[i] * (batch / seconds[i]) / (double)opt_steps;
+        least = fmin(least, seconds[i]);
+    }
+    double spread = 1.96 * sqrt(fmax(squares - mean * mean, 0));
+    double median = stat_median(seconds, (size_t)opt_steps);
+    getrusage(RUSAGE_SELF, &usage);
+    if (!opt_json) {
+        printf("%s base %ld, %dx%d, batch %ld, %s, %d threads, backend %s\n", opt_model, opt_base,
+               c->height, c->width, opt_batch, opt_mode, c->threads, network_backend(n));
+        printf("img/s %.2f (median), %.2f +- %.2f\nstep  %.6f s (median), %.6f s (least)\n",
+               batch / median, mean, spread, median, least);
+        printf("peak  %.1f MiB\n", (double)usage.ru_maxrss / 1024);
+        return;
+    }
+    printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":%ld,"
+           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"f32\","
+           "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
+           "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
+           "\"step_s_min\":%.9g,\"startup_s\":%.6g,\"peak_rss_mib\":%.1f}\n",
+           opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width, opt_batch,
+           opt_mode, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median, mean,
+           spread, median, least, startup_s, (double)usage.ru_maxrss / 1024);
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    double began = clock_now();
+    struct network_config c;
+    struct optim *o = NULL;
+    int rc = -1;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (configure(&c, e))
+        return -1;
+    struct network *n = network_create(&c, e);
+    double *seconds = calloc((size_t)opt_steps, sizeof *seconds);
+    if (!n)
+        goto out;
+    if (strcmp(opt_mode, "train") == 0 &&
+        !(o = optim_create(&(struct optim_config){0}, network_weights(n), e)))
+        goto out;
+    double startup_s = clock_now() - began;
+    rc = seconds ? time_steps(n, &c, o, seconds, e) : err_set(e, ERR_INTERNAL, "out of memory");
+    if (rc == 0)
+        print(n, &c, seconds, startup_s);
+out:
+    optim_destroy(o);
+    network_destroy(n);
+    free(seconds);
+    return rc;
+}
+
+const struct cli_command cmd_bench = {
+    .name = "bench",
+    .args = "",
+    .summary = "Measure how fast the network steps here",
+    .details = details,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train export: a trained network for other programs. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "src/log.h"
+#include "trainer/checkpoint/safetensors.h"
+#include "trainer/export/onnx.h"
+#include "trainer/trained.h"
+#include "trainer/trainer.h"
+
+static const char *opt_checkpoint, *opt_onnx, *opt_safetensors;
+
+static const struct cli_option options[] = {
+    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
+     &opt_checkpoint, 0, 0},
+    {"onnx", 0, CLI_STRING, "FILE", "network and weights for onnxruntime and others",
+     &opt_onnx, 0, 0},
+    {"safetensors", 0, CLI_STRING, "FILE", "weights by PyTorch's names", &opt_safetensors, 0, 0},
+    {0}};
+
+static const char details[] =
+    "ONNX (opset 13): input \"image\" [N][channels][H][W] with values 0..1, H and W multiples of 2 to\n"
+    "the power of the depth; outputs \"logits\" and \"probabilities\" [N][classes][H][W].\n"
+    "safetensors: what PyTorch's load_state_dict takes for a U-Net with these names (enc1.conv1,\n"
+    "enc1.bn1, ..., bridge, up1, dec1, ..., head), convolutions as [out][in][height][width].\n"
+    "\n"
+    "  unet-train export --checkpoint RUN --onnx unet.onnx --safetensors unet.safetensors\n";
+
+static int write_safetensors(const char *path, const struct weights *w, struct err *e)
+{
+    struct safetensors_entry *list = calloc(w->nentries ? w->nentries : 1, sizeof *list);
+
+    if (!list)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    size_t n = safetensors_list(w, "", w->value, w->state, list);
+    int rc = safetensors_write(path, NULL, list, n, e);
+    free(list);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct network_config config = {.backend = "ref", .threads = 1};
+    int rc = 0;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (!opt_checkpoint || (!opt_onnx && !opt_safetensors))
+        return err_set(e, ERR_USAGE, "export: give --checkpoint FILE and --onnx FILE or --safetensors "
+                       "FILE, or both");
+    struct network *n = trained_open(opt_checkpoint, &config, e);
+    if (!n)
+        return -1;
+    if (opt_onnx)
+        rc = onnx_write(opt_onnx, &config, network_weights(n), e);
+    if (rc == 0 && opt_onnx)
+        log_info("%s: ONNX, %zu weights", opt_onnx, weights_trainable(network_weights(n)));
+    if (rc == 0 && opt_safetensors)
+        rc = write_safetensors(opt_safetensors, network_weights(n), e);
+    if (rc == 0 && opt_safetensors)
+        log_info("%s: safetensors", opt_safetensors);
+    network_destroy(n);
+    return rc;
+}
+
+const struct cli_command cmd_export = {
+    .name = "export",
+    .args = "",
+    .summary = "Write a trained network for other programs",
+    .details = details,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train predict: masks for images of any size. */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/log.h"
+#include "trainer/data/image_file.h"
+#include "trainer/data/picture.h"
+#include "trainer/data/png_file.h"
+#ifdef HAVE_TIFF
+#include "trainer/data/tiff_file.h"
+#endif
+#include "trainer/shutdown.h"
+#include "trainer/size_option.h"
+#include "trainer/tiles.h"
+#include "trainer/trained.h"
+#include "trainer/trainer.h"
+
+static const char *opt_checkpoint, *opt_out, *opt_tile, *opt_format = "png", *opt_backend = "auto";
+static long opt_overlap = -1, opt_threads;
+static double opt_threshold = 0.5;
+static bool opt_probabilities, opt_overlay;
+
+static const struct cli_option options[] = {
+    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
+     &opt_checkpoint, 0, 0},
+    {"out", 'o', CLI_STRING, "DIR", "folder for the masks; made if need be", &opt_out, 0, 0},
+    {"tile", 0, CLI_STRING, "HxW", "what the network sees at once (the size of training)",
+     &opt_tile, 0, 0},
+    {"overlap", 0, CLI_INT, "N", "pixels that tiles share (a quarter of the tile's smaller side)",
+     &opt_overlap, 0, 65535},
+    {"threshold", 0, CLI_DOUBLE, "P", "foreground from this probability on, for one class (0.5)",
+     &opt_threshold, 0, 1},
+    {"format", 0, CLI_STRING, "WORD", "of masks and probabilities: png | tiff (png)",
+     &opt_format, 0, 0},
+    {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0, 0},
+    {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
+     &opt_overlay, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | dnnl (auto)", &opt_backend, 0, 0},
+    {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
+    {0}};
+
+static const char details[] =
+    "For each image STEM.* writes DIR/STEM.png: 0 and 255, or of several classes the number of the\n"
+    "most probable one. An image keeps its size: it is cut into overlapping tiles, whose\n"
+    "probabilities are blended. With --probabilities DIR/STEM_prob.png has 16 bits (65535 is 1) of\n"
+    "the foreground, or DIR/STEM_prob_CLASS.png of each class; as TIFF it is one file of 32-bit\n"
+    "floats with a sample per class. DIR/STEM_overlay.png shows the mask over the image.\n"
+    "\n"
+    "  unet-train predict --checkpoint RUN --out masks --overlay images/*.png\n";
+
+/* DIR/STEM + suffix: the file's name without folder and ending. */
+static void path_for(const char *image, const char *suffix, char dst[PATH_MAX])
+{
+    const char *slash = strrchr(image, '/'), *name = slash ? slash + 1 : image;
+    const char *dot = strrchr(name, '.');
+
+    snprintf(dst, PATH_MAX, "%s/%.*s%s", opt_out,
+             dot && dot != name ? (int)(dot - name) : (int)strlen(name), name, suffix);
+}
+
+static int check_names(int n, char **images, struct err *e)
+{
+    char a[PATH_MAX], b[PATH_MAX];
+
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            path_for(images[i], "", a);
+            path_for(images[k], "", b);
+            if (strcmp(a, b) == 0)
+                return err_set(e, ERR_USAGE, "predict: %s and %s would both become %s; predict them "
+                               "into different folders", images[k], images[i], a);
+        }
+    return 0;
+}
+
+struct result {
+    int height, width, classes;
+    float *probabilities; /* [height][width][classes] */
+    uint8_t *mask;        /* [height][width]: class, or 0 and 1 */
+};
+
+static void fill_mask(struct result *r)
+{
+    for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
+        const float *p = r->probabilities + i * (size_t)r->classes;
+        int best = 0;
+        for (int k = 1; k < r->classes; k++)
+            best = p[k] > p[best] ? k : best;
+        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] >= opt_threshold : best);
+    }
+}
+
+static int write_mask(const char *image, const struct result *r, struct err *e)
+{
+    size_t pixels = (size_t)r->height * (size_t)r->width;
+    bool tiff = strcmp(opt_format, "tiff") == 0;
+    uint8_t *bytes = malloc(pixels);
+    char path[PATH_MAX];
+    int rc;
+
+    if (!bytes)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    for (size_t i = 0; i < pixels; i++)
+        bytes[i] = r->classes == 1 ? (uint8_t)(r->mask[i] * 255) : r->mask[i];
+    path_for(image, tiff ? ".tif" : ".png", path);
+#ifdef HAVE_TIFF
+    if (tiff)
+        rc = tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 1, bytes, NULL, e);
+    else
+#endif
+        rc = png_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 1, bytes, e);
+    free(bytes);
+    return rc;
+}
+
+/* Class k, or the foreground, in 16 bits. */
+static int write_png_probabilities(const char *image, const struct result *r, int k, struct err *e)
+{
+    struct pixels img = {.width = (uint32_t)r->width, .height = (uint32_t)r->height};
+    char path[PATH_MAX], suffix[32] = "_prob.png";
+
+    if (r->classes > 1)
+        snprintf(suffix, sizeof suffix, "_prob_%d.png", k);
+    path_for(image, suffix, path);
+    if (pixels_allocate(&img, path, 1, 16, e))
+        return -1;
+    for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
+        unsigned v = (unsigned)lrintf(r->probabilities[i * (size_t)r->classes + (size_t)k] * 65535);
+        img.samples[2 * i] = (uint8_t)(v >> 8);
+        img.samples[2 * i + 1] = (uint8_t)v;
+    }
+    int rc = png_file_write_pixels(path, &img, e);
+    pixels_free(&img);
+    return rc;
+}
+
+static int write_probabilities(const char *image, const struct result *r, struct err *e)
+{
+#ifdef HAVE_TIFF
+    char path[PATH_MAX];
+
+    if (strcmp(opt_format, "tiff") == 0) {
+        path_for(image, "_prob.tif", path);
+        return tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, r->classes, NULL,
+                               r->probabilities, e);
+    }
+#endif
+    for (int k = 0; k < r->classes; k++)
+        if (write_png_probabilities(image, r, k, e))
+            return -1;
+    return 0;
+}
+
+/* Colours far apart: hues a golden angle from each other. */
+static void colour_of(int class, float rgb[3])
+{
+    float hue = fmodf((float)class * 0.618034F, 1) * 6;
+
+    for (int c = 0; c < 3; c++) {
+        float distance = fabsf(fmodf(hue + 6 - 2 * (float)c, 6) - 3);
+        rgb[c] = fminf(fmaxf(distance - 1, 0), 1);
+    }
+}
+
+/* pixels: [height][width][channels], 0..1 */
+static int write_overlay(const char *image, const float *pixels, int channels,
+                         const struct result *r, struct err *e)
+{
+    size_t n = (size_t)r->height * (size_t)r->width;
+    uint8_t *rgb = malloc(3 * n);
+    char path[PATH_MAX];
+    float colour[3];
+
+    if (!rgb)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        bool shown = r->classes > 1 || r->mask[i];
+        colour_of(r->classes > 1 ? r->mask[i] : 0, colour);
+        for (int c = 0; c < 3; c++) {
+            float v = pixels[i * (size_t)channels + (size_t)(channels == 3 ? c : 0)];
+            rgb[3 * i + (size_t)c] = (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
+        }
+    }
+    path_for(image, "_overlay.png", path);
+    int rc = png_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 3, rgb, e);
+    free(rgb);
+    return rc;
+}
+
+static int write_all(const char *image, const float *pixels, int channels, struct result *r,
+                     struct err *e)
+{
+    fill_mask(r);
+    if (write_mask(image, r, e) || (opt_probabilities && write_probabilities(image, r, e)) ||
+        (opt_overlay && write_overlay(image, pixels, channels, r, e)))
+        return -1;
+    return 0;
+}
+
+static int predict_image(struct network *n, const struct network_config *c, const char *image,
+                         struct err *e)
+{
+    struct pixels img;
+    struct result r = {.classes = c->classes};
+    float *pixels = NULL;
+    int rc = -1;
+
+    if (image_file_read(image, PIXELS_PICTURE, &img, e))
+        return -1;
+    r.height = (int)img.height;
+    r.width = (int)img.width;
+    size_t count = (size_t)img.height * img.width;
+    pixels = malloc(count * (size_t)c->channels * sizeof *pixels);
+    r.mask = malloc(count);
+    if (!pixels || !r.mask) {
+        err_set(e, ERR_INTERNAL, "%s: out of memory", image);
+        goto out;
+    }
+    picture_to_float(&img, c->channels, pixels);
+    r.probabilities = tiles_predict(n, c, pixels, r.height, r.width, (int)opt_overlap,
+                                    &shutdown_signal, e);
+    if (r.probabilities)
+        rc = write_all(image, pixels, c->channels, &r, e);
+out:
+    pixels_free(&img);
+    free(r.probabilities);
+    free(r.mask);
+    free(pixels);
+    return rc;
+}
+
+static int check_options(struct network_config *c, struct err *e)
+{
+    if (!opt_checkpoint || !opt_out)
+        return err_set(e, ERR_USAGE, "predict: give --checkpoint FILE and --out DIR");
+    if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)
+        return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", opt_format);
+#ifndef HAVE_TIFF
+    if (strcmp(opt_format, "tiff") == 0)
+        return err_set(e, ERR_CONFIG, "predict: this unet-train was built without libtiff");
+#endif
+    if (opt_tile && size_option_parse(opt_tile, &c->height, &c->width, e))
+        return err_prefix(e, "predict: --tile");
+    return 0;
+}
+
+static int set_overlap(const struct network_config *c, struct err *e)
+{
+    int side = c->height < c->width ? c->height : c->width;
+
+    if (opt_overlap < 0)
+        opt_overlap = side / 4;
+    if (opt_overlap >= side)
+        return err_set(e, ERR_USAGE, "predict: --overlap %ld leaves nothing of tiles of %dx%d",
+                       opt_overlap, c->height, c->width);
+    return 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct network_config c = {.backend = opt_backend, .threads = (int)opt_threads};
+    int rc = 0;
+
+    (void)nrest, (void)rest;
+    shutdown_catch(false);
+    if (check_options(&c, e) || check_names(noperands, operands, e))
+        return -1;
+    struct network *n = trained_open(opt_checkpoint, &c, e);
+    if (!n)
+        return -1;
+    if (mkdir(opt_out, 0777) && errno != EEXIST)
+        rc = err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
+    if (rc == 0)
+        rc = set_overlap(&c, e);
+    for (int i = 0; i < noperands && rc == 0; i++)
+        rc = predict_image(n, &c, operands[i], e);
+    if (rc == 0)
+        log_info("%d images predicted in tiles of %dx%d, overlap %ld: %s", noperands, c.height,
+                 c.width, opt_overlap, opt_out);
+    network_destroy(n);
+    return rc;
+}
+
+const struct cli_command cmd_predict = {
+    .name = "predict",
+    .args = "IMAGE...",
+    .summary = "Write masks of images with a trained network",
+    .details = details,
+    .options = options,
+    .min_operands = 1,
+    .max_operands = -1,
+    .run = run,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/export/events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "src/crc32c.h"
+#include "trainer/export/protobuf.h"
+
+/* Fields of Event, Summary and Summary.Value in TensorFlow's event.proto and summary.proto. */
+enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
+
+struct events {
+    int fd;
+    char path[PATH_MAX];
+};
+
+static double now(void)
+{
+    struct timeval t;
+
+    gettimeofday(&t, NULL);
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
+static void add_u32(struct buf *b, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        buf_add_bytes(b, &(unsigned char){(unsigned char)(v >> (8 * i))}, 1);
+}
+
+/* Length, its masked CRC, the event, its masked CRC: in one write. */
+static int write_event(struct events *v, struct buf *event, struct err *e)
+{
+    struct buf frame = {0};
+    unsigned char length[8];
+    int rc = 0;
+
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)event->length >> (8 * i));
+    buf_add_bytes(&frame, length, sizeof length);
+    add_u32(&frame, crc32c_mask(crc32c(0, length, sizeof length)));
+    buf_add_bytes(&frame, event->data, event->length);
+    add_u32(&frame, crc32c_mask(crc32c(0, event->data, event->length)));
+    if (event->failed || frame.failed)
+        rc = err_set(e, ERR_INTERNAL, "out of memory for %s", v->path);
+    errno = ENOSPC; /* what a short write means */
+    if (rc == 0 && write(v->fd, frame.data, frame.length) != (ssize_t)frame.length)
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write %s", v->path);
+    buf_destroy(&frame);
+    buf_destroy(event);
+    return rc;
+}
+
+struct events *events_open(const char *dir, const char *host, struct err *e)
+{
+    struct events *v = calloc(1, sizeof *v);
+    struct buf event = {0};
+    double at = now();
+
+    if (!v) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    snprintf(v->path, sizeof v->path, "%s/events.out.tfevents.%.0f.%s.%ld", dir, at, host,
+             (long)getpid());
+    v->fd = open(v->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (v->fd < 0) {
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", v->path);
+        free(v);
+        return NULL;
+    }
+    protobuf_double(&event, EVENT_WALL_TIME, at);
+    protobuf_string(&event, EVENT_FILE_VERSION, "brain.Event:2");
+    if (write_event(v, &event, e) == 0)
+        return v;
+    events_close(v);
+    return NULL;
+}
+
+void events_close(struct events *v)
+{
+    if (!v)
+        return;
+    close(v->fd);
+    free(v);
+}
+
+int events_add(struct events *v, int64_t step, const char *tag, double value, struct err *e)
+{
+    struct buf event = {0}, summary = {0}, inner = {0};
+
+    protobuf_string(&inner, VALUE_TAG, tag);
+    protobuf_float(&inner, VALUE_SIMPLE, (float)value);
+    protobuf_message(&summary, SUMMARY_VALUE, &inner);
+    protobuf_double(&event, EVENT_WALL_TIME, now());
+    protobuf_int(&event, EVENT_STEP, step);
+    protobuf_message(&event, EVENT_SUMMARY, &summary);
+    return write_event(v, &event, e);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/export/onnx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "trainer/core/graph.h"
+#include "trainer/core/model.h"
+#include "trainer/export/protobuf.h"
+
+/* Fields of the messages in onnx.proto. */
+enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
+enum { OPSET_VERSION = 2 };
+enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5 };
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
+enum { ATTRIBUTE_IS_FLOAT = 1, ATTRIBUTE_IS_INT = 2, ATTRIBUTE_IS_INTS = 7 };
+enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW_DATA = 9, TENSOR_IS_FLOAT = 1 };
+enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
+enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
+
+#define IR_VERSION 7
+#define OPSET 13
+
+static void add_float(struct buf *node, const char *name, double v)
+{
+    struct buf a = {0};
+
+    protobuf_string(&a, ATTRIBUTE_NAME, name);
+    protobuf_float(&a, ATTRIBUTE_F, (float)v);
+    protobuf_int(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_FLOAT);
+    protobuf_message(node, NODE_ATTRIBUTE, &a);
+}
+
+static void add_int(struct buf *node, const char *name, int64_t v)
+{
+    struct buf a = {0};
+
+    protobuf_string(&a, ATTRIBUTE_NAME, name);
+    protobuf_int(&a, ATTRIBUTE_I, v);
+    protobuf_int(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INT);
+    protobuf_message(node, NODE_ATTRIBUTE, &a);
+}
+
+/* n times v: ONNX wants one number per side and end. */
+static void add_ints(struct buf *node, const char *name, int n, int64_t v)
+{
+    struct buf a = {0};
+
+    protobuf_string(&a, ATTRIBUTE_NAME, name);
+    for (int i = 0; i < n; i++)
+        protobuf_int(&a, ATTRIBUTE_INTS, v);
+    protobuf_int(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INTS);
+    protobuf_message(node, NODE_ATTRIBUTE, &a);
+}
+
+static const char *name_of(const struct graph *g, const struct tensor *t)
+{
+    return t == g->input ? "image" : t == g->logits ? "logits" : t->name;
+}
+
+/* What ONNX calls an op of ours, and its attributes; NULL: it does not know it. */
+static const char *describe(const struct op *op, struct buf *node)
+{
+    if (op->kind == &conv2d_kind) {
+        add_ints(node, "kernel_shape", 2, op->attr.kernel);
+        add_ints(node, "pads", 4, op->attr.kernel / 2);
+        return "Conv";
+    }
+    if (op->kind == &conv_transpose2d_kind) {
+        add_ints(node, "kernel_shape", 2, 2);
+        add_ints(node, "strides", 2, 2);
+        return "ConvTranspose";
+    }
+    if (op->kind == &max_pool2d_kind) {
+        add_ints(node, "kernel_shape", 2, 2);
+        add_ints(node, "strides", 2, 2);
+        return "MaxPool";
+    }
+    if (op->kind == &batch_norm_infer_kind) {
+        add_float(node, "epsilon", op->attr.eps);
+        return "BatchNormalization";
+    }
+    if (op->kind == &concat_kind) {
+        add_int(node, "axis", 1);
+        return "Concat";
+    }
+    return op->kind == &relu_kind ? "Relu" : op->kind == &add_kind ? "Add" : NULL;
+}
+
+static int add_op(struct buf *graph, const struct graph *g, const struct op *op, struct err *e)
+{
+    struct buf node = {0};
+    const char *type = describe(op, &node);
+
+    if (!type) {
+        buf_destroy(&node);
+        return err_set(e, ERR_INTERNAL, "ONNX: no operator for %s", op->kind->name);
+    }
+    for (int i = 0; i < op->kind->nin; i++)
+        protobuf_string(&node, NODE_INPUT, name_of(g, op->in[i]));
+    protobuf_string(&node, NODE_OUTPUT, name_of(g, op->out[0]));
+    protobuf_string(&node, NODE_NAME, op->out[0]->name);
+    protobuf_string(&node, NODE_OP_TYPE, type);
+    protobuf_message(graph, GRAPH_NODE, &node);
+    return 0;
+}
+
+static void add_probabilities(struct buf *graph, int classes)
+{
+    struct buf node = {0};
+
+    protobuf_string(&node, NODE_INPUT, "logits");
+    protobuf_string(&node, NODE_OUTPUT, "probabilities");
+    protobuf_string(&node, NODE_NAME, "probabilities");
+    protobuf_string(&node, NODE_OP_TYPE, classes == 1 ? "Sigmoid" : "Softmax");
+    if (classes > 1)
+        add_int(&node, "axis", 1);
+    protobuf_message(graph, GRAPH_NODE, &node);
+}
+
+static void add_weights(struct buf *graph, const struct weights *w)
+{
+    for (size_t i = 0; i < w->nentries; i++) {
+        const struct weights_entry *entry = &w->entries[i];
+        const float *data = (entry->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
+        struct buf t = {0};
+
+        for (int d = 0; d < entry->ndim; d++)
+            protobuf_int(&t, TENSOR_DIMS, entry->shape[d]);
+        protobuf_int(&t, TENSOR_DATA_TYPE, TENSOR_IS_FLOAT);
+        protobuf_string(&t, TENSOR_NAME, entry->name);
+        protobuf_bytes(&t, TENSOR_RAW_DATA, data, entry->count * sizeof *data);
+        protobuf_message(graph, GRAPH_INITIALIZER, &t);
+    }
+}
+
+static void add_value(struct buf *graph, int field, const char *name, int channels)
+{
+    static const char *const free_dims[] = {"batch", NULL, "height", "width"};
+    struct buf value = {0}, type = {0}, tensor = {0}, shape = {0}, dim = {0};
+
+    for (int d = 0; d < 4; d++) {
+        if (free_dims[d])
+            protobuf_string(&dim, DIM_PARAM, free_dims[d]);
+        else
+            protobuf_int(&dim, DIM_VALUE, channels);
+        protobuf_message(&shape, SHAPE_DIM, &dim);
+    }
+    protobuf_int(&tensor, TYPE_ELEMENT, TENSOR_IS_FLOAT);
+    protobuf_message(&tensor, TYPE_SHAPE, &shape);
+    protobuf_message(&type, TYPE_TENSOR, &tensor);
+    protobuf_string(&value, VALUE_NAME, name);
+    protobuf_message(&value, VALUE_TYPE, &type);
+    protobuf_message(graph, field, &value);
+}
+
+static int encode_graph(const struct graph *g, const struct network_config *config,
+                        const struct weights *w, struct buf *dst, struct err *e)
+{
+    int classes = config->classes ? config->classes : 1;
+
+    for (size_t i = 0; i < g->nops; i++)
+        if (add_op(dst, g, g->ops[i], e))
+            return -1;
+    add_probabilities(dst, classes);
+    protobuf_string(dst, GRAPH_NAME, config->model);
+    add_weights(dst, w);
+    add_value(dst, GRAPH_INPUT, "image", config->channels);
+    add_value(dst, GRAPH_OUTPUT, "logits", classes);
+    add_value(dst, GRAPH_OUTPUT, "probabilities", classes);
+    return 0;
+}
+
+static const struct model *find_model(const char *name)
+{
+    for (size_t i = 0; models[i]; i++)
+        if (strcmp(models[i]->name, name) == 0)
+            return models[i];
+    return NULL;
+}
+
+static void encode_model(struct buf *graph, struct buf *dst)
+{
+    struct buf opset = {0};
+
+    protobuf_int(&opset, OPSET_VERSION, OPSET);
+    protobuf_int(dst, MODEL_IR_VERSION, IR_VERSION);
+    protobuf_string(dst, MODEL_PRODUCER, "unetctl");
+    protobuf_string(dst, MODEL_VERSION, PACKAGE_VERSION);
+    protobuf_message(dst, MODEL_GRAPH, graph);
+    protobuf_message(dst, MODEL_OPSET, &opset);
+}
+
+int onnx_write(const char *path, const struct network_config *config, const struct weights *w,
+               struct err *e)
+{
+    const struct model *model = find_model(config->model);
+    struct graph *g = model ? graph_create(false, e) : NULL;
+    struct buf graph = {0}, file = {0};
+    int rc = -1;
+
+    if (!model)
+        return err_set(e, ERR_INTERNAL, "ONNX: there is no model %s", config->model);
+    if (g && model->build(g, config, 1, e) == 0)
+        rc = encode_graph(g, config, w, &graph, e);
+    if (rc == 0) {
+        encode_model(&graph, &file);
+        rc = file.failed ? err_set(e, ERR_INTERNAL, "out of memory for %s", path)
+                         : atomicfile_write(path, file.data, file.length, 0666, e);
+    }
+    buf_destroy(&graph);
+    buf_destroy(&file);
+    graph_destroy(g);
+    return rc;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/tiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/comm/comm.h"
+
+struct canvas {
+    const struct network_config *config;
+    const float *image;
+    int height, width, overlap;
+    float *sum, *weight; /* [height][width][classes], [height][width] */
+};
+
+int tiles_count(int side, int tile, int overlap)
+{
+    int step = tile - overlap;
+
+    return side <= tile ? 1 : (side - overlap + step - 1) / step;
+}
+
+int tiles_begin(int side, int tile, int overlap, int i)
+{
+    int begin = i * (tile - overlap);
+
+    if (side <= tile)
+        return (side - tile) / 2; /* not above 0: centred */
+    return begin + tile > side ? side - tile : begin;
+}
+
+static int clamp(int v, int low, int high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* The part of the image under the tile at y, x; zeros around it. */
+static void cut_tile(const struct canvas *c, int y, int x, float *dst)
+{
+    int th = c->config->height, tw = c->config->width, channels = c->config->channels;
+    int x0 = clamp(-x, 0, tw), x1 = clamp(c->width - x, 0, tw);
+
+    memset(dst, 0, (size_t)th * (size_t)tw * (size_t)channels * sizeof *dst);
+    for (int r = clamp(-y, 0, th); r < clamp(c->height - y, 0, th); r++)
+        memcpy(dst + ((size_t)r * (size_t)tw + (size_t)x0) * (size_t)channels,
+               c->image + ((size_t)(y + r) * (size_t)c->width + (size_t)(x + x0)) * (size_t)channels,
+               (size_t)(x1 - x0) * (size_t)channels * sizeof *dst);
+}
+
+static float ramp(int i, int tile, int overlap)
+{
+    int edge = i + 1 < tile - i ? i + 1 : tile - i;
+
+    return (float)(edge < overlap + 1 ? edge : overlap + 1);
+}
+
+static void to_probabilities(const float *logits, int classes, float *p)
+{
+    float largest = logits[0], sum = 0;
+
+    if (classes == 1) {
+        p[0] = 1 / (1 + expf(-logits[0]));
+        return;
+    }
+    for (int k = 1; k < classes; k++)
+        largest = fmaxf(largest, logits[k]);
+    for (int k = 0; k < classes; k++)
+        sum += p[k] = expf(logits[k] - largest);
+    for (int k = 0; k < classes; k++)
+        p[k] /= sum;
+}
+
+static void add_tile(struct canvas *c, int y, int x, const float *logits)
+{
+    int th = c->config->height, tw = c->config->width, classes = c->config->classes;
+    float p[256];
+
+    for (int r = clamp(-y, 0, th); r < clamp(c->height - y, 0, th); r++)
+        for (int q = clamp(-x, 0, tw); q < clamp(c->width - x, 0, tw); q++) {
+            size_t at = (size_t)(y + r) * (size_t)c->width + (size_t)(x + q);
+            float w = ramp(r, th, c->overlap) * ramp(q, tw, c->overlap);
+
+            to_probabilities(logits + ((size_t)r * (size_t)tw + (size_t)q) * (size_t)classes,
+                             classes, p);
+            for (int k = 0; k < classes; k++)
+                c->sum[at * (size_t)classes + (size_t)k] += w * p[k];
+            c->weight[at] += w;
+        }
+}
+
+static int run_tiles(struct network *n, struct canvas *c, const volatile sig_atomic_t *interrupt,
+                     struct err *e)
+{
+    int th = c->config->height, tw = c->config->width;
+    const float *logits;
+
+    for (int i = 0; i < tiles_count(c->height, th, c->overlap); i++)
+        for (int k = 0; k < tiles_count(c->width, tw, c->overlap); k++) {
+            int y = tiles_begin(c->height, th, c->overlap, i);
+            int x = tiles_begin(c->width, tw, c->overlap, k);
+            if (interrupt && *interrupt)
+                return comm_set_interrupted(e, *interrupt);
+            float *input = network_input(n, false, 1, e);
+            if (!input)
+                return -1;
+            cut_tile(c, y, x, input);
+            if (network_infer(n, 1, &logits, e))
+                return -1;
+            add_tile(c, y, x, logits);
+        }
+    return 0;
+}
+
+float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
+                     int height, int width, int overlap, const volatile sig_atomic_t *interrupt,
+                     struct err *e)
+{
+    size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
+    struct canvas c = {config, image, height, width, overlap, calloc(pixels * classes, sizeof(float)),
+                       calloc(pixels, sizeof(float))};
+    int rc = c.sum && c.weight ? run_tiles(n, &c, interrupt, e)
+                               : err_set(e, ERR_INTERNAL, "out of memory for the probabilities of "
+                                         "%d x %d pixels", width, height);
+
+    for (size_t i = 0; rc == 0 && i < pixels * classes; i++)
+        c.sum[i] /= c.weight[i / classes];
+    free(c.weight);
+    if (rc) {
+        free(c.sum);
+        return NULL;
+    }
+    return c.sum;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Probabilities of an image of any size from a network of one size: overlapping tiles, blended.
+ *
+ * Tiles lie inside the image, the last of a row or column moved back so that it ends with it; an
+ * image smaller than a tile is centred in zeros, as in training. Where tiles overlap, each counts by
+ * the distance to its edge, so that no seam is seen. */
+#ifndef UNETCTL_TRAINER_TILES_H
+#define UNETCTL_TRAINER_TILES_H
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "trainer/core/network.h"
+
+/* image [height][width][channels], 0..1. overlap: pixels that neighbouring tiles share at least.
+ * Returns [height][width][classes] (malloc; one class: of the foreground), NULL on failure.
+ * interrupt: as in struct comm. */
+float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
+                     int height, int width, int overlap, const volatile sig_atomic_t *interrupt,
+                     struct err *e);
+
+/* Of how many tiles of that size a side consists, and where tile i begins. */
+int tiles_count(int side, int tile, int overlap);
+int tiles_begin(int side, int tile, int overlap, int i);
+
+#endif
