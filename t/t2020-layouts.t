@@ -19,7 +19,7 @@ job() { # GPUS
     [ $(($1 % nodes)) = 0 ] || exclusive=true # job_needs_whole_nodes
     printf '#!/bin/bash\nsrun --mpi=pmix --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --gpus-per-task=1 --cpus-per-task=1 ./rank\n' \
         "$nodes" "$1" >"$TMP/g$1.sh"
-    printf '{"op":"submit","job":{"tag":"layout:%d","name":"g%d","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1,"exclusive":%s}}\n' \
+    printf '{"op":"submit","jobs":[{"tag":"layout:%d","name":"g%d","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1,"exclusive":%s}]}\n' \
         "$1" "$1" "$TMP/g$1.sh" "$TMP" "$TMP/g$1.out" "$nodes" "$1" "$exclusive"
 }
 want() { # GPUS
@@ -38,7 +38,7 @@ login scancel -n stranger
 rm "$TMP"/g*.out # jobs append
 
 for ((n = 1; n <= 14; n++)); do job $n; done | login "$builddir/unetctl-slurm" >"$OUT"
-is "$(grep -c '"ok":true' "$OUT")" 14 "1 to 14 GPUs are accepted"
+is "$(grep -c '"results":\[{.*"id":' "$OUT")" 14 "1 to 14 GPUs are accepted"
 ok "all jobs end" wait_until 240 queue_empty "$(echo g{1..14} | tr ' ' ,)"
 for ((n = 1; n <= 14; n++)); do is "$(sort -n "$TMP/g$n.out")" "$(want $n)" "$n GPUs"; done
 done_testing
