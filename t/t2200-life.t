@@ -67,7 +67,7 @@ all_done() {
     done
     all_states . COMPLETED
 }
-ok "all are done" wait_until 200 all_done
+ok "all are done" wait_until 400 all_done
 exits 0 "watch says so" unetctl watch --timeout 120
 for g in 1 2 3 4; do
     like <(output $g) 'goes on after ([2-9]|[1-5][0-9]) epochs of attempt-1' "$g GPUs: went on from the checkpoint"
