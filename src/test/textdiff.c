@@ -17,7 +17,7 @@ static void diff_is(const char *a, const char *b, const char *want, const char *
     struct err e = {0};
 
     is_int(textdiff_unified(a, b, "a", "b", &got, &e), 0, "%s", what);
-    is_str(got.data ? got.data : "", want, what);
+    is_str(got.data ? got.data : "", want, "%s", what);
     buf_destroy(&got);
 }
 
