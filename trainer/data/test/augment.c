@@ -148,7 +148,8 @@ static void test_elastic(void)
     for (size_t i = 0; i < 50; i++) {
         augment_draw(&elastic, true, 9, 0, i, &d);
         for (int k = 0; k < AUGMENT_POINTS * AUGMENT_POINTS; k++)
-            shifted = shifted && fabsf(d.dx[0][k]) <= 3 && fabsf(d.dy[0][k]) <= 3;
+            shifted = shifted && fabsf(d.dx[k / AUGMENT_POINTS][k % AUGMENT_POINTS]) <= 3 &&
+                      fabsf(d.dy[k / AUGMENT_POINTS][k % AUGMENT_POINTS]) <= 3;
     }
     ok(shifted, "and none moves farther than asked");
 }
