@@ -48,6 +48,19 @@ ok "on two replicas, two of 3" "${big[@]}" --batch-size 3 --accumulate 2 --gpus 
 ok "give the same weights" close twelve two-three
 is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole batch"
 
+# --- gradient noise: two batches of 6 are two batches of 6, added up here or there ---
+norms() { # OUT: of the last epoch, over the small and the large batch, and their images
+    sed -n 's/.*"grad_sq_local":\([^,]*\),"grad_batch_local":\([^,]*\),"grad_sq_global":\([^,]*\),"grad_batch_global":\([^,}]*\).*/\1 \2 \3 \4/p' \
+        "$1/record.jsonl" | tail -n 1
+}
+ok "two replicas of 6" "${big[@]}" --batch-size 6 --gpus 2 --lr-scaling none --out six-six
+ok "have the gradient norms of two batches of 6" python3 -c '
+import sys
+a, b = ([float(x) for x in s.split()] for s in sys.argv[1:])
+assert all(abs(x / y - 1) < 1e-3 for x, y in zip(a, b)) and len(a) == len(b) == 4, (a, b)
+assert 0 < a[2] < a[0] and a[1] <= 6 and a[3] <= 12, a' "$(norms two-six)" "$(norms six-six)"
+is "$(norms twelve)" "" "one batch has none to compare"
+
 # --- rates ---
 ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 --warmup-epochs 2 --lr-steps 3:0.5 --out warm
 is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002000 0.001000 " \
@@ -63,6 +76,7 @@ is "$(sed -n 's/.*"kind":"eval","epochs":\([0-9]*\).*/\1/p' every/record.jsonl |
     "after 2, 4, and the last"
 is "$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)" \
     "$(field every/DONE iou)" "the last one is the result"
+ok "each has a loss" less 0 "$(sed -n 's/.*"kind":"eval".*"loss":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)"
 ok "until IoU 0.3" "${learn[@]}" --epochs 100 --until "iou>=0.3" --out until
 reached=$(field until/DONE reached_epochs)
 ok "it ends early ($reached epochs)" test "$reached" -lt 100 -a "$reached" = "$(sed 1d until/log.csv | wc -l)"
@@ -85,6 +99,7 @@ wait $pid 2>/dev/null
 [ -e cut/DONE ] || ok "cut off, it goes on" "${learn[@]}" --epochs 100 --until "iou>=0.3" --out cut
 is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" "$reached $(field until/DONE weights_sha256)" \
     "to the same epoch and weights"
+is "$(grep -c '"kind":"eval"' cut/record.jsonl)" "$reached" "the record has every validation once"
 
 # --- the same bits on any number of threads ---
 for t in 1 2 3; do

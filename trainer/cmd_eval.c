@@ -105,7 +105,7 @@ static int score_images(struct network *network, const struct network_config *co
     for (size_t i = 0; i < images; i++) {
         if (shutdown_signal)
             return comm_set_interrupted(e, shutdown_signal);
-        if (evaluate_image(network, config, dataset, DATASET_VAL, i, scores + i * size, e))
+        if (evaluate_image(network, config, dataset, DATASET_VAL, i, scores + i * size, NULL, e))
             return -1;
     }
     evaluate_sum(scores, images, config->classes, scores + images * size);

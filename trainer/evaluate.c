@@ -9,16 +9,20 @@
 #include "src/atomicfile.h"
 
 int evaluate_image(struct network *n, const struct network_config *config, struct dataset *ds,
-                   enum dataset_part part, size_t i, int64_t *score, struct err *e)
+                   enum dataset_part part, size_t i, int64_t *score, struct image_loss *loss,
+                   struct err *e)
 {
     int classes = config->classes ? config->classes : 1;
+    size_t pixels = (size_t)config->height * (size_t)config->width;
     float *input = network_input(n, false, 1, e);
     float *target = input ? network_target(n, false, 1, e) : NULL;
     const float *logits;
 
     if (!target || dataset_get(ds, part, i, input, target, e) || network_infer(n, 1, &logits, e))
         return -1;
-    score_add(score, classes, logits, target, (size_t)config->height * (size_t)config->width);
+    score_add(score, classes, logits, target, pixels);
+    if (loss)
+        image_loss_add(loss, classes, config->class_weights, logits, target, pixels);
     return 0;
 }
 

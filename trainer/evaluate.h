@@ -5,12 +5,15 @@
 
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
+#include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
 
-/* Adds image i of a part to score. One image at a time: the same kernels run whatever the number of
- * ranks is, so the same weights give the same counts on 1 rank and on 14. */
+/* Adds image i of a part to score, and to loss unless NULL. One image at a time: the same kernels
+ * run whatever the number of ranks is, so the same weights give the same counts on 1 rank and on
+ * 14. */
 int evaluate_image(struct network *n, const struct network_config *config, struct dataset *ds,
-                   enum dataset_part part, size_t i, int64_t *score, struct err *e);
+                   enum dataset_part part, size_t i, int64_t *score, struct image_loss *loss,
+                   struct err *e);
 
 /* total = the sum of so many scores. */
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);

@@ -395,16 +395,18 @@ int record_checkpoint(struct record *r, int epoch, size_t images, double seconds
     return write_line(r, &b, e);
 }
 
-int record_eval(struct record *r, int epochs, const struct score_summary *s, double seconds,
-                struct err *e)
+int record_eval(struct record *r, int epochs, const struct record_eval *eval, struct err *e)
 {
     static const char *const tags[] = {"val/iou", "val/dice", "val/precision", "val/recall",
-                                       "val/accuracy"};
-    const double values[] = {s->iou, s->dice, s->precision, s->recall, s->accuracy};
+                                       "val/accuracy", "val/loss"};
+    const struct score_summary *s = &eval->summary;
+    const double values[] = {s->iou, s->dice, s->precision, s->recall, s->accuracy, eval->loss};
     struct buf b = {0};
 
-    if (add_events(r, epochs, tags, values, 5, e))
+    if (add_events(r, epochs, tags, values, 6, e))
         return -1;
+    if (epochs > 0 && (size_t)epochs <= r->nepochs)
+        r->epochs[epochs - 1].eval = *eval;
     buf_add(&b, "{\"kind\":\"eval\"");
     add_int(&b, "epochs", epochs);
     add_double(&b, "iou", s->iou);
@@ -412,7 +414,8 @@ int record_eval(struct record *r, int epochs, const struct score_summary *s, dou
     add_double(&b, "precision", s->precision);
     add_double(&b, "recall", s->recall);
     add_double(&b, "accuracy", s->accuracy);
-    add_double(&b, "seconds", seconds);
+    add_double(&b, "loss", eval->loss);
+    add_double(&b, "seconds", eval->seconds);
     buf_add(&b, "}");
     return write_line(r, &b, e);
 }
@@ -459,6 +462,12 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
     add_double(&b, "compute_s", epoch->compute_s);
     add_double(&b, "comm_s", epoch->comm_s);
     add_double(&b, "wait_s", epoch->wait_s);
+    if (epoch->norms.batch_local > 0) {
+        add_double(&b, "grad_sq_local", epoch->norms.sq_local);
+        add_double(&b, "grad_batch_local", epoch->norms.batch_local);
+        add_double(&b, "grad_sq_global", epoch->norms.sq_global);
+        add_double(&b, "grad_batch_global", epoch->norms.batch_global);
+    }
     buf_add(&b, "}");
     r->last_progress = clock_now();
     return write_line(r, &b, e);

@@ -13,6 +13,7 @@
 #include "src/err.h"
 #include "trainer/data/dataset.h"
 #include "trainer/goal.h"
+#include "trainer/gradient_noise.h"
 #include "trainer/metric/score.h"
 #include "trainer/run_config.h"
 
@@ -56,18 +57,25 @@ int record_checkpoint(struct record *r, int epoch, size_t images, double seconds
 /* Written at most every 2 s. */
 int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e);
 
+/* A validation. */
+struct record_eval {
+    struct score_summary summary;
+    double loss, seconds;
+};
+
 struct record_epoch {
     double seconds, loss, lr;
     size_t images, steps;
     double data_s, compute_s, comm_s, wait_s;
+    struct gradient_norms norms; /* all 0: not known */
+    struct record_eval eval;     /* after it; seconds 0: there was none */
 };
 /* The next epoch; kept for log.csv and checkpoints too. */
 int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e);
 const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 
-/* A validation after so many epochs. */
-int record_eval(struct record *r, int epochs, const struct score_summary *s, double seconds,
-                struct err *e);
+/* A validation after so many epochs; kept for checkpoints too. */
+int record_eval(struct record *r, int epochs, const struct record_eval *eval, struct err *e);
 
 struct record_end {
     double test_time, startup_s;

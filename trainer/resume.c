@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,15 +58,53 @@ static void encode_config(const struct run_config *c, struct buf *b)
     }
 }
 
+/* What an epoch knows besides its times and its loss; older checkpoints do not have it. */
+#define NEXTRAS 11
+static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
+{
+    struct gradient_norms *n = &row->norms;
+    struct score_summary *s = &row->eval.summary;
+    double *all[NEXTRAS] = {&n->sq_local, &n->batch_local, &n->sq_global, &n->batch_global,
+                            &row->eval.seconds, &row->eval.loss, &s->iou, &s->dice, &s->precision,
+                            &s->recall, &s->accuracy};
+
+    memcpy(list, all, sizeof all);
+}
+
+static void encode_extras(const struct record_epoch *row, struct buf *b)
+{
+    struct record_epoch copy = *row;
+    double *list[NEXTRAS];
+
+    list_extras(&copy, list);
+    for (int i = 0; i < NEXTRAS; i++)
+        if (isfinite(*list[i]))
+            buf_addf(b, ",%.17g", *list[i]);
+        else
+            buf_add(b, ",null");
+}
+
+static void decode_extras(const cJSON *item, struct record_epoch *row)
+{
+    double *list[NEXTRAS];
+
+    list_extras(row, list);
+    for (int i = 0; i < NEXTRAS && item; i++, item = item->next)
+        *list[i] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
 static void encode_epochs(const struct record *r, struct buf *b)
 {
     size_t n;
     const struct record_epoch *epochs = record_epochs(r, &n);
 
-    for (size_t i = 0; i < n; i++)
-        buf_addf(b, "%s[%.17g,%.17g,%.17g,%zu,%zu,%.17g,%.17g,%.17g,%.17g]", i ? "," : "",
+    for (size_t i = 0; i < n; i++) {
+        buf_addf(b, "%s[%.17g,%.17g,%.17g,%zu,%zu,%.17g,%.17g,%.17g,%.17g", i ? "," : "",
                  epochs[i].seconds, epochs[i].loss, epochs[i].lr, epochs[i].images, epochs[i].steps,
                  epochs[i].data_s, epochs[i].compute_s, epochs[i].comm_s, epochs[i].wait_s);
+        encode_extras(&epochs[i], b);
+        buf_add(b, "]");
+    }
 }
 
 /* loss: by rank */
@@ -187,6 +226,7 @@ static int check_state(const struct session *s, const cJSON *root, struct err *e
 static int decode_history(struct session *s, const cJSON *root, struct err *e)
 {
     const cJSON *row;
+    size_t n;
 
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(root, "epochs")) {
         double v[9];
@@ -199,7 +239,11 @@ static int decode_history(struct session *s, const cJSON *root, struct err *e)
         struct record_epoch epoch = {
             .seconds = v[0], .loss = v[1], .lr = v[2], .images = (size_t)v[3], .steps = (size_t)v[4],
             .data_s = v[5], .compute_s = v[6], .comm_s = v[7], .wait_s = v[8]};
+        decode_extras(cJSON_GetArrayItem(row, 9), &epoch);
         if (record_epoch(s->record, &epoch, e))
+            return -1;
+        record_epochs(s->record, &n);
+        if (epoch.eval.seconds > 0 && record_eval(s->record, (int)n, &epoch.eval, e))
             return -1;
     }
     return 0;

@@ -23,6 +23,7 @@
 struct reduction {
     struct session *session;
     size_t started;  /* gradients [0, started) are under way */
+    double square;   /* of those, before others' were added */
     double comm_s;
 };
 
@@ -94,7 +95,10 @@ static int open_session(struct session *s, struct err *e)
         return -1;
     s->scores = calloc(dataset_count(s->dataset, DATASET_VAL) + 1,
                        score_size(c->data.classes) * sizeof *s->scores);
-    return s->scores ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
+    s->losses = calloc(dataset_count(s->dataset, DATASET_VAL) + 1, sizeof *s->losses);
+    return s->scores && s->losses
+               ? 0
+               : err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
 }
 
 static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
@@ -116,6 +120,7 @@ void session_destroy(struct session *s)
     optim_destroy(s->optim);
     loader_destroy(s->loader);
     free(s->scores);
+    free(s->losses);
     free(s->images);
     free(s->targets);
     free(s->sum);
@@ -124,6 +129,7 @@ void session_destroy(struct session *s)
     s->optim = NULL;
     s->loader = NULL;
     s->scores = NULL;
+    s->losses = NULL;
 }
 
 static int call_roll(struct session *s, struct roster *roster, struct err *e)
@@ -179,6 +185,12 @@ static int check_interrupt(const struct session *s, struct err *e)
     return s->interrupt && *s->interrupt ? comm_set_interrupted(e, *s->interrupt) : 0;
 }
 
+/* Do steps consist of several batches, whose gradients differ? */
+static bool has_noise(const struct session *s)
+{
+    return s->comm->size > 1 || s->config->train.accumulate > 1;
+}
+
 /* Buckets are cut at the same places on every rank, however far each call of backward gets: a rank
  * without images in a step has all its gradients at once. */
 static int start_buckets(void *arg, size_t upto, struct err *e)
@@ -187,17 +199,19 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
     struct comm *c = r->session->comm;
     const struct weights *w = network_weights(r->session->network);
     size_t bucket = (size_t)r->session->config->train.bucket_mib * (1 << 20) / sizeof *w->grad;
-    double began = clock_now();
 
     while (r->started < upto) {
         size_t end = w->nparams - r->started < bucket ? w->nparams : r->started + bucket;
         if (end > upto)
             break;
+        if (c->size > 1 && r->session->config->train.accumulate == 1)
+            r->square += gradient_noise_square(w->grad + r->started, end - r->started);
+        double began = clock_now();
         if (c->ops->start_sum_float(c, w->grad + r->started, end - r->started, e))
             return -1;
+        r->comm_s += clock_now() - began;
         r->started = end;
     }
-    r->comm_s += clock_now() - began;
     return 0;
 }
 
@@ -284,7 +298,8 @@ static int weigh_micro(struct session *s, size_t n, size_t items, struct network
 
 /* The same number of batches on every replica, the empty ones too: synchronised batch norm meets in
  * each. */
-static int train_micro(struct session *s, size_t n, struct network_step step, struct err *e)
+static int train_micro(struct session *s, size_t n, size_t items, struct network_step step,
+                       struct err *e)
 {
     struct weights *w = network_weights(s->network);
     int parts = s->config->train.accumulate;
@@ -295,6 +310,8 @@ static int train_micro(struct session *s, size_t n, struct network_step step, st
         if ((r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
             network_train(s->network, (int)(r.end - r.begin), step, &s->at.loss, NULL, NULL, e))
             return -1;
+        gradient_noise_add_batch(&s->noise, gradient_noise_square(w->grad, w->nparams),
+                                 r.end - r.begin, items);
         for (size_t k = 0; k < w->nparams; k++)
             s->sum[k] += w->grad[k];
     }
@@ -303,12 +320,15 @@ static int train_micro(struct session *s, size_t n, struct network_step step, st
 }
 
 /* Forward and backward; reduction: what backward has started. */
-static int compute_step(struct session *s, size_t n, struct network_step step,
+static int compute_step(struct session *s, size_t n, size_t items, struct network_step step,
                         struct reduction *reduction, struct err *e)
 {
-    if (s->config->train.accumulate == 1)
-        return network_train(s->network, (int)n, step, &s->at.loss, start_buckets, reduction, e);
-    return train_micro(s, n, step, e) ||
+    if (s->config->train.accumulate == 1) {
+        int rc = network_train(s->network, (int)n, step, &s->at.loss, start_buckets, reduction, e);
+        gradient_noise_add_batch(&s->noise, reduction->square, n, items);
+        return rc;
+    }
+    return train_micro(s, n, items, step, e) ||
            start_buckets(reduction, network_weights(s->network)->nparams, e) ? -1 : 0;
 }
 
@@ -335,12 +355,14 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     if (prepare_step(s, range, items, &step, e) || cast_votes(s, e))
         return -1;
     double loaded = clock_now();
-    if (compute_step(s, range.end - range.begin, step, &reduction, e))
+    if (compute_step(s, range.end - range.begin, items, step, &reduction, e))
         return -1;
     double computed = clock_now();
     if (s->comm->ops->wait(s->comm, e))
         return -1;
     double summed = clock_now();
+    if (has_noise(s))
+        gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
     if (s->config->train.clip_norm > 0)
         optim_clip(w, s->config->train.clip_norm);
     optim_step(s->optim, w, rate);
@@ -414,17 +436,21 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan,
                         struct progress *progress, double seconds, struct err *e)
 {
     struct comm *c = s->comm;
-    double ended = clock_now(), loss = s->at.loss;
+    double ended = clock_now();
+    double sums[] = {s->at.loss, s->noise.shares.square, s->noise.shares.inverse_batch};
     double pixels = (double)plan->used * s->network_config.height * s->network_config.width;
 
-    if (c->ops->sum_double(c, &loss, 1, e) || c->ops->max_double(c, &seconds, 1, e))
+    if (c->ops->sum_double(c, sums, 3, e) || c->ops->max_double(c, &seconds, 1, e))
         return -1;
     if (!s->record)
         return 0;
+    s->noise.shares.square = sums[1];
+    s->noise.shares.inverse_batch = sums[2];
     struct record_epoch row = {
-        .seconds = seconds, .loss = loss / pixels, .lr = s->optim->rate, .images = plan->used,
+        .seconds = seconds, .loss = sums[0] / pixels, .lr = s->optim->rate, .images = plan->used,
         .steps = s->at.steps_before + plan->steps, .data_s = s->at.data_s,
-        .compute_s = s->at.compute_s, .comm_s = s->at.comm_s, .wait_s = clock_now() - ended};
+        .compute_s = s->at.compute_s, .comm_s = s->at.comm_s, .wait_s = clock_now() - ended,
+        .norms = gradient_noise_norms(&s->noise)};
     progress_epoch(progress, s->at.epoch, row.loss, seconds, (double)row.images / seconds);
     return record_epoch(s->record, &row, e);
 }
@@ -463,6 +489,7 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, struct
 
     if (s->at.begin > 0)
         continue_plan(s, &plan);
+    s->noise = (struct gradient_noise){0};
     loader_seek(s->loader, (size_t)s->at.epoch, &plan, s->at.step);
     int rc = train_steps(s, &plan, progress, began, e);
     if (rc)
@@ -490,6 +517,13 @@ static int check_weights(const struct session *s, struct err *e)
     return 0;
 }
 
+/* Will the record have a line for each validation? Else the end's numbers are all. */
+static bool tells_evals(const struct session *s)
+{
+    return s->config->train.eval_epochs > 0 || s->goal.metric || s->goal.patience ||
+           s->config->train.tensorboard;
+}
+
 /* All validation images, each on one rank, counted together: s->scores, one after the other. 1: a
  * replica was asked to leave. */
 static int evaluate(struct session *s, struct record_end *end, struct err *e)
@@ -504,10 +538,12 @@ static int evaluate(struct session *s, struct record_end *end, struct err *e)
     end->val_images = dataset_count(s->dataset, DATASET_VAL);
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
     memset(s->scores, 0, (end->val_images + 1) * size * sizeof *s->scores);
+    memset(s->losses, 0, (end->val_images + 1) * sizeof *s->losses);
     double began = clock_now();
     for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
         if (check_interrupt(s, e) || evaluate_image(s->network, &s->network_config, s->dataset,
-                                                    DATASET_VAL, i, s->scores + i * size, e))
+                                                    DATASET_VAL, i, s->scores + i * size,
+                                                    tells_evals(s) ? s->losses + i : NULL, e))
             return -1;
         leave = s->request && *s->request;
     }
@@ -577,6 +613,23 @@ static int make_schedule(struct session *s, struct err *e)
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
 }
 
+/* Every rank adds up the same losses in the same order, so they do not depend on their number. */
+static int tell_eval(struct session *s, const struct score_summary *summary, struct err *e)
+{
+    size_t n = s->end.val_images, each = sizeof *s->losses / sizeof(double);
+    struct image_loss all = {0};
+
+    if (s->comm->ops->sum_double(s->comm, (double *)s->losses, n * each, e))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        image_loss_sum(&all, &s->losses[i]);
+    enum loss kind = s->network_config.loss;
+    struct record_eval line = {
+        .summary = *summary, .seconds = s->end.test_time,
+        .loss = image_loss_mean(&all, kind != LOSS_DICE, kind != LOSS_CE)};
+    return s->record ? record_eval(s->record, s->at.epoch, &line, e) : 0;
+}
+
 /* The quality after an epoch; maybe the training ends with it. 1: all replicas leave. */
 static int validate(struct session *s, struct err *e)
 {
@@ -589,11 +642,7 @@ static int validate(struct session *s, struct err *e)
     struct score_summary summary = score_summarize(s->end.score, s->config->data.classes);
     goal_note(&s->goal, &s->at.goal, s->at.epoch, &summary);
     s->at.due = false;
-    bool plain = s->config->train.eval_epochs == 0 && !s->goal.metric && !s->goal.patience &&
-                 !s->config->train.tensorboard;
-    return s->record && !plain
-               ? record_eval(s->record, s->at.epoch, &summary, s->end.test_time, e)
-               : 0;
+    return tells_evals(s) ? tell_eval(s, &summary, e) : 0;
 }
 
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,

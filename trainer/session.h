@@ -15,6 +15,8 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/loader.h"
 #include "trainer/goal.h"
+#include "trainer/gradient_noise.h"
+#include "trainer/metric/image_loss.h"
 #include "trainer/optim/optim.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/record.h"
@@ -41,11 +43,13 @@ struct session {
     struct optim *optim;
     struct loader *loader;
     int64_t *scores; /* of the validation images, then their sum */
+    struct image_loss *losses; /* of the validation images */
     float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients */
     struct schedule schedule;
     struct goal goal;
     struct record_end end;
     struct resume_point at;
+    struct gradient_noise noise; /* of the epoch's steps since it was begun or continued */
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
     double last_checkpoint, first_step_at;
 };

@@ -14,6 +14,7 @@ enum interval_method {
     INTERVAL_BCA,      /* bootstrap, bias-corrected and accelerated */
     INTERVAL_PERCENTILE, /* bootstrap */
     INTERVAL_T,        /* Student's t, normal values */
+    INTERVAL_JACKKNIFE, /* jackknife of a logarithm, Student's t */
     INTERVAL_EPOCHS    /* ratio of two order-statistic intervals over the epochs of single runs: holds
                         * for these runs, not for the next one */
 };

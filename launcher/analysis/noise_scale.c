@@ -6,73 +6,116 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/bootstrap.h"
+#include "launcher/analysis/student.h"
 
-#define REPLICATES 999
-#define SEED 1812
-#define RUNS_FEWEST 3 /* for an interval */
+#define UNITS_FEWEST 3 /* for an interval */
 
-/* Numerator and denominator of one run; false when it does not know them. */
-static bool parts_of(const struct result *r, double *sigma, double *gradient)
+/* Runs, or blocks of epochs: what is taken as independent. */
+struct units {
+    double *gradient, *noise; /* |G|^2 and tr(Sigma), sums */
+    size_t n;
+};
+
+static void add_unit(struct units *u, double gradient, double noise)
 {
-    double b = (double)r->batch_per_gpu, all = (double)r->global_batch;
-
-    if (!isfinite(r->grad_local) || !isfinite(r->grad_global) || !(b > 0) || !(all > b))
-        return false;
-    *gradient = (all * r->grad_global - b * r->grad_local) / (all - b);
-    *sigma = (r->grad_local - r->grad_global) / (1 / b - 1 / all);
-    return true;
+    if (!isfinite(gradient) || !isfinite(noise))
+        return;
+    u->gradient[u->n] = gradient;
+    u->noise[u->n++] = noise;
 }
 
-/* Over the runs that places[0..n) name; NaN where noise hides the gradient. */
-static double ratio_of_sums(const double *sigma, const double *gradient, const double *places, size_t n)
+/* The epochs after the first. Neighbours are alike, so they stay together: n^(1/3) of them, which
+ * grows with n as the blocks of a bootstrap of time series do (Kuensch 1989). */
+static void add_blocks(struct units *u, const struct curve *c)
 {
-    double numerator = 0, denominator = 0;
+    size_t length = (size_t)ceil(cbrt((double)(c->n - 1)));
 
-    for (size_t i = 0; i < n; i++) {
-        numerator += sigma[(size_t)places[i]];
-        denominator += gradient[(size_t)places[i]];
+    for (size_t from = 1; from + length <= c->n; from += length) {
+        double gradient = 0, noise = 0;
+        for (size_t i = from; i < from + length; i++) {
+            gradient += c->grad_sq[i];
+            noise += c->grad_var[i];
+        }
+        add_unit(u, gradient, noise);
     }
-    return numerator > 0 && denominator > 0 ? numerator / denominator : NAN;
 }
 
-/* sigma, gradient: of n runs; room: for 2 n and REPLICATES numbers. */
-static void estimate(struct noise_scale *scale, const double *sigma, const double *gradient, size_t n,
-                     double *room)
+/* Without unit `out` (n: with all); NaN where noise hides the gradient. */
+static double log_ratio(const struct units *u, size_t out)
 {
-    double *places = room, *drawn = room + n, *replicates = drawn + n;
+    double gradient = 0, noise = 0;
 
-    for (size_t i = 0; i < n; i++)
-        places[i] = (double)i;
-    scale->critical_batch = ratio_of_sums(sigma, gradient, places, n);
-    for (uint64_t r = 0; n >= RUNS_FEWEST && r < REPLICATES; r++) {
-        bootstrap_resample(places, n, SEED, r, drawn);
-        replicates[r] = ratio_of_sums(sigma, gradient, drawn, n);
+    for (size_t i = 0; i < u->n; i++) {
+        gradient += i == out ? 0 : u->gradient[i];
+        noise += i == out ? 0 : u->noise[i];
     }
-    if (n >= RUNS_FEWEST)
-        scale->interval = bootstrap_percentile(replicates, REPLICATES, INTERVAL_LEVEL);
+    return noise > 0 && gradient > 0 ? log(noise / gradient) : NAN;
+}
+
+/* Jackknife (Tukey 1958) of the logarithm: pseudovalues scatter like means, with Student's t. */
+static struct interval jackknife(const struct units *u, double *room)
+{
+    double all = log_ratio(u, u->n);
+
+    if (u->n < UNITS_FEWEST)
+        return interval_none();
+    for (size_t i = 0; i < u->n; i++)
+        room[i] = (double)u->n * all - (double)(u->n - 1) * log_ratio(u, i);
+    struct interval found = student_paired(room, u->n, INTERVAL_LEVEL).interval;
+    if (!isfinite(found.low) || !isfinite(found.high))
+        return interval_none();
+    return (struct interval){exp(found.low), exp(found.high), INTERVAL_LEVEL, INTERVAL_JACKKNIFE};
+}
+
+static bool knows_gradient(const struct result *r)
+{
+    return isfinite(r->grad_sq) && isfinite(r->grad_var);
+}
+
+static void estimate(struct noise_scale *n, const struct series *s, double *room, size_t most)
+{
+    struct units units = {room, room + most, 0};
+
+    for (size_t i = 0; i < s->nrows; i++)
+        add_unit(&units, s->rows[i].grad_sq, s->rows[i].grad_var);
+    n->critical_batch = exp(log_ratio(&units, units.n));
+    if (n->over_epochs)
+        units.n = 0;
+    for (size_t i = 0; n->over_epochs && i < s->nrows; i++)
+        if (s->rows[i].curve && s->rows[i].curve->grad_sq)
+            add_blocks(&units, s->rows[i].curve);
+    n->interval = jackknife(&units, room + 2 * most);
 }
 
 void noise_scale_compute(struct noise_scale *n, const struct series *s)
 {
-    double *room = calloc(4 * s->nrows + REPLICATES, sizeof *room);
+    size_t most = s->nrows;
 
     *n = (struct noise_scale){.critical_batch = NAN, .gpus = NAN, .interval = interval_none(),
                               .why_not = "out of memory"};
+    for (size_t i = 0; i < s->nrows; i++)
+        n->nruns += knows_gradient(&s->rows[i]);
+    n->over_epochs = n->nruns < UNITS_FEWEST;
+    for (size_t i = 0; n->over_epochs && i < s->nrows; i++)
+        most += s->rows[i].curve && s->rows[i].curve->grad_sq ? s->rows[i].curve->n : 0;
+    double *room = calloc(3 * most + 1, sizeof *room);
     if (!room)
         return;
-    double *sigma = room, *gradient = room + s->nrows;
-    for (size_t i = 0; i < s->nrows; i++)
-        n->nruns += parts_of(&s->rows[i], &sigma[n->nruns], &gradient[n->nruns]);
-    if (n->nruns)
-        estimate(n, sigma, gradient, n->nruns, room + 2 * s->nrows);
+    estimate(n, s, room, most);
+    free(room);
     n->measured = !isnan(n->critical_batch);
     if (n->measured && s->points[0].batch_per_gpu)
         n->gpus = n->critical_batch / (double)s->points[0].batch_per_gpu;
     if (!n->measured)
         snprintf(n->why_not, sizeof n->why_not, "%s",
                  n->nruns ? "the gradient is lost in its noise: train longer or with a larger batch"
-                          : "not measured: it takes runs on 2 GPUs or more whose record has the norms of "
-                            "gradients before and after they are summed");
-    free(room);
+                          : "not measured: it takes runs on 2 GPUs or more whose record has the "
+                            "norms of gradients before and after they are summed");
+}
+
+double noise_scale_images(const struct noise_scale *n, long from, long to)
+{
+    if (!n->measured || from < 1 || to < 1)
+        return NAN;
+    return (1 + (double)to / n->critical_batch) / (1 + (double)from / n->critical_batch);
 }

@@ -5,7 +5,8 @@
  * From the mean squared norms of gradients over b (one device) and B (all devices) images:
  *   |G|^2 = (B g_B - b g_b) / (B - b),  tr(Sigma) = (g_b - g_B) / (1/b - 1/B),
  *   B_simple = tr(Sigma) / |G|^2,
- * numerator and denominator averaged over steps, epochs and runs apart. */
+ * numerator and denominator averaged over steps, epochs and runs apart. The same progress with a
+ * batch of B takes 1 + B / B_simple times the images that the smallest batches would take. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_NOISE_SCALE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_NOISE_SCALE_H
 
@@ -16,12 +17,17 @@
 struct noise_scale {
     bool measured;
     double critical_batch;    /* B_simple, images */
-    struct interval interval; /* over runs, percentile bootstrap */
+    struct interval interval; /* over runs; with fewer than three over blocks of their epochs */
+    bool over_epochs;         /* the latter */
     double gpus;              /* critical_batch / batch per GPU; NaN: that is not known */
     size_t nruns;
     char why_not[160];        /* when it is not measured */
 };
 
 void noise_scale_compute(struct noise_scale *n, const struct series *s);
+
+/* For the same progress a batch of `to` images takes so many times the images that one of `from`
+ * takes; NaN where it is not measured or a batch is not known (0). */
+double noise_scale_images(const struct noise_scale *n, long from, long to);
 
 #endif

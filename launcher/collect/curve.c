@@ -9,19 +9,25 @@
 #include "launcher/collect/results.h"
 #include "src/stat.h"
 
-struct curve *curve_create(size_t n, int with_score, struct err *e)
+struct curve *curve_create(size_t n, int columns, struct err *e)
 {
-    size_t columns = with_score ? 3 : 2;
-    struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + columns * n * sizeof(double)) : NULL;
+    size_t width = 2 + (columns & CURVE_SCORE ? 1 : 0) + (columns & CURVE_GRADIENT ? 2 : 0);
+    struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + width * n * sizeof(double)) : NULL;
 
     if (!c) {
         err_set(e, ERR_INTERNAL, "out of memory for %zu epochs", n);
         return NULL;
     }
     double *values = (double *)(c + 1);
-    for (size_t i = 0; i < columns * n; i++)
+    for (size_t i = 0; i < width * n; i++)
         values[i] = NAN;
-    *c = (struct curve){n, values, values + n, with_score ? values + 2 * n : NULL};
+    *c = (struct curve){.n = n, .seconds = values, .loss = values + n};
+    if (columns & CURVE_SCORE)
+        c->score = values + 2 * n;
+    if (columns & CURVE_GRADIENT) {
+        c->grad_sq = values + (width - 2) * n;
+        c->grad_var = c->grad_sq + n;
+    }
     return c;
 }
 

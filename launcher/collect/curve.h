@@ -12,10 +12,12 @@ struct curve {
     double *seconds; /* NaN where the log has no times */
     double *loss;
     double *score; /* validation IoU or accuracy; NaN where not measured, NULL where never */
+    double *grad_sq, *grad_var; /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h); the same */
 };
 
-/* n epochs of NaN; with_score: score is there. NULL without memory. */
-struct curve *curve_create(size_t n, int with_score, struct err *e);
+/* n epochs of NaN, with the columns that may be missing. NULL without memory. */
+enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2 };
+struct curve *curve_create(size_t n, int columns, struct err *e);
 void curve_destroy(struct curve *c);
 
 struct result;

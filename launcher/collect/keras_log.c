@@ -144,7 +144,7 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
         return -1;
     if (nlines < 2)
         return err_set(e, ERR_DATA, "%s:2: there is a header but no epoch", path);
-    struct curve *c = curve_create(nlines - 1, layout.score != NONE, e);
+    struct curve *c = curve_create(nlines - 1, layout.score != NONE ? CURVE_SCORE : 0, e);
     if (!c)
         return -1;
     for (line = strsep(&next, "\n"); next; line = strsep(&next, "\n")) {

@@ -172,7 +172,7 @@ static int fill(const struct reader *r, struct result *dst)
 
     for (size_t i = 0; i < r->nepochs; i++)
         scored |= !isnan(r->epochs[i].score);
-    struct curve *c = curve_create(r->nepochs, scored, r->e);
+    struct curve *c = curve_create(r->nepochs, scored ? CURVE_SCORE : 0, r->e);
     if (!c)
         return -1;
     dst->training_time = 0;

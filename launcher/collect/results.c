@@ -58,8 +58,8 @@ static const struct column columns[] = {
     COLUMN(SEED, val_images),
     COLUMN(FLAG, fake_gpus),
     COLUMN(REAL, energy_j),
-    COLUMN(REAL, grad_local),
-    COLUMN(REAL, grad_global),
+    COLUMN(REAL, grad_sq),
+    COLUMN(REAL, grad_var),
     COLUMN(TEXT, images_log),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"

@@ -50,8 +50,8 @@ struct result {
     long val_images;       /* that the IoU rests on, all ranks; 0: not known */
     int fake_gpus;         /* 1: its "GPUs" are CPU cores, 0: they are GPUs; -1 not known */
     double energy_j;       /* of the whole run, measured */
-    double grad_local, grad_global; /* mean squared norm of the gradient of one device's images and of
-                                     * all ranks', mean over epochs */
+    double grad_sq, grad_var; /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the
+                               * epochs after the first */
     char images_log[128];  /* file in the same folder with its scores, "" for none */
     struct curve *curve;   /* its epochs; NULL: not read. Belongs to the table */
     struct scores *scores; /* its images; NULL: none. Belongs to the table */

@@ -202,7 +202,7 @@ static int check_done(const char *path, const struct run_record *record, struct 
     return same ? 0 : err_set(e, ERR_DATA, "%s: does not hold the end of record.jsonl", path);
 }
 
-enum field { RATE, COMM, DATA, IMAGES, GRAD_LOCAL, GRAD_GLOBAL };
+enum field { RATE, COMM, DATA, IMAGES, GRAD_SQ, GRAD_VAR };
 
 static double field_of(const struct run_epoch *epoch, enum field field)
 {
@@ -211,8 +211,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     case COMM: return epoch->comm_s;
     case DATA: return epoch->data_s;
     case IMAGES: return epoch->images;
-    case GRAD_LOCAL: return epoch->grad_local;
-    case GRAD_GLOBAL: return epoch->grad_global;
+    case GRAD_SQ: return epoch->grad_sq;
+    case GRAD_VAR: return epoch->grad_var;
     }
     return NAN;
 }
@@ -235,16 +235,21 @@ static double steady(const struct run_record *record, enum field field,
 
 static struct curve *make_curve(const struct run_record *record, struct err *e)
 {
-    bool scored = false;
+    int columns = 0;
 
     for (size_t i = 0; i < record->nepochs; i++)
-        scored |= !isnan(record->epochs[i].val_iou);
-    struct curve *c = curve_create(record->nepochs, scored, e);
+        columns |= (isnan(record->epochs[i].val_iou) ? 0 : CURVE_SCORE) |
+                   (isnan(record->epochs[i].grad_var) ? 0 : CURVE_GRADIENT);
+    struct curve *c = curve_create(record->nepochs, columns, e);
     for (size_t i = 0; c && i < record->nepochs; i++) {
         c->seconds[i] = record->epochs[i].seconds;
         c->loss[i] = record->epochs[i].loss;
-        if (scored)
+        if (c->score)
             c->score[i] = record->epochs[i].val_iou;
+        if (c->grad_sq) {
+            c->grad_sq[i] = record->epochs[i].grad_sq;
+            c->grad_var[i] = record->epochs[i].grad_var;
+        }
     }
     return c;
 }
@@ -258,8 +263,8 @@ static int measure(struct result *r, const struct run_record *record, struct err
     r->images_per_s = steady(record, RATE, stat_median);
     r->comm_s = steady(record, COMM, stat_median);
     r->data_s = steady(record, DATA, stat_median);
-    r->grad_local = steady(record, GRAD_LOCAL, stat_mean);
-    r->grad_global = steady(record, GRAD_GLOBAL, stat_mean);
+    r->grad_sq = steady(record, GRAD_SQ, stat_mean);
+    r->grad_var = steady(record, GRAD_VAR, stat_mean);
     r->images = record->nepochs > 1 ? steady(record, IMAGES, stat_median) : record->epochs[0].images;
     r->training_time = record->training_time;
     r->test_time = record->test_time;

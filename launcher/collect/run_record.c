@@ -105,6 +105,39 @@ static int decode_run(struct reader *r, const json_t *o)
     return 0;
 }
 
+/* From the norms over the small and the large batch, which the line has, or else the run line. */
+static void estimate_gradient(const struct run_record *d, const json_t *o, struct run_epoch *epoch)
+{
+    double local = optional_number(o, "grad_sq_local"), b = optional_number(o, "grad_batch_local");
+    double global = optional_number(o, "grad_sq_global");
+    double all = optional_number(o, "grad_batch_global");
+
+    b = isnan(b) ? (double)d->batch_per_gpu : b;
+    all = isnan(all) ? (double)d->global_batch : all;
+    epoch->grad_sq = epoch->grad_var = NAN;
+    if (!(b > 0) || !(all > b) || !(local >= 0) || !(global >= 0))
+        return;
+    epoch->grad_sq = (all * global - b * local) / (all - b);
+    epoch->grad_var = (local - global) / (1 / b - 1 / all);
+}
+
+/* A validation after so many epochs. */
+static int decode_eval(struct reader *r, const json_t *o)
+{
+    struct run_record *d = r->dst;
+    double iou = optional_number(o, "iou");
+    long epochs;
+
+    if (get_integer(r, o, "epochs", 1, &epochs))
+        return -1;
+    if ((size_t)epochs > d->nepochs)
+        return refuse(r, "a validation of an epoch that has no line", "");
+    if (iou < 0 || iou > 1)
+        return refuse(r, "outside 0..1:", "iou");
+    d->epochs[epochs - 1].val_iou = iou;
+    return 0;
+}
+
 static int decode_epoch(struct reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
@@ -113,9 +146,7 @@ static int decode_epoch(struct reader *r, const json_t *o)
                               .compute_s = optional_number(o, "compute_s"),
                               .comm_s = optional_number(o, "comm_s"),
                               .wait_s = optional_number(o, "wait_s"),
-                              .val_iou = optional_number(o, "val_iou"),
-                              .grad_local = optional_number(o, "grad_sq_local"),
-                              .grad_global = optional_number(o, "grad_sq_global")};
+                              .val_iou = optional_number(o, "val_iou")};
     long number;
 
     if (get_integer(r, o, "epoch", 0, &number) || get_number(r, o, "seconds", &epoch.seconds) ||
@@ -125,6 +156,7 @@ static int decode_epoch(struct reader *r, const json_t *o)
         return refuse(r, "this is not the next epoch", "");
     if (epoch.seconds < 0 || epoch.images < 0)
         return refuse(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
+    estimate_gradient(d, o, &epoch);
     if (d->nepochs == d->capacity) {
         size_t capacity = d->capacity ? 2 * d->capacity : 64;
         struct run_epoch *epochs = reallocarray(d->epochs, capacity, sizeof *epochs);
@@ -182,6 +214,8 @@ static int decode_object(struct reader *r, const json_t *o)
         return refuse(r, "the first line must be of the kind", "run");
     if (strcmp(kind, "epoch") == 0)
         return decode_epoch(r, o);
+    if (strcmp(kind, "eval") == 0)
+        return decode_eval(r, o);
     if (strcmp(kind, "end") == 0)
         return decode_end(r, o);
     return 0; /* progress, and kinds that may be added within the schema */

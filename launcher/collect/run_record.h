@@ -11,7 +11,8 @@
 struct run_epoch {
     double seconds, loss, lr, images;
     double data_s, compute_s, comm_s, wait_s; /* NaN when the line has none, as the next */
-    double val_iou, grad_local, grad_global;
+    double val_iou;
+    double grad_sq, grad_var; /* |G|^2, tr(Sigma): estimates without bias (noise_scale.h) */
 };
 
 struct run_record {

@@ -287,6 +287,7 @@ static json_t *encode_noise(const struct noise_scale *n)
 
     json_object_set_new(o, "critical_batch", n->measured ? number(n->critical_batch) : json_null());
     json_object_set_new(o, "interval", n->measured ? encode_interval(&n->interval) : json_null());
+    json_object_set_new(o, "interval_over", json_string(n->over_epochs ? "epochs" : "runs"));
     json_object_set_new(o, "gpus", n->measured ? number(n->gpus) : json_null());
     json_object_set_new(o, "why_not", json_string(n->measured ? "" : n->why_not));
     return o;

@@ -179,15 +179,42 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
              c->points[best].epoch_s_ratio, c->points[best].epochs_ratio);
 }
 
-static void add_noise(struct buf *b, const struct noise_scale *n)
+/* What the critical batch means for the number of GPUs: the one that is advised, or the largest
+ * where that is the base case. */
+static void add_batches(struct buf *b, const struct analysis_series *as)
 {
+    const struct series_point *base = as->decision.base, *p = as->decision.best;
+
+    if (p == base)
+        p = &as->series.points[as->series.npoints - 1];
+    long from = base->rows[0].global_batch, to = p->rows[0].global_batch;
+    double images = noise_scale_images(&as->noise, from, to);
+    if (isnan(images))
+        return;
+    if (from == to)
+        buf_addf(b, " All numbers of GPUs train with batches of %ld, so none of them learns less "
+                    "per image.", to);
+    else
+        buf_addf(b, " With %d GPUs (batches of %ld) the same progress takes about %.2fx the "
+                    "images that it takes with %d (batches of %ld).", p->gpus, to, images,
+                 base->gpus, from);
+}
+
+static void add_noise(struct buf *b, const struct analysis_series *as)
+{
+    const struct noise_scale *n = &as->noise;
+
     if (!n->measured)
         return;
     buf_addf(b, "Critical batch: about %.0f images", n->critical_batch);
     add_interval(b, &n->interval, 0);
+    if (n->over_epochs && interval_is_known(&n->interval))
+        buf_add(b, " over the epochs of the runs");
     if (isfinite(n->gpus))
         buf_addf(b, ", that is %.1f GPUs' batch", n->gpus);
-    buf_add(b, "; a larger one hardly learns more per step.\n");
+    buf_add(b, "; far above it a step hardly learns more.");
+    add_batches(b, as);
+    buf_add(b, "\n");
 }
 
 static void add_caveats(struct buf *b, const struct decision *d)
@@ -220,7 +247,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         add_warm_up(&reasons, as);
         add_law(&reasons, as);
         add_convergence(&reasons, as);
-        add_noise(&reasons, &as->noise);
+        add_noise(&reasons, as);
         add_advice(&reasons, &as->advice, deadline);
         add_caveats(&caveats, &as->decision);
     }

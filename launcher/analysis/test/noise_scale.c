@@ -4,22 +4,27 @@
 
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
+#include "src/rng.h"
+
+#define STUDIES 600
 
 static struct results table;
 static struct series s[SERIES_MAX];
 static struct noise_scale n;
 static const struct series_facts facts;
 
-/* |G|^2 = 2 and tr(Sigma) = 640 give 2 + 640 / batch over so many images. */
-static void add(int gpus, long seed, double wobble)
+/* |G|^2 = 2 and tr(Sigma) = 640 */
+static struct result *add(int gpus, long seed, double wobble)
 {
     struct result *r = table_add(&table, "x", gpus, seed, 1);
 
     r->batch_per_gpu = 16;
+    r->global_batch = 16L * gpus;
     if (gpus > 1) {
-        r->grad_local = (2 + 640. / 16) * wobble;
-        r->grad_global = (2 + 640. / (16 * gpus)) * wobble;
+        r->grad_sq = 2 * wobble;
+        r->grad_var = 640 * wobble;
     }
+    return r;
 }
 
 static void compute(void)
@@ -32,27 +37,84 @@ static void compute(void)
     noise_scale_compute(&n, &s[0]);
 }
 
+/* A mean of many terms: positive, skewed to the right. */
+static double draw(double mean, uint64_t stream, uint64_t i)
+{
+    return mean * exp(0.4 * rng_normal(5, stream, i) - 0.08);
+}
+
+static void add_epochs(struct result *r, size_t epochs, uint64_t study)
+{
+    double gradient = 0, noise = 0;
+
+    r->curve = curve_create(epochs, CURVE_GRADIENT, &table_error);
+    for (size_t i = 0; i < epochs; i++) {
+        r->curve->seconds[i] = 1;
+        r->curve->loss[i] = 1;
+        r->curve->grad_sq[i] = draw(2, 2 * study, i);
+        r->curve->grad_var[i] = draw(640, 2 * study + 1, i);
+        if (i > 0) {
+            gradient += r->curve->grad_sq[i] / (double)(epochs - 1);
+            noise += r->curve->grad_var[i] / (double)(epochs - 1);
+        }
+    }
+    r->grad_sq = gradient;
+    r->grad_var = noise;
+}
+
+/* Share of studies whose interval holds the truth: of so many runs, or of one of so many epochs. */
+static void cover(long runs, size_t epochs, const char *what)
+{
+    int hits = 0;
+
+    for (uint64_t study = 0; study < STUDIES; study++) {
+        results_destroy(&table);
+        add(1, 1, 1);
+        for (long seed = 1; seed <= runs; seed++) {
+            struct result *r = add(4, seed, 1);
+            if (epochs) {
+                add_epochs(r, epochs, study);
+            } else {
+                r->grad_sq = draw(2, 2 * study, (uint64_t)seed);
+                r->grad_var = draw(640, 2 * study + 1, (uint64_t)seed);
+            }
+        }
+        compute();
+        hits += n.interval.low <= 320 && 320 <= n.interval.high;
+    }
+    ok(hits >= 0.93 * STUDIES, "%s: %.1f %% of 95 %% intervals hold the truth", what,
+       100. * hits / STUDIES);
+}
+
 int main(void)
 {
     add(1, 1, 1);
     compute();
     ok(!n.measured && isnan(n.critical_batch) && strstr(n.why_not, "not measured"), "one GPU can't tell: %s",
        n.why_not);
+    ok(isnan(noise_scale_images(&n, 16, 32)), "nor what a batch costs");
     add(4, 1, 1);
     compute();
     ok(n.measured && n.nruns == 1 && !interval_is_known(&n.interval), "one run, no interval");
     near(n.critical_batch, 320, 1e-9, "tr(Sigma) / |G|^2 comes out");
     near(n.gpus, 20, 1e-9, "as GPUs of 16 images");
+    near(noise_scale_images(&n, 16, 320), 2 / 1.05, 1e-9, "a critical batch: twice the images");
+    ok(isnan(noise_scale_images(&n, 0, 320)), "no batch, no number");
     add(2, 1, 1.1);
     add(8, 1, 0.9);
     compute();
     near(n.critical_batch, 320, 1e-9, "whatever the counts");
-    ok(interval_is_known(&n.interval) && n.interval.low <= 320 + 1e-9 && 320 - 1e-9 <= n.interval.high,
-       "with an interval over runs");
+    ok(interval_is_known(&n.interval) && !n.over_epochs && n.interval.low <= 320 + 1e-9 &&
+           320 - 1e-9 <= n.interval.high, "with an interval over runs");
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].grad_global = table.rows[i].grad_local / 16;
+        table.rows[i].grad_sq = -1;
     compute();
     ok(!n.measured && strstr(n.why_not, "lost in its noise"), "a gradient below its noise: %s", n.why_not);
+
+    cover(3, 0, "three runs");
+    cover(10, 0, "ten runs");
+    cover(1, 40, "one run of 40 epochs");
+    ok(n.over_epochs, "the report says so");
     series_destroy(&s[0]);
     results_destroy(&table);
     return done_testing();

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A real study on 1, 2 and 4 ranks: what only a trainer knows gets into the report - how noisy its
+# gradients are, and how good it was after each epoch.
+. "${srcdir:-.}/t/lib.sh"
+command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
+
+json() { # EXPRESSION of the series e
+    python3 -c 'import json, sys
+e = json.load(open("s/report/report.json"))["engines"][0]
+print(eval(sys.argv[1]))' "$1"
+}
+
+ok "a data set" unetctl data synth --out "$TMP/data" --count 60 --size 32x32 --seed 3
+ok "a study of it" unetctl init s --data "$TMP/data" --site local --set data.height=32 \
+    --set data.width=32 --set train.epochs=14 --set train.batch_per_gpu=3 --set model.base=4 \
+    --set model.depth=2 --set train.eval_epochs=1 --set train.lr=0.01 --set train.lr_scaling=none
+exits 0 "1, 2 and 4 GPUs" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
+exits 0 "a report" unetctl report -C s
+
+# The record's numbers, by hand: means over the epochs after the first, runs added up.
+expected=$(
+    python3 - <<'EOF'
+import json
+noise = gradient = 0
+for gpus in 2, 4:
+    lines = [json.loads(l) for l in open(f"s/runs/unet-g{gpus:02d}-s1/attempt-1/record.jsonl")]
+    epochs = [l for l in lines if l["kind"] == "epoch"][1:]
+    for l in epochs:
+        b, whole = l["grad_batch_local"], l["grad_batch_global"]
+        gradient += (whole * l["grad_sq_global"] - b * l["grad_sq_local"]) / (whole - b) / len(epochs)
+        noise += (l["grad_sq_local"] - l["grad_sq_global"]) / (1 / b - 1 / whole) / len(epochs)
+print(f"{noise / gradient:.6g}")
+EOF
+)
+is "$(json 'format(e["noise_scale"]["critical_batch"], ".6g")')" "$expected" "the critical batch is tr(Sigma) / |G|^2"
+is "$(json 'e["noise_scale"]["interval"]["low"] < e["noise_scale"]["critical_batch"] < e["noise_scale"]["interval"]["high"]')" \
+    True "within its interval"
+tr -s '\n ' ' ' <"$OUT" >words
+like words 'Critical batch: about [0-9]+ images \(95 % interval [0-9]+-[0-9]+\) over the epochs' "is told"
+like words 'With [0-9] GPUs \(batches of [0-9]+\) the same progress takes about [0-9.]+x the images' \
+    "and what it means for the number of GPUs"
+unlike s/runs/unet-g01-s1/attempt-1/record.jsonl grad_sq "one rank without accumulation has none"
+
+is "$(json 'e["convergence"]["metric"]')" score "time to accuracy is measured by the score after each epoch"
+is "$(json '[p["gpus"] for p in e["convergence"]["points"] if p["seconds"]]')" "[1, 2, 4]" "on all counts"
+exits 0 "a target" unetctl report -C s --target-iou 0.2 --json target.json --text
+ok "time to it is the sum of the epochs until a validation says so" python3 -c '
+import json, sys
+reached = 0
+for p in json.load(open(sys.argv[1]))["engines"][0]["convergence"]["points"]:
+    run = "s/runs/unet-g%02d-s1/attempt-1/record.jsonl" % p["gpus"]
+    lines = [json.loads(l) for l in open(run)]
+    seconds = [l["seconds"] for l in lines if l["kind"] == "epoch"]
+    first = next((l["epochs"] for l in lines if l["kind"] == "eval" and l["iou"] >= 0.2), None)
+    reached += first is not None
+    if first is None:
+        assert p["seconds"] is None, p
+    else:
+        assert p["epochs"] == first and abs(p["seconds"] - sum(seconds[:first])) < 1e-6, (p, first)
+assert reached > 0' target.json
+done_testing

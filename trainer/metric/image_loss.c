@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/metric/image_loss.h"
+
+#include <math.h>
+
+/* One logit per pixel is that of the foreground; the background's is 0. */
+static void add_binary(struct image_loss *l, const float *weights, const float *z, const float *t,
+                       size_t n)
+{
+    double both = 0, sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (t[i] < 0)
+            continue;
+        float m = expf(-fabsf(z[i])), p = z[i] < 0 ? m / (1 + m) : 1 / (1 + m);
+        double w = weights ? (double)(weights[0] + (weights[1] - weights[0]) * t[i]) : 1;
+        l->ce += w * (double)(fmaxf(z[i], 0) - z[i] * t[i] + log1pf(m));
+        l->weight += w;
+        both += (double)(p * t[i]);
+        sum += (double)(p + t[i]);
+    }
+    l->dice += 1 - (2 * both + 1) / (sum + 1);
+}
+
+/* The logarithm of the sum of the logits' exponentials. */
+static double log_sum(const float *z, int classes)
+{
+    float largest = z[0], sum = 0;
+
+    for (int c = 1; c < classes; c++)
+        largest = fmaxf(largest, z[c]);
+    for (int c = 0; c < classes; c++)
+        sum += expf(z[c] - largest); /* one of them is 1 */
+    return (double)(largest + logf(fmaxf(sum, 1)));
+}
+
+static void add_classes(struct image_loss *l, int classes, const float *weights, const float *z,
+                        const float *t, size_t n)
+{
+    double both[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0}, dice = 0;
+
+    for (size_t i = 0; i < n; i++, z += classes) {
+        if (t[i] < 0)
+            continue;
+        int target = (int)t[i];
+        double w = weights ? (double)weights[target] : 1, all = log_sum(z, classes);
+        l->ce += w * (all - (double)z[target]);
+        l->weight += w;
+        both[target] += exp((double)z[target] - all);
+        sum[target]++;
+        for (int c = 0; c < classes; c++)
+            sum[c] += exp((double)z[c] - all);
+    }
+    for (int c = 0; c < classes; c++)
+        dice += (2 * both[c] + 1) / (sum[c] + 1);
+    l->dice += 1 - dice / classes;
+}
+
+void image_loss_add(struct image_loss *l, int classes, const float *class_weights,
+                    const float *logits, const float *target, size_t n)
+{
+    if (classes == 1)
+        add_binary(l, class_weights, logits, target, n);
+    else
+        add_classes(l, classes, class_weights, logits, target, n);
+    l->images++;
+}
+
+void image_loss_sum(struct image_loss *dst, const struct image_loss *l)
+{
+    dst->ce += l->ce;
+    dst->weight += l->weight;
+    dst->dice += l->dice;
+    dst->images += l->images;
+}
+
+double image_loss_mean(const struct image_loss *l, bool has_ce, bool has_dice)
+{
+    if (!(l->images > 0))
+        return NAN;
+    return (has_ce ? l->ce / fmax(l->weight, 1e-30) : 0) + (has_dice ? l->dice / l->images : 0);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loss of images that are looked at is the one that training on them reports. */
+#include "config.h"
+#include "trainer/metric/image_loss.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "t/tap.h"
+#include "trainer/core/network.h"
+
+#define SIDE 16
+#define PIXELS (SIDE * SIDE)
+
+static float images[2 * PIXELS], targets[2 * PIXELS];
+
+static void fill(int classes, bool ignored)
+{
+    for (size_t i = 0; i < 2 * PIXELS; i++) {
+        double u = rng_uniform(2, 0, i);
+        images[i] = (float)rng_uniform(1, 0, i);
+        targets[i] = classes == 1 ? (float)u : (float)(int)(u * classes);
+        if (ignored && i % 5 == 0)
+            targets[i] = -1;
+    }
+}
+
+static void compare(enum loss loss, int classes, const float *weights, bool ignored,
+                    const char *what)
+{
+    struct network_config config = {
+        .model = "unet", .backend = "ref", .base = 2, .depth = 1, .channels = 1,
+        .classes = classes, .height = SIDE, .width = SIDE, .threads = 1, .seed = 3, .loss = loss,
+        .class_weights = weights, .batch_norm = BATCH_NORM_NONE};
+    struct err e;
+    struct network *n = network_create(&config, &e);
+    struct image_loss l = {0}, one;
+    const float *logits;
+    double sum = 0;
+
+    fill(classes, ignored);
+    if (!n)
+        bail_out("%s", e.text);
+    for (size_t i = 0; i < 2; i++) { /* before training changes anything: only gradients are made */
+        memcpy(network_input(n, false, 1, &e), images + i * PIXELS, sizeof images / 2);
+        if (network_infer(n, 1, &logits, &e))
+            bail_out("%s", e.text);
+        one = (struct image_loss){0};
+        image_loss_add(&one, classes, weights, logits, targets + i * PIXELS, PIXELS);
+        image_loss_sum(&l, &one);
+    }
+    memcpy(network_input(n, true, 2, &e), images, sizeof images);
+    memcpy(network_target(n, true, 2, &e), targets, sizeof targets);
+    struct network_step step = {.images = 2};
+    if (network_weigh(n, 2, &step.weight, &e) ||
+        network_train(n, 2, step, &sum, NULL, NULL, &e))
+        bail_out("%s", e.text);
+    double got = image_loss_mean(&l, loss != LOSS_DICE, loss != LOSS_CE), want = sum / (2 * PIXELS);
+    ok(fabs(got - want) < 1e-5 * want, "%s: %.7g, training says %.7g", what, got, want);
+    network_destroy(n);
+}
+
+int main(void)
+{
+    static const float two[] = {0.5F, 3}, three[] = {1, 2, 0.25F};
+    const struct image_loss none = {0};
+
+    compare(LOSS_CE, 1, NULL, false, "binary cross entropy of soft masks");
+    compare(LOSS_CE, 1, two, true, "with weights and pixels that do not count");
+    compare(LOSS_DICE, 1, NULL, true, "Dice");
+    compare(LOSS_CE_DICE, 3, NULL, false, "cross entropy and Dice of three classes");
+    compare(LOSS_CE_DICE, 3, three, true, "with weights and pixels that do not count");
+    ok(isnan(image_loss_mean(&none, true, true)), "no image, no loss");
+    return done_testing();
+}
