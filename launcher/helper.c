@@ -27,7 +27,9 @@ struct helper {
     pid_t pid;     /* 0: not running */
     int socket;    /* its stdin and stdout */
     FILE *talk;    /* its stderr, a file without a name; NULL before it starts */
+    bool greeted;  /* it has answered, so it could start */
     struct buf in; /* bytes behind the last answer */
+    struct buf posted; /* requests sent ahead, one a line, whose answers were not read yet */
 };
 
 struct helper *helper_create(const struct sandbox *sandbox, struct err *e)
@@ -91,7 +93,8 @@ static void forget(struct helper *h)
     if (h->talk)
         fclose(h->talk);
     h->talk = NULL;
-    h->in.length = 0;
+    h->greeted = false;
+    h->in.length = h->posted.length = 0;
 }
 
 void helper_destroy(struct helper *h)
@@ -100,6 +103,7 @@ void helper_destroy(struct helper *h)
         return;
     forget(h);
     buf_destroy(&h->in);
+    buf_destroy(&h->posted);
     free(h);
 }
 
@@ -188,12 +192,13 @@ static json_t *receive(struct helper *h, struct err *e)
     return answer;
 }
 
-static json_t *converse(struct helper *h, const char *request, struct err *e)
+static int send_line(struct helper *h, const char *request, struct err *e)
 {
-    json_t *answer = NULL;
+    return send_all(h, request, strlen(request), e) || send_all(h, "\n", 1, e) ? -1 : 0;
+}
 
-    if (send_all(h, request, strlen(request), e) == 0 && send_all(h, "\n", 1, e) == 0)
-        answer = receive(h, e);
+static json_t *judge(json_t *answer, struct err *e)
+{
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
         const char *why = json_string_value(json_object_get(answer, "error"));
         err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
@@ -203,7 +208,7 @@ static json_t *converse(struct helper *h, const char *request, struct err *e)
     return answer;
 }
 
-/* A first exchange tells a helper that could not start from one that lost a request. */
+/* Its first answer is awaited before anything else is: see greet. */
 static int start(struct helper *h, struct err *e)
 {
     int pair[2];
@@ -222,28 +227,81 @@ static int start(struct helper *h, struct err *e)
     }
     h->pid = pid;
     h->socket = pair[0];
-    json_t *answer = converse(h, "{\"op\":\"hello\"}", e);
+    return send_line(h, "{\"op\":\"hello\"}", e);
+}
+
+/* A first exchange tells a helper that could not start from one that lost a request. */
+static int greet(struct helper *h, struct err *e)
+{
+    json_t *answer = judge(receive(h, e), e);
+
     json_decref(answer);
-    if (!answer) {
-        e->code = ERR_SCHED;
-        forget(h);
-        return -1;
+    h->greeted = answer != NULL;
+    if (h->greeted)
+        return 0;
+    e->code = ERR_SCHED;
+    forget(h);
+    return -1;
+}
+
+/* The answer to the next request that was sent ahead; *wanted: it is this one. */
+static json_t *receive_posted(struct helper *h, const char *request, bool *wanted, struct err *e)
+{
+    size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
+
+    *wanted = strlen(request) == n && memcmp(request, h->posted.data, n) == 0;
+    json_t *answer = receive(h, e);
+    if (answer) {
+        h->posted.length -= n + 1;
+        memmove(h->posted.data, h->posted.data + n + 1, h->posted.length);
     }
-    return 0;
+    return answer;
+}
+
+static json_t *converse(struct helper *h, const char *request, struct err *e)
+{
+    bool wanted = false;
+    json_t *answer;
+
+    while (h->posted.length) {
+        answer = receive_posted(h, request, &wanted, e);
+        if (!answer || wanted)
+            return judge(answer, e);
+        json_decref(answer);
+    }
+    return send_line(h, request, e) ? NULL : judge(receive(h, e), e);
+}
+
+static char *encode(json_t *request, struct err *e)
+{
+    char *text = json_dumps(request, JSON_COMPACT);
+
+    json_decref(request);
+    if (!text)
+        err_set(e, ERR_CONFIG, "a request to Slurm is not UTF-8; rename the study or its folder");
+    return text;
 }
 
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
 {
-    char *text = json_dumps(request, JSON_COMPACT);
+    char *text = encode(request, e);
     json_t *answer = NULL;
 
-    json_decref(request);
-    if (!text) {
-        err_set(e, ERR_CONFIG, "a request to Slurm is not UTF-8; rename the study or its folder");
-        return NULL;
-    }
-    if (h->pid || start(h, e) == 0)
+    if (text && (h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0))
         answer = converse(h, text, e);
     free(text);
     return answer;
+}
+
+void helper_post(struct helper *h, json_t *request)
+{
+    struct err later; /* the question itself finds out */
+    char *text = encode(request, &later);
+
+    if (text && (h->pid || start(h, &later) == 0) && send_line(h, text, &later) == 0) {
+        buf_addf(&h->posted, "%s\n", text);
+        if (h->posted.failed)
+            forget(h);
+    }
+    free(text);
 }

@@ -20,4 +20,9 @@ void helper_destroy(struct helper *h);
  * not be started; with ERR_INTERNAL: the request was sent, but its answer is lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
 
+/* Send a request ahead (the reference is taken over): a helper_ask of the same one takes the
+ * answer, once, and need not wait so long. Answers that another request overtakes are dropped: for
+ * questions only. */
+void helper_post(struct helper *h, json_t *request);
+
 #endif

@@ -50,6 +50,12 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
     return scheduler_forecast(s, job, &ignored, e);
 }
 
+void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)
+{
+    if (s->ops->announce)
+        s->ops->announce(s, tag_prefix, job);
+}
+
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e)
 {

@@ -85,6 +85,7 @@ struct scheduler_ops {
     /* optional */
     int (*recall)(struct scheduler *s, struct job_state *states, size_t count, const char **source,
                   struct err *e);
+    void (*announce)(struct scheduler *s, const char *tag_prefix, const struct job *job);
 };
 
 struct scheduler {
@@ -97,8 +98,8 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
 
-/* Strings of config must live until close. Starts the helper or reads the queue; ERR_SCHED when the
- * scheduler can't be reached, with what to type next. */
+/* Strings of config must live until close. ERR_SCHED when there is no scheduler of this kind here,
+ * with what to type next; that it cannot be reached may only be told by the first question. */
 struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
@@ -113,6 +114,10 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 /* The same, and when and where it would start if it were submitted now. job->script may be NULL. */
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
+
+/* These will be asked in a moment: a partition, a query by tag_prefix, a check of job. A scheduler
+ * that can works on the answers meanwhile; nothing else follows from it. */
+void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job);
 
 /* Submit one job. -1 means that no job exists, except when e->code is ERR_INTERNAL: lost. */
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],

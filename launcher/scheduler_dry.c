@@ -59,7 +59,7 @@ static void dry_close(struct scheduler *s)
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e)
 {
     static const struct scheduler_ops ops = {"dry",      dry_partition, dry_check, dry_submit,
-                                             dry_query,  dry_cancel,    dry_close,  NULL};
+                                             dry_query,  dry_cancel,    dry_close,  NULL, NULL};
     static struct scheduler dry = {.ops = &ops};
 
     (void)config, (void)e;

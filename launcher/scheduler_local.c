@@ -661,7 +661,8 @@ static void local_close(struct scheduler *s)
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e)
 {
     static const struct scheduler_ops ops = {"local",      local_partition, local_check, local_submit,
-                                             local_query,  local_cancel,    local_close, NULL};
+                                             local_query,  local_cancel,    local_close, NULL,
+                                             NULL};
     struct local *local = calloc(1, sizeof *local);
     int rc = 0;
 

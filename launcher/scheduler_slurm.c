@@ -80,6 +80,12 @@ static void set_words(json_t **o, const struct job *job)
     *o = NULL;
 }
 
+/* Words that are sbatch's business, or lines of the script's author that only sbatch reads. */
+static bool goes_through_sbatch(const struct job *job)
+{
+    return job->options.nextra || job->own_directives;
+}
+
 static json_t *encode_job(const struct job *job)
 {
     const struct job_options *options = &job->options;
@@ -111,7 +117,7 @@ static json_t *encode_job(const struct job *job)
     set_text(&o, "gpu_type", job->gpu_type && *job->gpu_type ? job->gpu_type : NULL);
     if (job_takes_gres(job))
         json_object_set_new(o, "gres", json_true());
-    if (options->nextra || job->own_directives)
+    if (goes_through_sbatch(job))
         set_words(&o, job);
     return o;
 }
@@ -125,10 +131,15 @@ static void decode_partition(const json_t *o, struct scheduler_partition *p)
     p->max_time_min = (int)number_of(o, "max_time_min");
 }
 
+static json_t *encode_partitions(void)
+{
+    return json_pack("{s:s}", "op", "partitions");
+}
+
 static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                            struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s}", "op", "partitions"), e), *o;
+    json_t *answer = ask_again(s, encode_partitions(), e), *o;
     char names[512] = "";
     size_t i;
 
@@ -149,10 +160,20 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
     return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
 }
 
+/* Slurm itself does not look into a script to check its job. */
+static json_t *encode_check(const struct job *job)
+{
+    struct job without = *job;
+
+    if (!goes_through_sbatch(job))
+        without.script = NULL;
+    return json_pack("{s:s, s:o}", "op", "check", "job", encode_job(&without));
+}
+
 static int slurm_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
                        struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", "check", "job", encode_job(job)), e);
+    json_t *answer = ask_again(s, encode_check(job), e);
 
     if (!answer)
         return -1;
@@ -244,11 +265,15 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static json_t *encode_query(const char *tag_prefix)
+{
+    return json_pack("{s:s, s:s}", "op", "query", "tag_prefix", tag_prefix);
+}
+
 static int slurm_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                        size_t *nstates, struct err *e)
 {
-    json_t *answer =
-        ask_again(s, json_pack("{s:s, s:s}", "op", "query", "tag_prefix", tag_prefix), e);
+    json_t *answer = ask_again(s, encode_query(tag_prefix), e);
 
     if (!answer)
         return -1;
@@ -302,6 +327,16 @@ static int slurm_recall(struct scheduler *s, struct job_state *states, size_t co
     return answer ? 0 : -1;
 }
 
+static void slurm_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)
+{
+    const struct slurm *slurm = s->priv;
+
+    helper_post(slurm->helper, encode_partitions());
+    helper_post(slurm->helper, encode_query(tag_prefix));
+    if (job && !goes_through_sbatch(job)) /* sbatch reads the script, which is not there yet */
+        helper_post(slurm->helper, encode_check(job));
+}
+
 static void slurm_close(struct scheduler *s)
 {
     struct slurm *slurm = s->priv;
@@ -313,7 +348,8 @@ static void slurm_close(struct scheduler *s)
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e)
 {
     static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check, slurm_submit,
-                                             slurm_query,  slurm_cancel,    slurm_close,     slurm_recall};
+                                             slurm_query,  slurm_cancel,    slurm_close,
+                                             slurm_recall, slurm_announce};
     struct sandbox sandbox;
     struct slurm *slurm;
 
@@ -330,11 +366,5 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
         free(slurm);
         return NULL;
     }
-    json_t *answer = helper_ask(slurm->helper, json_pack("{s:s}", "op", "hello"), e);
-    if (!answer) {
-        slurm_close(&slurm->scheduler);
-        return NULL;
-    }
-    json_decref(answer);
     return &slurm->scheduler;
 }

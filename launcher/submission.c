@@ -10,6 +10,7 @@
 
 #include "launcher/dependency.h"
 #include "launcher/in_flight.h"
+#include "launcher/run_dir.h"
 #include "launcher/run_status.h"
 #include "launcher/trainer_program.h"
 #include "src/log.h"
@@ -23,8 +24,10 @@ struct batch {
         struct run run;
         int attempt;
         int from; /* earlier attempt whose checkpoint it goes on from, 0: none has */
+        bool first; /* there was no folder of any attempt */
     } * items;
     size_t count;
+    struct atomicfile_batch files; /* theirs, not there yet */
 };
 
 static int add_item(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
@@ -222,42 +225,120 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct
     return rc;
 }
 
+static const struct item *find_largest(const struct batch *b)
+{
+    const struct item *largest = b->items;
+
+    for (size_t i = 1; i < b->count; i++)
+        if (b->items[i].run.layout.gpus > largest->run.layout.gpus)
+            largest = &b->items[i];
+    return largest;
+}
+
 /* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
  * comes first, so if Slurm refuses that one nothing was submitted either. */
 static int check_largest(struct workspace *w, struct scheduler *scheduler, const struct batch *b,
                          struct err *e)
 {
-    const struct item *largest = b->items;
+    const struct item *largest = find_largest(b);
     struct workspace_job job;
 
-    for (size_t i = 1; i < b->count; i++)
-        if (b->items[i].run.layout.gpus > largest->run.layout.gpus)
-            largest = &b->items[i];
-    if (b->count && (workspace_job(w, &largest->run, largest->attempt, &job, e) ||
-                     scheduler_check(scheduler, &job.job, e)))
+    if (largest && (workspace_job(w, &largest->run, largest->attempt, &job, e) ||
+                    scheduler_check(scheduler, &job.job, e)))
         return err_prefix(e, "%s (%d GPUs; nothing was submitted)", largest->run.id,
                           largest->run.layout.gpus);
     return 0;
 }
 
-static int generate(struct workspace *w, const struct batch *b, struct err *e)
+/* ---- the files of the runs: under temporary names first */
+
+static int write_files(struct workspace *w, struct batch *b, struct err *e)
 {
-    struct atomicfile_batch files = {0};
     int rc = 0;
 
-    w->files = &files;
+    w->files = &b->files;
     for (size_t i = 0; rc == 0 && i < b->count; i++)
         rc = workspace_generate(w, &b->items[i].run, b->items[i].attempt, e);
     w->files = NULL;
-    if (rc == 0)
-        return atomicfile_batch_commit(&files, e);
-    atomicfile_batch_abort(&files);
     return rc;
 }
 
+/* Nothing is left of them, nor of folders made for them; those of a job that waits stay. */
+static void drop_files(const struct workspace *w, struct batch *b)
+{
+    char path[PATH_MAX];
+
+    atomicfile_batch_abort(&b->files);
+    for (size_t i = 0; i < b->count; i++) {
+        if (!b->items[i].first)
+            continue;
+        run_dir_path(w->study.dir, b->items[i].run.id, "attempt-1", path);
+        rmdir(path);
+        run_dir_path(w->study.dir, b->items[i].run.id, NULL, path);
+        rmdir(path);
+    }
+}
+
+static bool same_items(const struct batch *a, const struct batch *b)
+{
+    for (size_t i = 0; a->count == b->count && i < a->count; i++)
+        if (strcmp(a->items[i].run.id, b->items[i].run.id) != 0 ||
+            a->items[i].attempt != b->items[i].attempt)
+            return false;
+    return a->count == b->count;
+}
+
+/* Was the run never submitted, as far as folder and ledger know? *first: nor has it a folder. */
+static bool seems_new(const struct workspace *w, const struct run *run, bool *first)
+{
+    const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, 0);
+    struct run_attempt newest;
+    struct err ignored;
+
+    if (run_dir_attempt(w->study.dir, run->id, &newest, &ignored))
+        return false;
+    *first = newest.number == 0;
+    return !newest.begun && newest.number <= 1 &&
+           (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
+}
+
+/* Whether these runs have jobs the scheduler must tell. While it answers, their files are written,
+ * and dropped should it know better. What fails here fails again, and is told, when due. */
+static void stage(struct workspace *w, const struct run_plan *plan, struct batch *staged)
+{
+    struct err later;
+    bool first;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
+        if (!seems_new(w, &plan->runs[i], &first))
+            continue;
+        rc = add_item(staged, &plan->runs[i], 1, 0, &later);
+        if (rc == 0)
+            staged->items[staged->count - 1].first = first;
+    }
+    if (rc || write_files(w, staged, &later)) {
+        drop_files(w, staged);
+        staged->count = 0;
+    }
+}
+
+static int generate(struct workspace *w, struct batch *b, struct batch *staged, struct err *e)
+{
+    if (staged->count && same_items(b, staged))
+        return atomicfile_batch_commit(&staged->files, e);
+    drop_files(w, staged);
+    if (write_files(w, b, e)) {
+        atomicfile_batch_abort(&b->files);
+        return -1;
+    }
+    return atomicfile_batch_commit(&b->files, e);
+}
+
 /* All checks for all items come before the first submission. */
-static int submit_batch(struct workspace *w, const struct batch *b, const struct job_state *jobs,
-                        size_t njobs, struct submission_counts *counts, struct err *e)
+static int submit_batch(struct workspace *w, struct batch *b, struct batch *staged,
+                        const struct job_state *jobs, size_t njobs,
+                        struct submission_counts *counts, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct dependency dependency;
@@ -265,7 +346,7 @@ static int submit_batch(struct workspace *w, const struct batch *b, const struct
 
     if (!scheduler || (b->count && make_split(w, e)))
         return -1;
-    if (generate(w, b, e))
+    if (generate(w, b, staged, e))
         return -1;
     if (check_largest(w, scheduler, b, e) || dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
@@ -396,20 +477,46 @@ static int query(struct workspace *w, struct job_state **jobs, size_t *njobs, st
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
+/* Starts the scheduler's work on what will be asked; of a new plan that is all. */
+static int announce(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    const struct run *largest = plan->runs;
+    struct workspace_job job;
+    char prefix[256];
+
+    if (!scheduler)
+        return -1;
+    for (size_t i = 1; i < plan->count; i++)
+        if (plan->runs[i].layout.gpus > largest->layout.gpus)
+            largest = &plan->runs[i];
+    if (workspace_job(w, largest, 1, &job, e))
+        return -1;
+    ledger_tag(&w->ledger, NULL, 0, prefix);
+    scheduler_announce(scheduler, prefix, &job.job);
+    return 0;
+}
+
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
+    struct batch b = {0}, staged = {0};
     struct job_state *jobs = NULL;
-    struct batch b = {0};
     size_t njobs = 0;
     int rc = -1;
 
     *counts = (struct submission_counts){0};
     if (lock(w, e))
         return -1;
-    if (submission_check_limits(w, plan, e) == 0 && query(w, &jobs, &njobs, e) == 0 &&
-        choose_new(w, plan, jobs, njobs, &b, counts, e) == 0)
-        rc = submit_batch(w, &b, jobs, njobs, counts, e);
+    if (announce(w, plan, e) == 0) {
+        stage(w, plan, &staged);
+        if (submission_check_limits(w, plan, e) == 0 && query(w, &jobs, &njobs, e) == 0 &&
+            choose_new(w, plan, jobs, njobs, &b, counts, e) == 0)
+            rc = submit_batch(w, &b, &staged, jobs, njobs, counts, e);
+        if (staged.files.count)
+            drop_files(w, &staged);
+    }
+    free(staged.items);
     free(b.items);
     free(jobs);
     ledger_unlock(&w->ledger);
@@ -479,7 +586,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids, struct submi
 {
     struct run_status_list list = {0};
     struct job_state *jobs = NULL;
-    struct batch b = {0};
+    struct batch b = {0}, none = {0};
     size_t njobs = 0;
     int rc = -1;
 
@@ -490,7 +597,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids, struct submi
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, &b, counts, e) == 0)
-            rc = submit_batch(w, &b, jobs, njobs, counts, e);
+            rc = submit_batch(w, &b, &none, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);
     free(jobs);

@@ -125,13 +125,41 @@ static void test_life(struct scheduler *s)
 static void test_unreachable(void)
 {
     struct scheduler_config config = {.kind = "slurm", .sandbox = true, .sandbox_dir = sandbox_dir};
+    struct scheduler_partition p;
     struct err e;
 
     ok(!scheduler_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s", e.text);
     config.sandbox = false;
     setenv("SLURM_CONF", "/nonexistent/slurm.conf", 1);
-    ok(!scheduler_open(&config, &e) && e.code == ERR_SCHED && strstr(e.text, "/nonexistent"),
-       "no configuration: %s", e.text);
+    struct scheduler *s = scheduler_open(&config, &e);
+    ok(s && scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
+       strstr(e.text, "/nonexistent"), "no configuration: %s", e.text);
+    scheduler_announce(s, "t:", NULL);
+    ok(scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
+       strstr(e.text, "/nonexistent"), "announced or not: %s", e.text);
+    scheduler_close(s);
+}
+
+/* Answers that were begun ahead are those of the questions, in any order. */
+static void test_announce(struct scheduler *s)
+{
+    struct job job = new_job("t:announce"), large = new_job("t:announce");
+    struct scheduler_partition p;
+    struct job_state *states;
+    struct err e;
+    size_t n;
+
+    large.nodes = 3, large.tasks = 5;
+    scheduler_announce(s, "nobody:", &large);
+    ok(scheduler_partition(s, NULL, &p, &e) == 0 && p.nodes == 2, "announced: the partition");
+    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0, "announced: no jobs");
+    ok(scheduler_check(s, &large, &e) == -1 && strstr(e.text, "3 nodes"),
+       "announced: a job too large");
+    ok(scheduler_check(s, &large, &e) == -1, "asked again");
+    scheduler_announce(s, "nobody:", &large);
+    ok(scheduler_check(s, &job, &e) == 0, "another question than those that were announced");
+    ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10,
+       "and one of them, later");
 }
 
 static void clean_up(void)
@@ -170,6 +198,7 @@ int main(void)
     struct scheduler *s = open_slurm();
     test_partition(s);
     test_check(s);
+    test_announce(s);
     test_life(s);
     scheduler_close(s);
     ok(sandbox("down"), "the sandbox started last is found by itself");
