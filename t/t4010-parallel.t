@@ -94,6 +94,7 @@ cat >run.json <<END
  "layout":{"gpus":2,"nodes":1,"tasks":2,"tasks_per_node":2,"gpus_per_task":1,"strategy":"multi-worker"}}
 END
 host=$(uname -n)
+port=$((20000 + $$ % 10000))
 # Runs with TF_CONFIG as a rank's own: $WORKERS and $INDEX may use the rank as $r.
 cat >rank.sh <<'END'
 r=$OMPI_COMM_WORLD_RANK
@@ -107,22 +108,22 @@ spec_run() { # NP OUT
     mpirun_ "$1" bash rank.sh unet-train train --run run.json --out "$2"
 }
 export INDEX=r
-two="\"$host:1001\",\"$host:1002\""
+two="\"$host:$port\",\"$host:$((port + 1))\""
 WORKERS=$two exits 0 "a spec that agrees" spec_run 2 spec-good
 ok "and a result" test -e spec-good/DONE
 is "$(field spec-good/record.jsonl world_size)" 2 "of two ranks"
 WORKERS="" exits 5 "no spec" spec_run 2 spec-none
 like "$ERR" 'TF_CONFIG, .* is not set' "says so"
-WORKERS="$two,\"$host:1003\"" exits 5 "a spec of three workers for two tasks" spec_run 2 spec-three
+WORKERS="$two,\"$host:$((port + 2))\"" exits 5 "a spec of three workers for two tasks" spec_run 2 spec-three
 like "$ERR" 'has 2 tasks \(layout.tasks\), but TF_CONFIG lists 3 workers' "says what was expected and found"
 WORKERS=$two exits 5 "three ranks for two tasks" spec_run 3 spec-np3
 like "$ERR" 'has 2 tasks .* but 3 were started \(OMPI_COMM_WORLD_SIZE\)' "says what was started"
 WORKERS=$two INDEX=1-r exits 5 "indices swapped" spec_run 2 spec-swapped
 like "$ERR" 'this task is [01] \(OMPI_COMM_WORLD_RANK\), but TF_CONFIG says worker [01]' "says which"
-WORKERS="\"$host:1001\",\"elsewhere:1002\"" exits 5 "a worker on another host" spec_run 2 spec-host
+WORKERS="\"$host:$port\",\"elsewhere:$((port + 1))\"" exits 5 "a worker on another host" spec_run 2 spec-host
 like "$ERR" "worker 1 runs on elsewhere, but this host is $host" "names both"
-WORKERS="\"localhost:1001\",\"elsewhere:1002\"" exits 5 "localhost among others" spec_run 2 spec-local
-WORKERS="\"localhost:1001\",\"localhost:1002\"" exits 0 "localhost alone" spec_run 2 spec-local2
+WORKERS="\"localhost:$port\",\"elsewhere:$((port + 1))\"" exits 5 "localhost among others" spec_run 2 spec-local
+WORKERS="\"localhost:$port\",\"localhost:$((port + 1))\"" exits 0 "localhost alone" spec_run 2 spec-local2
 WORKERS=$two exits 5 "a broken spec" env INDEX=7 bash -c 'exec timeout 120 mpirun -np 2 bash rank.sh unet-train train --run run.json --out spec-index'
 for r in none three np3 swapped host local index; do [ ! -e spec-$r/DONE ] || echo "$r"; done >results
 is "$(cat results)" "" "none of them is a result"

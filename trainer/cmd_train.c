@@ -381,6 +381,8 @@ static int train(struct run_config *c, double process_start, struct err *e)
 {
     struct strategy strategy;
     struct start start = {.process_start = process_start};
+    struct rendezvous *rendezvous = NULL;
+    bool relayed = false;
     int rc;
 
     shutdown_catch(true);
@@ -392,15 +394,22 @@ static int train(struct run_config *c, double process_start, struct err *e)
             shutdown_watch(start.record);
     }
     rc = strategy_decide(c, !opt_run, &strategy, e);
+    if (rc == 0) {
+        rc = strategy_meet(&strategy, c, opt_out, &shutdown_any, &rendezvous, &relayed, e);
+        if (rc && shutdown_request)
+            set_left(e);
+    }
     if (rc == 0)
         rc = run_connected(c, &strategy, &start, e);
+    rendezvous_close(rendezvous);
+    strategy_destroy(&strategy);
     if (rc && start.record && e->code != ERR_RESUMABLE)
         record_failed(start.record, e);
     if (rc == 0 && start.record)
         log_info("done: %s", record_dir(start.record));
     shutdown_unwatch();
     record_close(start.record);
-    return rc;
+    return rc && relayed ? e->code : rc; /* rank 0 tells it */
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)

@@ -31,8 +31,9 @@ static int only_keys(const cJSON *object, const char *where, const char *const *
     return 0;
 }
 
-/* "host:port" or "[v6]:port": the length of the host, its brackets not counted; 0 if it is none. */
-static size_t host_length(const char *address, size_t *begin)
+/* "host:port" or "[v6]:port": the length of the host, its brackets not counted, and the port;
+ * 0 if it is none. */
+static size_t host_length(const char *address, size_t *begin, int *dst)
 {
     const char *colon = strrchr(address, ':');
 
@@ -42,6 +43,7 @@ static size_t host_length(const char *address, size_t *begin)
     long port = strtol(colon + 1, NULL, 10);
     if (port < 1 || port > 65535)
         return 0;
+    *dst = (int)port;
     size_t end = (size_t)(colon - address);
     if (*begin && (end < 3 || address[end - 1] != ']'))
         return 0;
@@ -52,6 +54,7 @@ static int add_workers(struct spec *spec, const char *job, const cJSON *list, st
 {
     const cJSON *item;
     size_t begin;
+    int port;
 
     if (!cJSON_IsArray(list))
         return err_set(e, ERR_PEER, "cluster.%s: must be a list of \"host:port\"", job);
@@ -62,11 +65,16 @@ static int add_workers(struct spec *spec, const char *job, const cJSON *list, st
     if (!hosts)
         return err_set(e, ERR_INTERNAL, "out of memory");
     spec->hosts = hosts;
+    int *ports = realloc(spec->ports, (size_t)(spec->nworkers + n + 1) * sizeof *ports);
+    if (!ports)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    spec->ports = ports;
     cJSON_ArrayForEach(item, list) {
-        size_t length = cJSON_IsString(item) ? host_length(item->valuestring, &begin) : 0;
+        size_t length = cJSON_IsString(item) ? host_length(item->valuestring, &begin, &port) : 0;
         if (length == 0)
             return err_set(e, ERR_PEER, "cluster.%s: entry %d is no \"host:port\"", job,
                            spec->nworkers);
+        ports[spec->nworkers] = port;
         hosts[spec->nworkers] = strndup(item->valuestring + begin, length);
         if (!hosts[spec->nworkers])
             return err_set(e, ERR_INTERNAL, "out of memory");
@@ -155,5 +163,6 @@ void spec_destroy(struct spec *spec)
     for (int i = 0; i < spec->nworkers; i++)
         free(spec->hosts[i]);
     free(spec->hosts);
+    free(spec->ports);
     *spec = (struct spec){0};
 }

@@ -9,6 +9,7 @@
 struct spec {
     int nworkers;
     char **hosts; /* by rank, without port */
+    int *ports;
     int rank;     /* this task's place */
 };
 

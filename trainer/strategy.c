@@ -57,7 +57,17 @@ int strategy_launched_tasks(void)
 
 int strategy_launched_task(void)
 {
-    return find_launcher().rank;
+    struct launcher launcher = find_launcher();
+    const char *text = getenv("TF_CONFIG");
+    struct spec spec;
+    struct err ignored;
+    int rank = launcher.rank;
+
+    if (launcher.size_name || !text || spec_read(text, &spec, &ignored))
+        return rank;
+    rank = spec.rank;
+    spec_destroy(&spec);
+    return rank;
 }
 
 static bool same_short(const char *a, const char *b)
@@ -166,7 +176,6 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
                      struct err *e)
 {
     const char *text = getenv("TF_CONFIG");
-    struct spec spec;
 
     if (!text || !*text) {
         if (s->tasks == 1 || by_hand)
@@ -175,11 +184,10 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
                        "them who it is, is not set; start it with run_file.sh, or "
                        "export TF_CONFIG=\"$(unetctl spec)\" in each task", s->tasks);
     }
-    if (spec_read(text, &spec, e))
+    if (spec_read(text, &s->spec, e) || check_spec(&s->spec, s, launcher, e))
         return -1;
-    int rc = check_spec(&spec, s, launcher, e);
-    spec_destroy(&spec);
-    return rc;
+    s->task = s->spec.rank;
+    return 0;
 }
 
 /* Tasks on this task's node, at most. */
@@ -249,6 +257,31 @@ int strategy_decide(const struct run_config *config, bool by_hand, struct strate
     return 0;
 }
 
+void strategy_destroy(struct strategy *s)
+{
+    spec_destroy(&s->spec);
+}
+
+int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
+                  const volatile sig_atomic_t *interrupt, struct rendezvous **dst, bool *relayed,
+                  struct err *e)
+{
+    struct rendezvous_config c = {
+        .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
+        .ports = s->spec.ports, .host = s->host, .device = "",
+        .program = "unet-train " PACKAGE_VERSION, .plan = run_config_hash(config),
+        .timeout_s = config->train.timeout_s, .interrupt = interrupt};
+
+    *dst = NULL;
+    *relayed = false;
+    if (s->tasks == 1 || s->spec.nworkers == 0)
+        return 0;
+    if (token_share(out, c.token, e))
+        return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
+    *dst = rendezvous_open(&c, NULL, 0, relayed, e);
+    return *dst ? 0 : -1;
+}
+
 int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e)
 {
     if (s->comm != STRATEGY_MPI)
@@ -257,8 +290,9 @@ int strategy_check_comm(const struct strategy *s, const struct comm *c, struct e
         return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but MPI has %d ranks; "
                        "the tasks were not started by a launcher that this MPI understands "
                        "(mpirun, srun --mpi=pmix)", s->tasks, c->size);
-    if (find_launcher().size_name && c->rank != s->task)
-        return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d", s->task,
-                       find_launcher().rank_name, c->rank);
+    if ((find_launcher().size_name || s->spec.nworkers > 0) && c->rank != s->task)
+        return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d; its launcher "
+                       "numbers tasks otherwise than the cluster spec", s->task,
+                       s->spec.nworkers > 0 ? "TF_CONFIG" : find_launcher().rank_name, c->rank);
     return 0;
 }

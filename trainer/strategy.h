@@ -14,7 +14,9 @@
 #include <stdbool.h>
 
 #include "trainer/comm/comm.h"
+#include "trainer/comm/rendezvous.h"
 #include "trainer/run_config.h"
+#include "trainer/spec_read.h"
 
 enum strategy_comm { STRATEGY_SELF, STRATEGY_THREAD, STRATEGY_MPI };
 
@@ -24,9 +26,10 @@ struct strategy {
     int replicas;    /* of this process */
     int threads;     /* per replica */
     char host[256];  /* as Slurm calls it, else as the system does */
+    struct spec spec; /* no workers when there is none */
 };
 
-/* What the launcher around this process says, or 1 and 0 without one: for options by hand. */
+/* What the launcher around this process says. Without one: 1, and the place in TF_CONFIG or 0. */
 int strategy_launched_tasks(void);
 int strategy_launched_task(void);
 
@@ -36,6 +39,14 @@ int strategy_own_cores(void);
 /* ERR_PEER when the sources disagree. by_hand: no cluster spec is needed for several tasks. */
 int strategy_decide(const struct run_config *config, bool by_hand, struct strategy *s,
                     struct err *e);
+
+void strategy_destroy(struct strategy *s);
+
+/* Several tasks with a cluster spec meet, with the token in the folder of the results: 0. *relayed:
+ * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. */
+int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
+                  const volatile sig_atomic_t *interrupt, struct rendezvous **dst, bool *relayed,
+                  struct err *e);
 
 /* The same question to MPI, as soon as it is up. */
 int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e);

@@ -24,6 +24,7 @@ int main(void)
     is_int(s.nworkers, 3, "are three");
     is_int(s.rank, 2, "this one is the last");
     is_str(s.hosts[2], "n02", "on n02");
+    is_int(s.ports[1], 8889, "the second has its own port");
     spec_destroy(&s);
 
     ok(spec_read("{\"cluster\":{\"worker\":[\"a:1\"],\"chief\":[\"c:1\"]},"
@@ -35,6 +36,7 @@ int main(void)
     ok(spec_read("{\"cluster\":{\"worker\":[\"[fe80::1]:13565\"]},"
                  "\"task\":{\"type\":\"worker\",\"index\":0}}", &s, &e) == 0, "IPv6 %s", e.text);
     is_str(s.hosts[0], "fe80::1", "without its brackets");
+    is_int(s.ports[0], 13565, "and its port");
     spec_destroy(&s);
     spec_destroy(NULL);
 

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Ranks of one run that are plain processes: they meet, or end in time with one text that says who
+# is missing or differs. trainer/comm/test/rendezvous.c has the cases that a program needs for.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+ok "synthetic data" unet-train data synth --out data --count 6 --size 64x64 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+host=$(uname -n)
+port=$((30000 + $$ % 10000))
+write_run() { # FILE LR
+    cat >"$1" <<END
+{"schema":1,"study":"t","study_id":"1","run":"unet-g03-s1","engine":"embedded","seed":1,
+ "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
+  "soft_masks":false,"remainder":"keep"},
+ "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
+ "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":$2,"lr_scaling":"none","lr_schedule":"step",
+  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":2},
+ "layout":{"gpus":3,"nodes":1,"tasks":3,"tasks_per_node":3,"gpus_per_task":1,"strategy":"multi-worker"}}
+END
+}
+write_run run.json 0.001
+write_run other.json 0.002
+spec() { # INDEX [THIRD]
+    echo "{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\",\"${2:-$host}:$((port + 2))\"]},\"task\":{\"type\":\"worker\",\"index\":$1}}"
+}
+# One rank in the background: its output in RANK.err, its exit code in RANK.code.
+rank() { # RANK OUT [RUN [THIRD]]
+    (
+        TF_CONFIG=$(spec "$1" "${4:-}") timeout 30 unet-train train --run "${3:-run.json}" --out "$TMP/$2" 2>"$1.err"
+        echo $? >"$1.code"
+    ) &
+}
+codes() { cat -- *.code | tr '\n' ' '; }
+errors() { cat -- *.err | grep -c error:; }
+new() { rm -f -- *.err *.code; port=$((port + 3)); }
+
+new
+rank 2 missing && rank 0 missing
+wait
+is "$(codes)" "5 5 " "a rank that does not come: the others end with 5"
+like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not come" "rank 0 names it"
+is "$(errors)" 1 "nobody else says anything"
+like missing/FAILED 'rank 1 .* did not come' "the marker has the text"
+is "$(stat -c %a missing/token)" 600 "the token is its owner's"
+
+new
+rank 1 alone && rank 2 alone
+wait
+is "$(codes)" "5 5 " "without rank 0"
+like 1.err "rank 1 of 3 on .*: rank 0 was not reached at $host:$port within 2 s: .* nobody listens" "each says so"
+
+new
+rank 0 plans && rank 1 plans other.json && rank 2 plans
+wait
+is "$(codes)" "5 5 5 " "a rank with another run.json"
+like 0.err "rank 1 on $host has another run.json" "is named"
+is "$(errors)" 1 "once"
+
+new
+rank 0 stale && rank 1 stale run.json localhost && rank 2 stale
+wait
+is "$(codes)" "5 5 5 " "a rank with a stale spec"
+like 0.err "rank 1 on $host has another cluster spec than rank 0" "is named"
+is "$(errors)" 1 "once"
+
+new
+rank 0 here && rank 1 here && rank 2 elsewhere
+wait
+is "$(codes)" "5 5 5 " "a rank whose results' folder is another"
+like 2.err "another token" "says so"
+like 0.err "rank 2 \($host\) did not come; one from .* that calls itself rank 2 .* had another token" "and is told of"
+
+new
+rank 0 twice && rank 1 twice
+(TF_CONFIG=$(spec 1) timeout 30 unet-train train --run run.json --out "$TMP/twice" 2>2.err; echo $? >2.code) &
+wait
+is "$(codes)" "5 5 5 " "a rank that came twice"
+like 0.err "rank 1 came twice" "is named"
+
+# Without a launcher MPI knows nothing of the others, who have met all the same.
+new
+rank 0 met && rank 1 met && rank 2 met
+wait
+unlike 0.err 'did not come|nobody listens' "all ranks meet"
+ok "and each says what is wrong then" grep -Eq 'MPI has 1 ranks|built without MPI' 0.err
+
+is "$(pgrep -f -- "--out $TMP/" | wc -l)" 0 "no process is left"
+done_testing
