@@ -45,3 +45,51 @@ AC_DEFUN([UNETCTL_WITH_DONE], [
   AC_SUBST([$2_CFLAGS])
   AC_SUBST([$2_LIBS])
 ])
+
+dnl UNETCTL_FIND_CUDA: NVCC, NVCC_ARCHS (its -gencode flags), CUDA_CFLAGS, CUDA_LIBS; have_cuda. The
+dnl runtime is linked statically, the driver, cuDNN and NCCL are found when the program runs: what is
+dnl built here starts on machines without a GPU too. CUDA_ARCHS overrides the architectures.
+AC_DEFUN([UNETCTL_FIND_CUDA], [
+  AC_ARG_VAR([CUDA_ARCHS], [GPU architectures to build for, as 80 90 (CUDA 13: 75 80 90 100)])
+  AS_CASE([$with_cuda],
+    [auto|yes], [AC_PATH_PROG([NVCC], [nvcc], [], [$PATH$PATH_SEPARATOR/usr/local/cuda/bin])],
+    [NVCC=$with_cuda/bin/nvcc])
+  AS_IF([test -n "$NVCC" && unetctl_cuda=`$NVCC --version 2>/dev/null`], [
+    CUDA_VERSION=`AS_ECHO(["$unetctl_cuda"]) | sed -n 's/.*release \(@<:@0-9@:>@*\)\..*/\1/p'`
+    AS_IF([test -z "$CUDA_ARCHS"],
+          [AS_IF([test "0$CUDA_VERSION" -ge 13], [CUDA_ARCHS="75 80 90 100"],
+                 [CUDA_ARCHS="70 80 90"])])
+    NVCC_ARCHS=
+    for unetctl_arch in $CUDA_ARCHS; do
+      NVCC_ARCHS="$NVCC_ARCHS -gencode arch=compute_$unetctl_arch,code=sm_$unetctl_arch"
+    done
+    NVCC_ARCHS="$NVCC_ARCHS -gencode arch=compute_$unetctl_arch,code=compute_$unetctl_arch"
+    # C in all but name: no C++ library at the link.
+    NVCC_FLAGS="-O3 -std=c++17 -Xcompiler -fno-exceptions,-fno-rtti,-fno-threadsafe-statics"
+    unetctl_bin=`AS_DIRNAME(["$NVCC"])` && CUDA_ROOT=`cd "$unetctl_bin/.." && pwd -P`
+    CUDA_CFLAGS="-isystem $CUDA_ROOT/include"
+    CUDA_LIBS="-L$CUDA_ROOT/lib64 -L$CUDA_ROOT/lib -lcudart_static -ldl -lrt -lpthread"
+    AC_MSG_CHECKING([whether $NVCC builds for $CUDA_ARCHS and its runtime links])
+    cat >conftest.cu <<'_CUDA'
+static __global__ void set(int *p) { *p = 1; }
+extern "C" int launch(int *p);
+extern "C" int launch(int *p) { set<<<1, 1>>>(p); return (int)cudaGetLastError(); }
+_CUDA
+    unetctl_save_CPPFLAGS=$CPPFLAGS unetctl_save_LIBS=$LIBS
+    CPPFLAGS="$CPPFLAGS $CUDA_CFLAGS" LIBS="conftest_cuda.o $CUDA_LIBS $LIBS"
+    AS_IF([$NVCC $NVCC_ARCHS $NVCC_FLAGS -c conftest.cu -o conftest_cuda.o \
+           >&AS_MESSAGE_LOG_FD 2>&1],
+      [AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cuda_runtime_api.h>
+int launch(int *p);]], [[int n; return cudaGetDeviceCount(&n) == cudaSuccess && launch(&n);]])],
+        [have_cuda=yes])])
+    rm -f conftest.cu conftest_cuda.o
+    CPPFLAGS=$unetctl_save_CPPFLAGS LIBS=$unetctl_save_LIBS
+    AC_MSG_RESULT([$have_cuda])
+  ])
+  AS_IF([test $have_cuda = yes],
+        [AC_DEFINE_UNQUOTED([CUDA_ROOT], ["$CUDA_ROOT"], [where CUDA was when this was built])],
+        [CUDA_CFLAGS= CUDA_LIBS=])
+  AC_SUBST([NVCC])
+  AC_SUBST([NVCC_ARCHS])
+  AC_SUBST([NVCC_FLAGS])
+])

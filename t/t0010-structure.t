@@ -38,7 +38,7 @@ omp\.h trainer/(backends/|core/network\.c|ops/test/)'
 
 # FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with it
 # in the singular (results.c: result_*).
-foreign_symbols='trainer/backends/(ref|dnnl)/.* (ref|dnnl)_.*
+foreign_symbols='trainer/backends/(ref|dnnl|cuda)/.* (ref|dnnl|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(split|source)_(file|list) (split|source)_.*
 trainer/spec_read spec_.*'
@@ -109,7 +109,7 @@ is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
-flags=$(sed -n 's/^\(CJSON\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' "$builddir/Makefile" | tr '\n' ' ')
+flags=$(sed -n 's/^\(CJSON\|CUDA\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' "$builddir/Makefile" | tr '\n' ' ')
 # shellcheck disable=SC2086 # lists of words
 ok 'each header compiles alone' \
     ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags -include config.h "${headers[@]}"

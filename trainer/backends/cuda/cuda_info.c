@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_info.h"
+
+#include <stdio.h>
+
+#ifdef HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "trainer/backends/cuda/cuda_library.h"
+
+static int cudnn_version(void)
+{
+    struct err e;
+    size_t (*get)(void);
+    void *library = cuda_library_open("libcudnn.so.9", &e);
+
+    return library && cuda_library_find(library, "cudnnGetVersion", &get, &e) == 0 ? (int)get() : 0;
+}
+
+static int nccl_version(void)
+{
+    struct err e;
+    int (*get)(int *version), version = 0;
+    void *library = cuda_library_open("libnccl.so.2", &e);
+
+    return library && cuda_library_find(library, "ncclGetVersion", &get, &e) == 0 &&
+           get(&version) == 0 ? version : 0;
+}
+
+static void describe_uuid(const cudaUUID_t *uuid, char *dst, size_t size)
+{
+    size_t n = (size_t)snprintf(dst, size, "GPU");
+
+    for (size_t i = 0; i < sizeof uuid->bytes; i++)
+        n += (size_t)snprintf(dst + n, size - n, "%s%02x",
+                              i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                              (unsigned)(unsigned char)uuid->bytes[i]);
+}
+
+static cudaError_t read_gpu(int i, struct cuda_info_gpu *gpu)
+{
+    struct cudaDeviceProp p;
+    cudaError_t rc = cudaGetDeviceProperties(&p, i);
+
+    if (rc != cudaSuccess)
+        return rc;
+    snprintf(gpu->name, sizeof gpu->name, "%s", p.name);
+    snprintf(gpu->pci, sizeof gpu->pci, "%08x:%02x:%02x.0", (unsigned)p.pciDomainID,
+             (unsigned)p.pciBusID, (unsigned)p.pciDeviceID);
+    describe_uuid(&p.uuid, gpu->uuid, sizeof gpu->uuid);
+    gpu->memory = p.totalGlobalMem;
+    gpu->major = p.major;
+    gpu->minor = p.minor;
+    gpu->processors = p.multiProcessorCount;
+    return cudaSuccess;
+}
+
+static void explain(struct cuda_info *info, cudaError_t rc)
+{
+    if (info->driver == 0)
+        snprintf(info->why, sizeof info->why, "no NVIDIA driver on this machine (libcuda.so.1); "
+                 "GPUs are used where there is one");
+    else if (rc == cudaErrorInsufficientDriver)
+        snprintf(info->why, sizeof info->why, "the driver serves CUDA up to %d.%d and this program "
+                 "has %d.%d; update the driver, or build with an older CUDA (--with-cuda=DIR)",
+                 info->driver / 1000, info->driver % 1000 / 10, info->runtime / 1000,
+                 info->runtime % 1000 / 10);
+    else
+        snprintf(info->why, sizeof info->why, "CUDA: %s; nvidia-smi and CUDA_VISIBLE_DEVICES tell "
+                 "more", cudaGetErrorString(rc));
+}
+
+void cuda_info_read(struct cuda_info *info)
+{
+    int count = 0;
+
+    *info = (struct cuda_info){.cudnn = cudnn_version(), .nccl = nccl_version()};
+    (void)cudaRuntimeGetVersion(&info->runtime);
+    if (cudaDriverGetVersion(&info->driver) != cudaSuccess)
+        info->driver = 0;
+    cudaError_t rc = cudaGetDeviceCount(&count);
+    for (int i = 0; rc == cudaSuccess && i < count && i < CUDA_INFO_GPUS; i++) {
+        rc = read_gpu(i, &info->gpus[i]);
+        info->ngpus += rc == cudaSuccess;
+    }
+    if (rc == cudaSuccess && count == 0)
+        rc = cudaErrorNoDevice;
+    if (rc != cudaSuccess) {
+        info->ngpus = 0;
+        explain(info, rc);
+    }
+}
+
+#else
+
+void cuda_info_read(struct cuda_info *info)
+{
+    *info = (struct cuda_info){0};
+    snprintf(info->why, sizeof info->why, "this program was built without CUDA "
+             "(./configure --with-cuda=DIR)");
+}
+
+#endif

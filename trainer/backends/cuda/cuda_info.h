@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What there is of CUDA on this machine: GPUs, driver, libraries; or why there is none. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_INFO_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_INFO_H
+
+#include <stddef.h>
+
+#define CUDA_INFO_GPUS 64
+
+struct cuda_info_gpu {
+    char name[256];
+    char uuid[48]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, as nvidia-smi -L prints it */
+    char pci[32];  /* domain:bus:device.0 */
+    size_t memory; /* bytes */
+    int major, minor, processors;
+};
+
+struct cuda_info {
+    /* As the libraries number them (13010: 13.1; cuDNN 91900: 9.19.0; NCCL 22809: 2.28.9); 0: not
+     * found. */
+    int driver, runtime, cudnn, nccl;
+    int ngpus;
+    struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* those that CUDA_VISIBLE_DEVICES leaves */
+    char why[512]; /* why there is no GPU; empty where there is one */
+};
+
+void cuda_info_read(struct cuda_info *info);
+
+#endif
