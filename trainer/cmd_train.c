@@ -12,6 +12,7 @@
 #include "src/log.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
+#include "trainer/comm/lifeline.h"
 #include "trainer/data/split.h"
 #include "trainer/record.h"
 #include "trainer/replicas.h"
@@ -306,6 +307,7 @@ struct start {
     struct record *record;   /* rank 0's; NULL elsewhere */
     bool again;              /* record_open */
     struct err record_error; /* why rank 0 has no record, which the others must hear of as well */
+    struct lifeline *lifeline; /* of ranks that have met; NULL: none */
 };
 
 /* 0, 1 when all ranks have left at a checkpoint, -1. */
@@ -363,18 +365,33 @@ static int run_connected(struct run_config *c, const struct strategy *strategy,
     int rc = -1;
     struct comm *comm = open_comm(c, strategy, e);
 
+    if (!comm && start->lifeline)
+        lifeline_tell(start->lifeline, e);
     if (!comm)
         return -1;
+    comm->lifeline = start->lifeline;
     if (start->record_error.code)
         *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)
         rc = run_replicas(c, strategy, comm, start, e);
     if (rc < 0 && start->record)
         record_failed(start->record, e);
+    if (rc < 0 && start->lifeline && !comm->relayed)
+        lifeline_tell(start->lifeline, e);
     if (rc < 0)
         comm->ops->abort(comm, e);
     comm->ops->close(comm);
     return rc > 0 ? set_left(e) : rc;
+}
+
+/* A launcher that sees a rank die kills the others soon: the marker must not wait for the end of a
+ * step. Ranks that were told to leave may be killed without having failed. */
+static void mark_lost(void *arg, const struct err *e)
+{
+    const struct start *start = arg;
+
+    if (start->record && !shutdown_any)
+        record_failed(start->record, e);
 }
 
 static int train(struct run_config *c, double process_start, struct err *e)
@@ -399,9 +416,14 @@ static int train(struct run_config *c, double process_start, struct err *e)
         if (rc && shutdown_request)
             set_left(e);
     }
+    if (rc == 0 && rendezvous) {
+        start.lifeline = lifeline_open(rendezvous, (const char *const *)strategy.spec.hosts,
+                                       mark_lost, &start, e);
+        rc = start.lifeline ? 0 : -1;
+    }
     if (rc == 0)
         rc = run_connected(c, &strategy, &start, e);
-    rendezvous_close(rendezvous);
+    lifeline_close(start.lifeline);
     strategy_destroy(&strategy);
     if (rc && start.record && e->code != ERR_RESUMABLE)
         record_failed(start.record, e);

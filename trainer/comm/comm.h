@@ -17,6 +17,7 @@
 #include "src/err.h"
 
 struct comm;
+struct lifeline;
 
 struct comm_ops {
     const char *name; /* self | thread | mpi */
@@ -45,6 +46,7 @@ struct comm {
     int rank, size;
     double timeout_s;
     const volatile sig_atomic_t *interrupt; /* signal that asks the run to end; NULL: none */
+    struct lifeline *lifeline; /* of processes that have met, not the comm's; NULL: none */
     bool relayed; /* the last error came from another rank, which reports it */
     void *priv;
 };

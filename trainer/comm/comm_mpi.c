@@ -33,6 +33,7 @@ const char *comm_mpi_version(void)
 #include <mpi.h>
 
 #include "src/log.h"
+#include "trainer/comm/lifeline.h"
 
 /* How long a failed rank waits for rank 0 to take notice and write the marker. */
 #define GRACE_S 60.0
@@ -146,6 +147,8 @@ static int check_alarm(struct comm *c, struct err *e)
     MPI_Status status;
     int found = 0;
 
+    if (c->lifeline && lifeline_check(c->lifeline, &c->relayed, e))
+        return -1;
     if (MPI_Iprobe(MPI_ANY_SOURCE, ALARM_TAG, m->alarm, &found, &status) != MPI_SUCCESS || !found)
         return 0;
     if (MPI_Recv(e, (int)sizeof *e, MPI_BYTE, status.MPI_SOURCE, ALARM_TAG, m->alarm,
@@ -183,6 +186,8 @@ static int finish(struct comm *c, const char *what, struct err *e)
         if (c->interrupt && *c->interrupt)
             return comm_set_interrupted(e, *c->interrupt);
         waited = now_s() - began;
+        if (waited > c->timeout_s && c->lifeline && lifeline_ask(c->lifeline, &c->relayed, e))
+            return -1;
         if (waited > c->timeout_s)
             return err_set(e, ERR_PEER,
                            "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
@@ -209,6 +214,8 @@ static MPI_Request *new_request(struct comm *c, struct err *e)
         m->capacity = capacity;
     }
     m->ncollectives++;
+    if (c->lifeline)
+        lifeline_count(c->lifeline);
     m->requests[m->nrequests] = MPI_REQUEST_NULL;
     return &m->requests[m->nrequests++];
 }
