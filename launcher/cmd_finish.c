@@ -17,6 +17,7 @@
 #include "src/buf.h"
 #include "src/epoch_csv.h"
 #include "src/log.h"
+#include "src/marker.h"
 
 #define MAX_DOCUMENT (1 << 20)
 
@@ -33,14 +34,13 @@ static bool has_file(const char *dir, const char *name)
 /* Writes DIR/NAME; takes document. */
 static int write_marker(const char *dir, const char *name, json_t *document, struct err *e)
 {
-    char path[PATH_MAX], *text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    char *text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15));
     int rc;
 
     json_decref(document);
     if (!text)
         return err_set(e, ERR_INTERNAL, "%s cannot be written as JSON", name);
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    rc = atomicfile_write(path, text, strlen(text), 0666, e);
+    rc = marker_write(dir, name, text, strlen(text), e);
     free(text);
     return rc;
 }
@@ -196,6 +196,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return err_set(e, ERR_INTERNAL, "finish: %s has failed before", dir);
     if (has_file(dir, "DONE"))
         return 0;
+    if (marker_check(dir, e))
+        return -1;
     end = read_result(dir, &why);
     if (end)
         return write_marker(dir, "DONE", end, e);

@@ -139,6 +139,13 @@ static int flush_stream(struct atomicfile *a)
     return fclose(stream) ? -1 : 0;
 }
 
+int atomicfile_sync_folder(const char *path, struct err *e)
+{
+    if (sync_folder(path) == 0)
+        return 0;
+    return err_errno(e, ERR_INTERNAL, errno, "cannot sync the folder of %s", path);
+}
+
 int atomicfile_commit(struct atomicfile *a, struct err *e)
 {
     if (flush_stream(a) || rename(a->tmp, a->path)) {
@@ -146,9 +153,7 @@ int atomicfile_commit(struct atomicfile *a, struct err *e)
         atomicfile_abort(a);
         return -1;
     }
-    int rc = sync_folder(a->path);
-    if (rc)
-        err_errno(e, ERR_INTERNAL, errno, "cannot sync the folder of %s", a->path);
+    int rc = atomicfile_sync_folder(a->path, e);
     destroy(a);
     return rc;
 }

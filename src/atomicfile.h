@@ -27,6 +27,9 @@ FILE *atomicfile_stream(struct atomicfile *a);
 int atomicfile_commit(struct atomicfile *a, struct err *e);
 void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
+/* A file that was renamed to path is there for good only after this. */
+int atomicfile_sync_folder(const char *path, struct err *e);
+
 /* Many files that become durable together: add writes a temporary file, commit syncs their file system
  * once, renames all, and syncs it again. That costs two waits for the disk instead of two for each
  * file. All files lie in one file system. Zeroed is empty. */

@@ -30,8 +30,10 @@ hang)
     ;;
 esac
 finish() { # MARKER TEXT
-    printf '%s\n' "$2" >"$out/$1.tmp"
-    mv "$out/$1.tmp" "$out/$1"
+    local file=${UNETCTL_START:-$out/$1.tmp}
+    if [ -z "${UNETCTL_START:-}" ]; then : >"$file"; fi
+    printf '%s\n' "$2" | dd of="$file" conv=nocreat status=none
+    mv "$file" "$out/$1"
 }
 row() { printf '{"kind":"epoch","epoch":%d,"seconds":0.5,"loss":0.4,"lr":0.001,"images":4}\n' "$1"; }
 end='{"kind":"end","status":"done","iou":0.5,"training_time":1.0}'

@@ -425,7 +425,7 @@ static int train(struct run_config *c, double process_start, struct err *e)
         rc = run_connected(c, &strategy, &start, e);
     lifeline_close(start.lifeline);
     strategy_destroy(&strategy);
-    if (rc && start.record && e->code != ERR_RESUMABLE)
+    if (rc && start.record)
         record_failed(start.record, e);
     if (rc == 0 && start.record)
         log_info("done: %s", record_dir(start.record));

@@ -19,6 +19,7 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/export/events.h"
@@ -130,7 +131,7 @@ static int make_room(const char *dir, bool *again, struct err *e)
             found = traces[i];
     if (!found)
         return 0;
-    if (is_being_written(dir))
+    if (!marker_has_start(dir) && is_being_written(dir))
         return err_set(e, ERR_CONFIG, "%s: another process is writing this run's results", dir);
     if (strcmp(found, "DONE") == 0 || (strcmp(found, "FAILED") == 0 && !restarted) || !*again)
         return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, and nothing is "
@@ -160,7 +161,7 @@ struct record *record_open(const char *dir, bool *again, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "%s", dir);
         goto fail;
     }
-    if (make_room(r->dir, again, e))
+    if (marker_check(r->dir, e) || make_room(r->dir, again, e))
         goto fail;
     path = path_in(r->dir, "record.jsonl");
     r->fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666) : -1;
@@ -195,6 +196,11 @@ const char *record_dir(const struct record *r)
     return r->dir;
 }
 
+int record_check(const struct record *r, struct err *e)
+{
+    return marker_check(r->dir, e);
+}
+
 static void add_string(struct buf *b, const char *key, const char *text)
 {
     buf_addf(b, ",\"%s\":", key);
@@ -225,6 +231,10 @@ static int write_line(struct record *r, struct buf *b, struct err *e)
     char *line = buf_steal(b);
     if (!line)
         return err_set(e, ERR_INTERNAL, "out of memory");
+    if (record_check(r, e)) {
+        free(line);
+        return -1;
+    }
     off_t size = lseek(r->fd, 0, SEEK_END);
     errno = 0;
     ssize_t written = write(r->fd, line, n);
@@ -585,11 +595,10 @@ static int write_marker(struct record *r, const char *name, struct buf *b, struc
 {
     buf_add(b, "\n");
     size_t n = b->length;
-    char *text = buf_steal(b), *path = path_in(r->dir, name);
-    int rc = text && path ? atomicfile_write(path, text, n, 0666, e)
-                          : err_set(e, ERR_INTERNAL, "out of memory");
+    char *text = buf_steal(b);
+    int rc = text ? marker_write(r->dir, name, text, n, e)
+                  : err_set(e, ERR_INTERNAL, "out of memory");
     free(text);
-    free(path);
     return rc;
 }
 
@@ -601,7 +610,7 @@ static int write_done(struct record *r, const struct record_end *end, struct err
 
     for (size_t i = 0; i < r->nepochs; i++)
         training_time += r->epochs[i].seconds;
-    if (write_csv(r, end, training_time, e))
+    if (record_check(r, e) || write_csv(r, end, training_time, e))
         return -1;
     encode_end(r, end, training_time, &line);
     buf_add(&marker, line.data ? line.data : "");
@@ -635,7 +644,7 @@ void record_failed(struct record *r, const struct err *reason)
     struct err e;
 
     pthread_mutex_lock(&r->lock);
-    if (!r->ended) {
+    if (!r->ended && reason->code != ERR_RESUMABLE && record_check(r, &e) == 0) {
         r->ended = true;
         buf_addf(&line, "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":%d,\"error\":",
                  reason->code);

@@ -27,6 +27,10 @@ void record_close(struct record *r); /* NULL is fine */
 
 const char *record_dir(const struct record *r); /* absolute */
 
+/* ERR_RESUMABLE when a later start of the job has taken the folder over (marker.h): nothing more
+ * may be written there. All functions below ask this themselves. */
+int record_check(const struct record *r, struct err *e);
+
 /* The first line: what the run is, besides its configuration. */
 struct record_run {
     const struct run_config *config;
@@ -94,8 +98,8 @@ void record_add_score(struct buf *b, const int64_t *score, int classes,
 /* log.csv, the last line, DONE. */
 int record_done(struct record *r, const struct record_end *end, struct err *e);
 
-/* The last line and FAILED, as far as they can still be written. Nothing after record_done. Any
- * thread may call it; the first call counts. */
+/* The last line and FAILED, as far as they can still be written. Nothing after record_done, nothing
+ * for ERR_RESUMABLE. Any thread may call it; the first call counts. */
 void record_failed(struct record *r, const struct err *reason);
 
 #endif

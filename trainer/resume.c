@@ -162,6 +162,8 @@ int resume_write(struct session *s, size_t items, bool must, struct err *e)
     if (!loss)
         return err_set(e, ERR_INTERNAL, "out of memory");
     int rc = s->comm->ops->gather(s->comm, &s->at.loss, loss, sizeof *loss, e);
+    if (rc == 0 && s->record)
+        rc = record_check(s->record, e);
     if (rc == 0 && s->record) {
         rc = write_snapshot(s, items, loss, e);
         if (rc && !must) {

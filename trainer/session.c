@@ -565,11 +565,13 @@ static int write_results(struct session *s, struct record_end *end, struct err *
              "images", summary.iou, summary.dice, summary.precision, summary.recall,
              summary.accuracy, end->val_images);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(s->record));
-    if (evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes, s->scores, e))
+    if (record_check(s->record, e) ||
+        evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes, s->scores, e))
         return -1;
 
     snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(s->record));
-    if (checkpoint_write(dir, &s->network_config, network_weights(s->network),
+    if (record_check(s->record, e) ||
+        checkpoint_write(dir, &s->network_config, network_weights(s->network),
                          end->weights_sha256, e))
         return -1;
     if (check_interrupt(s, e) || record_done(s->record, end, e))

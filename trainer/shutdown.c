@@ -7,9 +7,12 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "src/log.h"
 #include "trainer/comm/comm.h"
 
 volatile sig_atomic_t shutdown_signal, shutdown_request, shutdown_any;
+
+#define NAPS_PER_CHECK 10
 
 static pthread_t watcher;
 static bool watching;
@@ -46,8 +49,13 @@ static void *watch(void *arg)
 {
     struct err e;
 
-    while (!done && !shutdown_signal)
+    for (int naps = 1; !done && !shutdown_signal; naps++) {
         nap();
+        if (naps % NAPS_PER_CHECK == 0 && record_check(arg, &e)) {
+            log_error("%s", e.text);
+            note_signal(SIGTERM);
+        }
+    }
     for (int i = 0; i < 3 && !done; i++)
         nap();
     if (!done) {

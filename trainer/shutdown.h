@@ -4,7 +4,10 @@
  * SIGINT: after the step it is in, with exit code 130 and the marker FAILED. Who sends it may not
  * wait for that (mpirun kills after a second), so a thread writes the marker when the step takes
  * longer. SIGTERM and SIGUSR1 ask a training to finish its step, write a checkpoint and leave
- * without a marker, to be continued; elsewhere SIGTERM is as SIGINT. */
+ * without a marker, to be continued; elsewhere SIGTERM is as SIGINT.
+ *
+ * The same thread ends, as SIGINT does, a process whose folder a later start has taken over
+ * (record_check), even while it waits for ranks that are gone. */
 #ifndef UNETCTL_TRAINER_SHUTDOWN_H
 #define UNETCTL_TRAINER_SHUTDOWN_H
 

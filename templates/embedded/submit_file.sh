@@ -21,16 +21,24 @@ if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null && [ "$(cat "$attempt/j
     fi
     exit 1
 fi
+
+# A job may start again while an earlier start still runs, unseen, on a node that Slurm has given up.
+# The start that counts holds the file running-...; DONE and FAILED are that file, filled and renamed.
+UNETCTL_START=$PWD/$attempt/running-$job.${SLURM_RESTART_COUNT:-0}.$$
+export UNETCTL_START
+trap 'rm -f "$UNETCTL_START"' EXIT
+if ! : >"$UNETCTL_START"; then exit 1; fi
+for other in attempt-*/running-*; do
+    if [ "$PWD/$other" != "$UNETCTL_START" ]; then rm -f "$other"; fi
+done
 if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
-    if [ ! -e "$attempt/DONE" ] && [ ! -e "$attempt/FAILED" ]; then
-        printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" >"$attempt/FAILED.tmp" &&
-            sync "$attempt/FAILED.tmp" && mv "$attempt/FAILED.tmp" "$attempt/FAILED"
-    fi
+    printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" |
+        dd of="$UNETCTL_START" conv=nocreat,fsync status=none && mv "$UNETCTL_START" "$attempt/FAILED"
 }
 
 # USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the ranks,
@@ -51,6 +59,10 @@ done
 
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 if [ -e "$attempt/FAILED" ]; then exit "$((code ? code : 1))"; fi
+if [ ! -e "$UNETCTL_START" ]; then
+    echo "{{run}}: a later start of this job has taken over $attempt" >&2
+    exit 1
+fi
 if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
     # Neither done nor failed: this job, or the next attempt, goes on from the checkpoint.
     echo "${stopped_by:-itself}" >"$attempt/stopped"

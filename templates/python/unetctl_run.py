@@ -118,7 +118,13 @@ class Run:
 
     # ---- results, written by rank 0
 
+    def _check_start(self):
+        start = os.environ.get("UNETCTL_START")
+        if start and not os.path.exists(start):
+            raise SystemExit(f"{self.dir}: a later start of this job has taken it over")
+
     def _append(self, **line):
+        self._check_start()
         with open(os.path.join(self.dir, "record.jsonl"), "a", encoding="utf-8") as f:
             f.write(json.dumps(line) + "\n")
 
@@ -162,6 +168,7 @@ class Run:
         text = ",time_per_epoch,loss,lr,training_time,test_time,iou\n"
         for epoch, (seconds, loss, lr) in enumerate(self.rows):
             text += f"{epoch},{seconds:.6f},{loss:.6f},{lr:.6f},{total:.6f},{test_time:.6f},{iou:.6f}\n"
+        self._check_start()
         path = os.path.join(self.dir, "log.csv")
         with open(path + ".tmp", "w", encoding="utf-8") as f:
             f.write(text)

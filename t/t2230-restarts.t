@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Real training in jobs that are requeued, asked to leave, killed, or left behind on a node that Slurm
+# has given up: each goes on from its checkpoint and ends as the run that nobody disturbed, with the
+# same weights to the last bit.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "unet-train was built without MPI"
+sandbox_up --nodes 8 --gpus-per-node 2
+
+unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
+make_training() { # STUDY
+    mkdir "$1"
+    grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
+    unetctl init "$1" --data data --name "$1" --site ./site.yaml --set data.height=64 --set data.width=64 \
+        --set model.base=8 --set model.depth=2 --set train.epochs=50 --set train.batch_per_gpu=4 \
+        --set train.threads=1 --set train.checkpoint_s=0.3 2>"$ERR"
+}
+run() { echo "$1/runs/unet-g0$2-s1"; }
+job() { cat "$(run "$1" "$2")/attempt-1/job"; }
+begun() { [ -n "$(find "$(run "$1" "$2")/attempt-${3:-1}/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ]; }
+output() { cat "$(run "$1" "$2")/attempt-${3:-1}"/slurm-*.out; }
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$(run "$1" "$2")/attempt-${3:-1}/DONE"; }
+curve() { cut -d, -f1,3,4,7 "$(run "$1" "$2")/attempt-${3:-1}/log.csv"; }
+state() { states "$1" | awk -v run="unet-g0$2-s1" '$1 == run { print $2 }'; }
+is_state() { [ "$(state "$1" "$2")" = "$3" ]; }
+processes() { # COMM STUDY GPUS: of a run, as the sandbox numbers them
+    local p
+    for p in $(login pgrep -x "$1"); do
+        if [ "$(login readlink "/proc/$p/cwd")" = "$TMP/$(run "$2" "$3")" ]; then echo "$p"; fi
+    done
+}
+
+ok "a study that is left alone" make_training calm
+ok "one that is not" make_training rough
+ok "another one" make_training harsh
+exits 0 "three runs in one" unetctl submit -C rough --gpus 1..3
+exits 0 "three in the other" unetctl submit -C harsh --gpus 1..3 -- --exclusive
+all_begun() {
+    local g
+    for g in 1 2 3; do begun rough "$g" && begun harsh "$g" || return 1; done
+}
+ok "all write checkpoints" wait_until 90 all_begun
+
+# ---- two nodes are given up, because their slurmd died; what runs there does not know
+lose_node() { # STUDY GPUS
+    local node
+    node=$(login scontrol -o show job "$(job "$1" "$2")" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
+    login kill -KILL "$(cat "$XDG_STATE_HOME/unetctl/sandbox/run/slurmd.$node.pid")"
+    login scontrol update nodename="$node" state=down reason=test
+}
+frozen=$(processes bash harsh 1; processes unet-train harsh 1)
+for p in $frozen; do login kill -STOP "$p"; done # so that it is still there when its job runs again
+left=$(processes unet-train harsh 3)
+ok "the node of a frozen run" lose_node harsh 1
+ok "one of the two nodes of a run" lose_node harsh 3
+# ---- the others
+ok "scontrol requeue" login scontrol requeue "$(job rough 1)"
+ok "scontrol requeue, two nodes" login scontrol requeue "$(job rough 3)"
+ok "USR1 before the time limit" login scancel --signal=USR1 --batch "$(job harsh 2)"
+for p in $(processes unet-train rough 2); do login kill -KILL "$p"; done
+ok "a trainer that is killed: FAILED" wait_until 30 is_state rough 2 FAILED
+like <(unetctl status -C rough) 'unet-g02-s1 +FAILED .*killed by signal 9' "and why"
+exits 0 "it is resumed" unetctl resume -C rough unet-g02-s1
+exits 0 "the calm ones" unetctl submit -C calm --gpus 1..3
+
+# ---- two starts of one job
+gone() { # PROCESSES
+    local p
+    for p in $1; do ! login grep -qs . "/proc/$p/cmdline" || return 1; done
+}
+ok "ranks whose node is given up end with their script" wait_until 15 gone "$left"
+again() { [ -n "$(find "$(run harsh 1)/attempt-1/restart-1" -name record.jsonl 2>/dev/null)" ]; }
+ok "the frozen run's job runs again" wait_until 90 again
+still_there() { ! gone "$frozen"; }
+ok "while its first start is still there" still_there
+for p in $frozen; do login kill -CONT "$p"; done
+ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
+like <(output harsh 1) 'a later start of this job has taken' "and says why"
+all_done() { all_states calm COMPLETED && all_states rough COMPLETED && all_states harsh COMPLETED; }
+ok "all are done" wait_until 200 all_done
+for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"; do
+    read -r study gpus attempt <<<"$s"
+    what="$study, $gpus GPUs"
+    like <(output "$study" "$gpus" "$attempt") 'goes on from .*attempt-1/checkpoint/state-' "$what: went on"
+    is "$(weights "$study" "$gpus" "$attempt")" "$(weights calm "$gpus")" "to the same weights"
+    is "$(curve "$study" "$gpus" "$attempt")" "$(curve calm "$gpus")" "and the same curve"
+    is "$(find "$(run "$study" "$gpus")/attempt-$attempt" -name FAILED -o -name 'running-*' -o -name '*.tmp*')" "" \
+        "with nothing left over"
+done
+exits 0 "the report takes them" unetctl collect -C harsh
+is "$(login pgrep -xc unet-train)" 0 "no process is left"
+done_testing
