@@ -44,6 +44,8 @@ for norm in sync none; do
         [ -n "$mpi" ] || { skip "no MPI" "$norm: $n MPI ranks"; continue; }
         ok "$norm: $n MPI ranks" mpirun_ $n "${step[@]}" --batch-size $((12 / n)) --out "$norm-m$n"
         ok "$norm: $n MPI ranks give the same weights" close "$norm-1" "$norm-m$n"
+        is "$(field "$norm-m$n/DONE" weights_sha256)" "$(field "$norm-t$n/DONE" weights_sha256)" \
+            "$norm: $n ranks of one node sum in the order of $n threads: the same bits"
     done
 done
 ok "local batch norm" "${train[@]}" --epochs 3 --gpus 3 --batch-size 4 --out local-t3
@@ -146,7 +148,7 @@ kill -KILL "$victim"
 wait $launcher
 code=$?
 ok "the others end, with exit code $code" test $code != 0 -a $code != 124
-ok "without DONE" test ! -e lost/DONE
+like lost/FAILED "rank 2 on $host is gone" "rank 0 marks it, and names the rank"
 
 # --- a launcher that is told to stop ---
 # (Without timeout(1), which signals mpirun twice: the second one makes it kill the ranks at once.)

@@ -74,6 +74,19 @@ static int open_micro(struct session *s, struct err *e)
                          run_config_step_batch(s->config));
 }
 
+/* Where the other ranks reach them, if they can. */
+static int place_gradients(struct session *s, struct err *e)
+{
+    struct weights *w = network_weights(s->network);
+    float *grad;
+
+    if (s->comm->ops->place(s->comm, w->nparams, &grad, e))
+        return -1;
+    if (grad)
+        weights_place_grad(w, grad);
+    return 0;
+}
+
 static int open_session(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
@@ -686,8 +699,8 @@ int session_run(struct session *s, struct err *e)
         return -1;
     int rc = s->record ? write_head(s, &roster, e) : 0;
     roster_destroy(&roster);
-    if (rc || make_plan(s, &plan, e) || make_schedule(s, e) || resume_read(s, e) ||
-        share_weights(s, e) ||
+    if (rc || place_gradients(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
+        resume_read(s, e) || share_weights(s, e) ||
         open_loader(s, &plan, e))
         return -1;
     s->last_checkpoint = clock_now();

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+int comm_no_place(struct comm *c, size_t n, float **values, struct err *e)
+{
+    (void)c, (void)n, (void)e;
+    *values = NULL;
+    return 0;
+}
+
 int comm_set_interrupted(struct err *e, int signal)
 {
     return err_set(e, 128 + signal,

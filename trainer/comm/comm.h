@@ -21,6 +21,9 @@ struct lifeline;
 
 struct comm_ops {
     const char *name; /* self | thread | mpi */
+    /* Memory for n floats whose sums cost least, in *values; it lives until close. NULL: any
+     * other memory is as good. Once. */
+    int (*place)(struct comm *c, size_t n, float **values, struct err *e);
     /* Sum over ranks, in place; same bits on every rank. */
     int (*sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*sum_double)(struct comm *c, double *values, size_t n, struct err *e);
@@ -50,6 +53,9 @@ struct comm {
     bool relayed; /* the last error came from another rank, which reports it */
     void *priv;
 };
+
+/* As ops->place, where any memory is as good. */
+int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);
 
 /* The error of a run that a signal ends. Returns -1. */
 int comm_set_interrupted(struct err *e, int signal);

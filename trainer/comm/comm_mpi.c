@@ -22,7 +22,6 @@ const char *comm_mpi_version(void)
 #else
 
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +31,11 @@ const char *comm_mpi_version(void)
 
 #include <mpi.h>
 
+#include "src/clock.h"
 #include "src/log.h"
+#include "trainer/comm/bounded.h"
 #include "trainer/comm/lifeline.h"
+#include "trainer/comm/node.h"
 
 /* How long a failed rank waits for rank 0 to take notice and write the marker. */
 #define GRACE_S 60.0
@@ -41,88 +43,34 @@ const char *comm_mpi_version(void)
 /* MPI counts are int. */
 #define CHUNK ((size_t)1 << 30)
 
+static const char gradients[] = "a sum of gradients";
+
 struct mpi {
     char host[256];
     MPI_Comm alarm; /* carries nothing but the error of a rank that failed */
     MPI_Request *requests;
     int nrequests, capacity;
     unsigned long ncollectives;
+    const char *what;     /* of the last one */
+    struct node *node;    /* of this host's ranks; NULL: no host has several */
+    MPI_Comm local;       /* the same */
+    MPI_Comm across;      /* the first rank of each node; without nodes all ranks */
+    int *node_ranks;      /* the node's, in the world */
+    int nacross;
+    struct node_slice *pending; /* started, with nodes */
+    size_t npending, pending_capacity;
 };
 
-static double now_s(void)
-{
-    struct timespec t;
+static int provided_level;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static int init(void)
+{
+    return MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided_level);
 }
 
-/* MPI_Init and MPI_Finalize know no deadline, so they run in a thread of their own. The state is
- * static: a thread that never returns may still write to it when everybody else has left. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t done_changed;
-    bool done;
-    int rc, provided;
-} call = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void end_call(int rc)
+static int finalize(void)
 {
-    pthread_mutex_lock(&call.lock);
-    call.rc = rc;
-    call.done = true;
-    pthread_cond_signal(&call.done_changed);
-    pthread_mutex_unlock(&call.lock);
-}
-
-static void *init_thread(void *arg)
-{
-    (void)arg;
-    end_call(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &call.provided));
-    return NULL;
-}
-
-static void *finalize_thread(void *arg)
-{
-    (void)arg;
-    end_call(MPI_Finalize());
-    return NULL;
-}
-
-/* 0 when body has returned in time (its result is in call.rc), 1 when it has not, 128 + n when
- * signal n asked to end, -1 when no thread could be started. */
-static int call_bounded(void *(*body)(void *), double timeout_s,
-                        const volatile sig_atomic_t *interrupt)
-{
-    double deadline = now_s() + timeout_s;
-    pthread_condattr_t attr;
-    pthread_t thread;
-    int verdict = 0;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&call.done_changed, &attr);
-    pthread_condattr_destroy(&attr);
-    call.done = false;
-    if (pthread_create(&thread, NULL, body, NULL))
-        return -1;
-    pthread_mutex_lock(&call.lock);
-    while (!call.done && verdict == 0) {
-        double nap = now_s() + 0.1;
-        struct timespec until = {.tv_sec = (time_t)nap,
-                                 .tv_nsec = (long)((nap - (double)(time_t)nap) * 1e9)};
-        pthread_cond_timedwait(&call.done_changed, &call.lock, &until);
-        if (!call.done && interrupt && *interrupt)
-            verdict = 128 + *interrupt;
-        else if (!call.done && now_s() >= deadline)
-            verdict = 1;
-    }
-    pthread_mutex_unlock(&call.lock);
-    if (verdict == 0)
-        pthread_join(thread, NULL);
-    else
-        pthread_detach(thread);
-    return verdict;
+    return MPI_Finalize();
 }
 
 static struct mpi *mpi_of(struct comm *c)
@@ -159,6 +107,35 @@ static int check_alarm(struct comm *c, struct err *e)
     return comm_set_relayed(e, status.MPI_SOURCE);
 }
 
+/* Must this rank wait no longer? */
+static int check_wait(void *arg, double waited_s, struct err *e)
+{
+    struct comm *c = arg;
+    struct mpi *m = mpi_of(c);
+    int lost = -1;
+
+    if (check_alarm(c, e))
+        return -1;
+    if (c->interrupt && *c->interrupt)
+        return comm_set_interrupted(e, *c->interrupt);
+    if (waited_s > 0.01 && m->node && (lost = node_find_lost(m->node)) >= 0)
+        return err_set(e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed; its "
+                       "output or the system's log says why (out of memory?)", m->node_ranks[lost],
+                       m->host);
+    if (waited_s <= c->timeout_s)
+        return 0;
+    if (c->lifeline && lifeline_ask(c->lifeline, &c->relayed, e))
+        return -1;
+    int absent = m->node ? node_find_absent(m->node) : -1;
+    if (absent >= 0)
+        return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
+                       "s: it is stopped, slow or stuck", m->node_ranks[absent], m->host, m->what,
+                       m->ncollectives, c->timeout_s);
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
+                   "another rank is gone or stuck; its output or the system's log says why",
+                   c->rank, c->size, m->host, m->what, m->ncollectives, c->timeout_s);
+}
+
 /* Ranks may outnumber cores: give the core away at once, sleep when it takes longer. */
 static void relax(double waited_s)
 {
@@ -172,7 +149,7 @@ static void relax(double waited_s)
 static int finish(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
-    double began = now_s(), waited = 0;
+    double began = clock_now(), waited = 0;
     int done = 0;
 
     for (;;) {
@@ -181,25 +158,26 @@ static int finish(struct comm *c, const char *what, struct err *e)
             return check_alarm(c, e) ? -1 : fail(c, rc, what, e);
         if (done)
             break;
-        if (check_alarm(c, e))
+        waited = clock_now() - began;
+        if (check_wait(c, waited, e))
             return -1;
-        if (c->interrupt && *c->interrupt)
-            return comm_set_interrupted(e, *c->interrupt);
-        waited = now_s() - began;
-        if (waited > c->timeout_s && c->lifeline && lifeline_ask(c->lifeline, &c->relayed, e))
-            return -1;
-        if (waited > c->timeout_s)
-            return err_set(e, ERR_PEER,
-                           "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
-                           "another rank is gone or stuck; its output or the system's log says why",
-                           c->rank, c->size, m->host, what, m->ncollectives, c->timeout_s);
         relax(waited);
     }
     m->nrequests = 0;
     return 0;
 }
 
-static MPI_Request *new_request(struct comm *c, struct err *e)
+static void enter_collective(struct comm *c, const char *what)
+{
+    struct mpi *m = mpi_of(c);
+
+    m->what = what;
+    m->ncollectives++;
+    if (c->lifeline)
+        lifeline_count(c->lifeline);
+}
+
+static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
@@ -213,71 +191,120 @@ static MPI_Request *new_request(struct comm *c, struct err *e)
         m->requests = requests;
         m->capacity = capacity;
     }
-    m->ncollectives++;
-    if (c->lifeline)
-        lifeline_count(c->lifeline);
+    enter_collective(c, what);
     m->requests[m->nrequests] = MPI_REQUEST_NULL;
     return &m->requests[m->nrequests++];
 }
 
-static int start_reduce(struct comm *c, void *values, size_t n, MPI_Datatype type, size_t size,
-                        MPI_Op op, const char *what, struct err *e)
+static int start_reduce(struct comm *c, const struct node_slice *s, const char *what,
+                        struct err *e)
 {
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t part = n - at < CHUNK ? n - at : CHUNK;
-        MPI_Request *request = new_request(c, e);
+    static const struct { MPI_Datatype type; MPI_Op op; } kinds[] = {
+        [REDUCE_SUM_FLOAT] = {MPI_FLOAT, MPI_SUM}, [REDUCE_SUM_DOUBLE] = {MPI_DOUBLE, MPI_SUM},
+        [REDUCE_SUM_INT64] = {MPI_INT64_T, MPI_SUM}, [REDUCE_MAX_DOUBLE] = {MPI_DOUBLE, MPI_MAX}};
+    size_t element = reduce_element(s->op);
+
+    for (size_t at = 0; at < s->n; at += CHUNK) {
+        size_t part = s->n - at < CHUNK ? s->n - at : CHUNK;
+        MPI_Request *request = new_request(c, what, e);
         if (!request)
             return -1;
-        int rc = MPI_Iallreduce(MPI_IN_PLACE, (char *)values + at * size, (int)part, type, op,
-                                MPI_COMM_WORLD, request);
+        int rc = MPI_Iallreduce(MPI_IN_PLACE, (char *)s->values + at * element, (int)part,
+                                kinds[s->op].type, kinds[s->op].op, mpi_of(c)->across, request);
         if (rc != MPI_SUCCESS)
             return fail(c, rc, what, e);
     }
     return 0;
 }
 
-static int reduce(struct comm *c, void *values, size_t n, MPI_Datatype type, size_t size, MPI_Op op,
-                  const char *what, struct err *e)
+static int reduce_across(void *arg, const struct node_slice *slices, size_t nslices, struct err *e)
 {
-    return start_reduce(c, values, n, type, size, op, what, e) || finish(c, what, e) ? -1 : 0;
+    struct comm *c = arg;
+    const char *what = mpi_of(c)->what;
+
+    for (size_t i = 0; i < nslices; i++)
+        if (start_reduce(c, &slices[i], what, e))
+            return -1;
+    return finish(c, what, e);
+}
+
+/* Within the nodes in their memory, across them by MPI. */
+static int reduce(struct comm *c, const struct node_slice *slices, size_t nslices, const char *what,
+                  struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+
+    m->what = what;
+    if (!m->node)
+        return reduce_across(c, slices, nslices, e);
+    enter_collective(c, what);
+    return node_reduce(m->node, slices, nslices, m->nacross > 1 ? reduce_across : NULL, c, e);
 }
 
 static int mpi_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
-    return reduce(c, values, n, MPI_FLOAT, sizeof *values, MPI_SUM, "a sum of floats", e);
+    return reduce(c, &(struct node_slice){values, n, REDUCE_SUM_FLOAT}, 1, "a sum of floats", e);
 }
 
 static int mpi_sum_double(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce(c, values, n, MPI_DOUBLE, sizeof *values, MPI_SUM, "a sum of doubles", e);
+    return reduce(c, &(struct node_slice){values, n, REDUCE_SUM_DOUBLE}, 1, "a sum of doubles", e);
 }
 
 static int mpi_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
 {
-    return reduce(c, values, n, MPI_INT64_T, sizeof *values, MPI_SUM, "a sum of counts", e);
+    return reduce(c, &(struct node_slice){values, n, REDUCE_SUM_INT64}, 1, "a sum of counts", e);
 }
 
 static int mpi_max_double(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce(c, values, n, MPI_DOUBLE, sizeof *values, MPI_MAX, "a maximum", e);
+    return reduce(c, &(struct node_slice){values, n, REDUCE_MAX_DOUBLE}, 1, "a maximum", e);
 }
 
-/* Starting the next slice also moves the earlier ones on: MPI has no thread for that. */
+/* Starting the next slice also moves the earlier ones on: MPI has no thread for that. Within nodes
+ * nothing is gained by summing early, but a meeting for all slices together. */
 static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
+    struct node_slice slice = {values, n, REDUCE_SUM_FLOAT};
     struct mpi *m = mpi_of(c);
-    const char *what = "a sum of gradients";
     int done;
 
-    if (start_reduce(c, values, n, MPI_FLOAT, sizeof *values, MPI_SUM, what, e))
-        return -1;
-    int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
-    return rc == MPI_SUCCESS ? 0 : fail(c, rc, what, e);
+    if (!m->node) {
+        if (start_reduce(c, &slice, gradients, e))
+            return -1;
+        int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
+        return rc == MPI_SUCCESS ? 0 : fail(c, rc, gradients, e);
+    }
+    if (m->npending == m->pending_capacity) {
+        size_t capacity = m->pending_capacity ? 2 * m->pending_capacity : 16;
+        struct node_slice *pending = realloc(m->pending, capacity * sizeof *pending);
+        if (!pending)
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        m->pending = pending;
+        m->pending_capacity = capacity;
+    }
+    m->pending[m->npending++] = slice;
+    return 0;
 }
 
+/* A run of slices in the node's memory is one sum, and a run of others. */
 static int mpi_wait(struct comm *c, struct err *e)
 {
-    return finish(c, "a sum of gradients", e);
+    struct mpi *m = mpi_of(c);
+    size_t n = m->npending;
+
+    m->npending = 0;
+    if (!m->node)
+        return finish(c, gradients, e);
+    for (size_t at = 0, end; at < n; at = end) {
+        bool placed = node_has_place(m->node, m->pending[at].values);
+        for (end = at + 1; end < n; end++)
+            if (node_has_place(m->node, m->pending[end].values) != placed)
+                break;
+        if (reduce(c, m->pending + at, end - at, gradients, e))
+            return -1;
+    }
+    return 0;
 }
 
 static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
@@ -286,7 +313,7 @@ static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, st
 
     for (size_t at = 0; at < nbytes; at += CHUNK) {
         size_t part = nbytes - at < CHUNK ? nbytes - at : CHUNK;
-        MPI_Request *request = new_request(c, e);
+        MPI_Request *request = new_request(c, what, e);
         if (!request)
             return -1;
         int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, root, MPI_COMM_WORLD, request);
@@ -302,7 +329,7 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
 
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s of %zu bytes by rank", what, nbytes);
-    MPI_Request *request = new_request(c, e);
+    MPI_Request *request = new_request(c, what, e);
     if (!request)
         return -1;
     int rc = MPI_Iallgather(one, (int)nbytes, MPI_BYTE, all, (int)nbytes, MPI_BYTE, MPI_COMM_WORLD,
@@ -312,7 +339,7 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
 
 static int mpi_barrier(struct comm *c, struct err *e)
 {
-    MPI_Request *request = new_request(c, e);
+    MPI_Request *request = new_request(c, "a barrier", e);
     if (!request)
         return -1;
     int rc = MPI_Ibarrier(MPI_COMM_WORLD, request);
@@ -336,41 +363,170 @@ static void send_alarm(struct comm *c, const struct err *e)
  * to hear of the failure. */
 static void mpi_abort(struct comm *c, const struct err *e)
 {
-    struct mpi *m = mpi_of(c);
     double grace = c->timeout_s < GRACE_S ? c->timeout_s : GRACE_S;
-    double deadline = now_s() + grace;
+    double deadline = clock_now() + grace;
     struct err ignored;
 
     if (!c->relayed) {
         log_error("%s", e->text);
         send_alarm(c, e);
     }
-    while (c->rank != 0 && now_s() < deadline) {
+    while (c->rank != 0 && clock_now() < deadline) {
         check_alarm(c, &ignored);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    free(m->requests);
     MPI_Abort(MPI_COMM_WORLD, e->code ? e->code : ERR_INTERNAL);
 }
+
+static void destroy(struct mpi *m);
 
 static void mpi_close(struct comm *c)
 {
     struct mpi *m = mpi_of(c);
     struct err e;
+    int rc;
 
-    if (mpi_barrier(c, &e))
+    if (mpi_barrier(c, &e)) {
         log_warn("%s", e.text);
-    else if (MPI_Comm_free(&m->alarm) != MPI_SUCCESS ||
-             call_bounded(finalize_thread, c->timeout_s, NULL) != 0)
-        log_warn("rank %d of %d on %s: MPI did not end within %g s", c->rank, c->size, m->host,
-                 c->timeout_s);
+    } else {
+        if (m->node && m->across != MPI_COMM_NULL)
+            MPI_Comm_free(&m->across);
+        MPI_Comm_free(&m->local);
+        MPI_Comm_free(&m->alarm);
+        if (bounded_call(finalize, c->timeout_s, NULL, &rc) != 0)
+            log_warn("rank %d of %d on %s: MPI did not end within %g s", c->rank, c->size, m->host,
+                     c->timeout_s);
+    }
+    destroy(m);
+    free(c);
+}
+
+/* --- the nodes --- */
+
+/* Of all ranks of this node, or of none of them. local_ok: this rank could. */
+static bool agree(struct mpi *m, bool local_ok)
+{
+    int all = local_ok;
+
+    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, m->local) == MPI_SUCCESS && all;
+}
+
+static int mpi_place(struct comm *c, size_t n, float **values, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+    struct node_offer offer = {0};
+    struct err why = {0};
+    int rank, rc = -1;
+
+    *values = NULL;
+    if (!m->node)
+        return 0;
+    MPI_Comm_rank(m->local, &rank);
+    if (rank == 0)
+        rc = node_offer_place(m->node, n, &offer, values, &why);
+    MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
+    if (rank > 0)
+        rc = node_join_place(m->node, n, &offer, values, &why);
+    if (agree(m, rc == 0))
+        return 0;
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: no shared memory for the gradients: %s",
+                   c->rank, c->size, m->host, why.code ? why.text : "another rank had none");
+}
+
+/* This rank is a node of its own: the way of a sum must be the same on all ranks. */
+static int be_node(struct comm *c, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+    struct node_offer offer;
+    int rc = MPI_Comm_dup(MPI_COMM_SELF, &m->local);
+
+    m->node = rc == MPI_SUCCESS ? node_offer(1, &offer, e) : NULL;
+    if (rc != MPI_SUCCESS)
+        return fail(c, rc, "MPI_Comm_dup", e);
+    return m->node ? 0 : -1;
+}
+
+/* Where processes do not see each other's memory (containers), MPI has to do it all. */
+static int join_node(struct comm *c, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+    struct node_offer offer = {0};
+    struct err why = {0};
+    int rank, size;
+
+    MPI_Comm_rank(m->local, &rank);
+    MPI_Comm_size(m->local, &size);
+    if (rank == 0)
+        m->node = node_offer(size, &offer, &why);
+    MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
+    if (rank > 0)
+        m->node = node_join(rank, size, &offer, &why);
+    if (agree(m, m->node != NULL))
+        return 0;
+    node_destroy(m->node);
+    m->node = NULL;
+    if (why.code)
+        log_warn("rank %d of %d on %s: no memory shared with the ranks of this host, MPI sums "
+                 "alone: %s", c->rank, c->size, m->host, why.text);
+    MPI_Comm_free(&m->local);
+    return be_node(c, e);
+}
+
+static int list_node(struct comm *c, int size, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+
+    m->node_ranks = calloc((size_t)size, sizeof *m->node_ranks);
+    if (!m->node_ranks)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    node_set_check(m->node, check_wait, c);
+    int rc = MPI_Allgather(&c->rank, 1, MPI_INT, m->node_ranks, 1, MPI_INT, m->local);
+    return rc == MPI_SUCCESS ? 0 : fail(c, rc, "MPI_Allgather", e);
+}
+
+static int open_nodes(struct comm *c, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+    int rank, size, several;
+    int rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL,
+                                 &m->local);
+
+    if (rc != MPI_SUCCESS)
+        return fail(c, rc, "MPI_Comm_split_type", e);
+    if (join_node(c, e))
+        return -1;
+    MPI_Comm_rank(m->local, &rank);
+    MPI_Comm_size(m->local, &size);
+    several = size > 1;
+    rc = MPI_Allreduce(MPI_IN_PLACE, &several, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rc == MPI_SUCCESS && !several) {
+        node_destroy(m->node);
+        m->node = NULL;
+        return 0;
+    }
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? 0 : MPI_UNDEFINED, c->rank, &m->across);
+    if (rc == MPI_SUCCESS && m->across != MPI_COMM_NULL)
+        MPI_Comm_size(m->across, &m->nacross);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Bcast(&m->nacross, 1, MPI_INT, 0, m->local);
+    return rc == MPI_SUCCESS ? list_node(c, size, e) : fail(c, rc, "MPI_Comm_split", e);
+}
+
+static void destroy(struct mpi *m)
+{
+    if (!m)
+        return;
+    node_destroy(m->node);
+    free(m->node_ranks);
+    free(m->pending);
     free(m->requests);
     free(m);
-    free(c);
 }
 
 static const struct comm_ops mpi_ops = {
     .name = "mpi",
+    .place = mpi_place,
     .sum_float = mpi_sum_float,
     .sum_double = mpi_sum_double,
     .sum_int64 = mpi_sum_int64,
@@ -388,7 +544,7 @@ static int init_mpi(int rank, int size, const char *host, double timeout_s,
                     const volatile sig_atomic_t *interrupt, struct err *e)
 {
     char who[300];
-    int verdict = call_bounded(init_thread, timeout_s, interrupt);
+    int rc = 0, verdict = bounded_call(init, timeout_s, interrupt, &rc);
 
     if (rank >= 0 && size > 0)
         snprintf(who, sizeof who, "rank %d of %d on %s", rank, size, host);
@@ -401,9 +557,9 @@ static int init_mpi(int rank, int size, const char *host, double timeout_s,
     if (verdict)
         return err_set(e, ERR_PEER, "%s: MPI did not come up within %g s: not all ranks started, "
                        "or they cannot reach each other", who, timeout_s);
-    if (call.rc != MPI_SUCCESS || call.provided < MPI_THREAD_SERIALIZED)
+    if (rc != MPI_SUCCESS || provided_level < MPI_THREAD_SERIALIZED)
         return err_set(e, ERR_PEER, "%s: MPI_Init_thread failed (code %d, thread level %d)", who,
-                       call.rc, call.provided);
+                       rc, provided_level);
     return 0;
 }
 
@@ -425,12 +581,14 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c->size);
+    m->across = MPI_COMM_WORLD;
     int rc = MPI_Comm_dup(MPI_COMM_WORLD, &m->alarm);
-    if (rc == MPI_SUCCESS)
+    if (rc == MPI_SUCCESS && open_nodes(c, e) == 0)
         return c;
-    fail(c, rc, "MPI_Comm_dup", e);
+    if (rc != MPI_SUCCESS)
+        fail(c, rc, "MPI_Comm_dup", e);
 fail:
-    free(m);
+    destroy(m);
     free(c);
     return NULL;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replicas as MPI processes (the multi-worker strategy). Collectives are the non-blocking ones of
  * MPI-3, polled against the deadline, so a lost rank ends the others with a message and not with
- * a hang. A rank that fails tells the others why before it takes them down. */
+ * a hang. A rank that fails tells the others why before it takes them down.
+ *
+ * Sums go two ways: the ranks of a host sum in memory that they share (node.h), in the order of
+ * ranks; one of each host then sums with the other hosts by MPI. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_MPI_H
 #define UNETCTL_TRAINER_COMM_COMM_MPI_H
 

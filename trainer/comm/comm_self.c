@@ -56,6 +56,7 @@ static void self_close(struct comm *c)
 
 static const struct comm_ops self_ops = {
     .name = "self",
+    .place = comm_no_place,
     .sum_float = self_float,
     .sum_double = self_double,
     .sum_int64 = self_int64,

@@ -8,18 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-enum slice_type {
-    SLICE_SUM_FLOAT,
-    SLICE_SUM_DOUBLE,
-    SLICE_SUM_INT64,
-    SLICE_MAX_DOUBLE,
-    SLICE_BYTES
-};
+#include "trainer/comm/reduce.h"
 
 struct slice {
     void *values;
     size_t n;
-    enum slice_type type;
+    enum reduce_op op;
 };
 
 struct member {
@@ -30,6 +24,7 @@ struct member {
     struct slice one;          /* of a collective with one slice */
     const struct slice *shown; /* what the others may read between two meetings */
     size_t nshown;
+    void **values; /* of all ranks, of the slice that is being reduced */
 };
 
 struct comm_thread_group {
@@ -42,6 +37,7 @@ struct comm_thread_group {
     struct err error;
     int size;
     struct member *members;
+    void **values; /* of the members */
 };
 
 static struct member *member_of(struct comm *c)
@@ -134,52 +130,17 @@ static int meet(struct comm *c, const char *what, struct err *e)
     return rc;
 }
 
-#define BLOCK 512
-
-/* Elements [from, to) of a slice that every rank has at values[rank]: combined over the ranks in
- * their order in a block that stays in the cache, then written back to all of them. */
-#define REDUCE_FUNCTION(name, type, combine)                                        \
-    static void name(void *const *values, int size, size_t from, size_t to)         \
-    {                                                                               \
-        type block[BLOCK];                                                          \
-                                                                                    \
-        for (size_t at = from; at < to; at += BLOCK) {                              \
-            size_t n = to - at < BLOCK ? to - at : BLOCK;                           \
-            memcpy(block, (const type *)values[0] + at, n * sizeof *block);         \
-            for (int r = 1; r < size; r++) {                                        \
-                const type *v = (const type *)values[r] + at;                       \
-                for (size_t i = 0; i < n; i++)                                      \
-                    block[i] = combine(block[i], v[i]);                             \
-            }                                                                       \
-            for (int r = 0; r < size; r++)                                          \
-                memcpy((type *)values[r] + at, block, n * sizeof *block);           \
-        }                                                                           \
-    }
-
-#define ADD(a, b) ((a) + (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-REDUCE_FUNCTION(reduce_sum_float, float, ADD)
-REDUCE_FUNCTION(reduce_sum_double, double, ADD)
-REDUCE_FUNCTION(reduce_sum_int64, int64_t, ADD)
-REDUCE_FUNCTION(reduce_max_double, double, MAX)
-
 /* This thread's share of one slice. */
-static void reduce_share(struct comm *c, struct comm_thread_group *g, size_t index, void **values)
+static void reduce_one_slice(struct comm *c, struct comm_thread_group *g, size_t index)
 {
-    const struct slice *s = &member_of(c)->shown[index];
-    size_t size = (size_t)c->size, rank = (size_t)c->rank;
-    size_t from = s->n / size * rank + s->n % size * rank / size;
-    size_t to = s->n / size * (rank + 1) + s->n % size * (rank + 1) / size;
+    struct member *m = member_of(c);
+    const struct slice *s = &m->shown[index];
+    size_t from, to;
 
+    reduce_share(s->n, c->rank, c->size, &from, &to);
     for (int r = 0; r < c->size; r++)
-        values[r] = g->members[r].shown[index].values;
-    switch (s->type) {
-    case SLICE_SUM_FLOAT: reduce_sum_float(values, c->size, from, to); break;
-    case SLICE_SUM_DOUBLE: reduce_sum_double(values, c->size, from, to); break;
-    case SLICE_SUM_INT64: reduce_sum_int64(values, c->size, from, to); break;
-    case SLICE_MAX_DOUBLE: reduce_max_double(values, c->size, from, to); break;
-    case SLICE_BYTES: break;
-    }
+        m->values[r] = g->members[r].shown[index].values;
+    reduce_slice(s->op, m->values, c->size, from, to);
 }
 
 /* Every rank sees the same slices here, so every rank comes to the same verdict. */
@@ -191,7 +152,7 @@ static int check_same(struct comm *c, struct comm_thread_group *g, const char *w
         const struct member *m = &g->members[r];
         bool same = m->nshown == zero->nshown;
         for (size_t i = 0; same && i < m->nshown; i++)
-            same = m->shown[i].n == zero->shown[i].n && m->shown[i].type == zero->shown[i].type;
+            same = m->shown[i].n == zero->shown[i].n && m->shown[i].op == zero->shown[i].op;
         if (!same)
             return err_set(e, ERR_INTERNAL, "%s: rank %d brings other slices than rank 0", what, r);
     }
@@ -203,50 +164,43 @@ static int reduce_all(struct comm *c, const struct slice *slices, size_t n, cons
 {
     struct member *m = member_of(c);
     struct comm_thread_group *g = m->group;
-    void **values = calloc((size_t)c->size, sizeof *values);
-    int rc = -1;
 
-    if (!values)
-        return err_set(e, ERR_INTERNAL, "out of memory");
     m->shown = slices;
     m->nshown = n;
     if (meet(c, what, e) || check_same(c, g, what, e))
-        goto out;
+        return -1;
     for (size_t i = 0; i < n; i++)
-        reduce_share(c, g, i, values);
-    rc = meet(c, what, e);
-out:
-    free(values);
-    return rc;
+        reduce_one_slice(c, g, i);
+    return meet(c, what, e);
 }
 
-static int reduce_one(struct comm *c, void *values, size_t n, enum slice_type type,
+static int reduce_one(struct comm *c, void *values, size_t n, enum reduce_op op,
                       const char *what, struct err *e)
 {
     struct member *m = member_of(c);
 
-    m->one = (struct slice){values, n, type};
+    m->one = (struct slice){values, n, op};
     return reduce_all(c, &m->one, 1, what, e);
 }
 
 static int thread_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
-    return reduce_one(c, values, n, SLICE_SUM_FLOAT, "a sum of floats", e);
+    return reduce_one(c, values, n, REDUCE_SUM_FLOAT, "a sum of floats", e);
 }
 
 static int thread_sum_double(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce_one(c, values, n, SLICE_SUM_DOUBLE, "a sum of doubles", e);
+    return reduce_one(c, values, n, REDUCE_SUM_DOUBLE, "a sum of doubles", e);
 }
 
 static int thread_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
 {
-    return reduce_one(c, values, n, SLICE_SUM_INT64, "a sum of counts", e);
+    return reduce_one(c, values, n, REDUCE_SUM_INT64, "a sum of counts", e);
 }
 
 static int thread_max_double(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce_one(c, values, n, SLICE_MAX_DOUBLE, "a maximum", e);
+    return reduce_one(c, values, n, REDUCE_MAX_DOUBLE, "a maximum", e);
 }
 
 static int thread_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
@@ -261,7 +215,7 @@ static int thread_start_sum_float(struct comm *c, float *values, size_t n, struc
         m->pending = pending;
         m->capacity = capacity;
     }
-    m->pending[m->npending++] = (struct slice){values, n, SLICE_SUM_FLOAT};
+    m->pending[m->npending++] = (struct slice){values, n, REDUCE_SUM_FLOAT};
     return 0;
 }
 
@@ -276,7 +230,7 @@ static int thread_wait(struct comm *c, struct err *e)
 
 static void show_bytes(struct member *m, void *data, size_t nbytes)
 {
-    m->one = (struct slice){data, nbytes, SLICE_BYTES};
+    m->one = (struct slice){.values = data, .n = nbytes};
     m->shown = &m->one;
     m->nshown = 1;
 }
@@ -330,6 +284,7 @@ static void thread_close(struct comm *c)
 
 static const struct comm_ops thread_ops = {
     .name = "thread",
+    .place = comm_no_place,
     .sum_float = thread_sum_float,
     .sum_double = thread_sum_double,
     .sum_int64 = thread_sum_int64,
@@ -350,7 +305,15 @@ struct comm_thread_group *comm_thread_create(int size, double timeout_s,
     pthread_condattr_t attr;
     struct comm_thread_group *g = calloc(1, sizeof *g);
 
-    if (!g || !(g->members = calloc((size_t)size, sizeof *g->members))) {
+    if (g) {
+        g->members = calloc((size_t)size, sizeof *g->members);
+        g->values = calloc((size_t)size * (size_t)size, sizeof *g->values);
+    }
+    if (!g || !g->members || !g->values) {
+        if (g) {
+            free(g->members);
+            free(g->values);
+        }
         free(g);
         err_set(e, ERR_INTERNAL, "out of memory for %d replicas", size);
         return NULL;
@@ -364,6 +327,7 @@ struct comm_thread_group *comm_thread_create(int size, double timeout_s,
     for (int r = 0; r < size; r++) {
         struct member *m = &g->members[r];
         m->group = g;
+        m->values = g->values + (size_t)r * (size_t)size;
         m->comm = (struct comm){.ops = &thread_ops, .rank = r, .size = size,
                                 .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
     }
@@ -379,6 +343,7 @@ void comm_thread_destroy(struct comm_thread_group *g)
     pthread_cond_destroy(&g->changed);
     pthread_mutex_destroy(&g->lock);
     free(g->members);
+    free(g->values);
     free(g);
 }
 

@@ -22,7 +22,8 @@ void weights_destroy(struct weights *w)
     if (!w)
         return;
     free(w->value);
-    free(w->grad);
+    if (!w->grad_is_lent)
+        free(w->grad);
     free(w->state);
     free(w->entries);
     free(w);
@@ -75,6 +76,14 @@ int weights_alloc(struct weights *w, struct err *e)
     if (!w->value || !w->grad || !w->state)
         return err_set(e, ERR_INTERNAL, "weights: out of memory for %zu parameters", w->nparams);
     return 0;
+}
+
+void weights_place_grad(struct weights *w, float *grad)
+{
+    if (!w->grad_is_lent)
+        free(w->grad);
+    w->grad = grad;
+    w->grad_is_lent = true;
 }
 
 size_t weights_trainable(const struct weights *w)

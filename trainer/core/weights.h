@@ -7,6 +7,7 @@
 #ifndef UNETCTL_TRAINER_CORE_WEIGHTS_H
 #define UNETCTL_TRAINER_CORE_WEIGHTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ struct weights {
     float *state;           /* nstate: running mean and variance */
     struct weights_entry *entries;
     size_t nentries;
+    bool grad_is_lent;
 };
 
 struct weights *weights_create(struct err *e); /* without entries */
@@ -40,6 +42,10 @@ int weights_add(struct weights *w, const char *name, enum weights_role role, int
 
 /* Zeroed arrays for all entries. Once; no entry may be added later. */
 int weights_alloc(struct weights *w, struct err *e);
+
+/* The gradients move to memory of somebody else's, of nparams zeros, which must outlive w. Before
+ * any graph is compiled with w. */
+void weights_place_grad(struct weights *w, float *grad);
 
 /* Trainable numbers without padding: 488,617 less 1,472 for the reference U-Net. */
 size_t weights_trainable(const struct weights *w);

@@ -89,6 +89,33 @@ static int check_started(struct comm *c, struct err *e)
     return 0;
 }
 
+/* In the memory that the communicator has for it, with a slice from elsewhere in between, as votes
+ * among gradients. Every rank's parts come in an order in which floats give these bits only. */
+static int check_placed(struct comm *c, struct err *e)
+{
+    static const float parts[3] = {1e8f, 1.0f, -1e8f};
+    float *own, votes[2], want = 0;
+
+    if (c->ops->place(c, MOST, &own, e))
+        return -1;
+    for (int r = 0; r < c->size; r++)
+        want = r == 0 ? parts[0] : want + parts[r % 3];
+    for (int round = 0; own && round < 3; round++) {
+        votes[0] = votes[1] = 1;
+        for (size_t i = 0; i < MOST; i++)
+            own[i] = i % 2 ? (float)part(c->rank, i) : parts[c->rank % 3];
+        if (c->ops->start_sum_float(c, votes, 2, e) || c->ops->start_sum_float(c, own, 1000, e) ||
+            c->ops->start_sum_float(c, own + 1000, MOST - 1000, e) || c->ops->wait(c, e))
+            return -1;
+        for (size_t i = 0; i < MOST; i++)
+            if (own[i] != (i % 2 ? (float)total(c->size, i) : want))
+                return wrong(c, "placed sum", MOST, i, e);
+        if (votes[0] != (float)c->size || votes[1] != votes[0])
+            return wrong(c, "votes", 2, 0, e);
+    }
+    return 0;
+}
+
 static int check_broadcasts(struct comm *c, struct err *e)
 {
     unsigned char data[4097];
@@ -133,7 +160,8 @@ int check_collectives(struct comm *c, struct err *e)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (check_sums(c, sizes[i], e))
             return -1;
-    if (check_max(c, e) || check_started(c, e) || check_broadcasts(c, e) || check_gather(c, e))
+    if (check_max(c, e) || check_started(c, e) || check_placed(c, e) ||
+        check_broadcasts(c, e) || check_gather(c, e))
         return -1;
     return c->ops->barrier(c, e);
 }

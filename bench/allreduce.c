@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums of gradients over the ranks of one node: the communicator's, in memory that they share,
+ * against MPI_Allreduce in place, in turns, each begun together by all ranks; the time is that of
+ * the slowest rank.
+ *
+ *   make bench/allreduce && mpirun -np 2 bench/allreduce [ROUNDS [MB...]]     in the build folder;
+ * result: doc/PERFORMANCE.md */
+#include "config.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/clock.h"
+#include "trainer/comm/comm_mpi.h"
+
+#define MOST_ROUNDS 999
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void stop(const struct err *e)
+{
+    fprintf(stderr, "%s\n", e->text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* Since `began` on the rank where it was longest. */
+static double slowest(double began)
+{
+    double s = clock_now() - began;
+
+    MPI_Allreduce(MPI_IN_PLACE, &s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return 1e3 * s;
+}
+
+static void fill(float *v, size_t n, int rank)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = (float)(rank + 1) * (float)(i % 100);
+}
+
+static void measure(struct comm *c, float *own, float *other, size_t n, int rounds)
+{
+    static double ours[MOST_ROUNDS], theirs[MOST_ROUNDS];
+    struct err e;
+
+    for (int r = -1; r < rounds; r++) {
+        int k = r < 0 ? 0 : r; /* the first round touches the memory */
+        fill(own, n, c->rank);
+        fill(other, n, c->rank);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double began = clock_now();
+        if (c->ops->start_sum_float(c, own, n, &e) || c->ops->wait(c, &e))
+            stop(&e);
+        ours[k] = slowest(began);
+        MPI_Barrier(MPI_COMM_WORLD);
+        began = clock_now();
+        MPI_Allreduce(MPI_IN_PLACE, other, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        theirs[k] = slowest(began);
+        if (memcmp(own, other, n * sizeof *own) != 0 && c->rank == 0)
+            printf("the sums differ\n");
+    }
+    qsort(ours, (size_t)rounds, sizeof *ours, compare);
+    qsort(theirs, (size_t)rounds, sizeof *theirs, compare);
+    if (c->rank == 0)
+        printf("%5d  %8.1f  %10.3f (%.3f)  %10.3f (%.3f)  %8.1f\n", c->size, 4e-6 * (double)n,
+               ours[rounds / 2], ours[0], theirs[rounds / 2], theirs[0],
+               theirs[rounds / 2] / ours[rounds / 2]);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static char *usual[] = {"2", "120"};
+    int rounds = argc > 1 ? atoi(argv[1]) : 25, nsizes = argc > 2 ? argc - 2 : 2;
+    char **sizes = argc > 2 ? argv + 2 : usual;
+    size_t most = 0;
+    float *own, *other;
+    struct err e;
+    struct comm *c = comm_mpi_open(-1, 0, 60, NULL, &e);
+
+    if (!c || rounds < 1 || rounds > MOST_ROUNDS)
+        return fprintf(stderr, "%s\n", c ? "ROUNDS is 1 to 999" : e.text), 2;
+    for (int i = 0; i < nsizes; i++)
+        if ((size_t)(250000 * atof(sizes[i])) > most)
+            most = (size_t)(250000 * atof(sizes[i]));
+    if (c->ops->place(c, most, &own, &e))
+        stop(&e);
+    if (!own)
+        own = malloc(most * sizeof *own);
+    other = malloc(most * sizeof *other);
+    if (!own || !other)
+        return 1;
+    if (c->rank == 0)
+        printf("ranks        MB  communicator, ms: median (least)  MPI_Allreduce  times as fast\n");
+    for (int i = 0; i < nsizes; i++)
+        measure(c, own, other, (size_t)(250000 * atof(sizes[i])), rounds);
+    free(other);
+    c->ops->close(c);
+    return 0;
+}

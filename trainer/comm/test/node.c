@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that sum in shared memory: exact, in the order of ranks, in any size; and what one that
+ * waits sees of another that is killed or stays away. */
+#include "config.h"
+#include "trainer/comm/node.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+
+#define N 3
+#define MOST 200001 /* of doubles: several times what goes at once */
+
+/* What all processes see. */
+static struct board {
+    volatile int offers; /* that are written */
+    struct node_offer control, place;
+    volatile int good, lost, absent;
+} *board;
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static struct node *open_node(int rank, float **own, struct err *e)
+{
+    struct node *g;
+
+    if (rank == 0) {
+        g = node_offer(N, &board->control, e);
+        if (g && node_offer_place(g, MOST, &board->place, own, e))
+            return NULL;
+        board->offers = 1;
+        return g;
+    }
+    while (!board->offers)
+        nap();
+    g = node_join(rank, N, &board->control, e);
+    return g && node_join_place(g, MOST, &board->place, own, e) == 0 ? g : NULL;
+}
+
+static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)
+{
+    static int64_t v[MOST];
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = (int64_t)i * (rank + 1) - 5;
+    if (node_reduce(g, &(struct node_slice){v, n, REDUCE_SUM_INT64}, 1, NULL, NULL, e))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (v[i] != (int64_t)i * 6 - 15)
+            return false;
+    return true;
+}
+
+static bool sum_placed(struct node *g, int rank, float *own, struct err *e)
+{
+    static const float parts[N] = {1e8f, 1.0f, -1e8f};
+    struct node_slice slices[2] = {{own, 7, REDUCE_SUM_FLOAT},
+                                   {own + 7, MOST - 7, REDUCE_SUM_FLOAT}};
+
+    for (size_t i = 0; i < MOST; i++)
+        own[i] = parts[rank];
+    if (node_reduce(g, slices, 2, NULL, NULL, e))
+        return false;
+    for (size_t i = 0; i < MOST; i++)
+        if (own[i] != (parts[0] + parts[1]) + parts[2])
+            return false;
+    return true;
+}
+
+static bool maximum(struct node *g, int rank, struct err *e)
+{
+    double d[2] = {rank, -rank};
+
+    return node_reduce(g, &(struct node_slice){d, 2, REDUCE_MAX_DOUBLE}, 1, NULL, NULL, e) == 0 &&
+           d[0] == N - 1 && d[1] == 0;
+}
+
+static bool all_sums(struct node *g, int rank, float *own, struct err *e)
+{
+    static const size_t sizes[] = {0, 1, 511, 513, 32768, MOST};
+
+    for (int round = 0; round < 20; round++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (!sum_int64(g, rank, sizes[i], e))
+                return false;
+    return sum_placed(g, rank, own, e) && sum_placed(g, rank, own, e) && maximum(g, rank, e);
+}
+
+static int look_around(void *arg, double waited_s, struct err *e)
+{
+    struct node *g = arg;
+
+    board->lost = node_find_lost(g);
+    board->absent = node_find_absent(g);
+    if (waited_s < 0.5)
+        return 0;
+    return err_set(e, ERR_PEER, "enough");
+}
+
+/* Rank 1 is killed, rank 2 brings another size, or all is well. */
+enum trouble { NONE, KILLED, OTHER_SIZE };
+
+static void live(int rank, enum trouble trouble)
+{
+    struct err e = {0};
+    float *own;
+    struct node *g = open_node(rank, &own, &e);
+    bool good = g && all_sums(g, rank, own, &e);
+
+    if (g && trouble == KILLED) {
+        if (rank == 1)
+            raise(SIGKILL);
+        node_set_check(g, look_around, g);
+        good = !sum_int64(g, rank, 4, &e) && e.code == ERR_PEER;
+    } else if (g && trouble == OTHER_SIZE) {
+        good = !sum_int64(g, rank, rank == 2 ? 5 : 4, &e) && strstr(e.text, "rank 2 of its node");
+    }
+    if (good)
+        __atomic_fetch_add(&board->good, 1, __ATOMIC_SEQ_CST);
+    else
+        fprintf(stderr, "# rank %d: %s\n", rank, e.text);
+    node_destroy(g);
+    _exit(0);
+}
+
+static void run(enum trouble trouble)
+{
+    pid_t processes[N];
+
+    *board = (struct board){.lost = -1, .absent = -1};
+    for (int r = 0; r < N; r++)
+        if ((processes[r] = fork()) == 0)
+            live(r, trouble);
+    waitpid(processes[1], NULL, 0); /* which a killed one is not gone before */
+    waitpid(processes[0], NULL, 0);
+    waitpid(processes[2], NULL, 0);
+}
+
+int main(void)
+{
+    struct node_offer offer;
+    struct err e;
+
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED)
+        bail_out("no memory");
+    run(NONE);
+    is_int(board->good, N, "sums of every size and place, the maximum, in the order of ranks");
+    run(KILLED);
+    is_int(board->good, N - 1, "a wait for a rank that was killed ends");
+    is_int(board->lost, 1, "and sees which has gone");
+    is_int(board->absent, 1, "and which has not come");
+    run(OTHER_SIZE);
+    is_int(board->good, N, "other sizes are found by all");
+
+    struct node *g = node_offer(2, &offer, &e);
+    offer.key[3] ^= 1;
+    ok(!node_join(1, 2, &offer, &e) && strstr(e.text, "another process's"),
+       "memory that is not the one: %s", e.text);
+    offer.path[sizeof "/proc/" - 1] = '0';
+    ok(!node_join(1, 2, &offer, &e) && e.code == ERR_INTERNAL, "memory that is not there: %s",
+       e.text);
+    node_destroy(g);
+    node_destroy(NULL);
+    return done_testing();
+}
