@@ -47,30 +47,28 @@ mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')
 ok 'the tree is where it should be' test ${#sources[@]} -gt 20
 
-# The rule for a file: the longest folder of the table that it lies in.
-rule() {
-    awk -F'|' -v f="$1" 'index(f, $1 "/") == 1 && length($1) >= n { n = length($1); r = $0 } END { print r }' \
-        <<<"$includes"
-}
+# FILE HEADER of every #include "..."
+included=$(awk '/^ *# *include *"/ { split($0, part, "\""); print FILENAME, part[2] }' "${sources[@]}")
+
 forbidden_includes() {
-    local f rule program allowed header prefix
-    for f in "${sources[@]}"; do
-        rule=$(rule "$f")
-        allowed="config.h src/ ${rule%%|*}/ ${rule#*|}"
-        case $f in
-        t/*) continue ;;
-        */test/*)
-            program=${f%%/*}
-            allowed="config.h src/ $program/ t/tap.h"
-            ;;
-        esac
-        while read -r header; do
-            for prefix in $allowed; do
-                [[ $header == "$prefix"* ]] && continue 2
-            done
-            echo "$f includes $header; it may include: $allowed"
-        done < <(sed -n 's/^ *# *include *"\(.*\)".*/\1/p' "$f")
-    done
+    awk -v table="$includes" '
+        BEGIN {
+            n = split(table, line, "\n")
+            for (i = 1; i <= n; i++) { split(line[i], part, "|"); also[part[1]] = part[2] }
+        }
+        function rule(file,    folder, longest) { # the longest folder of the table that it lies in
+            for (folder in also)
+                if (index(file, folder "/") == 1 && length(folder) > length(longest)) longest = folder
+            return "config.h src/ " longest "/ " also[longest]
+        }
+        $1 ~ /^t\// { next }
+        {
+            allowed = rule($1)
+            if ($1 ~ /\/test\//) allowed = "config.h src/ " substr($1, 1, index($1, "/")) " t/tap.h"
+            m = split(allowed, prefix, " ")
+            for (i = 1; i <= m; i++) if (index($2, prefix[i]) == 1) next
+            print $1 " includes " $2 "; it may include: " allowed
+        }' <<<"$included"
 }
 is "$(forbidden_includes)" '' 'includes follow the direction of dependencies'
 
@@ -84,20 +82,26 @@ misplaced_headers() {
 }
 is "$(misplaced_headers)" '' 'third-party headers stand where the table says'
 
-is "$(for f in "${sources[@]}" configure.ac Makefile.am $(find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' \
-    -o -name '*.sh' | grep -vE '/(test|fuzz)/.*\.t$'); do
-    head -n 3 "$f" | grep -q 'SPDX-License-Identifier: ' || echo "$f"
-done)" '' 'every source names its licence'
+unlicensed() {
+    {
+        printf '%s\n' "${sources[@]}" configure.ac Makefile.am
+        find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' -o -name '*.sh' |
+            grep -vE '/(test|fuzz)/.*\.t$'
+    } | xargs awk 'FNR <= 3 && /SPDX-License-Identifier: / { licensed[FILENAME] = 1 }
+        END { for (i = 1; i < ARGC; i++) if (!licensed[ARGV[i]]) print ARGV[i] }'
+}
+is "$(unlicensed)" '' 'every source names its licence'
 
 misordered_includes() {
-    local f included
-    for f in "${sources[@]}"; do
-        [[ $f == *.c ]] || continue
-        included=$(sed -n 's/^ *# *include *["<]\(.*\)[">].*/\1/p' "$f")
-        [ "$(sed -n 1p <<<"$included")" = config.h ] || echo "$f: config.h is not its first include"
-        grep -qxF "${f%.c}.h" <<<"$included" || continue
-        [ "$(sed -n 2p <<<"$included")" = "${f%.c}.h" ] || echo "$f: its own header is not its second include"
-    done
+    awk '
+        FILENAME !~ /\.c$/ { next }
+        FNR == 1 { seen = 0; own = FILENAME; sub(/c$/, "h", own) }
+        /^ *# *include *["<]/ {
+            split($0, part, /["<>]/)
+            seen++
+            if (seen == 1 && part[2] != "config.h") print FILENAME ": config.h is not its first include"
+            if (seen != 2 && part[2] == own) print FILENAME ": its own header is not its second include"
+        }' "${sources[@]}"
 }
 is "$(misordered_includes)" '' 'config.h first, then the own header'
 
@@ -114,23 +118,33 @@ flags=$(sed -n 's/^\(CJSON\|CUDA\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YA
 ok 'each header compiles alone' \
     ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags -include config.h "${headers[@]}"
 
-# build/src/foo.o and launcher/liblauncher_a-foo.o define foo, foo_* and nothing else.
+# build/src/foo.o and launcher/liblauncher_a-foo.o define foo, foo_* and nothing else. An object of a
+# source that is gone is no matter.
 foreign() {
-    local object folder name symbol file symbols
-    while read -r object; do
-        name=$(basename "$object" .o)
-        name=${name#*_a-}
-        folder=$(dirname "${object#"$builddir/"}")
-        # An object of a source that is gone is no matter.
-        if [ "$name" = main ] || [ ! -e "$folder/$name.c" ]; then continue; fi
-        while read -r symbol; do
-            [[ $symbol == "$name" || $symbol == "${name%s}"_* || $symbol == "$name"_* || $symbol == _* ]] && continue
-            while read -r file symbols; do
-                [[ $folder/$name =~ ^($file)$ && $symbol =~ ^($symbols)$ ]] && continue 2
-            done <<<"$foreign_symbols"
-            echo "$folder/$name.c defines $symbol"
-        done < <(nm --defined-only --extern-only --format=posix "$object" | awk '$2 ~ /[A-Z]/ { print $1 }')
-    done < <(find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path '*/test/*')
+    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path '*/test/*' -print0 |
+        xargs -0 nm --defined-only --extern-only --format=posix --print-file-name |
+        awk -v builddir="$builddir/" -v table="$foreign_symbols" -v sources="${sources[*]}" '
+            BEGIN {
+                n = split(table, line, "\n")
+                for (i = 1; i <= n; i++) {
+                    file[i] = symbols[i] = line[i]
+                    sub(/ .*/, "", file[i]); sub(/^[^ ]* /, "", symbols[i])
+                }
+                m = split(sources, part, " ")
+                for (i = 1; i <= m; i++) exists[part[i]] = 1
+            }
+            $3 ~ /[A-Z]/ && $2 !~ /^_/ {
+                path = substr($1, length(builddir) + 1); sub(/\.o:$/, "", path)
+                folder = path; sub(/\/[^\/]*$/, "", folder)
+                name = substr(path, length(folder) + 2); sub(/^.*_a-/, "", name)
+                path = folder "/" name
+                if (name == "main" || !exists[path ".c"]) next
+                singular = name; sub(/s$/, "", singular)
+                if ($2 == name || index($2, name "_") == 1 || index($2, singular "_") == 1) next
+                for (i = 1; i <= n; i++)
+                    if (path ~ "^(" file[i] ")$" && $2 ~ "^(" symbols[i] ")$") next
+                print path ".c defines " $2
+            }'
 }
 is "$(foreign)" '' 'the symbols of a file begin with its name'
 done_testing
