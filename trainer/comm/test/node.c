@@ -94,14 +94,23 @@ static bool all_sums(struct node *g, int rank, float *own, struct err *e)
     return sum_placed(g, rank, own, e) && sum_placed(g, rank, own, e) && maximum(g, rank, e);
 }
 
+struct view {
+    struct node *g;
+    int rank;
+};
+
+/* The first rank's view counts: others may see it go. */
 static int look_around(void *arg, double waited_s, struct err *e)
 {
-    struct node *g = arg;
+    const struct view *view = arg;
+    int lost = node_find_lost(view->g);
 
-    board->lost = node_find_lost(g);
-    board->absent = node_find_absent(g);
-    if (waited_s < 0.5)
+    if (lost < 0 && waited_s < 30)
         return 0;
+    if (view->rank == 0) {
+        board->lost = lost;
+        board->absent = node_find_absent(view->g);
+    }
     return err_set(e, ERR_PEER, "enough");
 }
 
@@ -118,7 +127,7 @@ static void live(int rank, enum trouble trouble)
     if (g && trouble == KILLED) {
         if (rank == 1)
             raise(SIGKILL);
-        node_set_check(g, look_around, g);
+        node_set_check(g, look_around, &(struct view){g, rank});
         good = !sum_int64(g, rank, 4, &e) && e.code == ERR_PEER;
     } else if (g && trouble == OTHER_SIZE) {
         good = !sum_int64(g, rank, rank == 2 ? 5 : 4, &e) && strstr(e.text, "rank 2 of its node");
