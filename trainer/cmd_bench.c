@@ -23,7 +23,7 @@ static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32"
 static const char *opt_mode = "train", *opt_backend = "auto";
 static long opt_base = 8, opt_depth = 4, opt_channels = 1, opt_classes = 1, opt_batch = 16;
 static long opt_threads, opt_steps = 10, opt_warmup = 3;
-static bool opt_json;
+static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
     {"model", 0, CLI_STRING, "NAME", "unet", &opt_model, 0, 0},
@@ -40,6 +40,8 @@ static const struct cli_option options[] = {
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
     {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
+    {"per-op", 0, CLI_FLAG, NULL, "then each op: time, operations, bytes, and their rates",
+     &opt_per_op, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
 
@@ -98,6 +100,8 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
     if (fill(n, c, o != NULL, e))
         return -1;
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
+        if (opt_per_op && i == opt_warmup)
+            network_time_ops(n);
         double began = clock_now();
         if (step(n, c, o, e))
             return -1;
@@ -160,6 +164,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     rc = seconds ? time_steps(n, &c, o, seconds, e) : err_set(e, ERR_INTERNAL, "out of memory");
     if (rc == 0)
         print(n, &c, seconds, startup_s);
+    if (rc == 0 && opt_per_op)
+        network_print_times(n, stdout);
 out:
     optim_destroy(o);
     network_destroy(n);

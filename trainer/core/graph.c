@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/clock.h"
 #include "trainer/core/plan.h"
 
 struct graph *graph_create(bool training, struct err *e)
@@ -249,11 +250,16 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
 {
     size_t reported = 0;
 
+    g->nruns += g->timed;
     for (size_t i = 0; i < g->nops; i++) {
         struct op *op = g->ops[i];
 
+        double began = g->timed ? clock_now() : 0;
+
         if (op->kernel->run(op, x, e) < 0)
             return err_prefix(e, "%s", op->kind->name);
+        if (g->timed)
+            op->seconds += clock_now() - began;
         if (ready && op->ready > reported) {
             reported = op->ready;
             if (ready(arg, reported, e) < 0)

@@ -35,6 +35,8 @@ struct graph {
     size_t nparams;
     struct tensor *input, *target, *logits;
     size_t arena_size; /* bytes, set by graph_compile */
+    bool timed;        /* runs add to op.seconds and nruns */
+    size_t nruns;
 };
 
 struct graph *graph_create(bool training, struct err *e);

@@ -14,6 +14,7 @@
 #include "trainer/core/graph.h"
 #include "trainer/core/kernel.h"
 #include "trainer/core/model.h"
+#include "trainer/core/profile.h"
 
 struct compiled {
     struct graph *graph;
@@ -340,4 +341,16 @@ void network_print_plan(const struct network *n, FILE *out)
     fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
             n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
             n->weights->nstate * sizeof(float), n->arena.size);
+}
+
+void network_time_ops(struct network *n)
+{
+    for (struct compiled *c = n->compiled; c; c = c->next)
+        c->graph->timed = true;
+}
+
+void network_print_times(const struct network *n, FILE *out)
+{
+    for (const struct compiled *c = n->compiled; c; c = c->next)
+        profile_print(c->graph, out);
 }

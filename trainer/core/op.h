@@ -51,6 +51,7 @@ struct op {
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     size_t ready;            /* weights.grad[0..ready) is final once this op has run */
+    double seconds;          /* of all runs with graph.timed */
 };
 
 /* y = x * w + b, "same" zero padding, stride 1.   (x, w[O][I][K][K], b[O]) -> y */

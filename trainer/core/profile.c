@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/profile.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define MAX_KINDS 64
+
+struct total {
+    const struct op_kind *kind;
+    double seconds, flop, bytes;
+};
+
+static const struct tensor *find_weights(const struct op *op)
+{
+    if (op->kind == &conv2d_kind || op->kind == &conv2d_grad_input_kind ||
+        op->kind == &conv_transpose2d_kind || op->kind == &conv_transpose2d_grad_input_kind)
+        return op->in[1];
+    if (op->kind == &conv2d_grad_weights_kind || op->kind == &conv_transpose2d_grad_weights_kind)
+        return op->out[0];
+    return NULL;
+}
+
+/* A transposed convolution uses each weight once for each place of its smaller side. */
+double profile_flop(const struct op *op)
+{
+    const struct tensor *w = find_weights(op), *other = op->out[0];
+    double places;
+
+    if (!w)
+        return 0;
+    places = (double)tensor_pixels(op->in[0]);
+    if (w == op->out[0])
+        other = op->in[1];
+    return 2 * (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
+}
+
+double profile_bytes(const struct op *op)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < op->kind->nin; i++)
+        count += tensor_count(op->in[i]);
+    for (int i = 0; i < op->kind->nout; i++)
+        count += tensor_count(op->out[i]);
+    return (double)count * sizeof(float);
+}
+
+static void print_line(const char *name, const char *shape, const struct total *t, double whole,
+                       FILE *out)
+{
+    double seconds = fmax(t->seconds, 1e-12);
+
+    fprintf(out, "%-30s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s\n", name,
+            shape, t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9,
+            t->flop * 1e-9 / seconds, t->bytes * 1e-9 / seconds);
+}
+
+static void add(struct total *totals, size_t *n, const struct op_kind *kind, const struct total *t)
+{
+    size_t i = 0;
+
+    while (i < *n && totals[i].kind != kind)
+        i++;
+    if (i == MAX_KINDS)
+        return;
+    if (i == *n)
+        totals[(*n)++] = (struct total){.kind = kind};
+    totals[i].seconds += t->seconds;
+    totals[i].flop += t->flop;
+    totals[i].bytes += t->bytes;
+}
+
+static void print_totals(struct total *totals, size_t n, double whole, FILE *out)
+{
+    for (; n > 0; n--) {
+        size_t longest = 0;
+
+        for (size_t i = 1; i < n; i++)
+            if (totals[i].seconds > totals[longest].seconds)
+                longest = i;
+        print_line(totals[longest].kind->name, "", &totals[longest], whole, out);
+        totals[longest] = totals[n - 1];
+    }
+}
+
+void profile_print(const struct graph *g, FILE *out)
+{
+    double whole = 1e-12, runs = (double)(g->nruns ? g->nruns : 1);
+    struct total totals[MAX_KINDS], all = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        whole += g->ops[i]->seconds / runs;
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+        const struct shape *s = &op->in[0]->shape;
+        struct total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op)};
+        char shape[64];
+
+        snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],
+                 s->dim[1], s->dim[2], s->dim[3]);
+        print_line(op->kind->name, shape, &t, whole, out);
+        add(totals, &n, op->kind, &t);
+        add(&all, &(size_t){1}, NULL, &t);
+    }
+    fputc('\n', out);
+    print_totals(totals, n, whole, out);
+    print_line("all", "", &all, whole, out);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where the time of a graph's runs goes: the two numbers that bound an op, arithmetic operations
+ * and bytes, beside the seconds it took. */
+#ifndef UNETCTL_TRAINER_CORE_PROFILE_H
+#define UNETCTL_TRAINER_CORE_PROFILE_H
+
+#include <stdio.h>
+
+#include "trainer/core/graph.h"
+
+/* Multiplications and additions of one run: 2 per weight and place for convolutions; other kinds
+ * are bound by memory and count as 0. */
+double profile_flop(const struct op *op);
+
+/* Bytes of the op's inputs and outputs, each counted once. */
+double profile_bytes(const struct op *op);
+
+/* One line per op of a graph that ran with g->timed, then one per kind, longest first. */
+void profile_print(const struct graph *g, FILE *out);
+
+#endif
