@@ -6,6 +6,9 @@
 /* Seconds since an arbitrary start; never goes back. Only differences mean something. */
 double clock_now(void);
 
+/* Seconds of processor time that all threads of this process have used. */
+double clock_cpu(void);
+
 /* The date and time now, "2026-01-31T23:59:59Z". */
 void clock_date(char dst[32]);
 

@@ -36,11 +36,11 @@ static const struct cli_option options[] = {
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
      &opt_mode, 0, 0},
     {"dtype", 0, CLI_STRING, "WORD", "f32 (f32)", &opt_dtype, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | dnnl (auto)", &opt_backend, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl (auto)", &opt_backend, 0, 0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
     {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
-    {"per-op", 0, CLI_FLAG, NULL, "then each op: time, operations, bytes, and their rates",
+    {"per-op", 0, CLI_FLAG, NULL, "then each op: processor time, operations, bytes, rates",
      &opt_per_op, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
@@ -94,25 +94,28 @@ static int step(struct network *n, const struct network_config *c, struct optim 
     return 0;
 }
 
+/* cpu_seconds: as `seconds`, processor time of all threads. */
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
-                      double *seconds, struct err *e)
+                      double *seconds, double *cpu_seconds, struct err *e)
 {
     if (fill(n, c, o != NULL, e))
         return -1;
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
         if (opt_per_op && i == opt_warmup)
             network_time_ops(n);
-        double began = clock_now();
+        double began = clock_now(), cpu = clock_cpu();
         if (step(n, c, o, e))
             return -1;
-        if (i >= opt_warmup)
+        if (i >= opt_warmup) {
             seconds[i - opt_warmup] = clock_now() - began;
+            cpu_seconds[i - opt_warmup] = clock_cpu() - cpu;
+        }
     }
     return 0;
 }
 
 static void print(const struct network *n, const struct network_config *c, double *seconds,
-                  double startup_s)
+                  double *cpu_seconds, double startup_s)
 {
     double mean = 0, squares = 0, least = INFINITY, batch = (double)opt_batch;
     struct rusage usage;
@@ -124,12 +127,14 @@ static void print(const struct network *n, const struct network_config *c, doubl
     }
     double spread = 1.96 * sqrt(fmax(squares - mean * mean, 0));
     double median = stat_median(seconds, (size_t)opt_steps);
+    double cpu = stat_median(cpu_seconds, (size_t)opt_steps);
     getrusage(RUSAGE_SELF, &usage);
     if (!opt_json) {
         printf("%s base %ld, %dx%d, batch %ld, %s, %d threads, backend %s\n", opt_model, opt_base,
                c->height, c->width, opt_batch, opt_mode, c->threads, network_backend(n));
-        printf("img/s %.2f (median), %.2f +- %.2f\nstep  %.6f s (median), %.6f s (least)\n",
-               batch / median, mean, spread, median, least);
+        printf("img/s %.2f (median), %.2f +- %.2f\nstep  %.6f s (median), %.6f s (least), "
+               "%.6f s of processor time\n",
+               batch / median, mean, spread, median, least, cpu);
         printf("peak  %.1f MiB\n", (double)usage.ru_maxrss / 1024);
         return;
     }
@@ -137,10 +142,11 @@ static void print(const struct network *n, const struct network_config *c, doubl
            "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"f32\","
            "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
            "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
-           "\"step_s_min\":%.9g,\"startup_s\":%.6g,\"peak_rss_mib\":%.1f}\n",
+           "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
+           "\"peak_rss_mib\":%.1f}\n",
            opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width, opt_batch,
            opt_mode, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median, mean,
-           spread, median, least, startup_s, (double)usage.ru_maxrss / 1024);
+           spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
@@ -154,16 +160,17 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (configure(&c, e))
         return -1;
     struct network *n = network_create(&c, e);
-    double *seconds = calloc((size_t)opt_steps, sizeof *seconds);
+    double *seconds = calloc(2 * (size_t)opt_steps, sizeof *seconds);
     if (!n)
         goto out;
     if (strcmp(opt_mode, "train") == 0 &&
         !(o = optim_create(&(struct optim_config){0}, network_weights(n), e)))
         goto out;
     double startup_s = clock_now() - began;
-    rc = seconds ? time_steps(n, &c, o, seconds, e) : err_set(e, ERR_INTERNAL, "out of memory");
+    rc = seconds ? time_steps(n, &c, o, seconds, seconds + opt_steps, e)
+                 : err_set(e, ERR_INTERNAL, "out of memory");
     if (rc == 0)
-        print(n, &c, seconds, startup_s);
+        print(n, &c, seconds, seconds + opt_steps, startup_s);
     if (rc == 0 && opt_per_op)
         network_print_times(n, stdout);
 out:

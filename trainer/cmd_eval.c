@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
      &opt_size, 0, 0},
     {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
      &opt_soft_masks, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | dnnl (auto)", &opt_backend, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl (auto)", &opt_backend, 0, 0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
     {"class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class",

@@ -55,7 +55,7 @@ struct run_config {
         int patience;            /* epochs without a better IoU; 0: no matter */
         bool deterministic;
         bool tensorboard; /* numbers over time for TensorBoard */
-        const char *backend;     /* auto | ref | dnnl */
+        const char *backend;     /* auto | ref | simd | dnnl */
         const char *comm;        /* auto | self | thread | mpi */
         int threads;             /* 0: what the allocation gives */
         int bucket_mib;

@@ -9,11 +9,13 @@
 #include "trainer/backends/dnnl/dnnl_backend.h"
 #endif
 #include "trainer/backends/ref/ref.h"
+#include "trainer/backends/simd/simd.h"
 
 const struct backend *const backends[] = {
 #ifdef HAVE_DNNL
     &dnnl_backend,
 #endif
+    &simd_backend,
     &ref_backend,
     NULL,
 };
@@ -30,6 +32,10 @@ const struct backend *backend_find(const char *name)
 
 static const struct kernel *find(const struct backend *backend, const struct op *op)
 {
+    const struct kernel *first = backend->before ? find(backend->before, op) : NULL;
+
+    if (first)
+        return first;
     for (size_t i = 0; backend->kernels[i]; i++) {
         const struct kernel *kernel = backend->kernels[i];
 

@@ -254,12 +254,12 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
     for (size_t i = 0; i < g->nops; i++) {
         struct op *op = g->ops[i];
 
-        double began = g->timed ? clock_now() : 0;
+        double began = g->timed ? clock_cpu() : 0;
 
         if (op->kernel->run(op, x, e) < 0)
             return err_prefix(e, "%s", op->kind->name);
         if (g->timed)
-            op->seconds += clock_now() - began;
+            op->seconds += clock_cpu() - began;
         if (ready && op->ready > reported) {
             reported = op->ready;
             if (ready(arg, reported, e) < 0)

@@ -37,6 +37,8 @@ struct kernel {
 struct backend {
     const char *name;
     const struct kernel *const *kernels; /* NULL-terminated; the first that matches is used */
+    const struct backend *before;        /* whose kernels come first; NULL: none */
+    bool fuses;                          /* graphs for it go through fuse_graph */
     const char *(*version)(void);        /* of the library behind it; NULL: there is none */
 };
 

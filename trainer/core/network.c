@@ -11,6 +11,7 @@
 
 #include "src/rng.h"
 #include "trainer/core/arena.h"
+#include "trainer/core/fuse.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/kernel.h"
 #include "trainer/core/model.h"
@@ -223,6 +224,8 @@ static struct graph *compile(struct network *n, bool training, int batch, struct
     }
     c->batch = batch;
     c->graph = build_graph(n, training, batch, e);
+    if (c->graph && n->backend->fuses)
+        fuse_graph(c->graph);
     if (!c->graph || graph_compile(c->graph, n->backend, n->weights, e) < 0 ||
         reserve_arena(n, c->graph->arena_size, e) < 0) {
         graph_destroy(c->graph);

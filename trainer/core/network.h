@@ -90,8 +90,8 @@ uint64_t network_plan_hash(const struct network *n);
 /* Memory plan of every graph compiled so far: ops, kernels, bytes. */
 void network_print_plan(const struct network *n, FILE *out);
 
-/* From now on runs of the graphs compiled so far take the time of each op; and what they took on
- * average (profile.h). */
+/* From now on runs of the graphs compiled so far take the processor time of each op; and what they
+ * took on average (profile.h). */
 void network_time_ops(struct network *n);
 void network_print_times(const struct network *n, FILE *out);
 

@@ -51,7 +51,7 @@ struct op {
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     size_t ready;            /* weights.grad[0..ready) is final once this op has run */
-    double seconds;          /* of all runs with graph.timed */
+    double seconds;          /* processor time of all runs with graph.timed */
 };
 
 /* y = x * w + b, "same" zero padding, stride 1.   (x, w[O][I][K][K], b[O]) -> y */
@@ -70,12 +70,19 @@ extern const struct op_kind batch_norm_kind;
 extern const struct op_kind batch_norm_grad_kind;  /* (dy, x, gamma, saved) -> dx, dgamma, dbeta */
 extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the running ones -> y */
 
+/* The same with a ReLU behind it (fuse.h). The gradient computes y again.
+ * grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
+extern const struct op_kind batch_norm_relu_kind;
+extern const struct op_kind batch_norm_relu_grad_kind;
+extern const struct op_kind batch_norm_relu_infer_kind;
+
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
 /* 2x2, stride 2. The gradient goes to the first largest value in reading order, as in PyTorch. */
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
+extern const struct op_kind max_pool2d_grad_add_kind; /* (a, dy, x) -> a + dx */
 
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the time of a graph's runs goes: the two numbers that bound an op, arithmetic operations
- * and bytes, beside the seconds it took. */
+ * and bytes, beside the seconds of processor time it took (of all
+ * threads; the rates are per core). */
 #ifndef UNETCTL_TRAINER_CORE_PROFILE_H
 #define UNETCTL_TRAINER_CORE_PROFILE_H
 

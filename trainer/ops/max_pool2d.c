@@ -41,6 +41,19 @@ const struct op_kind max_pool2d_kind = {"max_pool2d", 1, 1, false, infer_max_poo
 const struct op_kind max_pool2d_grad_kind = {"max_pool2d_grad", 2, 1, false, infer_max_pool2d_grad,
                                              NULL};
 
+static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *const *in,
+                                     struct shape *out, struct err *e)
+{
+    if (infer_max_pool2d_grad(attr, in + 1, out, e) < 0)
+        return -1;
+    if (!shape_equal(&in[0]->shape, out))
+        return err_set(e, ERR_INTERNAL, "max_pool2d: gradients do not fit each other");
+    return 0;
+}
+
+const struct op_kind max_pool2d_grad_add_kind = {"max_pool2d_grad_add", 3, 1, true,
+                                                 infer_max_pool2d_grad_add, NULL};
+
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
 {
     struct op *op = graph_append(g, &max_pool2d_kind, NULL, &x, NULL, e);

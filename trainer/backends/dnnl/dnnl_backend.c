@@ -5,6 +5,8 @@
 #include <dnnl.h>
 #include <stdio.h>
 
+#include "trainer/backends/simd/simd.h"
+
 static const struct kernel *const kernels[] = {
     &dnnl_conv2d,
     &dnnl_conv2d_grad_input,
@@ -24,4 +26,5 @@ static const char *version(void)
     return text;
 }
 
-const struct backend dnnl_backend = {.name = "dnnl", .kernels = kernels, .version = version};
+const struct backend dnnl_backend = {.name = "dnnl", .kernels = kernels, .before = &simd_backend,
+                                     .fuses = true, .version = version};

@@ -93,6 +93,20 @@ static void apply(const struct coefficients *k, const float *u, const float *v, 
     }
 }
 
+static bool has_relu(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
+           op->kind == &batch_norm_relu_infer_kind;
+}
+
+static void relu(const struct op *op)
+{
+    float *y = op->out[0]->data;
+
+    for (size_t i = 0; has_relu(op) && i < tensor_count(op->out[0]); i++)
+        y[i] = y[i] > 0 ? y[i] : 0;
+}
+
 /* Mean and scale from the sums; the running statistics move on. */
 static void finish_statistics(const struct op *op, const double *sums)
 {
@@ -132,6 +146,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     }
     repeat(&k, nchannels);
     apply(&k, src, NULL, npixels, nchannels, op->out[0]->data);
+    relu(op);
     return 0;
 }
 
@@ -150,6 +165,7 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
     }
     repeat(&k, nchannels);
     apply(&k, op->in[0]->data, NULL, npixels, nchannels, op->out[0]->data);
+    relu(op);
     return 0;
 }
 
@@ -166,6 +182,29 @@ static void finish_param_grads(const struct op *op, const double *sums)
     }
 }
 
+/* dst = dy where y > 0, else 0 */
+static void mask(const struct op *op, float *dst)
+{
+    const float *dy = op->in[0]->data, *x = op->in[1]->data, *gamma = op->in[2]->data;
+    const float *beta = op->in[4]->data, *mean = op->in[3]->data;
+    size_t n = tensor_channels(op->in[0]);
+
+    for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
+        float a = gamma[i % n] * mean[n + i % n], c = beta[i % n] - mean[i % n] * a;
+
+        dst[i] = a * x[i] + c > 0 ? dy[i] : 0;
+    }
+}
+
+/* Behind the rest of the workspace: dy masked. */
+static int prepare_relu_grad(struct op *op, struct err *e)
+{
+    if (prepare(op, e) < 0)
+        return -1;
+    op->workspace_size += tensor_count(op->in[0]) * sizeof(float);
+    return 0;
+}
+
 static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
@@ -174,6 +213,12 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     struct coefficients k = coefficients_of(op);
     double *sums = op->workspace;
 
+    if (has_relu(op)) {
+        float *masked = k.c + vector_period(nchannels);
+
+        mask(op, masked);
+        dy = masked;
+    }
     chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
@@ -196,3 +241,9 @@ const struct kernel ref_batch_norm = {&batch_norm_kind, NULL, prepare, run_batch
 const struct kernel ref_batch_norm_grad = {&batch_norm_grad_kind, NULL, prepare, run_grad, NULL};
 const struct kernel ref_batch_norm_infer = {&batch_norm_infer_kind, NULL, prepare, run_infer,
                                             NULL};
+const struct kernel ref_batch_norm_relu = {&batch_norm_relu_kind, NULL, prepare, run_batch_norm,
+                                           NULL};
+const struct kernel ref_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, NULL,
+                                                prepare_relu_grad, run_grad, NULL};
+const struct kernel ref_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, NULL, prepare,
+                                                 run_infer, NULL};

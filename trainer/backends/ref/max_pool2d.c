@@ -54,21 +54,47 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[1];
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
     size_t nrows = (size_t)(dy->shape.dim[DIM_N] * dy->shape.dim[DIM_H]);
-    float *dx = op->out[0]->data;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
         pool_grad_rows(dy->data + row * (width / 2) * n, src->data + 2 * row * width * n, width, n,
                        dx + 2 * row * width * n);
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    grad(op->in[0], op->in[1], op->out[0]->data);
+    return 0;
+}
+
+/* Workspace: the gradient before it is added. */
+static int prepare_grad_add(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = tensor_count(op->in[2]) * sizeof(float);
+    return 0;
+}
+
+static int run_grad_add(struct op *op, struct exec *x, struct err *e)
+{
+    const float *a = op->in[0]->data, *dx = op->workspace;
+    float *dst = op->out[0]->data;
+
+    (void)x;
+    (void)e;
+    grad(op->in[1], op->in[2], op->workspace);
+    for (size_t i = 0; i < tensor_count(op->out[0]); i++)
+        dst[i] = a[i] + dx[i];
     return 0;
 }
 
 const struct kernel ref_max_pool2d = {&max_pool2d_kind, NULL, NULL, run_max_pool2d, NULL};
 const struct kernel ref_max_pool2d_grad = {&max_pool2d_grad_kind, NULL, NULL, run_grad, NULL};
+const struct kernel ref_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, NULL, prepare_grad_add,
+                                               run_grad_add, NULL};

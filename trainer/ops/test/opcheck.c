@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -37,7 +38,9 @@ struct test_case {
     enum values values[OP_MAX_IN];
     int ndata;   /* the first inputs: activations with a gradient */
     int nparams; /* the next: parameters; the rest has no gradient */
-    double step; /* of the central difference; 0: the kind has no gradient */
+    /* Of the central difference; 0: the kind has no gradient; below 0: it has kinks everywhere, and
+     * the reference was tested in its parts (core/test/fuse.c). */
+    double step;
 };
 
 #define NHWC(n, h, w, c) {4, {n, h, w, c}}
@@ -59,6 +62,9 @@ struct test_case {
     {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
 #define ADD(n, h, w, c) \
     {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0}
+#define POOL_ADD(n, h, w, c)                                                                \
+    {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
+                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0}
 #define BCE(n, h, w) \
     {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02}
 #define LOSS(kind, n, h, w, c, values, weights)                                          \
@@ -78,6 +84,12 @@ static const struct test_case cases[] = {
     CONV(3, 2, 3, 5, 7, 3),
     CONV(1, 3, 4, 24, 40, 3),
     CONV(1, 4, 20, 32, 64, 3),
+    CONV(2, 7, 42, 8, 8, 3),
+    CONV(1, 5, 22, 16, 8, 3),
+    CONV(3, 3, 12, 5, 4, 3),
+    CONV(1, 35, 62, 1, 8, 3),
+    CONV(2, 5, 17, 16, 48, 3),
+    CONV(1, 5, 21, 32, 32, 3),
     CONV(2, 17, 3, 1, 3, 3),
     CONV(1, 5, 6, 3, 16, 3),
     CONV(1, 4, 5, 8, 1, 1),
@@ -88,6 +100,8 @@ static const struct test_case cases[] = {
     CONV_TRANSPOSE(1, 5, 5, 3, 3),
     CONV_TRANSPOSE(1, 2, 7, 32, 16),
     CONV_TRANSPOSE(2, 1, 1, 8, 5),
+    CONV_TRANSPOSE(3, 2, 19, 16, 8),
+    CONV_TRANSPOSE(1, 3, 6, 48, 24),
     BATCH_NORM(batch_norm_kind, 1, 5, 7, 1, 0.02),
     BATCH_NORM(batch_norm_kind, 2, 6, 5, 3, 0.02),
     BATCH_NORM(batch_norm_kind, 2, 9, 7, 8, 0.02),
@@ -95,12 +109,20 @@ static const struct test_case cases[] = {
     BATCH_NORM(batch_norm_kind, 3, 3, 5, 70, 0.02),
     BATCH_NORM(batch_norm_infer_kind, 2, 3, 5, 8, 0),
     BATCH_NORM(batch_norm_infer_kind, 1, 7, 3, 3, 0),
+    BATCH_NORM(batch_norm_relu_kind, 1, 5, 7, 1, -1),
+    BATCH_NORM(batch_norm_relu_kind, 2, 9, 7, 8, -1),
+    BATCH_NORM(batch_norm_relu_kind, 3, 13, 11, 5, -1),
+    BATCH_NORM(batch_norm_relu_kind, 1, 6, 5, 130, -1),
+    BATCH_NORM(batch_norm_relu_infer_kind, 1, 7, 3, 3, 0),
     UNARY(relu_kind, 1, 5, 7, 3),
     UNARY(relu_kind, 2, 3, 3, 16),
     UNARY(max_pool2d_kind, 1, 2, 2, 1),
     UNARY(max_pool2d_kind, 2, 6, 4, 3),
     UNARY(max_pool2d_kind, 1, 4, 10, 8),
     UNARY(max_pool2d_kind, 2, 4, 2, 16),
+    POOL_ADD(1, 2, 2, 1),
+    POOL_ADD(2, 3, 5, 8),
+    POOL_ADD(1, 2, 7, 16),
     CONCAT(1, 3, 5, 1, 3),
     CONCAT(2, 4, 3, 8, 8),
     CONCAT(1, 5, 1, 16, 3),
@@ -216,7 +238,7 @@ static void create(struct bench *b, const struct test_case *test, const struct b
     b->op = graph_append(b->graph, test->kind, &test->attr, in, NULL, &e);
     if (!b->op)
         bail_out("%s: %s", test->kind->name, e.text);
-    if (test->step > 0)
+    if (test->step < 0 || test->step > 0)
         append_gradient(b, &e);
     for (size_t i = 0; i < b->graph->nops; i++) {
         struct op *op = b->graph->ops[i];
@@ -451,6 +473,27 @@ static void check_case(const struct test_case *t, const struct backend *backend,
     destroy(&b);
 }
 
+/* The order of sums does not depend on the threads. */
+static void check_threads(const struct test_case *t, const struct backend *backend)
+{
+    struct bench one, two;
+    bool same = true;
+
+    use_threads(1);
+    create(&one, t, backend);
+    run(&one, one.graph->nops);
+    use_threads(2);
+    create(&two, t, backend);
+    run(&two, two.graph->nops);
+    for (size_t i = 0; i < one.graph->ntensors; i++)
+        same = same && memcmp(one.graph->tensors[i]->data, two.graph->tensors[i]->data,
+                              tensor_count(one.graph->tensors[i]) * sizeof(float)) == 0;
+    ok(same && one.loss == two.loss, "%s: %s: the same bits with one thread and two",
+       backend->name, describe(t));
+    destroy(&one);
+    destroy(&two);
+}
+
 static void check_coverage(void)
 {
     for (size_t k = 0; op_kinds[k]; k++) {
@@ -524,6 +567,12 @@ int main(void)
             check_case(&cases[i], backends[k], reference);
     for (size_t k = 0; backends[k]; k++)
         check_pool_ties(backends[k]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_threads(&cases[i], backend_find("simd"));
+        setenv("UNET_ISA", "avx2", 1);
+        check_values(&cases[i], backend_find("simd"), reference);
+        unsetenv("UNET_ISA");
+    }
     check_coverage();
     check_bce_extremes();
     check_batch_norm_offset();

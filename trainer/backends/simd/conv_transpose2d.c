@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transposed 2x2 convolutions of stride 2 as products of small matrices, row by row (conv_rows.h).
+ *
+ * The two pixels that one pixel of x becomes in a row of y lie side by side: [2][co]. So a row of
+ * y is a product of a row of x, pixels by channels, with the weights of that row; the gradient of x
+ * is one of two rows of dy; the gradient of the weights is summed in chunks of rows whose number
+ * does not depend on the threads. */
+#include "config.h"
+#include "trainer/backends/simd/simd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/simd/conv_rows.h"
+
+#define SIDE 2           /* of the window, and the stride */
+#define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
+
+/* op->priv */
+struct conv {
+    const struct conv_rows *rows;
+    size_t nrows, width;  /* rows of x, of all images; pixels in each */
+    size_t narrow, wide;  /* channels of x; of the two pixels of y that one becomes in a row */
+    size_t nvectors, nblocks; /* vectors of results computed at once; how often */
+    size_t nthreads, nchunks;
+    size_t packed, bias, sums; /* floats: weights, bias, sums of one chunk */
+};
+
+/* x: the tensor of half the size; y: the other. */
+static bool can_do(const struct tensor *x, const struct tensor *y)
+{
+    const struct conv_rows *rows = conv_rows_best();
+    size_t ci = tensor_channels(x), co = tensor_channels(y);
+
+    return rows && ci * co <= MAX_WEIGHTS && ci % rows->lanes == 0 &&
+           SIDE * co % rows->lanes == 0;
+}
+
+static struct conv *create(const struct tensor *x, const struct tensor *y)
+{
+    struct conv *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->rows = conv_rows_best();
+    c->nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]);
+    c->width = (size_t)x->shape.dim[DIM_W];
+    c->narrow = tensor_channels(x);
+    c->wide = SIDE * tensor_channels(y);
+    c->nthreads = simd_threads();
+    c->packed = SIDE * c->narrow * c->wide;
+    return c;
+}
+
+/* nresults: channels of a row of results. */
+static void cut_vectors(struct conv *c, size_t nresults)
+{
+    size_t lanes = c->rows->lanes;
+
+    c->nvectors = nresults % (2 * lanes) == 0 ? 2 : 1;
+    c->nblocks = nresults / (c->nvectors * lanes);
+    c->bias = nresults;
+}
+
+/* w[I][O][2][2]: of channel i of x, place l of a row of y, row a */
+static float weight_at(const struct conv *c, const float *w, size_t i, size_t l, size_t a)
+{
+    size_t co = c->wide / SIDE;
+
+    return w[((i * co + l % co) * SIDE + a) * SIDE + l / co];
+}
+
+/* packed[a][block of l][i][l]: each row of y has a problem of its own. */
+static void pack_forward(const struct conv *c, const float *w, float *packed)
+{
+    size_t n = c->nvectors * c->rows->lanes;
+
+    for (size_t a = 0; a < SIDE; a++)
+        for (size_t b = 0; b < c->nblocks; b++)
+            for (size_t i = 0; i < c->narrow; i++)
+                for (size_t l = 0; l < n; l++)
+                    *packed++ = weight_at(c, w, i, b * n + l, a);
+}
+
+/* packed[block of i][a][l][i] */
+static void pack_grad_input(const struct conv *c, const float *w, float *packed)
+{
+    size_t n = c->nvectors * c->rows->lanes;
+
+    for (size_t b = 0; b < c->nblocks; b++)
+        for (size_t a = 0; a < SIDE; a++)
+            for (size_t l = 0; l < c->wide; l++)
+                for (size_t i = 0; i < n; i++)
+                    *packed++ = weight_at(c, w, b * n + i, l, a);
+}
+
+/* Workspace: packed weights, bias. */
+static int run_forward(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv *c = op->priv;
+    const float *src = op->in[0]->data;
+    float *packed = op->workspace, *bias = packed + c->packed, *dst = op->out[0]->data;
+    size_t n = c->nvectors * c->rows->lanes;
+
+    (void)x;
+    (void)e;
+    pack_forward(c, op->in[1]->data, packed);
+    for (size_t l = 0; l < c->wide; l++)
+        bias[l] = op->in[2]->data[l % (c->wide / SIDE)];
+#pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
+    for (size_t row = 0; row < c->nrows; row++) {
+        const float *one = src + row * c->width * c->narrow, *w = packed;
+
+        for (size_t a = 0; a < SIDE; a++)
+            for (size_t b = 0; b < c->nblocks; b++, w += c->narrow * n)
+                c->rows->forward(&one, 1, c->narrow, c->narrow, w, bias + b * n, c->width, c->wide,
+                                 c->nvectors,
+                                 dst + (row * SIDE + a) * c->width * c->wide + b * n);
+    }
+    return 0;
+}
+
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv *c = op->priv;
+    const float *dy = op->in[0]->data;
+    float *packed = op->workspace, *bias = packed + c->packed, *dx = op->out[0]->data;
+    size_t n = c->nvectors * c->rows->lanes, row_size = c->width * c->wide;
+
+    (void)x;
+    (void)e;
+    pack_grad_input(c, op->in[1]->data, packed);
+    memset(bias, 0, c->bias * sizeof *bias);
+#pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
+    for (size_t row = 0; row < c->nrows; row++) {
+        const float *two[SIDE] = {dy + row * SIDE * row_size, dy + (row * SIDE + 1) * row_size};
+
+        for (size_t b = 0; b < c->nblocks; b++)
+            c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n,
+                             bias + b * n, c->width, c->narrow, c->nvectors,
+                             dx + row * c->width * c->narrow + b * n);
+    }
+    return 0;
+}
+
+/* Rows [from, to) of x: sums[block of l][a][i][l], then sums of dy[l]. */
+static void sum_rows(const struct conv *c, const float *x, const float *dy, size_t from, size_t to,
+                     float *sums)
+{
+    size_t lanes = c->rows->lanes, row_size = c->width * c->wide;
+
+    memset(sums, 0, c->sums * sizeof *sums);
+    for (size_t row = from; row < to; row++)
+        for (size_t l = 0; l < c->wide; l += lanes) {
+            const float *upper = dy + row * SIDE * row_size + l;
+            const float *two[SIDE] = {upper, upper + row_size};
+
+            c->rows->grad_weights(x + row * c->width * c->narrow, c->narrow, c->narrow, two, SIDE,
+                                  c->width, c->wide, sums + l * SIDE * c->narrow);
+            for (size_t a = 0; a < SIDE; a++)
+                c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
+        }
+}
+
+static void finish(const struct conv *c, const float *sums, float *dw, float *db)
+{
+    size_t lanes = c->rows->lanes, co = c->wide / SIDE;
+
+    for (size_t i = 0; i < c->narrow; i++)
+        for (size_t l = 0; l < c->wide; l++)
+            for (size_t a = 0; a < SIDE; a++)
+                dw[((i * co + l % co) * SIDE + a) * SIDE + l / co] =
+                    sums[((l / lanes * SIDE + a) * c->narrow + i) * lanes + l % lanes];
+    for (size_t k = 0; k < co; k++)
+        db[k] = sums[c->packed + k] + sums[c->packed + co + k];
+}
+
+/* Workspace: the sums of all chunks. */
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv *c = op->priv;
+    const float *dy = op->in[0]->data, *src = op->in[1]->data;
+    float *sums = op->workspace;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel num_threads(c->nthreads)
+    {
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nchunks; i++)
+            sum_rows(c, src, dy, c->nrows * i / c->nchunks, c->nrows * (i + 1) / c->nchunks,
+                     sums + i * c->sums);
+        conv_rows_add(sums, c->sums, c->nchunks);
+    }
+    finish(c, sums, op->out[0]->data, op->out[1]->data);
+    return 0;
+}
+
+static bool supports_forward(const struct op *op)
+{
+    return can_do(op->in[0], op->out[0]);
+}
+
+static bool supports_grad_input(const struct op *op)
+{
+    return can_do(op->out[0], op->in[0]);
+}
+
+static bool supports_grad_weights(const struct op *op)
+{
+    return can_do(op->in[1], op->in[0]);
+}
+
+static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
+{
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    op->workspace_size = workspace * sizeof(float);
+    op->priv = c;
+    return 0;
+}
+
+static int prepare_forward(struct op *op, struct err *e)
+{
+    struct conv *c = create(op->in[0], op->out[0]);
+
+    if (c)
+        cut_vectors(c, c->wide);
+    return keep(op, c, c ? c->packed + c->bias : 0, e);
+}
+
+static int prepare_grad_input(struct op *op, struct err *e)
+{
+    struct conv *c = create(op->out[0], op->in[0]);
+
+    if (c)
+        cut_vectors(c, c->narrow);
+    return keep(op, c, c ? c->packed + c->bias : 0, e);
+}
+
+static int prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct conv *c = create(op->in[1], op->in[0]);
+
+    if (c) {
+        c->nchunks = conv_rows_chunks(c->nrows * c->width);
+        c->sums = c->packed + c->wide;
+    }
+    return keep(op, c, c ? c->nchunks * c->sums : 0, e);
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+const struct kernel simd_conv_transpose2d = {&conv_transpose2d_kind, supports_forward,
+                                             prepare_forward, run_forward, release};
+const struct kernel simd_conv_transpose2d_grad_input = {
+    &conv_transpose2d_grad_input_kind, supports_grad_input, prepare_grad_input, run_grad_input,
+    release};
+const struct kernel simd_conv_transpose2d_grad_weights = {
+    &conv_transpose2d_grad_weights_kind, supports_grad_weights, prepare_grad_weights,
+    run_grad_weights, release};

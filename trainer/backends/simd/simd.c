@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/simd/simd.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <stdlib.h>
+#include <string.h>
+
+enum simd_isa simd_isa(void)
+{
+#ifdef __x86_64__
+    const char *limit = getenv("UNET_ISA");
+    bool none = limit && strcmp(limit, "none") == 0, avx2 = limit && strcmp(limit, "avx2") == 0;
+
+    if (!none && !avx2 && __builtin_cpu_supports("avx512f"))
+        return SIMD_AVX512;
+    if (!none && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return SIMD_AVX2;
+#endif
+    return SIMD_NONE;
+}
+
+size_t simd_threads(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+size_t simd_thread(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+const struct kernel *const simd_kernels[] = {
+    &simd_batch_norm,
+    &simd_batch_norm_grad,
+    &simd_batch_norm_infer,
+    &simd_batch_norm_relu,
+    &simd_batch_norm_relu_grad,
+    &simd_batch_norm_relu_infer,
+    &simd_conv2d,
+    &simd_conv2d_grad_input,
+    &simd_conv2d_grad_weights,
+    &simd_conv_transpose2d,
+    &simd_conv_transpose2d_grad_input,
+    &simd_conv_transpose2d_grad_weights,
+    &simd_max_pool2d_grad,
+    &simd_max_pool2d_grad_add,
+    NULL,
+};
+
+const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .fuses = true};

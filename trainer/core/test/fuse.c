@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A graph computes the same fused and as it was built, on every backend. */
+#include "config.h"
+#include "trainer/core/fuse.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "t/tap.h"
+#include "trainer/core/arena.h"
+#include "trainer/ops/ops.h"
+
+struct compiled {
+    struct graph *graph;
+    struct weights *weights;
+    struct arena arena;
+};
+
+/* Two blocks with a pooling between them, the first one also read behind the second: an encoder and
+ * a decoder in the small. */
+static void build(struct graph *g, struct err *e)
+{
+    struct tensor *x, *skip;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 6, 12, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 6, 12, 1), e);
+    x = conv2d_append(g, "one", x, 8, 3, e);
+    skip = x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
+    x = conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e);
+    x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
+    x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+                                       graph_backward(g, e))))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+static void fill(const struct compiled *c)
+{
+    const struct weights *w = c->weights;
+
+    for (size_t i = 0; i < w->nparams; i++)
+        w->value[i] = (float)rng_normal(1, 0, i);
+    for (size_t i = 0; i < w->nstate; i++)
+        w->state[i] = (float)(0.5 + rng_uniform(1, 1, i));
+    memset(w->grad, 0, w->nparams * sizeof(float));
+    for (size_t i = 0; i < tensor_count(c->graph->input); i++)
+        c->graph->input->data[i] = (float)rng_normal(1, 2, i);
+    for (size_t i = 0; i < tensor_count(c->graph->target); i++)
+        c->graph->target->data[i] = (float)rng_uniform(1, 3, i);
+}
+
+static void create(struct compiled *c, const struct backend *backend, bool training, bool fused)
+{
+    struct err e = {0};
+    bool moved;
+
+    *c = (struct compiled){.graph = graph_create(training, &e), .weights = weights_create(&e)};
+    build(c->graph, &e);
+    for (size_t i = 0; i < c->graph->nparams; i++) {
+        const struct tensor *t = c->graph->params[i].tensor;
+
+        weights_add(c->weights, t->name, c->graph->params[i].role, t->shape.ndim, t->shape.dim,
+                    &e);
+    }
+    if (fused)
+        fuse_graph(c->graph);
+    if (weights_alloc(c->weights, &e) || graph_compile(c->graph, backend, c->weights, &e) ||
+        arena_reserve(&c->arena, c->graph->arena_size, &moved, &e))
+        bail_out("%s", e.text);
+    graph_bind(c->graph, c->weights, c->arena.base);
+    fill(c);
+}
+
+static void destroy(struct compiled *c)
+{
+    graph_destroy(c->graph);
+    weights_destroy(c->weights);
+    arena_release(&c->arena);
+}
+
+static double run(struct compiled *c)
+{
+    struct exec x = {.grad_scale = 0.01, .image_scale = 1, .loss_per_weight = 1,
+                     .loss_per_image = 1};
+    struct err e;
+
+    if (graph_run(c->graph, &x, NULL, NULL, &e))
+        bail_out("%s", e.text);
+    return x.loss_sum;
+}
+
+static double difference(const float *a, const float *b, size_t n)
+{
+    double largest = 0, scale = 1e-30;
+
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs((double)a[i] - (double)b[i]));
+        scale = fmax(scale, fabs((double)b[i]));
+    }
+    return largest / scale;
+}
+
+static size_t count(const struct graph *g, const struct op_kind *kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->kind == kind;
+    return n;
+}
+
+static void check_training(const struct backend *backend)
+{
+    struct compiled whole, parts;
+
+    create(&whole, backend, true, true);
+    create(&parts, backend, true, false);
+    ok(whole.graph->nops == parts.graph->nops - 5, "%s: five pairs became one op each",
+       backend->name);
+    ok(count(whole.graph, &batch_norm_relu_kind) == 2 &&
+           count(whole.graph, &batch_norm_relu_grad_kind) == 2 &&
+           count(whole.graph, &max_pool2d_grad_add_kind) == 1,
+       "%s: of the right kinds", backend->name);
+    ok(whole.graph->nforward == parts.graph->nforward - 2, "%s: two of them forward",
+       backend->name);
+    double loss = run(&whole), want = run(&parts);
+    ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
+    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    ok(error < 1e-5, "%s: the same gradients: %.1e", backend->name, error);
+    error = difference(whole.weights->state, parts.weights->state, parts.weights->nstate);
+    ok(error < 1e-6, "%s: the same running statistics: %.1e", backend->name, error);
+    destroy(&whole);
+    destroy(&parts);
+}
+
+static void check_inference(const struct backend *backend)
+{
+    struct compiled whole, parts;
+
+    create(&whole, backend, false, true);
+    create(&parts, backend, false, false);
+    ok(count(whole.graph, &batch_norm_relu_infer_kind) == 2 && count(whole.graph, &relu_kind) == 0,
+       "%s: inference is fused too", backend->name);
+    run(&whole);
+    run(&parts);
+    double error = difference(whole.graph->logits->data, parts.graph->logits->data,
+                              tensor_count(parts.graph->logits));
+    ok(error < 1e-6, "%s: the same logits: %.1e", backend->name, error);
+    destroy(&whole);
+    destroy(&parts);
+}
+
+/* What somebody else reads, or the caller, stays. */
+static void check_readers(void)
+{
+    struct err e = {0};
+    struct graph *g = graph_create(false, &e);
+    struct tensor *x = graph_input(g, "input", shape_nhwc(1, 4, 4, 3), &e);
+    struct tensor *y = batch_norm_append(g, "bn", x, false, &e);
+
+    graph_append(g, &add_kind, NULL, (struct tensor *[]){relu_append(g, y, &e), y}, NULL, &e);
+    fuse_graph(g);
+    ok(g->nops == 3, "a result with two readers stays");
+    graph_destroy(g);
+    g = graph_create(false, &e);
+    x = graph_input(g, "input", shape_nhwc(1, 4, 4, 3), &e);
+    y = batch_norm_append(g, "bn", x, false, &e);
+    y->pinned = true;
+    relu_append(g, y, &e);
+    fuse_graph(g);
+    ok(g->nops == 2, "a pinned result stays");
+    graph_destroy(g);
+}
+
+int main(void)
+{
+    for (size_t i = 0; backends[i]; i++) {
+        check_training(backends[i]);
+        check_inference(backends[i]);
+    }
+    check_readers();
+    return done_testing();
+}
