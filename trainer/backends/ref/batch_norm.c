@@ -102,8 +102,10 @@ static bool has_relu(const struct op *op)
 static void relu(const struct op *op)
 {
     float *y = op->out[0]->data;
+    size_t n = has_relu(op) ? tensor_count(op->out[0]) : 0;
 
-    for (size_t i = 0; has_relu(op) && i < tensor_count(op->out[0]); i++)
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
@@ -189,11 +191,13 @@ static void mask(const struct op *op, float *dst)
     const float *beta = op->in[4]->data, *mean = op->in[3]->data;
     size_t n = tensor_channels(op->in[0]);
 
-    for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
-        float a = gamma[i % n] * mean[n + i % n], c = beta[i % n] - mean[i % n] * a;
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < tensor_pixels(op->in[0]); p++)
+        for (size_t k = 0; k < n; k++) {
+            float a = gamma[k] * mean[n + k], c = beta[k] - mean[k] * a, d = dy[p * n + k];
 
-        dst[i] = a * x[i] + c > 0 ? dy[i] : 0;
-    }
+            dst[p * n + k] = a * x[p * n + k] + c > 0 ? d : 0;
+        }
 }
 
 /* Behind the rest of the workspace: dy masked. */

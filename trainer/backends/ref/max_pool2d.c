@@ -85,11 +85,13 @@ static int run_grad_add(struct op *op, struct exec *x, struct err *e)
 {
     const float *a = op->in[0]->data, *dx = op->workspace;
     float *dst = op->out[0]->data;
+    size_t n = tensor_count(op->out[0]);
 
     (void)x;
     (void)e;
     grad(op->in[1], op->in[2], op->workspace);
-    for (size_t i = 0; i < tensor_count(op->out[0]); i++)
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++)
         dst[i] = a[i] + dx[i];
     return 0;
 }

@@ -10,20 +10,31 @@
 #include "trainer/backends/simd/simd.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
-#include "trainer/backends/vector.h"
+#include "trainer/backends/simd/norm_rows.h"
 
-#define BLOCK_ROWS 64   /* periods of values that are added up as floats */
-#define PIXELS 1024     /* that one thread takes at a time */
-#define MAX_PERIOD 2048 /* sums that fit the stack */
+#define BLOCK 64     /* vectors that are added up as floats */
+#define MAX_LANES 16
+#define ROWS 4096    /* floats that one thread takes at a time, about */
 
-/* Workspace: sums of all replicas, [2C + 1] doubles; sums of each chunk, [CHUNKS][2C] doubles;
- * values per channel, repeated (vector.h), PER_CHANNEL times a period of floats. */
+/* Values per channel, repeated up to whole vectors. */
 enum { A, B, C, SHIFT, PER_CHANNEL };
 
+/* op->priv: what is wide depends on the instruction set that was there when it was prepared. */
+struct norm {
+    const struct norm_rows *rows;
+    size_t npixels, nchannels;
+    size_t step;     /* floats of a vector's pixels: channels, or lanes if these are more */
+    size_t nvectors; /* vectors of one step */
+};
+
+/* Workspace: sums of all replicas, [2C + 1] doubles; sums of each chunk, [CHUNKS][2C] doubles; the
+ * values per channel. */
 struct work {
+    const struct norm *n;
     double *sums, *chunks;
     float *k[PER_CHANNEL];
 };
@@ -34,6 +45,31 @@ static bool has_relu(const struct op *op)
            op->kind == &batch_norm_relu_infer_kind;
 }
 
+static bool fits(const struct norm_rows *rows, size_t nchannels)
+{
+    return nchannels % rows->lanes == 0 || rows->lanes % nchannels == 0;
+}
+
+/* The widest that the channels fit. */
+static const struct norm_rows *choose(size_t nchannels)
+{
+#ifdef __x86_64__
+    enum simd_isa isa = simd_isa();
+
+    if (isa >= SIMD_AVX512 && fits(&norm_rows_avx512, nchannels))
+        return &norm_rows_avx512;
+    if (isa >= SIMD_AVX2 && fits(&norm_rows_avx2, nchannels))
+        return &norm_rows_avx2;
+#endif
+    (void)nchannels;
+    return NULL;
+}
+
+static bool supports(const struct op *op)
+{
+    return choose(tensor_channels(op->in[0])) != NULL;
+}
+
 static size_t count_doubles(size_t nchannels)
 {
     return 2 * nchannels + 2 + (size_t)CHUNKS * 2 * nchannels;
@@ -41,111 +77,108 @@ static size_t count_doubles(size_t nchannels)
 
 static int prepare(struct op *op, struct err *e)
 {
-    size_t nchannels = tensor_channels(op->in[0]);
+    struct norm *n = calloc(1, sizeof *n);
 
-    (void)e;
-    op->workspace_size = count_doubles(nchannels) * sizeof(double) +
-                         PER_CHANNEL * vector_period(nchannels) * sizeof(float);
+    if (!n)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    n->npixels = tensor_pixels(op->in[0]);
+    n->nchannels = tensor_channels(op->in[0]);
+    n->rows = choose(n->nchannels);
+    n->step = n->nchannels > n->rows->lanes ? n->nchannels : n->rows->lanes;
+    n->nvectors = n->step / n->rows->lanes;
+    op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
+                         PER_CHANNEL * n->step * sizeof(float);
+    op->priv = n;
     return 0;
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
 }
 
 static struct work work_of(const struct op *op)
 {
-    size_t nchannels = tensor_channels(op->in[0]);
-    struct work w = {.sums = op->workspace};
+    struct work w = {.n = op->priv, .sums = op->workspace};
 
-    w.chunks = w.sums + 2 * nchannels + 2;
-    w.k[0] = (float *)(w.sums + count_doubles(nchannels));
+    w.chunks = w.sums + 2 * w.n->nchannels + 2;
+    w.k[0] = (float *)(w.sums + count_doubles(w.n->nchannels));
     for (size_t i = 1; i < PER_CHANNEL; i++)
-        w.k[i] = w.k[i - 1] + vector_period(nchannels);
+        w.k[i] = w.k[i - 1] + w.n->step;
     return w;
 }
 
-static void repeat(const struct work *w, size_t nchannels)
+static void repeat(const struct work *w)
 {
     for (size_t i = 0; i < PER_CHANNEL; i++)
-        vector_repeat(w->k[i], nchannels);
+        for (size_t c = w->n->nchannels; c < w->n->step; c++)
+            w->k[i][c] = w->k[i][c - w->n->nchannels];
 }
 
-/* sum[i] += x - shift, squares[i] += (x - shift)^2 */
-VECTOR_CLONES static void sum_squares(const float *x, size_t n, size_t period,
-                                      const float *restrict shift, float *restrict sum,
-                                      float *restrict squares)
-{
-    for (; n > 0; n -= n < period ? n : period, x += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++) {
-            float d = x[i] - shift[i];
+/* A range of floats, whole pixels: whole vectors first, then what is left, filled up with values
+ * that add nothing. */
+struct range {
+    const float *dy, *x; /* dy NULL: sums of x and its square */
+    size_t nsteps, rest;
+};
 
-            sum[i] += d;
-            squares[i] += d * d;
-        }
+static struct range range_of(const struct norm *n, const float *dy, const float *x, size_t begin,
+                             size_t end)
+{
+    size_t count = (end - begin) * n->nchannels, at = begin * n->nchannels;
+
+    return (struct range){dy ? dy + at : NULL, x + at, count / n->step, count % n->step};
 }
 
-/* sum[i] += d, products[i] += d (x - shift), with d = dy */
-VECTOR_CLONES static void sum_products(const float *dy, const float *x, size_t n, size_t period,
-                                       const float *restrict shift, float *restrict sum,
-                                       float *restrict products)
+/* One block of one vector of channels, into total[2][C]. */
+static void add_block(const struct work *w, const float *dy, const float *x, size_t count,
+                      size_t vector, bool relu, double *total)
 {
-    for (; n > 0; n -= n < period ? n : period, x += period, dy += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++) {
-            sum[i] += dy[i];
-            products[i] += dy[i] * (x[i] - shift[i]);
-        }
-}
+    const struct norm *n = w->n;
+    size_t lanes = n->rows->lanes, first = vector * lanes;
+    float sum[MAX_LANES], second[MAX_LANES];
 
-/* The same with d = dy where a x + c > 0, else 0. */
-VECTOR_CLONES static void sum_relu_products(const float *dy, const float *x, size_t n,
-                                            size_t period, const float *restrict a,
-                                            const float *restrict c, const float *restrict shift,
-                                            float *restrict sum, float *restrict products)
-{
-    for (; n > 0; n -= n < period ? n : period, x += period, dy += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++) {
-            float v = dy[i], d = a[i] * x[i] + c[i] > 0 ? v : 0;
-
-            sum[i] += d;
-            products[i] += d * (x[i] - shift[i]);
-        }
-}
-
-/* Both sums of a range of pixels, into total[2][C]. dy NULL: of x and its square. */
-static void sum_pixels(const struct work *w, const float *dy, const float *x, size_t npixels,
-                       size_t nchannels, bool relu, double *total)
-{
-    size_t period = vector_period(nchannels), n = npixels * nchannels;
-    float part[2 * MAX_PERIOD], *sum = part, *second = part + period;
-
-    memset(total, 0, 2 * nchannels * sizeof *total);
-    for (size_t at = 0; at < n; at += BLOCK_ROWS * period) {
-        size_t count = n - at < BLOCK_ROWS * period ? n - at : BLOCK_ROWS * period;
-
-        memset(part, 0, 2 * period * sizeof *part);
-        if (!dy)
-            sum_squares(x + at, count, period, w->k[SHIFT], sum, second);
-        else if (relu)
-            sum_relu_products(dy + at, x + at, count, period, w->k[A], w->k[C], w->k[SHIFT], sum,
-                              second);
-        else
-            sum_products(dy + at, x + at, count, period, w->k[SHIFT], sum, second);
-        for (size_t i = 0; i < 2 * period; i++)
-            total[i / period * nchannels + i % period % nchannels] += (double)part[i];
+    if (dy)
+        n->rows->grad_sums(dy + first, x + first, count, n->step, relu, w->k[A] + first,
+                           w->k[C] + first, w->k[SHIFT] + first, sum, second);
+    else
+        n->rows->sums(x + first, count, n->step, w->k[SHIFT] + first, sum, second);
+    for (size_t l = 0; l < lanes; l++) {
+        total[(first + l) % n->nchannels] += (double)sum[l];
+        total[n->nchannels + (first + l) % n->nchannels] += (double)second[l];
     }
+}
+
+static void sum_range(const struct work *w, const struct range *r, bool relu, double *total)
+{
+    const struct norm *n = w->n;
+    float dy[MAX_LANES] = {0}, x[MAX_LANES];
+
+    memset(total, 0, 2 * n->nchannels * sizeof *total);
+    for (size_t i = 0; i < r->nsteps; i += BLOCK)
+        for (size_t v = 0; v < n->nvectors; v++)
+            add_block(w, r->dy ? r->dy + i * n->step : NULL, r->x + i * n->step,
+                      r->nsteps - i < BLOCK ? r->nsteps - i : BLOCK, v, relu, total);
+    if (r->rest == 0)
+        return;
+    memcpy(x, w->k[SHIFT], n->step * sizeof *x);
+    memcpy(x, r->x + r->nsteps * n->step, r->rest * sizeof *x);
+    if (r->dy)
+        memcpy(dy, r->dy + r->nsteps * n->step, r->rest * sizeof *dy);
+    add_block(w, r->dy ? dy : NULL, x, 1, 0, relu, total);
 }
 
 static void sum_all(const struct op *op, const struct work *w, const float *dy, const float *x)
 {
-    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
+    size_t nchannels = w->n->nchannels;
     bool relu = has_relu(op);
 
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < CHUNKS; i++) {
-        size_t begin = chunk_begin(npixels, i), end = chunk_begin(npixels, i + 1);
+        struct range r = range_of(w->n, dy, x, chunk_begin(w->n->npixels, i),
+                                  chunk_begin(w->n->npixels, i + 1));
 
-        sum_pixels(w, dy ? dy + begin * nchannels : NULL, x + begin * nchannels, end - begin,
-                   nchannels, relu, w->chunks + i * 2 * nchannels);
+        sum_range(w, &r, relu, w->chunks + i * 2 * nchannels);
     }
     memset(w->sums, 0, 2 * nchannels * sizeof *w->sums);
     for (size_t i = 0; i < CHUNKS; i++)
@@ -162,89 +195,39 @@ static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, 
     return op->attr.sync && x->sum ? x->sum(x->sum_arg, sums, n + 1, e) : 0;
 }
 
-VECTOR_CLONES static void apply_linear(const float *src, size_t n, size_t period,
-                                       const float *restrict a, const float *restrict c, float *dst)
+/* y = a x + c, or with dy the gradient dx; n vectors of one step. */
+static void map_steps(const struct work *w, const float *dy, const float *x, size_t nsteps,
+                      bool relu, float *dst)
 {
-    for (; n > 0; n -= n < period ? n : period, src += period, dst += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++)
-            dst[i] = a[i] * src[i] + c[i];
-}
+    const struct norm *n = w->n;
 
-VECTOR_CLONES static void apply_relu(const float *src, size_t n, size_t period,
-                                     const float *restrict a, const float *restrict c, float *dst)
-{
-    for (; n > 0; n -= n < period ? n : period, src += period, dst += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++) {
-            float y = a[i] * src[i] + c[i];
-
-            dst[i] = y > 0 ? y : 0;
-        }
-}
-
-/* y = a x + c */
-static void apply(const struct op *op, const struct work *w)
-{
-    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
-    size_t period = vector_period(nchannels);
-    const float *src = op->in[0]->data;
-    float *dst = op->out[0]->data;
-    bool relu = has_relu(op);
-
-#pragma omp parallel for schedule(static)
-    for (size_t p = 0; p < npixels; p += PIXELS) {
-        size_t first = p * nchannels, n = (npixels - p < PIXELS ? npixels - p : PIXELS) * nchannels;
-
-        (relu ? apply_relu : apply_linear)(src + first, n, period, w->k[A], w->k[C], dst + first);
-    }
-}
-
-/* gradient: dx = scale d + (b x + shift), d as above */
-VECTOR_CLONES static void gradient_linear(const float *dy, const float *x, size_t n, size_t period,
-                                          const float *restrict scale, const float *restrict b,
-                                          const float *restrict shift, float *dx)
-{
-    for (; n > 0; n -= n < period ? n : period, dy += period, x += period, dx += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++)
-            dx[i] = scale[i] * dy[i] + (b[i] * x[i] + shift[i]);
-}
-
-/* scale is a */
-VECTOR_CLONES static void gradient_relu(const float *dy, const float *x, size_t n, size_t period,
-                                        const float *restrict a, const float *restrict c,
-                                        const float *restrict b, const float *restrict shift,
-                                        float *dx)
-{
-    for (; n > 0; n -= n < period ? n : period, dy += period, x += period, dx += period)
-#pragma omp simd
-        for (size_t i = 0; i < (n < period ? n : period); i++) {
-            float v = dy[i], d = a[i] * x[i] + c[i] > 0 ? v : 0;
-
-            dx[i] = a[i] * d + (b[i] * x[i] + shift[i]);
-        }
-}
-
-static void apply_gradient(const struct op *op, const struct work *w)
-{
-    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
-    size_t period = vector_period(nchannels);
-    const float *dy = op->in[0]->data, *x = op->in[1]->data;
-    float *dx = op->out[0]->data;
-    bool relu = has_relu(op);
-
-#pragma omp parallel for schedule(static)
-    for (size_t p = 0; p < npixels; p += PIXELS) {
-        size_t first = p * nchannels, n = (npixels - p < PIXELS ? npixels - p : PIXELS) * nchannels;
-
-        if (relu)
-            gradient_relu(dy + first, x + first, n, period, w->k[A], w->k[C], w->k[B],
-                          w->k[SHIFT], dx + first);
+    for (size_t at = 0; at < n->step; at += n->rows->lanes)
+        if (dy)
+            n->rows->gradient(dy + at, x + at, nsteps, n->step, relu, w->k[A] + at, w->k[C] + at,
+                              w->k[B] + at, w->k[SHIFT] + at, dst + at);
         else
-            gradient_linear(dy + first, x + first, n, period, w->k[A], w->k[B], w->k[SHIFT],
-                            dx + first);
-    }
+            n->rows->apply(x + at, nsteps, n->step, relu, w->k[A] + at, w->k[C] + at, dst + at);
+}
+
+static void map_all(const struct op *op, const struct work *w, const float *dy, const float *x)
+{
+    const struct norm *n = w->n;
+    struct range r = range_of(n, dy, x, 0, n->npixels);
+    size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
+    float *dst = op->out[0]->data, last[3][MAX_LANES] = {{0}};
+    bool relu = has_relu(op);
+
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < r.nsteps; i += block)
+        map_steps(w, dy ? dy + i * n->step : NULL, x + i * n->step,
+                  r.nsteps - i < block ? r.nsteps - i : block, relu, dst + i * n->step);
+    if (r.rest == 0)
+        return;
+    memcpy(last[0], x + rest, r.rest * sizeof *x);
+    if (dy)
+        memcpy(last[1], dy + rest, r.rest * sizeof *dy);
+    map_steps(w, dy ? last[1] : NULL, last[0], 1, relu, last[2]);
+    memcpy(dst + rest, last[2], r.rest * sizeof *dst);
 }
 
 /* From sums of x - shift to sums of x, which replicas can add up. */
@@ -291,14 +274,14 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     struct work w = work_of(op);
 
     memcpy(w.k[SHIFT], op->in[0]->data, nchannels * sizeof(float));
-    vector_repeat(w.k[SHIFT], nchannels);
+    repeat(&w);
     sum_all(op, &w, NULL, op->in[0]->data);
     remove_shift(op, &w);
     if (sum_over_replicas(op, x, w.sums, e) < 0)
         return -1;
     finish_statistics(op, &w);
-    repeat(&w, nchannels);
-    apply(op, &w);
+    repeat(&w);
+    map_all(op, &w, NULL, op->in[0]->data);
     return 0;
 }
 
@@ -315,8 +298,8 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
         w.k[A][c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
         w.k[C][c] = beta[c] - mean[c] * w.k[A][c];
     }
-    repeat(&w, nchannels);
-    apply(op, &w);
+    repeat(&w);
+    map_all(op, &w, NULL, op->in[0]->data);
     return 0;
 }
 
@@ -334,7 +317,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
         w.k[B][c] = 0;
         w.k[SHIFT][c] = mean[c];
     }
-    repeat(&w, nchannels);
+    repeat(&w);
     sum_all(op, &w, op->in[0]->data, op->in[1]->data);
     for (size_t c = 0; c < nchannels; c++) {
         dbeta[c] = (float)w.sums[c]; /* this replica's share: they are summed with all others */
@@ -349,25 +332,20 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
         w.k[B][c] = (float)b;
         w.k[SHIFT][c] = (float)(-a * w.sums[c] / count - b * (double)mean[c]);
     }
-    repeat(&w, nchannels);
-    apply_gradient(op, &w);
+    repeat(&w);
+    map_all(op, &w, op->in[0]->data, op->in[1]->data);
     return 0;
 }
 
-/* The blocks' sums stand on the stack. */
-static bool supports(const struct op *op)
-{
-    return vector_period(tensor_channels(op->in[0])) <= MAX_PERIOD;
-}
-
-const struct kernel simd_batch_norm = {&batch_norm_kind, supports, prepare, run_batch_norm, NULL};
+const struct kernel simd_batch_norm = {&batch_norm_kind, supports, prepare, run_batch_norm,
+                                       release};
 const struct kernel simd_batch_norm_relu = {&batch_norm_relu_kind, supports, prepare,
-                                            run_batch_norm, NULL};
+                                            run_batch_norm, release};
 const struct kernel simd_batch_norm_grad = {&batch_norm_grad_kind, supports, prepare, run_grad,
-                                            NULL};
+                                            release};
 const struct kernel simd_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, supports, prepare,
-                                                 run_grad, NULL};
+                                                 run_grad, release};
 const struct kernel simd_batch_norm_infer = {&batch_norm_infer_kind, supports, prepare, run_infer,
-                                             NULL};
+                                             release};
 const struct kernel simd_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, supports, prepare,
-                                                  run_infer, NULL};
+                                                  run_infer, release};
