@@ -193,6 +193,8 @@ const struct yaml_key study_keys[] = {
              .help = "the same bits on any number of threads"),
     YAML_KEY("train.tensorboard", YAML_SWITCH, AT(train.tensorboard), "false",
              .help = "attempt-K/tensorboard/: loss, rate and quality over time"),
+    YAML_KEY("train.trace", YAML_SWITCH, AT(train.trace), "false",
+             .help = "attempt-K/trace-RANK.json: what each rank does when"),
     YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = backends,
              .help = "auto, ref, dnnl"),
     YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = comms,

@@ -62,6 +62,7 @@ struct study {
         const char *warmup;
         bool nesterov, momentum_correction, deterministic, tensorboard;
         long warmup_epochs, accumulate, eval_epochs, patience;
+        bool trace;
     } train;
     struct study_slurm slurm;
     struct {

@@ -79,7 +79,7 @@ static long opt_gpus;
 static double opt_val_fraction = 0.2;
 static long opt_split_seed = 1244;
 static bool opt_soft_masks, opt_nesterov, opt_uncorrected, opt_deterministic;
-static bool opt_tensorboard;
+static bool opt_tensorboard, opt_trace;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --resume goes with it",
@@ -161,6 +161,9 @@ static const struct cli_option options[] = {
      &keyed[OPT_PATIENCE], 0, 0},
     {"tensorboard", 0, CLI_FLAG, NULL, "write loss, rate and quality for TensorBoard",
      &opt_tensorboard, 0, 0},
+    {"trace", 0, CLI_FLAG, NULL,
+     "write trace-RANK.json: what each rank does when, for chrome://tracing or Perfetto",
+     &opt_trace, 0, 0},
     {"deterministic", 0, CLI_FLAG, NULL, "the same bits on any number of threads",
      &opt_deterministic, 0, 0},
     {"seed", 0, CLI_STRING, "N", "of weights and shuffling (1)", &keyed[OPT_SEED], 0, 0},
@@ -240,6 +243,7 @@ static int configure_by_hand(struct run_config *c, struct err *e)
     c->train.momentum_correction = !opt_uncorrected;
     c->train.deterministic = opt_deterministic;
     c->train.tensorboard = opt_tensorboard;
+    c->train.trace = opt_trace;
     if (opt_augment && run_config_augment(opt_augment, &c->augment, e))
         return -1;
     return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
@@ -332,7 +336,7 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         .config = c, .dataset = dataset, .record = start->record, .threads = strategy->threads,
         .host = strategy->host, .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request, .resume_from = opt_resume,
-        .again = start->again};
+        .again = start->again, .out = opt_out};
     int rc = strategy->comm == STRATEGY_THREAD
                  ? replicas_run_threads(&common, strategy->replicas, e)
                  : replicas_run_one(&common, comm, e);

@@ -103,6 +103,7 @@ static const struct key keys[] = {
     {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
     {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
      OPEN | OPTIONAL},
+    {"train", "trace", KEY_BOOL, AT(train.trace), "false", 0, 0, NULL, OPEN | OPTIONAL},
     {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends, OPEN},
     {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},

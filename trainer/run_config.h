@@ -62,6 +62,7 @@ struct run_config {
         int timeout_s;
         int checkpoint_epochs; /* a checkpoint every so many epochs; 0: not by epochs */
         double checkpoint_s;   /* every so many seconds; 0: not by time */
+        bool trace;            /* what each replica does when */
     } train;
     struct {
         int gpus, nodes, tasks, tasks_per_node, gpus_per_task;

@@ -129,6 +129,7 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
 
 void session_destroy(struct session *s)
 {
+    trace_close(s->trace);
     network_destroy(s->network);
     optim_destroy(s->optim);
     loader_destroy(s->loader);
@@ -138,6 +139,7 @@ void session_destroy(struct session *s)
     free(s->targets);
     free(s->sum);
     s->images = s->targets = s->sum = NULL;
+    s->trace = NULL;
     s->network = NULL;
     s->optim = NULL;
     s->loader = NULL;
@@ -382,7 +384,12 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     s->at.step++;
     s->at.data_s += loaded - began;
     s->at.comm_s += reduction.comm_s + (summed - computed);
-    s->at.compute_s += computed - loaded - reduction.comm_s + (clock_now() - summed);
+    double ended = clock_now();
+    s->at.compute_s += computed - loaded - reduction.comm_s + (ended - summed);
+    trace_span(s->trace, "images", began, loaded);
+    trace_span(s->trace, "forward, backward", loaded, computed);
+    trace_span(s->trace, "wait for sums", computed, summed);
+    trace_span(s->trace, "update", summed, ended);
     return 0;
 }
 
@@ -397,9 +404,11 @@ static int check_loss(double loss, int epoch, size_t step, double rate, struct e
 
 static int write_checkpoint(struct session *s, size_t items, bool must, struct err *e)
 {
+    double began = clock_now();
     int rc = resume_write(s, items, must, e);
 
     s->last_checkpoint = clock_now();
+    trace_span(s->trace, "checkpoint", began, s->last_checkpoint);
     return rc;
 }
 
@@ -648,8 +657,10 @@ static int tell_eval(struct session *s, const struct score_summary *summary, str
 /* The quality after an epoch; maybe the training ends with it. 1: all replicas leave. */
 static int validate(struct session *s, struct err *e)
 {
+    double began = clock_now();
     int rc = evaluate(s, &s->end, e);
 
+    trace_span(s->trace, "validate", began, clock_now());
     if (rc > 0)
         return write_checkpoint(s, 0, true, e) ? -1 : 1;
     if (rc)
@@ -699,6 +710,10 @@ int session_run(struct session *s, struct err *e)
         return -1;
     int rc = s->record ? write_head(s, &roster, e) : 0;
     roster_destroy(&roster);
+    if (rc == 0 && s->config->train.trace) {
+        s->trace = trace_open(s->out, s->comm->rank, s->host, e);
+        rc = s->trace ? 0 : -1;
+    }
     if (rc || place_gradients(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
         resume_read(s, e) || share_weights(s, e) ||
         open_loader(s, &plan, e))

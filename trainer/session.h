@@ -21,6 +21,7 @@
 #include "trainer/optim/schedule.h"
 #include "trainer/record.h"
 #include "trainer/resume.h"
+#include "trainer/trace.h"
 
 struct session {
     /* Given: */
@@ -29,7 +30,7 @@ struct session {
     struct comm *comm;
     struct record *record; /* rank 0 only */
     int threads;
-    const char *host;
+    const char *host, *out; /* out: folder of the results */
     double process_start; /* clock_now() then */
     const volatile sig_atomic_t *interrupt; /* to end at once */
     const volatile sig_atomic_t *request;   /* to leave with a checkpoint */
@@ -48,6 +49,7 @@ struct session {
     struct schedule schedule;
     struct goal goal;
     struct record_end end;
+    struct trace *trace; /* with train.trace */
     struct resume_point at;
     struct gradient_noise noise; /* of the epoch's steps since it was begun or continued */
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */

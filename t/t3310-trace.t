@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The timeline of a run: whole JSON whenever the run is killed, and its spans follow each other.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+train=(unet-train train --data data --size 32x32 --base 4 --depth 2 --threads 1 --gpus 2 --batch-size 2 --trace)
+ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 2
+ok "a run" "${train[@]}" --epochs 4 --checkpoint-epochs 1 --out run
+cat >judge.py <<'END'
+import collections, json, sys
+for path in sys.argv[1:]:
+    rank = int(path.split("-")[-1].split(".")[0])
+    events = json.load(open(path))
+    head, spans = events[0], events[1:]
+    assert head["ph"] == "M" and head["args"]["name"].startswith(f"rank {rank} on "), head
+    end = 0
+    for s in spans:
+        assert s["ph"] == "X" and s["pid"] == rank and s["dur"] >= 0, s
+        assert s["ts"] >= end - 1, (s, end)
+        end = s["ts"] + s["dur"]
+    print(rank, *sorted(collections.Counter(s["name"] for s in spans).items()))
+END
+ok "both replicas' timelines are JSON, no span begins before the last has ended" \
+    eval 'python3 judge.py run/trace-0.json run/trace-1.json >spans'
+for rank in 0 1; do
+    like spans "^$rank .*\('forward, backward', 16\) \('images', 16\) \('update', 16\) \('validate', 1\) \('wait for sums', 16\)" \
+        "replica $rank: four parts of 16 steps"
+done
+like spans "^0 \('checkpoint', 4\)" "checkpoints"
+
+for i in 1 2 3 4 5 6; do
+    "${train[@]}" --epochs 100000 --out "killed$i" >"$OUT" 2>"$ERR" &
+    run=$!
+    wait_until 30 grep -q '"kind":"epoch","epoch":1' "killed$i/record.jsonl"
+    sleep "0.$((i * 137 % 1000))"
+    kill -KILL $run
+    wait $run 2>"$OUT"
+done
+ok "runs that were killed leave whole JSON" python3 judge.py killed?/trace-?.json
+done_testing
