@@ -12,7 +12,12 @@ check=$builddir/trainer/comm/test/comm_mpi.t
 for n in 2 3 4; do
     ok "all collectives, $n ranks" timeout 120 mpirun -np $n "$check"
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "rank 0 of $n saw exact results"
+    ok "all collectives with a communication thread, $n ranks" timeout 120 mpirun -np $n "$check" async
+    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "rank 0 of $n saw exact results"
 done
+exits 7 "a rank that fails while its thread waits for a sum ends the run" \
+    timeout 120 mpirun -np 3 "$check" async-fail
+like "$OUT" 'rank 1: image 7 is broken' "rank 0 heard of it"
 
 exits 7 "a rank that fails takes the run down with its exit code" \
     timeout 120 mpirun -np 3 "$check" fail

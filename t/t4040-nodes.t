@@ -18,6 +18,8 @@ all() { # RANKS TEXT OPTIONS
     shift 2
     ok "$text" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check"
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
+    ok "$text, with a communication thread" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check" async
+    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
 }
 all 4 "2 + 2 ranks" -N2 --ntasks-per-node=2
 all 5 "5 ranks in rows of 2 on 3 nodes" -N3 -m plane=2

@@ -10,6 +10,7 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/lifeline.h"
@@ -350,17 +351,22 @@ static int set_left(struct err *e)
                    "newest checkpoint");
 }
 
-/* No signal may be lost while ranks that are not there yet are waited for. */
-static struct comm *open_comm(const struct run_config *c, const struct strategy *s, struct err *e)
+/* No signal may be lost while ranks that are not there yet are waited for. Between nodes sums take
+ * long enough to be worth a thread of their own. */
+static struct comm *open_comm(const struct run_config *c, const struct strategy *s,
+                              struct lifeline *lifeline, struct err *e)
 {
     if (s->comm != STRATEGY_MPI)
         return comm_self_open(e);
     struct comm *comm = comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_any, e);
-    if (comm)
-        comm->interrupt = &shutdown_signal;
-    else if (shutdown_request)
-        set_left(e);
-    return comm;
+    if (!comm) {
+        if (shutdown_request)
+            set_left(e);
+        return NULL;
+    }
+    comm->interrupt = &shutdown_signal;
+    comm->lifeline = lifeline;
+    return c->layout.nodes > 1 ? comm_async_open(comm, e) : comm;
 }
 
 /* From here on a failure of one rank must end the others, and rank 0 marks it. */
@@ -368,13 +374,12 @@ static int run_connected(struct run_config *c, const struct strategy *strategy,
                          const struct start *start, struct err *e)
 {
     int rc = -1;
-    struct comm *comm = open_comm(c, strategy, e);
+    struct comm *comm = open_comm(c, strategy, start->lifeline, e);
 
     if (!comm && start->lifeline)
         lifeline_tell(start->lifeline, e);
     if (!comm)
         return -1;
-    comm->lifeline = start->lifeline;
     if (start->record_error.code)
         *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)

@@ -50,6 +50,7 @@ struct comm {
     double timeout_s;
     const volatile sig_atomic_t *interrupt; /* signal that asks the run to end; NULL: none */
     struct lifeline *lifeline; /* of processes that have met, not the comm's; NULL: none */
+    bool background; /* a thread beside the one that computes calls it: its waits leave the core */
     bool relayed; /* the last error came from another rank, which reports it */
     void *priv;
 };

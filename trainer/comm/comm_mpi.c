@@ -137,9 +137,9 @@ static int check_wait(void *arg, double waited_s, struct err *e)
 }
 
 /* Ranks may outnumber cores: give the core away at once, sleep when it takes longer. */
-static void relax(double waited_s)
+static void relax(const struct comm *c, double waited_s)
 {
-    if (waited_s < 0.002)
+    if (waited_s < 0.002 && !c->background)
         sched_yield();
     else
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
@@ -161,7 +161,7 @@ static int finish(struct comm *c, const char *what, struct err *e)
         waited = clock_now() - began;
         if (check_wait(c, waited, e))
             return -1;
-        relax(waited);
+        relax(c, waited);
     }
     m->nrequests = 0;
     return 0;
@@ -238,6 +238,8 @@ static int reduce(struct comm *c, const struct node_slice *slices, size_t nslice
     if (!m->node)
         return reduce_across(c, slices, nslices, e);
     enter_collective(c, what);
+    if (c->background)
+        node_set_yielding(m->node);
     return node_reduce(m->node, slices, nslices, m->nacross > 1 ? reduce_across : NULL, c, e);
 }
 

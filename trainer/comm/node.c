@@ -198,6 +198,11 @@ void node_destroy(struct node *g)
     free(g);
 }
 
+void node_set_yielding(struct node *g)
+{
+    g->shares_cores = true;
+}
+
 void node_set_check(struct node *g, node_check_f check, void *arg)
 {
     g->check = check;

@@ -33,6 +33,8 @@ struct node *node_offer(int size, struct node_offer *dst, struct err *e);
 struct node *node_join(int rank, int size, const struct node_offer *offer, struct err *e);
 void node_destroy(struct node *g); /* NULL is fine */
 
+/* Waits give the core away at once: to whoever computes beside this thread. */
+void node_set_yielding(struct node *g);
 void node_set_check(struct node *g, node_check_f check, void *arg);
 
 /* Memory for n floats of each rank; in two steps as above. *own: this rank's, zeroed, as long as

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The MPI communicator. Alone it is a unit test with one rank; t/t4000-comm.t runs it under mpirun.
- * An operand chooses what is checked: (nothing) every collective; "fail": rank 1 fails and the
- * others must hear of it; "hang": rank 1 stays away from a barrier. Rank 0 prints TAP. When MPI
- * does not come up, the exit code is the error's. */
+ * An operand chooses what is checked: (nothing) every collective; "async": the same with a thread
+ * for communication; "fail": rank 1 fails and the others must hear of it; "async-fail": it fails
+ * while its thread waits for a sum; "hang": rank 1 stays away from a barrier. Rank 0 prints TAP.
+ * When MPI does not come up, the exit code is the error's. */
 #include "config.h"
+#include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
 
 #include <string.h>
@@ -21,6 +23,16 @@ static int fail_on_one(struct comm *c, struct err *e)
     return c->ops->barrier(c, e);
 }
 
+static int fail_in_sum(struct comm *c, struct err *e)
+{
+    static float v[1000];
+
+    if (c->rank != 1)
+        return c->ops->barrier(c, e);
+    return c->ops->start_sum_float(c, v, 1000, e) ? -1
+                                                  : err_set(e, ERR_DATA, "image 7 is broken");
+}
+
 static int stay_away(struct comm *c, struct err *e)
 {
     if (c->rank == 1)
@@ -33,9 +45,12 @@ int main(int argc, char **argv)
 {
     struct err e = {0};
     const char *what = argc > 1 ? argv[1] : "";
-    struct comm *c = comm_mpi_open(-1, 0, *what ? 2 : 60, NULL, &e);
+    bool async = strncmp(what, "async", 5) == 0;
+    struct comm *c = comm_mpi_open(-1, 0, *what && !async ? 2 : 60, NULL, &e);
     int rc;
 
+    if (c && async)
+        c = comm_async_open(c, &e);
     if (!c) {
         fprintf(stderr, "%s\n", e.text);
         return e.code;
@@ -44,6 +59,8 @@ int main(int argc, char **argv)
         rc = fail_on_one(c, &e);
     else if (strcmp(what, "hang") == 0)
         rc = stay_away(c, &e);
+    else if (strcmp(what, "async-fail") == 0)
+        rc = fail_in_sum(c, &e);
     else
         rc = check_collectives(c, &e);
     if (c->rank == 0)

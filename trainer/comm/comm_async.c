@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/comm_async.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NAP_NS 100000000L /* the interrupt flag wakes nobody */
+
+struct slice {
+    float *values;
+    size_t n;
+};
+
+struct async {
+    struct comm_ops ops; /* with the inner one's name */
+    struct comm *inner;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct slice *queue; /* [done, n): to be summed */
+    size_t n, done, capacity;
+    bool ending, failed;
+    struct err error;
+    volatile sig_atomic_t interrupt; /* of the inner one */
+};
+
+static struct async *async_of(struct comm *c)
+{
+    return c->priv;
+}
+
+/* With the lock held, but not while it sums. */
+static void sum_next(struct async *a)
+{
+    struct slice s = a->queue[a->done];
+    struct comm *inner = a->inner;
+    struct err e;
+
+    inner->interrupt = &a->interrupt;
+    pthread_mutex_unlock(&a->lock);
+    int rc = inner->ops->start_sum_float(inner, s.values, s.n, &e) || inner->ops->wait(inner, &e);
+    pthread_mutex_lock(&a->lock);
+    a->done++;
+    if (rc) {
+        a->failed = true;
+        a->error = e;
+    }
+    pthread_cond_broadcast(&a->changed);
+}
+
+static void *sum_slices(void *arg)
+{
+    struct async *a = arg;
+
+    pthread_mutex_lock(&a->lock);
+    while (!a->ending) {
+        if (a->done < a->n && !a->failed)
+            sum_next(a);
+        else
+            pthread_cond_wait(&a->changed, &a->lock);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+static int async_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+{
+    struct async *a = async_of(c);
+    int rc = 0;
+
+    pthread_mutex_lock(&a->lock);
+    if (a->n == a->capacity) {
+        size_t capacity = a->capacity ? 2 * a->capacity : 64;
+        struct slice *queue = realloc(a->queue, capacity * sizeof *queue);
+        if (queue) {
+            a->queue = queue;
+            a->capacity = capacity;
+        } else {
+            rc = err_set(e, ERR_INTERNAL, "out of memory");
+        }
+    }
+    if (rc == 0) {
+        a->queue[a->n++] = (struct slice){values, n};
+        pthread_cond_broadcast(&a->changed);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return rc;
+}
+
+/* The inner one bounds the waiting. */
+static int async_wait(struct comm *c, struct err *e)
+{
+    struct async *a = async_of(c);
+    struct timespec until;
+    int rc = 0;
+
+    pthread_mutex_lock(&a->lock);
+    while (a->done < a->n && !a->failed) {
+        if (c->interrupt && *c->interrupt)
+            a->interrupt = *c->interrupt;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += NAP_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&a->changed, &a->lock, &until);
+    }
+    if (a->failed) {
+        *e = a->error;
+        c->relayed = a->inner->relayed;
+        rc = -1;
+    } else {
+        a->n = a->done = 0;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return rc;
+}
+
+/* The inner communicator for a call of the rank's own; NULL with the error. */
+static struct comm *take(struct comm *c, struct err *e)
+{
+    if (async_wait(c, e))
+        return NULL;
+    async_of(c)->inner->interrupt = c->interrupt;
+    return async_of(c)->inner;
+}
+
+static int give(struct comm *c, int rc)
+{
+    c->relayed = async_of(c)->inner->relayed;
+    return rc;
+}
+
+static int async_place(struct comm *c, size_t n, float **values, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->place(inner, n, values, e)) : -1;
+}
+
+static int async_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->sum_float(inner, values, n, e)) : -1;
+}
+
+static int async_sum_double(struct comm *c, double *values, size_t n, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->sum_double(inner, values, n, e)) : -1;
+}
+
+static int async_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->sum_int64(inner, values, n, e)) : -1;
+}
+
+static int async_max_double(struct comm *c, double *values, size_t n, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->max_double(inner, values, n, e)) : -1;
+}
+
+static int async_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->broadcast(inner, data, nbytes, root, e)) : -1;
+}
+
+static int async_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->gather(inner, one, all, nbytes, e)) : -1;
+}
+
+static int async_barrier(struct comm *c, struct err *e)
+{
+    struct comm *inner = take(c, e);
+
+    return inner ? give(c, inner->ops->barrier(inner, e)) : -1;
+}
+
+/* The thread leaves a sum that does not end by itself as a signal would end it. */
+static void end_thread(struct async *a, bool now)
+{
+    pthread_mutex_lock(&a->lock);
+    a->ending = true;
+    if (now && a->done < a->n)
+        a->interrupt = SIGTERM;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(a->thread, NULL);
+}
+
+static void release(struct async *a)
+{
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    free(a->queue);
+    free(a);
+}
+
+static void async_abort(struct comm *c, const struct err *e)
+{
+    struct async *a = async_of(c);
+
+    end_thread(a, true);
+    a->inner->relayed = c->relayed;
+    a->inner->ops->abort(a->inner, e);
+}
+
+static void async_close(struct comm *c)
+{
+    struct async *a = async_of(c);
+
+    end_thread(a, false);
+    a->inner->interrupt = c->interrupt;
+    a->inner->ops->close(a->inner);
+    release(a);
+    free(c);
+}
+
+static const struct comm_ops async_ops = {
+    .place = async_place,
+    .sum_float = async_sum_float,
+    .sum_double = async_sum_double,
+    .sum_int64 = async_sum_int64,
+    .max_double = async_max_double,
+    .start_sum_float = async_start_sum_float,
+    .wait = async_wait,
+    .broadcast = async_broadcast,
+    .gather = async_gather,
+    .barrier = async_barrier,
+    .abort = async_abort,
+    .close = async_close,
+};
+
+struct comm *comm_async_open(struct comm *inner, struct err *e)
+{
+    struct comm *c = calloc(1, sizeof *c);
+    struct async *a = calloc(1, sizeof *a);
+    pthread_condattr_t attr;
+
+    if (!c || !a) {
+        free(c);
+        free(a);
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    *c = *inner;
+    a->ops = async_ops;
+    a->ops.name = inner->ops->name;
+    a->inner = inner;
+    c->ops = &a->ops;
+    c->priv = a;
+    inner->background = true;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    int reason = pthread_create(&a->thread, NULL, sum_slices, a);
+    if (reason == 0)
+        return c;
+    err_errno(e, ERR_INTERNAL, reason, "no thread for communication");
+    inner->background = false;
+    release(a);
+    free(c);
+    return NULL;
+}
