@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/slurm_words.h"
 #include "src/log.h"
 
 #define ENDING_MAX_S 60
@@ -39,7 +40,7 @@ static void decide_failed(struct run_status *s, const struct job_state *job,
 
 static void decide_ended(struct run_status *s, const struct job_state *job)
 {
-    char reason[sizeof job->reason + 64];
+    char reason[sizeof s->reason];
 
     s->exit_code = job->exit_code;
     if (strcmp(job->state, "COMPLETED") == 0) {
@@ -51,6 +52,8 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
         snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' goes on");
     else if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
         snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
+    else if (*slurm_words_state(job->state))
+        snprintf(reason, sizeof reason, "%s", slurm_words_state(job->state));
     set_state(s, RUN_BAD, job->state, reason);
 }
 
@@ -58,11 +61,13 @@ static void set_active(struct run_status *s, const struct job_state *job)
 {
     char restarts[32] = "";
     bool waits = job->phase == JOB_PENDING;
+    const char *words = waits ? slurm_words_reason(job->reason) : "";
 
     set_state(s, RUN_ACTIVE, job->state, "");
     if (job->restarts)
         snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
-    snprintf(s->reason, sizeof s->reason, "%s%s", restarts, waits ? job->reason : "");
+    snprintf(s->reason, sizeof s->reason, "%s%s%s%s", restarts, waits ? job->reason : "",
+             *words ? ": " : "", words);
 }
 
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)

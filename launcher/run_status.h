@@ -21,7 +21,7 @@ struct run_status {
     /* As Slurm names them: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...;
      * also PLANNED, LOST (it was submitted, and no one knows it any more) and UNKNOWN. */
     char state[24];
-    char reason[512]; /* why it waits or failed, "" for none */
+    char reason[512]; /* why it waits or failed, "" for none; behind Slurm's word what it means */
     char job[SCHEDULER_ID_SIZE];
     char scheduler[16]; /* that has the job */
     char nodes[128];

@@ -17,6 +17,7 @@ killed_jobs() { # SITE DIR: the tag of each job of the study, sorted
     local id
     id=$(cat "$2/.unetctl/id")
     if [ "$1" = sandbox ]; then
+        wait_until 20 login squeue -h # under load Slurm may not answer at once
         login squeue -h -a -t all -o %k
     else
         cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"tag": "\(.*\)",$/\1/p'

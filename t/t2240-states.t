@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every state of a job that a private Slurm can bring about, as `unetctl status` shows and explains it.
+# Not here, for want of cgroups, power saving and a second cluster: OUT_OF_MEMORY, BOOT_FAIL, REVOKED
+# (launcher/test/slurm_words.c and run_status.c have them); time limits take minutes (t/faults).
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 4 --gpus-per-node 2
+conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
+sed -i -e 's/^PartitionName=main .*/& PriorityTier=1 PreemptMode=CANCEL/' \
+    -e 's/^PartitionName=short .*/& PriorityTier=10 PreemptMode=OFF/' "$conf"
+printf 'PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n' >>"$conf"
+login pkill -x slurmctld
+gone() { login bash -c '! pgrep -x slurmctld'; }
+ok "the controller ends" wait_until 20 gone
+login slurmctld -i
+idle() { [ "$(login sinfo -h -p main -t idle -o %D)" = 4 ]; }
+ok "and comes back, with preemption" wait_until 60 idle
+
+make_study study sandbox
+sed -i '/^licenses:/d' study/site.yaml
+cd study || exit 255
+echo hang >behave
+line() { unetctl status 2>/dev/null | grep "^unet-g0$1-s1 "; }
+shows() { line "$1" | grep -Eq "$2"; }
+shown() { # GPUS REGEX TEXT
+    wait_until 60 shows "$1" "$2"
+    like <(line "$1") "$2" "$3"
+}
+job() { unetctl status --json | python3 -c 'import json, sys
+print([r["job"] for r in json.load(sys.stdin)["runs"] if r["gpus"] == int(sys.argv[1])][0])' "$1"; }
+hangs() { grep -qs 'trainer: hang' "runs/unet-g0$1-s1/attempt-1"/slurm-*.out; }
+submit() { # GPUS [WORDS]
+    exits 0 "$1 GPUs${2:+, ${*:2}}" unetctl submit --gpus "$1" -- "${@:2}"
+}
+
+# ---- running jobs that end
+submit 1
+submit 2 --no-requeue
+submit 3
+both() { hangs 1 && hangs 2 && hangs 3; }
+ok "run" wait_until 60 both
+login scancel "$(job 1)"
+shown 1 "CANCELLED .*'unetctl resume' goes on" "cancelled by somebody else"
+node=$(login scontrol -o show job "$(job 2)" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
+login scontrol update nodename="$node" state=down reason=test
+shown 2 "NODE_FAIL .*a node failed; 'unetctl resume' goes on elsewhere" "a node that went down"
+login scontrol update nodename="$node" state=resume
+login sbatch -Q -p short -N 4 --exclusive -o /dev/null --wrap 'sleep 0' >"$OUT"
+shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' goes on" "preempted"
+exits 1 "watch: nothing goes on" unetctl watch --timeout 20
+exits 0 "resume" unetctl resume -- --hold
+is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 "takes up all three"
+exits 0 "and cancel ends them" unetctl cancel
+empty() { [ -z "$(login squeue -h)" ]; }
+ok "the queue is empty" wait_until 60 empty
+
+# ---- jobs that wait
+login sbatch -Q -N 4 --exclusive -o /dev/null --wrap 'sleep 1000' >"$OUT"
+full() { [ -z "$(login sinfo -h -p main -t idle -o %n)" ]; }
+ok "all nodes are busy" wait_until 30 full
+submit 5
+submit 8 "--deadline=now+8"
+login scontrol update nodename=node4 state=drain reason=test
+submit 4 --nodelist=node4
+submit 6 "--begin=now+1hour"
+submit 7 "--dependency=afterok:$(job 1)"
+shown 5 'PENDING .*(Resources: no free nodes|Priority: jobs of higher)' "no room"
+shown 4 'PENDING .*(ReqNodeNotAvail.*: a node that it needs is down, drained|Nodes required.*: too few)' \
+    "for a node that is drained"
+shown 6 'PENDING .*BeginTime: not before' "not before a time"
+shown 7 'PENDING .*DependencyNeverSatisfied: the job that it waits for failed; it never starts' \
+    "behind a job that failed"
+login scontrol hold "$(job 5)"
+shown 5 'PENDING .*JobHeld(Admin: held by an admin|User: held by you)' "held"
+login scontrol release "$(job 5)"
+login scontrol update partitionname=main state=down
+shown 5 'PENDING .*PartitionDown: the partition is closed' "for a closed partition"
+login scontrol update partitionname=main state=up
+shown 8 'DEADLINE .*--deadline passed' "too late"
+like <(unetctl status --json) '"state": "DEADLINE"' "in JSON"
+exits 0 "cancel" unetctl cancel
+login scancel -u "$(id -un)"
+done_testing
