@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/spec_report.h"
 #include "src/clock.h"
 #include "src/log.h"
 
@@ -34,14 +35,17 @@ struct court {
 static json_t *make_report(const struct spec_view *v)
 {
     const struct spec_source *s = v->source;
-    char nodes[400], tasks[400];
+    struct spec_report r = {.node = v->node, .port = v->self.port, .text = v->text,
+                            .nodes_name = s->nodes_name, .nodes_text = s->nodes_text,
+                            .tasks_name = s->tasks_name, .tasks_text = s->tasks_text};
+    json_t *report = spec_report_encode(&r);
 
-    snprintf(nodes, sizeof nodes, "%s=%.300s", s->nodes_name, s->nodes_text);
-    snprintf(tasks, sizeof tasks, "%s=%.300s", s->tasks_name, s->tasks_text);
-    return json_pack("{s:s,s:I,s:I,s:s,s:i,s:s,s:s,s:s,s:s,s:O}", "step", v->step, "rank",
-                     (json_int_t)v->spec->rank, "tasks", (json_int_t)s->ntasks, "node", v->node,
-                     "port", v->self.port, "hash", v->hash, "nodes", nodes, "per_node", tasks,
-                     "version", PACKAGE_VERSION, "findings", v->findings);
+    json_object_set_new(report, "step", json_string(v->step));
+    json_object_set_new(report, "rank", json_integer((json_int_t)v->spec->rank));
+    json_object_set_new(report, "tasks", json_integer((json_int_t)s->ntasks));
+    json_object_set_new(report, "version", json_string(PACKAGE_VERSION));
+    json_object_set(report, "findings", v->findings);
+    return report;
 }
 
 static void find(struct court *c, json_int_t rank, const char *node, const char *remedy,
@@ -67,11 +71,6 @@ static const char *text_of(const json_t *report, const char *key)
     return text ? text : "?";
 }
 
-static bool differs(const json_t *a, const json_t *b, const char *key)
-{
-    return !json_equal(json_object_get(a, key), json_object_get(b, key));
-}
-
 /* What a rank found itself. */
 static void take_findings(struct court *c, json_int_t rank, const json_t *report)
 {
@@ -86,28 +85,30 @@ static void take_findings(struct court *c, json_int_t rank, const json_t *report
     }
 }
 
+/* The rank whose report is looked at. */
+struct witness {
+    struct court *court;
+    json_int_t rank;
+    const char *node;
+};
+
+static void find_difference(void *arg, const char *problem, const char *remedy)
+{
+    const struct witness *w = arg;
+
+    find(w->court, w->rank, w->node, remedy, "%s", problem);
+}
+
 /* One report against that of rank 0. */
 static void compare(struct court *c, json_int_t rank, const json_t *report)
 {
-    const json_t *mine = c->reports[0];
-    const char *node = text_of(report, "node");
+    struct witness w = {c, rank, text_of(report, "node")};
 
-    if (differs(report, mine, "nodes") || differs(report, mine, "per_node"))
-        find(c, rank, node, SPEC_VIEW_ONE_STEP,
-             "it sees another cluster: %s %s; rank 0 on %s has %s %s",
-             text_of(report, "nodes"), text_of(report, "per_node"), c->v->node,
-             text_of(mine, "nodes"), text_of(mine, "per_node"));
-    else if (differs(report, mine, "hash"))
-        find(c, rank, node,
-             "give every rank the same --port-base, --jobs and --resolver, and the same "
-             "SLURM_JOB_ID and SLURM_DISTRIBUTION",
-             "it makes another specification of the same nodes: it listens at port %lld, sha256 "
-             "%.16s; rank 0 on %s has %.16s",
-             (long long)json_integer_value(json_object_get(report, "port")),
-             text_of(report, "hash"), c->v->node, text_of(mine, "hash"));
-    if (differs(report, mine, "version"))
-        find(c, rank, node, "install one version on all nodes", "it runs unetctl %s; rank 0 on %s "
-             "runs %s", text_of(report, "version"), c->v->node, PACKAGE_VERSION);
+    spec_report_compare(report, c->reports[0], find_difference, &w);
+    if (strcmp(text_of(report, "version"), PACKAGE_VERSION) != 0)
+        find(c, rank, w.node, "install one version on all nodes",
+             "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"), c->v->node,
+             PACKAGE_VERSION);
 }
 
 /* report is kept or released here. */

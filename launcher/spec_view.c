@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/sha256.h"
+#include "launcher/spec_report.h"
 
 void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
 {
@@ -193,17 +193,6 @@ static void check_port(struct spec_view *v)
     }
 }
 
-/* The task differs by rank. */
-static void hash_cluster(struct spec_view *v)
-{
-    const char *end = strstr(v->text, "},\"task\":{");
-    struct sha256 s;
-
-    sha256_init(&s);
-    sha256_add(&s, v->text, end ? (size_t)(end - v->text) : strlen(v->text));
-    sha256_finish(&s, v->hash);
-}
-
 static void find_step(struct spec_view *v)
 {
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
@@ -225,7 +214,7 @@ int spec_view_open(struct spec_view *v, const struct cluster_spec *spec,
     name_host(v, &v->first, v->first_host);
     find_node(v);
     find_step(v);
-    hash_cluster(v);
+    spec_report_hash(text, v->hash);
     v->is_here = runs_here(v);
     check_place(v);
     check_stale(v);

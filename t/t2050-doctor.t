@@ -111,6 +111,8 @@ ok "node2 does not see the images" on 2 -- mount --bind nothing "$TMP/data"
 ok "node3 has another unetctl" on 3 -- mount --bind other-unetctl "$builddir/unetctl"
 ok "node3 has few open files" login prlimit --pid "$(cat "$dir/run/node3.pid")" --nofile=200:
 ok "node3 has no route to node2" on 3 -- ip route add blackhole 10.77.0.12/32
+ok "node3 has an interface without link" on 3 -- sh -c 'ip link add ib0 type veth peer name ib1 &&
+    ip addr add 10.99.0.3/24 dev ib0 && ip link set ib0 up'
 # What the loader puts in front of every program there moves its clock.
 ok "node2 has another clock" on 2 -- sh -c \
     'cp -a /etc etc2 && echo '"$TMP/clock.so"' >etc2/ld.so.preload && cp hosts2 etc2/hosts && mount --bind etc2 /etc'
@@ -124,6 +126,7 @@ like "$OUT" 'ip route get .*exclude=node2' "with its remedy"
 finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
 finding error limits 'node3: ulimit -n is 200' "few open files"
 finding warning variables 'node1, node2, node3: MASTER_ADDR=x' "a stale variable that jobs inherit"
+finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' "an interface without link"
 finding error data 'node2: the images cannot be read' "images that a node does not see"
 finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s before' "a clock that is ahead"
 like "$ERR" 'kept in .*/one/.unetctl/doctor/' "what the ranks saw is kept"

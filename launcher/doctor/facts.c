@@ -4,8 +4,11 @@
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +171,38 @@ static void add_interface(json_t *facts)
                         found ? json_string("") : json_sprintf("NCCL_SOCKET_IFNAME=%.60s", choice));
 }
 
+/* Bridges without guests (docker0) have no link, and that is as it should be. */
+static bool is_bridge(const char *name)
+{
+    char path[64 + IF_NAMESIZE];
+
+    snprintf(path, sizeof path, "/sys/class/net/%s/bridge", name);
+    return access(path, F_OK) == 0;
+}
+
+/* "ib0 (10.1.0.3) is down": interfaces with an address that carry nothing. */
+static json_t *list_dead_links(void)
+{
+    json_t *list = json_array();
+    struct ifaddrs *all = NULL;
+    char address[NI_MAXHOST];
+
+    if (getifaddrs(&all))
+        return list;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        bool up = i->ifa_flags & IFF_UP, linked = i->ifa_flags & IFF_RUNNING;
+        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || (up && linked) ||
+            is_bridge(i->ifa_name))
+            continue;
+        if (getnameinfo(i->ifa_addr, sizeof(struct sockaddr_in), address, sizeof address, NULL, 0,
+                        NI_NUMERICHOST) == 0)
+            json_array_append_new(list, json_sprintf("%s (%s) %s", i->ifa_name, address,
+                                                     up ? "has no link" : "is down"));
+    }
+    freeifaddrs(all);
+    return list;
+}
+
 json_t *facts_collect(void)
 {
     json_t *facts = json_object(), *versions = json_object();
@@ -185,5 +220,6 @@ json_t *facts_collect(void)
     json_object_set_new(facts, "stale", list_variables(rank_variables));
     json_object_set_new(facts, "proxies", list_variables(proxy_variables));
     add_interface(facts);
+    json_object_set_new(facts, "dead_links", list_dead_links());
     return facts;
 }

@@ -8,6 +8,7 @@
  *    "infiniband":false,
  *    "stale":["MASTER_ADDR=x"],"proxies":["http_proxy=..."],
  *    "interface":"NCCL_SOCKET_IFNAME=eth9" or "",   names an interface that is not there
+ *    "dead_links":["ib0 (10.1.0.3) is down"],       with an address, but down or without link
  *    "gpus":[{"uuid":"GPU-..","name":".."}],"gpu_source":"nvidia-smi"|"unet-train"|""} */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_FACTS_H
 #define UNETCTL_LAUNCHER_DOCTOR_FACTS_H

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/spec_report.h"
+#include "launcher/spec_view.h"
+
 #define NOFILE_BASE 256      /* files of a rank beside its connections */
 #define NPROC_LOW 1024
 #define CLOCK_WARNING_S 1.0
@@ -45,8 +48,8 @@ static void add_host(struct hosts *h, const char *host)
 
 static void judge_variables(const json_t *list, struct findings *dst)
 {
-    struct hosts stale = {"", 0}, proxies = {"", 0}, interfaces = {"", 0};
-    const char *stale_example = "", *proxy_example = "", *interface_example = "";
+    struct hosts stale = {"", 0}, proxies = {"", 0}, interfaces = {"", 0}, dead = {"", 0};
+    const char *stale_example = "", *proxy_example = "", *interface_example = "", *link = "";
     const json_t *facts;
     size_t i;
 
@@ -58,6 +61,9 @@ static void judge_variables(const json_t *list, struct findings *dst)
             add_host(&stale, host), stale_example = json_string_value(s);
         if (p)
             add_host(&proxies, host), proxy_example = json_string_value(p);
+        const json_t *d = json_array_get(json_object_get(facts, "dead_links"), 0);
+        if (d)
+            add_host(&dead, host), link = json_string_value(d);
         if (*text_of(facts, "interface"))
             add_host(&interfaces, host), interface_example = text_of(facts, "interface");
     }
@@ -78,6 +84,13 @@ static void judge_variables(const json_t *list, struct findings *dst)
         findings_add(dst, FINDING_ERROR, "interface", "%s: %s names no network interface there",
                      interfaces.text, interface_example);
         findings_remedy(dst, "unset NCCL_SOCKET_IFNAME, or name one that `ip link` shows on every node");
+    }
+    if (dead.count) {
+        findings_add(dst, FINDING_WARNING, "interface",
+                     "%s: the interface %s: NCCL or MPI may choose it and hang", dead.text, link);
+        findings_remedy(dst, "administrators: ip link set %.*s up, or its cable; until then name "
+                        "another one in NCCL_SOCKET_IFNAME ('env' of the site)",
+                        (int)strcspn(link, " "), link);
     }
     if (!stale.count && !proxies.count && !interfaces.count)
         findings_add(dst, FINDING_OK, "variables", "no stale TF_CONFIG, MASTER_*, RANK; no proxies");
@@ -210,31 +223,45 @@ static const json_t *first_rank(const json_t *ranks)
     return NULL;
 }
 
+/* A rank whose specification is compared, and where to write that down. */
+struct compared {
+    struct findings *dst;
+    size_t rank;
+    const char *host;
+    size_t found;
+};
+
+static void add_difference(void *arg, const char *problem, const char *remedy)
+{
+    struct compared *c = arg;
+
+    c->found++;
+    findings_add(c->dst, FINDING_ERROR, "numbering", "rank %zu (%s): %s", c->rank, c->host,
+                 problem);
+    findings_remedy(c->dst, "%s ('launcher' and 'spec' of the site belong together)", remedy);
+}
+
 static void judge_numbering(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = first_rank(ranks), *r;
-    char wrong[HOSTS_SIZE] = "";
-    size_t i;
+    struct compared c = {.dst = dst};
+    char number[24], problem[80];
 
-    json_array_foreach(ranks, i, r) {
+    json_array_foreach(ranks, c.rank, r) {
         const char *procid = text_of(r, "procid");
-        char number[24];
-        if (!json_is_object(r) || *wrong)
+        if (!json_is_object(r) || c.found >= 4)
             continue;
-        snprintf(number, sizeof number, "%zu", i);
-        if (strcmp(text_of(r, "spec"), text_of(first, "spec")) != 0)
-            snprintf(wrong, sizeof wrong, "rank %zu (%s) has another list of ranks than rank %lld", i,
-                     text_of(r, "host"), (long long)json_integer_value(json_object_get(first, "index")));
-        else if (*procid && strcmp(procid, number) != 0)
-            snprintf(wrong, sizeof wrong, "rank %zu (%s) is Slurm's task %s", i, text_of(r, "host"), procid);
+        c.host = text_of(r, "host");
+        snprintf(number, sizeof number, "%zu", c.rank);
+        snprintf(problem, sizeof problem, "it is Slurm's task %.20s", procid);
+        if (*procid && strcmp(procid, number) != 0)
+            add_difference(&c, problem, SPEC_VIEW_ONE_STEP);
+        else
+            spec_report_compare(json_object_get(r, "spec"), json_object_get(first, "spec"),
+                                add_difference, &c);
     }
-    if (*wrong) {
-        findings_add(dst, FINDING_ERROR, "numbering", "%s", wrong);
-        findings_remedy(dst, "srun unetctl spec --check, started as the ranks are, tells who differs in "
-                        "what; 'launcher' and 'spec' of the site belong together (unetctl site show generic)");
-    } else if (first) {
+    if (!c.found && first)
         findings_add(dst, FINDING_OK, "numbering", "all ranks have the same cluster specification");
-    }
 }
 
 static void judge_ports(const json_t *ranks, struct findings *dst)
@@ -461,7 +488,11 @@ static void judge_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;
     size_t i, g, ngpus = 0, shared = 0;
+    struct hosts bare = {"", 0};
 
+    json_array_foreach(ranks, i, r)
+        if (json_is_object(r) && json_array_size(json_object_get(r, "gpus")) == 0)
+            add_host(&bare, text_of(r, "host"));
     json_array_foreach(ranks, i, r)
         json_array_foreach(json_object_get(r, "gpus"), g, gpu) {
             int other = find_gpu(ranks, i, text_of(gpu, "uuid"));
@@ -475,11 +506,17 @@ static void judge_gpus(const json_t *ranks, struct findings *dst)
             findings_remedy(dst, "--gpus-per-task=1 must stand in 'launcher' of the site; NCCL would say "
                             "\"Duplicate GPU detected\"");
         }
+    if (ngpus && bare.count) {
+        findings_add(dst, FINDING_ERROR, "gpus", "%s: no GPU there, though other ranks have some",
+                     bare.text);
+        findings_remedy(dst, "nvidia-smi there tells why; until then -- --exclude=%.*s",
+                        (int)strcspn(bare.text, ", "), bare.text);
+    }
     if (ngpus == 0 && first_rank(ranks)) {
         findings_add(dst, FINDING_WARNING, "gpus", "no GPU seen by any rank (neither nvidia-smi nor unet-train "
                      "shows one): the runs would train on CPUs");
         findings_remedy(dst, "fine in the sandbox; elsewhere check gpus_per_node, partition and modules");
-    } else if (!shared && ngpus) {
+    } else if (!shared && ngpus && !bare.count) {
         findings_add(dst, FINDING_OK, "gpus", "%zu seen, no two ranks have the same one", ngpus);
     }
 }

@@ -16,8 +16,8 @@
 
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/mesh.h"
+#include "launcher/spec_report.h"
 #include "src/atomicfile.h"
-#include "src/sha256.h"
 
 #define MAX_HOST 256
 
@@ -56,16 +56,20 @@ static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
     return colon ? atoi(colon + 1) : 0;
 }
 
-static json_t *describe_spec(const struct spec *s)
+/* As `unetctl spec --check` has it, which the ranks are compared like. */
+static json_t *describe_spec(const char *text, const char *host, int port)
 {
-    char *text = json_dumps(s->workers, JSON_COMPACT), hex[65];
-    struct sha256 hash;
+    bool in_step = getenv("SLURM_STEP_NODELIST");
+    struct spec_report r = {
+        .node = host, .port = port, .text = text,
+        .nodes_name = in_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST",
+        .tasks_name = in_step ? "SLURM_STEP_TASKS_PER_NODE" : "SLURM_TASKS_PER_NODE"};
 
-    sha256_init(&hash);
-    sha256_add(&hash, text ? text : "", text ? strlen(text) : 0);
-    sha256_finish(&hash, hex);
-    free(text);
-    return json_stringn(hex, 16);
+    r.nodes_text = getenv(r.nodes_name);
+    r.tasks_text = getenv(r.tasks_name);
+    r.nodes_text = r.nodes_text ? r.nodes_text : "";
+    r.tasks_text = r.tasks_text ? r.tasks_text : "";
+    return spec_report_encode(&r);
 }
 
 /* A name to its addresses, and the first of these back to a name. */
@@ -115,10 +119,11 @@ static json_t *encode_peer(const struct mesh_peer *p)
 static void make_token(const struct spec *s, char token[80])
 {
     const char *job = getenv("SLURM_JOB_ID");
-    json_t *hash = describe_spec(s);
+    char *text = json_dumps(s->workers, JSON_COMPACT), hex[65];
 
-    snprintf(token, 80, "%.40s-%s", job ? job : "local", json_string_value(hash));
-    json_decref(hash);
+    spec_report_hash(text ? text : "", hex);
+    snprintf(token, 80, "%.40s-%.16s", job ? job : "local", hex);
+    free(text);
 }
 
 static json_t *greet(const struct spec *s, int listener)
@@ -192,7 +197,7 @@ int probe_run(const char *folder, const char *data_dir, struct err *e)
     struct err taken = {.text = ""};
     char host[MAX_HOST];
     struct spec s;
-    json_t *facts, *peers;
+    json_t *facts, *peers, *spec;
     int listener, port, rc;
 
     if (read_spec(&s, e))
@@ -200,6 +205,7 @@ int probe_run(const char *folder, const char *data_dir, struct err *e)
     port = split_address(&s, (size_t)s.index, host);
     listener = mesh_listen(port, &taken); /* first: the others may be here already */
     peers = greet(&s, listener);
+    spec = describe_spec(getenv("TF_CONFIG"), host, port);
     unsetenv("TF_CONFIG"); /* it is this rank's own, no stale one */
     facts = facts_collect();
     json_object_set_new(facts, "schema", json_integer(1));
@@ -207,7 +213,7 @@ int probe_run(const char *folder, const char *data_dir, struct err *e)
     json_object_set_new(facts, "world", json_integer((json_int_t)s.world));
     json_object_set_new(facts, "procid", json_string(procid ? procid : ""));
     json_object_set_new(facts, "name", json_string(host));
-    json_object_set_new(facts, "spec", describe_spec(&s));
+    json_object_set_new(facts, "spec", spec);
     json_object_set_new(facts, "port", json_pack("{s:i, s:s}", "number", port, "error", taken.text));
     json_object_set_new(facts, "names", resolve_all(&s));
     json_object_set_new(facts, "peers", peers);

@@ -9,16 +9,22 @@
     "'gpu_source':'nvidia-smi','versions':{'unetctl':'1 a'},'limits':{'nofile':4096,'memlock':-1,"     \
     "'nproc':-1,'core':0,'stack':1},'infiniband':false,'stale':[],'proxies':[],'interface':''}"
 
+#define SPEC "{'node':'n1','port':9,'hash':'aa','nodes':'N=n[1-2]','per_node':'T=1(x2)'}"
+
 /* Two ranks on two nodes; a test replaces one of the words. */
 static const char good[] =
-    "[{'index':0,'world':2,'host':'n1','name':'n1','procid':'0','spec':'aa','port':{'number':9,'error':''},"
+    "[{'index':0,'world':2,'host':'n1','name':'n1','procid':'0','spec':" SPEC
+    ",'port':{'number':9,'error':''},"
     "'names':[{'name':'n1','addresses':['10.0.0.1'],'back':'n1','error':''}],"
     "'peers':[{'index':1,'host':'n2','reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.0,"
-    "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-1','name':'x'}]," HOST_TAIL ","
-    "{'index':1,'world':2,'host':'n2','name':'n2','procid':'1','spec':'aa','port':{'number':9,'error':''},"
+    "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-1','name':'x'}]"
+    "," HOST_TAIL ","
+    "{'index':1,'world':2,'host':'n2','name':'n2','procid':'1','spec':" SPEC
+    ",'port':{'number':9,'error':''},"
     "'names':[{'name':'n1','addresses':['10.0.0.1'],'back':'n1','error':''}],"
     "'peers':[{'index':0,'host':'n1','reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.25,"
-    "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-2','name':'x'}]," HOST_TAIL "]";
+    "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-2','name':'x'}]"
+    "," HOST_TAIL "]";
 
 /* The text with its last occurrence of what replaced, quotes made JSON's. */
 static json_t *make(const char *what, const char *by)
@@ -92,8 +98,12 @@ int main(void)
     is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0, "all is well");
     ok(findings_count(&f, FINDING_OK) >= 10, "and said of each check");
     findings_destroy(&f);
-    finds(FINDING_ERROR, "numbering", "'spec':'aa'", "'spec':'bb'", "rank 1 (n2) has another list");
-    finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'", "rank 1 (n2) is Slurm's task 0");
+    finds(FINDING_ERROR, "numbering", "'hash':'aa'", "'hash':'bb'",
+          "rank 1 (n2): it makes another specification of the same nodes");
+    finds(FINDING_ERROR, "numbering", "'N=n[1-2]'", "'N=n[1-3]'",
+          "rank 1 (n2): it sees another cluster: N=n[1-3] T=1(x2); rank 0 on n1 has N=n[1-2]");
+    finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'",
+          "rank 1 (n2): it is Slurm's task 0");
     finds(FINDING_ERROR, "ports", "'number':9,'error':''", "'number':9,'error':'port 9: Address already in use'",
           "n2: port 9: Address already in use");
     finds(FINDING_ERROR, "names", "'10.0.0.1'", "'127.0.1.1'", "n2: the name n1 resolves to 127.0.1.1");
@@ -107,6 +117,11 @@ int main(void)
     finds(FINDING_ERROR, "clocks", "'clock_s':0.25", "'clock_s':3600.0", "n2 is 3600.0 s behind");
     finds(FINDING_ERROR, "versions", "'1 a'", "'2 b'", "n2 has unetctl 2 b, but n1 has 1 a");
     finds(FINDING_ERROR, "gpus", "GPU-2", "GPU-1", "have the same GPU GPU-1");
+    finds(FINDING_ERROR, "gpus", "'gpus':[{'uuid':'GPU-2','name':'x'}]", "'gpus':[]",
+          "n2: no GPU there");
+    finds(FINDING_WARNING, "interface", "'interface':''}",
+          "'interface':'','dead_links':['ib0 (10.1.0.2) is down']}",
+          "n2: the interface ib0 (10.1.0.2) is down");
     finds(FINDING_ERROR, "data", "'data':''", "'data':'/x: no'", "n2: the images cannot be read: /x: no");
     finds(FINDING_WARNING, "lock", "'lock':'held'", "'lock':'free'", "n2: a lock on the study is not seen");
     finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']", "n2: RANK=3");
