@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kills a program at a chosen system call, for tests of what survives that.
  *
- *   killat [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]
+ *   killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]
  *
  * Runs PROGRAM and counts the system calls that it begins, or with -p those of its children called
- * NAME (as in /proc/PID/comm). At the N-th, before it is carried out, the process that makes it gets
- * SIGKILL; with -a all do that PROGRAM has started; with -c nobody does, and the shell COMMAND runs
- * while the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and
- * with its exit code (128 + signal); children that go on do so untraced. -l writes the count and the
- * number of the system call killed at into a file. 255: PROGRAM cannot be run. */
+ * NAME (as in /proc/PID/comm); with -e only those that have an effect outside of the process:
+ * files, connections, locks, other processes. A kill at any other call leaves what one at the next
+ * of these leaves. At the N-th, before it is carried out, the process that makes it gets SIGKILL;
+ * with -a all do that PROGRAM has started; with -c nobody does, and the shell COMMAND runs while
+ * the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and with its
+ * exit code (128 + signal); children that go on do so untraced. -l writes the count and the number
+ * of the system call killed at into a file. 255: PROGRAM cannot be run. */
 #include "config.h"
 
 #include <errno.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +34,7 @@ static struct process {
 static size_t nprocesses;
 
 static const char *only, *list, *command;
-static bool all;
+static bool all, effects;
 static long at, count, killed_at = -1;
 
 static struct process *find(pid_t pid)
@@ -62,6 +65,36 @@ static bool is_meant(pid_t pid, pid_t program)
     return strcmp(name, only) == 0;
 }
 
+/* Calls that do nothing but that; where the older ones are missing their ...at forms stand in. */
+static const long effective[] = {
+    SYS_write,     SYS_writev,    SYS_pwrite64, SYS_pwritev,   SYS_sendto,     SYS_sendmsg,
+    SYS_sendmmsg,  SYS_connect,   SYS_bind,     SYS_listen,    SYS_shutdown,   SYS_renameat,
+    SYS_renameat2, SYS_unlinkat,  SYS_mkdirat,  SYS_linkat,    SYS_symlinkat,  SYS_truncate,
+    SYS_ftruncate, SYS_fallocate, SYS_fsync,    SYS_fdatasync, SYS_sync,       SYS_syncfs,
+    SYS_flock,     SYS_fcntl,     SYS_fchmod,   SYS_fchmodat,  SYS_utimensat,  SYS_clone,
+    SYS_clone3,    SYS_execve,    SYS_kill,     SYS_tgkill,    SYS_exit_group,
+#ifdef SYS_rename
+    SYS_rename,    SYS_unlink,    SYS_mkdir,    SYS_rmdir,     SYS_link,       SYS_symlink,
+    SYS_chmod,     SYS_fork,      SYS_vfork,
+#endif
+};
+
+static bool has_effect(const struct __ptrace_syscall_info *info)
+{
+    long number = (long)info->entry.nr;
+
+#ifdef SYS_open
+    if (number == SYS_open)
+        return info->entry.args[1] & (O_CREAT | O_TRUNC);
+#endif
+    if (number == SYS_openat)
+        return info->entry.args[2] & (O_CREAT | O_TRUNC);
+    for (size_t i = 0; i < sizeof effective / sizeof *effective; i++)
+        if (effective[i] == number)
+            return true;
+    return false;
+}
+
 static void strike(pid_t pid, long number)
 {
     killed_at = number;
@@ -85,7 +118,8 @@ static int handle_stop(pid_t pid, int status, pid_t program)
     if (WSTOPSIG(status) != (SIGTRAP | 0x80))
         return WSTOPSIG(status);
     if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) > 0 &&
-        info.op == PTRACE_SYSCALL_INFO_ENTRY && is_meant(pid, program) && ++count == at)
+        info.op == PTRACE_SYSCALL_INFO_ENTRY && is_meant(pid, program) &&
+        (!effects || has_effect(&info)) && ++count == at)
         strike(pid, (long)info.entry.nr);
     return 0;
 }
@@ -141,7 +175,7 @@ int main(int argc, char **argv)
 {
     int option, result, channel[2];
 
-    while ((option = getopt(argc, argv, "+p:ac:l:")) != -1) {
+    while ((option = getopt(argc, argv, "+ep:ac:l:")) != -1) {
         if (option == 'p')
             only = optarg;
         else if (option == 'l')
@@ -150,11 +184,14 @@ int main(int argc, char **argv)
             command = optarg;
         else if (option == 'a')
             all = true;
+        else if (option == 'e')
+            effects = true;
         else
             return 255;
     }
     if (argc - optind < 2) {
-        fprintf(stderr, "usage: killat [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]\n");
+        fprintf(stderr, "usage: killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] N "
+                        "PROGRAM [ARGUMENT...]\n");
         return 255;
     }
     at = atol(argv[optind]);

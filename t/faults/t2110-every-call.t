@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As t2105-killed.t, at every system call. FROM=N goes on at the N-th; STEP=N takes every N-th only.
+# As t2105-killed.t, at every system call that has an effect outside of the process (killat -e).
+# FROM=N goes on at the N-th; STEP=N takes every N-th only.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -9,7 +10,7 @@
 . "$srcdir/t/study.sh"
 # shellcheck source=t/killed.sh
 . "$srcdir/t/killed.sh"
-LANES=${LANES:-6} BLOCK=100
+LANES=${LANES:-12} BLOCK=100
 sandbox_up --nodes 7 --gpus-per-node 2
 # Slurm keeps ended jobs for MinJobAge, and at most MaxJobCount.
 conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
@@ -18,11 +19,11 @@ login scontrol reconfigure
 
 sweep() { # TEXT SITE [KILLAT OPTIONS]
     local text=$1 site=$2 calls first last
-    calls=$(count_calls "$site" "${@:3}")
+    calls=$(count_calls "$site" -e "${@:3}")
     ok "$text: $calls system calls" test "$calls" -gt 100
     for ((first = ${FROM:-1}; first <= calls + 5; first += BLOCK)); do
         last=$((first + BLOCK - 1 < calls + 5 ? first + BLOCK - 1 : calls + 5))
-        is "$(seq "$first" "${STEP:-1}" "$last" | kill_at_each "$site" "$LANES" "${@:3}")" "" "$text: $first to $last"
+        is "$(seq "$first" "${STEP:-1}" "$last" | kill_at_each "$site" "$LANES" -e "${@:3}")" "" "$text: $first to $last"
         if [ "$site" = sandbox ]; then login scancel -u "$(id -un)"; fi
     done
 }
