@@ -300,7 +300,7 @@ static int recall_lost(struct workspace *w, struct run_status_list *list, struct
             run_status_decide(s, &states[i], NULL);
         else if (!*source)
             snprintf(s->reason + strlen(s->reason), sizeof s->reason - strlen(s->reason),
-                     " (this cluster has no accounting to ask)");
+                     " (this cluster has no accounting that answers)");
     }
     free(states);
     free(runs);

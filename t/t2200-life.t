@@ -93,7 +93,7 @@ knows_none() { [ -z "$(login squeue -h -a -t all)" ]; }
 ok "the controller has forgotten all jobs" wait_until 60 knows_none
 is "$(states . | grep g06)" "unet-g06-s1 CANCELLED" "accounting tells how the job ended"
 rm "$XDG_STATE_HOME/unetctl/sandbox/log/jobcomp.log"
-like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting to ask' "without accounting: LOST, and it says so"
+like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' "without accounting: LOST, and it says so"
 exits 0 "resume makes an attempt of it" unetctl resume unet-g06-s1 -- --hold
 ok "attempt 2" test -d runs/unet-g06-s1/attempt-2
 is "$(login pgrep -fc '[t]rainer.sh')" 0 "no process is left"
