@@ -263,10 +263,14 @@ static void check_job(const struct workspace *w, struct scheduler *s, struct fin
 static void check_scheduler(struct workspace *w, struct findings *f)
 {
     struct scheduler *s;
+    struct job_state *jobs = NULL;
+    size_t njobs;
     struct err e;
 
     s = workspace_scheduler(w, w->scheduler, &e);
-    if (!s) {
+    int rc = s ? scheduler_query(s, "unetctl:", &jobs, &njobs, &e) : -1; /* does it answer? */
+    free(jobs);
+    if (rc) {
         findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
         findings_remedy(f, w->site.sandbox ? "unetctl sandbox up"
                                            : "go to a login node (sinfo must work), or --scheduler local");
