@@ -27,6 +27,7 @@ static const struct script_marker markers[] = {
     {"finish", "submit_file.sh", "turns $code and log.csv into DONE or FAILED; not for embedded"},
     {"command", "run_file.sh", "the trainer or script with its arguments, as quoted words"},
     {"resume", "", "behind trainer: the option that continues an earlier attempt, or empty"},
+    {"resume_dir", "", "the earlier attempt whose checkpoint/ is to be continued, or empty"},
     {"trainer", "", "embedded: path of unet-train (in place of command)"},
     {"script", "", "other engines: path of the script (in place of command)"},
     {"python", "", "other engines: what runs a Python script"},
@@ -316,10 +317,13 @@ static int set_names(struct script *s, struct err *e)
     set(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);
     set(s, "run_file", "%s/run_file.sh", path);
     int from = run_dir_checkpoint(w->study.dir, s->run->id, s->attempt - 1);
-    if (from)
+    if (from) {
         set(s, "resume", " --resume attempt-%d", from);
-    else
+        set(s, "resume_dir", "%s/attempt-%d", path, from);
+    } else {
         set(s, "resume", "%s", "");
+        set(s, "resume_dir", "%s", "");
+    }
     set(s, "data_dir", "%s", realpath(w->study.data.dir, data) ? data : w->study.data.dir);
     set(s, "split", "%s/split.json", w->study.dir);
     return 0;
@@ -412,7 +416,8 @@ static int set_variables(struct script *s, struct err *e)
 {
     static const struct { const char *variable, *marker; } rows[] = {
         {"STUDY_DIR", "study_dir"}, {"RUN", "run"}, {"RUN_DIR", "run_dir"}, {"ATTEMPT", "attempt"},
-        {"ATTEMPT_DIR", "attempt_dir"}, {"ENGINE", "engine"}, {"SEED", "seed"}, {"GPUS", "gpus"},
+        {"ATTEMPT_DIR", "attempt_dir"}, {"RESUME_DIR", "resume_dir"}, {"ENGINE", "engine"},
+        {"SEED", "seed"}, {"GPUS", "gpus"},
         {"NODES", "nodes"}, {"TASKS", "tasks"}, {"TASK_GPUS", "gpus_per_task"},
         {"DATA_DIR", "data_dir"}, {"SPLIT", "split"}, {"TRAIN_EPOCHS", "epochs"},
         {"TRAIN_BATCH_PER_GPU", "batch_per_gpu"}, {"TRAIN_LR", "lr"}};

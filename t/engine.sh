@@ -6,6 +6,7 @@
 #   (none)  log.csv is written      nothing  it is not           race    two ranks wrote it
 #   short   an epoch is missing     nan      a loss is no number exit3   fails
 #   hang    waits for a signal
+#   slow    an epoch takes 0.2 s; as `resumes: true` asks, leaves at a checkpoint and goes on from it
 set -eu
 behave=good
 if [ -e "$UNETCTL_STUDY_DIR/behave" ]; then behave=$(cat "$UNETCTL_STUDY_DIR/behave"); fi
@@ -20,6 +21,23 @@ hang)
     while :; do sleep 0.2; done
     ;;
 nothing) exit 0 ;;
+slow)
+    done=0 stop=
+    trap 'stop=yes' USR1 TERM
+    for dir in "$UNETCTL_RESUME_DIR" "$UNETCTL_ATTEMPT_DIR"; do
+        if [ -e "$dir/checkpoint/epoch" ]; then
+            done=$(cat "$dir/checkpoint/epoch")
+            echo "engine: goes on after $done epochs of ${dir##*/}"
+        fi
+    done
+    mkdir -p "$UNETCTL_ATTEMPT_DIR/checkpoint"
+    while [ "$done" -lt "$UNETCTL_TRAIN_EPOCHS" ]; do
+        sleep 0.2 || true
+        done=$((done + 1))
+        echo "$done" >"$UNETCTL_ATTEMPT_DIR/checkpoint/epoch"
+        if [ -n "$stop" ]; then exit 75; fi
+    done
+    ;;
 esac
 [ "$RANK" = 0 ] || exit 0
 log=$UNETCTL_ATTEMPT_DIR/log.csv

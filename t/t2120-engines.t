@@ -35,6 +35,22 @@ exits 0 "cancel it" unetctl cancel -C study command-g04-s1
 ok "it is CANCELLED" wait_until 60 eval "states study | grep -q 'command-g04-s1 CANCELLED'"
 rm study/behave
 
+# ---- a program that goes on from its own checkpoints
+make_study slow sandbox --set train.epochs=50
+sed -i '/^licenses:/d' slow/site.yaml
+printf 'command:\n  script: %s\n  resumes: true\n' "$srcdir/t/engine.sh" >>slow/study.yaml
+echo slow >slow/behave
+exits 0 "two that resume" unetctl submit -C slow --engine command --gpus 1,2
+like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --signal=B:USR1@120' "get a signal before their limit"
+like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --requeue' "and are requeued"
+unlike study/runs/command-g01-s1/submit_file.sh 'signal=|--requeue' "those that do not resume are not"
+both_train() { [ -e slow/runs/command-g01-s1/attempt-1/checkpoint/epoch ] && [ -e slow/runs/command-g02-s1/attempt-1/checkpoint/epoch ]; }
+ok "both train" wait_until 60 both_train
+login scancel --signal=USR1 --batch "$(cat slow/runs/command-g01-s1/attempt-1/job)"
+exits 0 "cancel the other" unetctl cancel -C slow command-g02-s1
+ok "CANCELLED, at a checkpoint" wait_until 60 eval "states slow | grep -q 'command-g02-s1 CANCELLED'"
+exits 0 "resume it" unetctl resume -C slow command-g02-s1
+
 # ---- horovod: ranks of MPI, without horovodrun
 if command -v mpicc >/dev/null; then
     cat >ranks.c <<'END'
@@ -118,4 +134,12 @@ like <(login scontrol show job "$job") 'TimeLimit=00:08:00' "its time limit too"
 like <(login scontrol show job "$job") 'Nice=7' "words behind -- win over them"
 exits 0 "submit again" unetctl submit -C study --engine tensorflow --templates tags --gpus 1,4
 like "$ERR" '0 runs submitted; before: 0 active, 2 done' "does nothing"
+
+# ---- those that resume have ended
+ok "both are done" wait_until 120 all_states slow COMPLETED
+like <(cat slow/runs/command-g01-s1/attempt-1/*.out) 'engine: goes on after [0-9]+ epochs of attempt-1' \
+    "after USR1 its job went on in the same attempt"
+like <(cat slow/runs/command-g02-s1/attempt-2/*.out) 'engine: goes on after [0-9]+ epochs of attempt-1' \
+    "after resume it went on from the attempt before"
+is "$(cat slow/runs/*/attempt-*/log.csv | grep -c '^[0-9]')" 100 "both have all epochs"
 done_testing
