@@ -38,10 +38,13 @@ count_calls() { # SITE [KILLAT OPTIONS]
     killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
     if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = 14 ]; then cut -d' ' -f1 $dir/calls; else echo 0; fi
 }
-end_keepers() { # of the local queue's jobs
-    local keeper
-    while read -r keeper; do kill "$keeper" 2>/dev/null; done < \
-        <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
+end_keepers() { # [DIR]: of the local queue's jobs, or those of a study
+    local file id=
+    if [ $# = 1 ]; then id=$(cat "$1/.unetctl/id"); fi
+    for file in "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json; do
+        grep -q "\"tag\": \"unetctl:$id" "$file" 2>/dev/null || continue
+        kill "$(sed -n 's/.*"keeper": \([0-9]*\),$/\1/p' "$file")" 2>/dev/null
+    done
 }
 kill_at() { # SITE N [KILLAT OPTIONS]
     local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs
@@ -60,6 +63,7 @@ kill_at() { # SITE N [KILLAT OPTIONS]
         sed 's/^/  killed: /' "$dir/out"
         sed 's/^/  again:  /' "$dir/again"
     fi
+    if [ "$site" = local ]; then end_keepers "$dir"; fi # a thousand that wait would look at each other
     rm -rf "$dir"
 }
 kill_at_each() { # SITE LANES [KILLAT OPTIONS]
