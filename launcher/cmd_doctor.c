@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/attempt.h"
 #include "launcher/data_look.h"
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/findings.h"
@@ -239,12 +240,12 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
 static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
 {
     struct scheduler_forecast forecast;
-    struct workspace_job job;
+    struct attempt_job job;
     struct run_plan plan;
     struct err e;
 
     if (run_plan_compute(&w->study, &w->site, "1", 1, &plan, &e) ||
-        workspace_job(w, &plan.runs[0], 1, &job, &e)) {
+        attempt_job(w, &plan.runs[0], 1, &job, &e)) {
         findings_add(f, FINDING_ERROR, "job", "%s", e.text);
         findings_remedy(f, "unetctl plan --gpus 1");
         return;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include "launcher/attempt.h"
 #include "launcher/dry_run.h"
 #include "launcher/run_dir.h"
 #include "launcher/workspace.h"
@@ -27,17 +28,16 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     size_t begun = 0;
     int rc = 0;
 
-    w->files = &files;
     for (size_t i = 0; rc == 0 && i < plan->count; i++) {
         struct run_attempt newest;
         const char *id = plan->runs[i].id;
         rc = run_dir_attempt(w->study.dir, id, &newest, e) ||
-                     workspace_generate(w, &plan->runs[i], newest.number ? newest.number : 1, e)
+                     attempt_generate(w, &plan->runs[i], newest.number ? newest.number : 1, &files,
+                                      e)
                  ? -1
                  : 0;
         begun += newest.begun;
     }
-    w->files = NULL;
     if (rc) {
         atomicfile_batch_abort(&files);
         return rc;

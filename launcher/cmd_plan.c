@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "launcher/attempt.h"
 #include "launcher/plan_advice.h"
 #include "launcher/run_cost.h"
 #include "launcher/workspace.h"
@@ -132,13 +133,13 @@ static void print_table(const struct workspace *w, const struct forecast *f)
 static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
-    struct workspace_job job;
+    struct attempt_job job;
 
     f->starts = scheduler ? calloc(f->plan.count, sizeof *f->starts) : NULL;
     if (!f->starts)
         return scheduler ? err_errno(e, ERR_INTERNAL, errno, "plan") : -1;
     for (size_t i = 0; i < f->plan.count; i++) {
-        if (workspace_job(w, &f->plan.runs[i], 1, &job, e))
+        if (attempt_job(w, &f->plan.runs[i], 1, &job, e))
             return -1;
         job.job.script = NULL; /* nothing was generated */
         if (scheduler_forecast(scheduler, &job.job, &f->starts[i], e))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/attempt.h"
 #include "launcher/run_dir.h"
 #include "launcher/script.h"
 #include "src/atomicfile.h"
@@ -63,9 +64,11 @@ static int show_run_json(const struct workspace *w, const struct run *run, struc
 static int show_run(const struct workspace *w, const struct run *run, int attempt, struct err *e)
 {
     char *run_text, *submit_text;
+    struct attempt_job job;
     int rc;
 
-    if (script_render(w, run, attempt, &run_text, &submit_text, NULL, e))
+    if (attempt_job(w, run, attempt, &job, e) ||
+        script_render(w, run, attempt, &job.job, &run_text, &submit_text, NULL, e))
         return -1;
     rc = show_run_json(w, run, e) || show_file(w, run, "run_file.sh", run_text, e) ||
                  show_file(w, run, "submit_file.sh", submit_text, e)

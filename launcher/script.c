@@ -90,6 +90,7 @@ const struct script_marker *script_markers(void)
 struct script {
     const struct workspace *w;
     const struct run *run;
+    const struct job *job;
     const struct study_engine *section; /* NULL for the embedded engine */
     int attempt;
     struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then ours */
@@ -245,7 +246,7 @@ static void set_lines(struct script *s)
     set_text(s, "env", buf_steal(&env));
 }
 
-static void set_layout(struct script *s, const struct job *job)
+static void set_layout(struct script *s)
 {
     const struct layout *l = &s->run->layout;
     const struct study *study = &s->w->study;
@@ -265,18 +266,19 @@ static void set_layout(struct script *s, const struct job *job)
         set(s, "task_list", "%d,%d", l->tasks_per_node, rest);
     set(s, "gpus_per_task", "%d", l->gpus_per_task);
     set(s, "gpus_per_node", "%d", l->tasks_per_node * l->gpus_per_task);
-    set(s, "cpus_per_task", "%d", job->cpus_per_task);
-    set(s, "requeues", "%d", job->requeues);
+    set(s, "cpus_per_task", "%d", s->job->cpus_per_task);
+    set(s, "requeues", "%d", s->job->requeues);
     set(s, "epochs", "%ld", study->train.epochs);
     set(s, "batch_per_gpu", "%ld", study->train.batch_per_gpu);
     set(s, "global_batch", "%ld", study->train.batch_per_gpu * l->gpus);
     set(s, "lr", "%.15g", study->train.lr);
 }
 
-static void set_job(struct script *s, const struct workspace_job *job)
+static void set_job(struct script *s)
 {
     const struct job_options *o = &s->w->options;
-    char *lines = job_directives(&job->job);
+    const struct job *job = s->job;
+    char *lines = job_directives(job);
     size_t n = lines ? strlen(lines) : 0;
 
     if (n && lines[n - 1] == '\n') /* the marker's own line has one */
@@ -491,14 +493,13 @@ static int fill_values(struct script *s, struct err *e)
 {
     const struct site *site = &s->w->site;
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
-    struct workspace_job job;
     char options[160] = "";
     size_t n = 0;
 
-    if (init_values(s, e) || workspace_job(s->w, s->run, s->attempt, &job, e) || set_names(s, e))
+    if (init_values(s, e) || set_names(s, e))
         return -1;
-    set_layout(s, &job.job);
-    set_job(s, &job);
+    set_layout(s);
+    set_job(s);
     set_lines(s);
     if (site->port_base)
         n = (size_t)snprintf(options, sizeof options, " --port-base %ld", site->port_base);
@@ -630,9 +631,9 @@ static bool directives_use(const char *text, const char *names)
     return false;
 }
 
-int script_has_directives(const struct workspace *w, const struct engine *engine, struct err *e)
+int script_has_directives(const char *user, const struct engine *engine, struct err *e)
 {
-    char path[PATH_MAX], *text = script_read_template(w->templates, engine, SCRIPT_SUBMIT, path, e);
+    char path[PATH_MAX], *text = script_read_template(user, engine, SCRIPT_SUBMIT, path, e);
     bool found;
 
     if (!text)
@@ -774,57 +775,11 @@ static int check_user_markers(const struct script *s, struct err *e)
     return 0;
 }
 
-/* ---- files ---- */
-
-/* The reference's templates name the other file script.sh; its generator calls this one sub_N.sh. */
-static int make_link(const struct script *s, const char *target, const char *name, struct err *e)
+int script_render(const struct workspace *w, const struct run *run, int attempt,
+                  const struct job *job, char **run_text, char **submit_text, bool *tags,
+                  struct err *e)
 {
-    char path[PATH_MAX];
-
-    run_dir_path(s->w->study.dir, s->run->id, name, path);
-    if (symlink(target, path) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
-    return 0;
-}
-
-/* Where they copy log.csv to: ../../logs, Horovod's ../logs. */
-static int make_logs(const struct script *s, struct err *e)
-{
-    static const char *const names[] = {"logs", "runs/logs"};
-    char path[PATH_MAX];
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", s->w->study.dir, names[i]);
-        if (mkdir(path, 0777) && errno != EEXIST)
-            return err_errno(e, ERR_INTERNAL, errno, "%s", path);
-    }
-    return 0;
-}
-
-static int write_files(const struct script *s, const char *run_text, const char *submit_text, bool tags,
-                       struct err *e)
-{
-    char path[PATH_MAX], name[32];
-
-    run_dir_path(s->w->study.dir, s->run->id, "run_file.sh", path);
-    if (workspace_write(s->w, path, run_text, 0777, e))
-        return -1;
-    run_dir_path(s->w->study.dir, s->run->id, "submit_file.sh", path);
-    if (workspace_write(s->w, path, submit_text, 0777, e))
-        return -1;
-    if (!tags)
-        return 0;
-    snprintf(name, sizeof name, "sub_%d.sh", s->run->layout.nodes);
-    return make_link(s, "run_file.sh", "script.sh", e) || make_link(s, "submit_file.sh", name, e) ||
-                   make_logs(s, e)
-               ? -1
-               : 0;
-}
-
-int script_render(const struct workspace *w, const struct run *run, int attempt, char **run_text,
-                  char **submit_text, bool *tags, struct err *e)
-{
-    struct script s = {.w = w, .run = run, .attempt = attempt,
+    struct script s = {.w = w, .run = run, .attempt = attempt, .job = job,
                        .section = study_engine(&w->study, run->engine->name)};
     bool run_tags = false, submit_tags = false;
     int rc = -1;
@@ -840,20 +795,5 @@ int script_render(const struct workspace *w, const struct run *run, int attempt,
         free(*submit_text);
     }
     destroy(&s);
-    return rc;
-}
-
-int script_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
-{
-    const struct script s = {.w = w, .run = run, .attempt = attempt};
-    char *run_text, *submit_text;
-    bool tags;
-    int rc;
-
-    if (script_render(w, run, attempt, &run_text, &submit_text, &tags, e))
-        return -1;
-    rc = write_files(&s, run_text, submit_text, tags, e);
-    free(run_text);
-    free(submit_text);
     return rc;
 }

@@ -16,16 +16,15 @@
 
 enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
 
-/* The texts of both, which the caller frees; tags (may be NULL): they have the reference's tags. 0, or
- * -1 with ERR_CONFIG and nothing to free. */
-int script_render(const struct workspace *w, const struct run *run, int attempt, char **run_text,
-                  char **submit_text, bool *tags, struct err *e);
+/* The texts of both for the attempt that becomes this job, which the caller frees; tags (may be
+ * NULL): they have the reference's tags. 0, or -1 with ERR_CONFIG and nothing to free. */
+int script_render(const struct workspace *w, const struct run *run, int attempt,
+                  const struct job *job, char **run_text, char **submit_text, bool *tags,
+                  struct err *e);
 
-/* Write both into the run's folder. 0, or -1 with ERR_CONFIG and neither changed. */
-int script_write(const struct workspace *w, const struct run *run, int attempt, struct err *e);
-
-/* Has the submit_file.sh for this engine #SBATCH lines of its author's own? 1, 0, or -1. */
-int script_has_directives(const struct workspace *w, const struct engine *engine, struct err *e);
+/* Has the submit_file.sh for this engine #SBATCH lines of its author's own? 1, 0, or -1. user: as
+ * below. */
+int script_has_directives(const char *user, const struct engine *engine, struct err *e);
 
 /* The text of a template as it lies in its file, which the caller frees; path (PATH_MAX bytes) gets
  * the file's name. user: the folder or file that the user names, or "". NULL with ERR_CONFIG. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/attempt.h"
 #include "launcher/dependency.h"
 #include "launcher/in_flight.h"
 #include "launcher/run_dir.h"
@@ -110,7 +111,7 @@ static void describe(const struct item *item, const char *id)
 struct chunk {
     struct item *items;
     size_t count;
-    struct workspace_job *jobs;
+    struct attempt_job *jobs;
     struct job *bare; /* of jobs, as scheduler_submit_all takes them */
     struct scheduler_result *results;
 };
@@ -133,7 +134,7 @@ static int chunk_open(struct chunk *c, struct workspace *w, struct item *items, 
     int rc = c->jobs && c->bare && c->results ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
 
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = workspace_job(w, &items[i].run, items[i].attempt, &c->jobs[i], e);
+        rc = attempt_job(w, &items[i].run, items[i].attempt, &c->jobs[i], e);
         c->bare[i] = c->jobs[i].job;
     }
     if (rc)
@@ -241,9 +242,9 @@ static int check_largest(struct workspace *w, struct scheduler *scheduler, const
                          struct err *e)
 {
     const struct item *largest = find_largest(b);
-    struct workspace_job job;
+    struct attempt_job job;
 
-    if (largest && (workspace_job(w, &largest->run, largest->attempt, &job, e) ||
+    if (largest && (attempt_job(w, &largest->run, largest->attempt, &job, e) ||
                     scheduler_check(scheduler, &job.job, e)))
         return err_prefix(e, "%s (%d GPUs; nothing was submitted)", largest->run.id,
                           largest->run.layout.gpus);
@@ -252,14 +253,12 @@ static int check_largest(struct workspace *w, struct scheduler *scheduler, const
 
 /* ---- the files of the runs: under temporary names first */
 
-static int write_files(struct workspace *w, struct batch *b, struct err *e)
+static int write_files(const struct workspace *w, struct batch *b, struct err *e)
 {
     int rc = 0;
 
-    w->files = &b->files;
     for (size_t i = 0; rc == 0 && i < b->count; i++)
-        rc = workspace_generate(w, &b->items[i].run, b->items[i].attempt, e);
-    w->files = NULL;
+        rc = attempt_generate(w, &b->items[i].run, b->items[i].attempt, &b->files, e);
     return rc;
 }
 
@@ -304,7 +303,7 @@ static bool seems_new(const struct workspace *w, const struct run *run, bool *fi
 
 /* Whether these runs have jobs the scheduler must tell. While it answers, their files are written,
  * and dropped should it know better. What fails here fails again, and is told, when due. */
-static void stage(struct workspace *w, const struct run_plan *plan, struct batch *staged)
+static void stage(const struct workspace *w, const struct run_plan *plan, struct batch *staged)
 {
     struct err later;
     bool first;
@@ -437,7 +436,7 @@ static int choose_new(struct workspace *w, const struct run_plan *plan, const st
             return -1;
         forget_vanished(&s);
         /* A run that was submitted under another study.yaml is refused, even if it needs nothing. */
-        if (s.phase != RUN_PLANNED && workspace_compare(w, run, e))
+        if (s.phase != RUN_PLANNED && attempt_compare(w, run, e))
             return -1;
         if (s.phase == RUN_PLANNED) {
             if (add_item(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
@@ -482,7 +481,7 @@ static int announce(struct workspace *w, const struct run_plan *plan, struct err
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     const struct run *largest = plan->runs;
-    struct workspace_job job;
+    struct attempt_job job;
     char prefix[256];
 
     if (!scheduler)
@@ -490,7 +489,7 @@ static int announce(struct workspace *w, const struct run_plan *plan, struct err
     for (size_t i = 1; i < plan->count; i++)
         if (plan->runs[i].layout.gpus > largest->layout.gpus)
             largest = &plan->runs[i];
-    if (workspace_job(w, largest, 1, &job, e))
+    if (attempt_job(w, largest, 1, &job, e))
         return -1;
     ledger_tag(&w->ledger, NULL, 0, prefix);
     scheduler_announce(scheduler, prefix, &job.job);

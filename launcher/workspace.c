@@ -2,16 +2,10 @@
 #include "config.h"
 #include "launcher/workspace.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "launcher/run_dir.h"
-#include "launcher/script.h"
-#include "src/atomicfile.h"
 
 static const char *const kinds[] = {"slurm", "local", "dry", NULL};
 
@@ -177,115 +171,4 @@ struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, str
     }
     err_set(e, ERR_CONFIG, "unknown scheduler '%s' in the ledger", kind);
     return NULL;
-}
-
-/* Slurm fills in patterns such as %j in the name of the output; those of the folder are not meant. */
-static void double_percents(const char *path, struct buf *dst)
-{
-    for (; *path; path++)
-        buf_add_bytes(dst, *path == '%' ? "%%" : path, *path == '%' ? 2 : 1);
-}
-
-int workspace_job(const struct workspace *w, const struct run *run, int attempt,
-                  struct workspace_job *dst, struct err *e)
-{
-    const struct study_engine *section = study_engine(&w->study, run->engine->name);
-    bool resumes = !section || section->resumes;
-    struct buf output = {0};
-    int n;
-
-    ledger_tag(&w->ledger, run->id, attempt, dst->tag);
-    snprintf(dst->name, sizeof dst->name, "%s-%s", w->study.name, run->id);
-    run_dir_path(w->study.dir, run->id, "submit_file.sh", dst->script);
-    run_dir_path(w->study.dir, run->id, NULL, dst->work_dir);
-    if (strcmp(w->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
-        return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder with a "
-                       "backslash in its name; rename it", dst->work_dir);
-    double_percents(dst->work_dir, &output);
-    buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
-    n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);
-    buf_destroy(&output);
-    if (n <= 0 || n >= PATH_MAX)
-        return err_set(e, ERR_CONFIG, "%s: the path is too long", dst->work_dir);
-    dst->job = (struct job){.tag = dst->tag,
-                            .name = dst->name,
-                            .script = dst->script,
-                            .work_dir = dst->work_dir,
-                            .output = dst->output,
-                            .nodes = run->layout.nodes,
-                            .tasks = run->layout.tasks,
-                            .gpus_per_task = run->layout.gpus_per_task,
-                            .cpus_per_task = (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
-                            .signal_s = resumes ? (int)w->study.again.signal_s : 0,
-                            .requeues = resumes ? (int)w->study.again.requeues : 0,
-                            .gres = strcmp(w->site.gpu_request, "gres") == 0,
-                            .gpu_type = w->site.gpu_type,
-                            .options = w->options};
-    n = script_has_directives(w, run->engine, e);
-    dst->job.own_directives = n > 0;
-    return n < 0 ? -1 : 0;
-}
-
-static int make_folder(const char *path, struct err *e)
-{
-    return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
-}
-
-int workspace_write(const struct workspace *w, const char *path, const char *text, mode_t mode,
-                    struct err *e)
-{
-    return w->files ? atomicfile_batch_add(w->files, path, text, strlen(text), mode, e)
-                    : atomicfile_write(path, text, strlen(text), mode, e);
-}
-
-static int write_run_json(const struct workspace *w, const struct run *run, struct err *e)
-{
-    char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
-    struct buf b = {0};
-    int rc;
-
-    if (!text)
-        return -1;
-    run_dir_path(w->study.dir, run->id, "run.json", file);
-    buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : workspace_write(w, file, b.data, 0666, e);
-    buf_destroy(&b);
-    free(text);
-    return rc;
-}
-
-int workspace_compare(const struct workspace *w, const struct run *run, struct err *e)
-{
-    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e), *old = NULL;
-    struct run ignored;
-    int rc = text ? run_dir_read(w->study.dir, run->id, &ignored, &old, e) : -1;
-
-    if (rc == 0 && run_plan_compare(old, text, e))
-        rc = err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make another "
-                        "study with 'unetctl init')", run->id, w->study.file);
-    free(old);
-    free(text);
-    return rc;
-}
-
-int workspace_generate(const struct workspace *w, const struct run *run, int attempt, struct err *e)
-{
-    char path[PATH_MAX], name[32];
-    struct run_attempt newest;
-    bool begun;
-
-    if (run_dir_attempt(w->study.dir, run->id, &newest, e))
-        return -1;
-    begun = newest.number > 1 || newest.begun;
-    snprintf(path, sizeof path, "%s/runs", w->study.dir);
-    if (make_folder(path, e))
-        return -1;
-    run_dir_path(w->study.dir, run->id, NULL, path);
-    if (make_folder(path, e) || (begun ? workspace_compare(w, run, e) : write_run_json(w, run, e)))
-        return -1;
-    if (newest.begun && newest.number >= attempt)
-        return 0;
-    snprintf(name, sizeof name, "attempt-%d", attempt);
-    run_dir_path(w->study.dir, run->id, name, path);
-    return make_folder(path, e) ? -1 : script_write(w, run, attempt, e);
 }

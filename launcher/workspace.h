@@ -12,7 +12,6 @@
 #include "launcher/scheduler.h"
 #include "launcher/site.h"
 #include "launcher/study.h"
-#include "src/atomicfile.h"
 #include "src/cli.h"
 
 /* What the command line said; NULL and 0: nothing. */
@@ -58,7 +57,6 @@ struct workspace {
     long seeds;
     long max_in_flight;           /* jobs at once; 0: the site's for local, any number for slurm */
     const struct cli_list *after; /* what new jobs wait for (see dependency.h), or NULL */
-    struct atomicfile_batch *files; /* where workspace_generate writes, or NULL: at once */
     struct job_options options; /* the study's and site's; submit adds the words of its command line */
     struct scheduler *open[WORKSPACE_NKINDS];
 };
@@ -73,27 +71,5 @@ int workspace_take_options(struct workspace *w, int nwords, char **words, struct
 
 /* The scheduler of this kind, opened at first use and closed by workspace_close. */
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e);
-
-/* One attempt of a run as the scheduler takes it; strings point into the struct and w. */
-struct workspace_job {
-    struct job job;
-    char tag[256], name[160];
-    char script[PATH_MAX], work_dir[PATH_MAX], output[PATH_MAX];
-};
-int workspace_job(const struct workspace *w, const struct run *run, int attempt,
-                  struct workspace_job *dst, struct err *e);
-
-/* One file of a run: now, or with w->files. */
-int workspace_write(const struct workspace *w, const char *path, const char *text, mode_t mode,
-                    struct err *e);
-
-/* Is run.json of a run still what the study says? 0, or -1 with ERR_CONFIG that names the value. */
-int workspace_compare(const struct workspace *w, const struct run *run, struct err *e);
-
-/* Write what the attempt needs: run.json (once per run), run_file.sh, submit_file.sh, attempt-K/.
- * If an attempt of the run has begun, run.json is compared instead, and a study that has changed
- * since is ERR_CONFIG. Under the ledger's lock. */
-int workspace_generate(const struct workspace *w, const struct run *run, int attempt,
-                       struct err *e);
 
 #endif

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/attempt.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/run_dir.h"
 #include "launcher/statedir.h"
@@ -174,9 +175,9 @@ static int run_as_job(struct workspace *w, const struct rehearsal *r, const stru
 {
     struct scheduler *s = workspace_scheduler(w, w->scheduler, e);
     char id[SCHEDULER_ID_SIZE];
-    struct workspace_job job;
+    struct attempt_job job;
 
-    if (!s || workspace_job(w, run, 1, &job, e) || scheduler_submit(s, &job.job, id, e))
+    if (!s || attempt_job(w, run, 1, &job, e) || scheduler_submit(s, &job.job, id, e))
         return -1;
     log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, r->gpus > 1 ? "s" : "",
              run->layout.nodes, run->layout.nodes > 1 ? "s" : "", run->layout.tasks,
@@ -184,7 +185,7 @@ static int run_as_job(struct workspace *w, const struct rehearsal *r, const stru
     return wait_for_job(s, r, job.tag, id, e);
 }
 
-static void become_script(const struct workspace_job *job)
+static void become_script(const struct attempt_job *job)
 {
     char path[PATH_MAX + 32];
     int out;
@@ -205,9 +206,9 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
 {
     const struct timespec pause = {.tv_nsec = 50000000};
     double end = clock_now() + (double)r->timeout_s;
-    struct workspace_job job;
+    struct attempt_job job;
 
-    if (workspace_job(w, run, 1, &job, e))
+    if (attempt_job(w, run, 1, &job, e))
         return -1;
     log_info("rehearsing here on %d GPUs, %d node%s, %d rank%s", r->gpus, run->layout.nodes,
              run->layout.nodes > 1 ? "s" : "", run->layout.tasks, run->layout.tasks > 1 ? "s" : "");
@@ -269,7 +270,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
     if (write_probe(r->folder, trainer, e))
         return -1;
     borrow(w, r, trainer, &own);
-    if (describe(&own, r->gpus, &run, e) || workspace_generate(&own, &run, 1, e))
+    if (describe(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
         return -1;
     lock = hold_lock(r, e);
     if (lock < 0)

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/attempt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/run_dir.h"
+#include "launcher/script.h"
+
+/* ---- the job ---- */
+
+/* Slurm fills in patterns such as %j in the name of the output; the folder's are not meant. */
+static void double_percents(const char *path, struct buf *dst)
+{
+    for (; *path; path++)
+        buf_add_bytes(dst, *path == '%' ? "%%" : path, *path == '%' ? 2 : 1);
+}
+
+int attempt_job(const struct workspace *w, const struct run *run, int attempt,
+                struct attempt_job *dst, struct err *e)
+{
+    const struct study_engine *section = study_engine(&w->study, run->engine->name);
+    bool resumes = !section || section->resumes;
+    struct buf output = {0};
+    int n;
+
+    ledger_tag(&w->ledger, run->id, attempt, dst->tag);
+    snprintf(dst->name, sizeof dst->name, "%s-%s", w->study.name, run->id);
+    run_dir_path(w->study.dir, run->id, "submit_file.sh", dst->script);
+    run_dir_path(w->study.dir, run->id, NULL, dst->work_dir);
+    if (strcmp(w->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
+        return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder "
+                       "with a backslash in its name; rename it", dst->work_dir);
+    double_percents(dst->work_dir, &output);
+    buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
+    n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);
+    buf_destroy(&output);
+    if (n <= 0 || n >= PATH_MAX)
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", dst->work_dir);
+    dst->job = (struct job){.tag = dst->tag,
+                            .name = dst->name,
+                            .script = dst->script,
+                            .work_dir = dst->work_dir,
+                            .output = dst->output,
+                            .nodes = run->layout.nodes,
+                            .tasks = run->layout.tasks,
+                            .gpus_per_task = run->layout.gpus_per_task,
+                            .cpus_per_task =
+                                (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
+                            .signal_s = resumes ? (int)w->study.again.signal_s : 0,
+                            .requeues = resumes ? (int)w->study.again.requeues : 0,
+                            .gres = strcmp(w->site.gpu_request, "gres") == 0,
+                            .gpu_type = w->site.gpu_type,
+                            .options = w->options};
+    n = script_has_directives(w->templates, run->engine, e);
+    dst->job.own_directives = n > 0;
+    return n < 0 ? -1 : 0;
+}
+
+/* ---- run.json ---- */
+
+static int make_folder(const char *path, struct err *e)
+{
+    return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
+}
+
+static int add_file(struct atomicfile_batch *files, const char *path, const char *text, mode_t mode,
+                    struct err *e)
+{
+    return atomicfile_batch_add(files, path, text, strlen(text), mode, e);
+}
+
+static int write_run_json(const struct workspace *w, const struct run *run,
+                          struct atomicfile_batch *files, struct err *e)
+{
+    char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    struct buf b = {0};
+    int rc;
+
+    if (!text)
+        return -1;
+    run_dir_path(w->study.dir, run->id, "run.json", file);
+    buf_addf(&b, "%s\n", text);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : add_file(files, file, b.data, 0666, e);
+    buf_destroy(&b);
+    free(text);
+    return rc;
+}
+
+int attempt_compare(const struct workspace *w, const struct run *run, struct err *e)
+{
+    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e), *old = NULL;
+    struct run ignored;
+    int rc = text ? run_dir_read(w->study.dir, run->id, &ignored, &old, e) : -1;
+
+    if (rc == 0 && run_plan_compare(old, text, e))
+        rc = err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make "
+                        "another study with 'unetctl init')", run->id, w->study.file);
+    free(old);
+    free(text);
+    return rc;
+}
+
+/* ---- scripts ---- */
+
+/* The reference's templates name the other file script.sh; its generator calls this one
+ * sub_N.sh. */
+static int make_link(const struct workspace *w, const struct run *run, const char *target,
+                     const char *name, struct err *e)
+{
+    char path[PATH_MAX];
+
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (symlink(target, path) && errno != EEXIST)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+    return 0;
+}
+
+/* What the reference's templates expect around them; they copy log.csv to ../../logs, Horovod's to
+ * ../logs. */
+static int make_surroundings(const struct workspace *w, const struct run *run, struct err *e)
+{
+    static const char *const names[] = {"logs", "runs/logs"};
+    char path[PATH_MAX], name[32];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", w->study.dir, names[i]);
+        if (make_folder(path, e))
+            return -1;
+    }
+    snprintf(name, sizeof name, "sub_%d.sh", run->layout.nodes);
+    return make_link(w, run, "run_file.sh", "script.sh", e) ||
+                   make_link(w, run, "submit_file.sh", name, e)
+               ? -1
+               : 0;
+}
+
+static int write_scripts(const struct workspace *w, const struct run *run, int attempt,
+                         struct atomicfile_batch *files, struct err *e)
+{
+    char path[PATH_MAX], *run_text, *submit_text;
+    struct attempt_job job;
+    bool tags;
+    int rc = -1;
+
+    if (attempt_job(w, run, attempt, &job, e) ||
+        script_render(w, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
+        return -1;
+    run_dir_path(w->study.dir, run->id, "run_file.sh", path);
+    if (add_file(files, path, run_text, 0777, e) == 0) {
+        run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
+        rc = add_file(files, path, submit_text, 0777, e);
+    }
+    if (rc == 0 && tags)
+        rc = make_surroundings(w, run, e);
+    free(run_text);
+    free(submit_text);
+    return rc;
+}
+
+int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
+                     struct atomicfile_batch *files, struct err *e)
+{
+    char path[PATH_MAX], name[32];
+    struct run_attempt newest;
+    bool begun;
+
+    if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+        return -1;
+    begun = newest.number > 1 || newest.begun;
+    snprintf(path, sizeof path, "%s/runs", w->study.dir);
+    if (make_folder(path, e))
+        return -1;
+    run_dir_path(w->study.dir, run->id, NULL, path);
+    if (make_folder(path, e) ||
+        (begun ? attempt_compare(w, run, e) : write_run_json(w, run, files, e)))
+        return -1;
+    if (newest.begun && newest.number >= attempt)
+        return 0;
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    return make_folder(path, e) ? -1 : write_scripts(w, run, attempt, files, e);
+}
+
+int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+{
+    struct atomicfile_batch files = {0};
+
+    if (attempt_generate(w, run, attempt, &files, e)) {
+        atomicfile_batch_abort(&files);
+        return -1;
+    }
+    return atomicfile_batch_commit(&files, e);
+}
