@@ -14,13 +14,6 @@
 
 /* ---- the job ---- */
 
-/* Slurm fills in patterns such as %j in the name of the output; the folder's are not meant. */
-static void double_percents(const char *path, struct buf *dst)
-{
-    for (; *path; path++)
-        buf_add_bytes(dst, *path == '%' ? "%%" : path, *path == '%' ? 2 : 1);
-}
-
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e)
 {
@@ -36,7 +29,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
     if (strcmp(w->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
         return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder "
                        "with a backslash in its name; rename it", dst->work_dir);
-    double_percents(dst->work_dir, &output);
+    job_add_output(dst->work_dir, &output);
     buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
     n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);
     buf_destroy(&output);
@@ -156,7 +149,10 @@ static int write_scripts(const struct workspace *w, const struct run *run, int a
         run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
         rc = add_file(files, path, submit_text, 0777, e);
     }
-    if (rc == 0 && tags)
+    if (rc == 0 && tags && w->one_allocation)
+        rc = err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks "
+                     "themselves, which --one-allocation must do", w->templates);
+    else if (rc == 0 && tags)
         rc = make_surroundings(w, run, e);
     free(run_text);
     free(submit_text);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "launcher/allocation.h"
 #include "launcher/run_status.h"
 #include "src/log.h"
 
@@ -17,16 +18,33 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int cancel_run(struct workspace *w, const struct run_status *s, struct err *e)
+/* Is the job at work for a run that is to go on? */
+static bool is_shared(const struct run_status_list *list, const struct run_status *s, int nids,
+                      char **ids)
+{
+    for (size_t i = 0; nids && i < list->count; i++) {
+        const struct run_status *other = &list->runs[i];
+        bool named = false;
+        for (int k = 0; k < nids; k++)
+            named |= strcmp(ids[k], other->run.id) == 0;
+        if (!named && other->phase == RUN_ACTIVE && strcmp(other->job, s->job) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int cancel_run(struct workspace *w, const struct run_status *s, bool shared, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, s->scheduler, e);
 
-    if (!scheduler || scheduler_cancel(scheduler, s->job, e))
+    if (!scheduler || (shared ? allocation_cancel(w, s->run.id, s->attempt.number, e)
+                              : scheduler_cancel(scheduler, s->job, e)))
         return err_prefix(e, "%s", s->run.id);
     if (ledger_append(&w->ledger, LEDGER_CANCELLED, s->run.id, s->attempt.number, s->scheduler,
                       s->job, e))
         return -1;
-    log_info("%s: job %s cancelled", s->run.id, s->job);
+    log_info(shared ? "%s: leaves job %s within seconds" : "%s: job %s cancelled", s->run.id,
+             s->job);
     return 0;
 }
 
@@ -41,7 +59,7 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
         const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
             log_warn("%s: is %s; there is nothing to cancel", s->run.id, s->state);
-        else if (cancel_run(w, s, e))
+        else if (cancel_run(w, s, is_shared(list, s, nids, ids), e))
             return -1;
     }
     return 0;
@@ -54,7 +72,7 @@ static int cancel_all(struct workspace *w, const struct run_status_list *list, s
     for (size_t i = 0; i < list->count; i++) {
         if (list->runs[i].phase != RUN_ACTIVE)
             continue;
-        if (cancel_run(w, &list->runs[i], e))
+        if (cancel_run(w, &list->runs[i], false, e))
             return -1;
         cancelled++;
     }

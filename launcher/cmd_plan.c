@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "launcher/allocation.h"
 #include "launcher/attempt.h"
 #include "launcher/plan_advice.h"
 #include "launcher/run_cost.h"
@@ -15,7 +16,7 @@
 #include "src/log.h"
 
 static struct workspace_args args;
-static bool as_json, test_only;
+static bool as_json, test_only, one_allocation;
 static double max_gpu_hours;
 
 static const struct cli_option options[] = {
@@ -25,6 +26,7 @@ static const struct cli_option options[] = {
      &test_only, 0, 0},
     {"max-gpu-hours", 0, CLI_DOUBLE, "H", "refuse (exit 3) what may cost more: time limit x GPUs, summed",
      &max_gpu_hours, 1e-9, 1e12},
+    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -35,6 +37,8 @@ struct forecast {
     struct run_plan plan;
     struct plan_advice advice;
     struct scheduler_forecast *starts; /* of each run; NULL unless --test-only */
+    struct allocation allocation;      /* with --one-allocation */
+    struct scheduler_forecast start;   /* its */
     double hours;
     int64_t disk, cache; /* of one run; of all together */
 };
@@ -68,6 +72,37 @@ static json_t *encode_run(const struct workspace *w, const struct forecast *f, s
     return o;
 }
 
+static json_t *encode_allocation(const struct forecast *f)
+{
+    const struct job *job = &f->allocation.job.job;
+    json_t *o = json_pack("{s:i, s:i, s:f}", "nodes", job->nodes, "gpus", job->tasks, "gpu_hours",
+                          f->hours);
+    char start[32];
+
+    if (test_only) {
+        format_start(f->start.start, start);
+        json_object_set_new(o, "start", f->start.start ? json_string(start) : json_null());
+        json_object_set_new(o, "nodelist", json_string(f->start.nodes));
+    }
+    return o;
+}
+
+static void print_allocation(const struct forecast *f)
+{
+    const struct job *job = &f->allocation.job.job;
+    char start[32];
+
+    printf("all in one job of %d node%s and %d GPUs, as many runs side by side as fit", job->nodes,
+           job->nodes == 1 ? "" : "s", job->tasks);
+    if (f->hours > 0)
+        printf(": at most %.1f GPU-hours", f->hours);
+    if (test_only) {
+        format_start(f->start.start, start);
+        printf("; starts %s on %s", start, *f->start.nodes ? f->start.nodes : "-");
+    }
+    printf("\n");
+}
+
 static int print_json(const struct workspace *w, const struct forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
@@ -83,6 +118,8 @@ static int print_json(const struct workspace *w, const struct forecast *f, struc
                      "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
                      (json_int_t)run_cost_parameters(&w->study), "train_images", (int)f->advice.train,
                      "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs, "cache_bytes", (json_int_t)f->cache);
+    if (root && one_allocation)
+        json_object_set_new(root, "allocation", encode_allocation(f));
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : -1;
     putchar('\n');
     json_decref(root);
@@ -115,13 +152,15 @@ static void print_table(const struct workspace *w, const struct forecast *f)
     for (size_t i = 0; i < count; i++)
         print_run(w, f, i);
     printf("%zu run%s on site %s (%s)", count, count == 1 ? "" : "s", w->site.name, w->scheduler);
-    if (w->options.time_min)
+    if (w->options.time_min && !one_allocation)
         printf(", at most %.1f GPU-hours at %d:%02d h each", f->hours, w->options.time_min / 60,
                w->options.time_min % 60);
     printf(", %.1f MiB on disk", (double)f->disk * (double)count / 1048576);
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
     printf("\n");
+    if (one_allocation)
+        print_allocation(f);
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
                f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
@@ -135,6 +174,12 @@ static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct attempt_job job;
 
+    if (scheduler && one_allocation) {
+        f->allocation.job.job.script = NULL; /* nothing was generated */
+        return scheduler_forecast(scheduler, &f->allocation.job.job, &f->start, e)
+                   ? err_prefix(e, "one allocation for all")
+                   : 0;
+    }
     f->starts = scheduler ? calloc(f->plan.count, sizeof *f->starts) : NULL;
     if (!f->starts)
         return scheduler ? err_errno(e, ERR_INTERNAL, errno, "plan") : -1;
@@ -156,6 +201,11 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
         return -1;
     for (size_t i = 0; i < f->plan.count; i++)
         f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
+    if (one_allocation) {
+        if (allocation_describe(w, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
+            return -1;
+        f->hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
+    }
     f->disk = run_cost_disk(&w->study, w->options.time_min);
     plan_advice_collect(w, &f->plan, &f->advice);
     f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
@@ -166,7 +216,9 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
         print_table(w, f);
     fflush(stdout);
     if (rc == 0 && max_gpu_hours > 0)
-        rc = run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
+        rc = one_allocation
+                 ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
+                 : run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
     return rc;
 }
 
@@ -179,7 +231,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     (void)noperands, (void)operands;
     if (workspace_open(&w, &args, e))
         return -1;
-    rc = workspace_take_options(&w, nrest, rest, e);
+    rc = workspace_take_options(&w, nrest, rest, e) ||
+                 (one_allocation && workspace_pack(&w, e))
+             ? -1
+             : 0;
     if (rc == 0)
         rc = plan_study(&w, &f, e);
     free(f.starts);

@@ -9,12 +9,13 @@
 #include "src/log.h"
 
 static struct workspace_args args;
-static bool wait_for_all;
+static bool wait_for_all, one_allocation;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_TEMPLATES(args),
+    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
     {"wait", 'w', CLI_FLAG, NULL, "then watch until they have ended", &wait_for_all, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -57,7 +58,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     if (open_as_before(&w, kind, e))
         return -1;
-    rc = workspace_take_options(&w, nrest, rest, e);
+    rc = workspace_take_options(&w, nrest, rest, e) ||
+                 (one_allocation && workspace_pack(&w, e))
+             ? -1
+             : 0;
     if (rc == 0)
         rc = resume(&w, noperands, operands, e);
     workspace_close(&w);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/allocation.h"
 #include "launcher/dry_run.h"
 #include "launcher/run_cost.h"
 #include "launcher/submission.h"
@@ -13,7 +14,7 @@
 #include "src/log.h"
 
 static struct workspace_args args;
-static bool wait_for_all, dry_run, parsable;
+static bool wait_for_all, dry_run, parsable, one_allocation;
 static long timeout_s;
 static double max_gpu_hours;
 static long max_in_flight;
@@ -33,6 +34,7 @@ static const struct cli_option options[] = {
     DRY_RUN_OPTION(dry_run),
     {"max-in-flight", 0, CLI_INT, "K", "at most K jobs of the study at once (default: local the site's)",
      &max_in_flight, 1, 4096},
+    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
     {"after", 0, CLI_LIST, "WHAT", "start when this has ended: number of a job, RUN, or another STUDY",
      &after, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
@@ -64,12 +66,24 @@ static void print_ids(const struct workspace *w, const struct run_plan *plan)
     fflush(stdout);
 }
 
+static int check_cost(const struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct allocation a;
+
+    if (!w->one_allocation)
+        return run_cost_check(plan, w->options.time_min, max_gpu_hours, e);
+    return allocation_describe(w, &plan->runs[plan->count - 1], &a, e) ||
+                   allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
+               ? -1
+               : 0;
+}
+
 static int submit(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
     struct submission_counts counts;
     bool dry;
 
-    if (max_gpu_hours > 0 && run_cost_check(plan, w->options.time_min, max_gpu_hours, e))
+    if (max_gpu_hours > 0 && check_cost(w, plan, e))
         return err_prefix(e, "nothing was submitted");
     if (dry_run)
         return dry_run_print(w, plan, e);
@@ -98,6 +112,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     w.max_in_flight = max_in_flight;
     w.after = &after;
     if (workspace_take_options(&w, nrest, rest, e) == 0 &&
+        (!one_allocation || workspace_pack(&w, e) == 0) &&
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
         rc = submit(&w, &plan, e);
     run_plan_destroy(&plan);
@@ -115,6 +130,8 @@ const struct cli_command cmd_submit = {
         "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
         "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, submitted now\n"
         "or before (empty where a run never had a job).\n"
+        "--one-allocation: a job of as many nodes as the largest run needs works off all of them,\n"
+        "the largest that fits first; --time is for all. What is left is SKIPPED, for 'resume'.\n"
         "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
     .options = options,
     .run = run,

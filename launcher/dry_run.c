@@ -2,11 +2,13 @@
 #include "config.h"
 #include "launcher/dry_run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/allocation.h"
 #include "launcher/attempt.h"
 #include "launcher/run_dir.h"
 #include "launcher/script.h"
@@ -79,6 +81,31 @@ static int show_run(const struct workspace *w, const struct run *run, int attemp
     return rc;
 }
 
+static int show_allocation(const struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct allocation_run *runs = calloc(plan->count, sizeof *runs);
+    struct run_attempt newest;
+    struct allocation a;
+    char *text = NULL;
+    size_t n = 0;
+    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "dry run");
+
+    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
+        rc = run_dir_attempt(w->study.dir, plan->runs[i].id, &newest, e);
+        if (rc == 0 && !newest.begun)
+            runs[n++] = (struct allocation_run){&plan->runs[i], newest.number ? newest.number : 1};
+    }
+    if (rc == 0 && n > 0)
+        rc = allocation_describe(w, runs[n - 1].run, &a, e);
+    if (rc == 0 && n > 0 && !(text = allocation_render(w, &a, runs, n, e)))
+        rc = -1;
+    if (text)
+        printf("==> .unetctl/%s/submit_file.sh (new)\n%s", a.name, text);
+    free(text);
+    free(runs);
+    return rc;
+}
+
 int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
     size_t begun = 0;
@@ -99,6 +126,8 @@ int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *
             return -1;
         }
     }
+    if (w->one_allocation && show_allocation(w, plan, e))
+        return -1;
     log_info("%zu run%s, of which %zu have begun; nothing was written or submitted", plan->count,
              plan->count == 1 ? "" : "s", begun);
     return 0;

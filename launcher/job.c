@@ -496,3 +496,9 @@ char *job_directives(const struct job *job)
     job_words_destroy(&w);
     return buf_steal(&b);
 }
+
+void job_add_output(const char *path, struct buf *dst)
+{
+    for (; *path; path++)
+        buf_add_bytes(dst, *path == '%' ? "%%" : path, *path == '%' ? 2 : 1);
+}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "src/buf.h"
 #include "src/err.h"
 
 /* What sites and users choose. NULL, 0 or false: not given, the scheduler's default holds. */
@@ -57,6 +58,10 @@ int job_time_decode(const char *text);
 
 /* An amount of memory as --mem takes it ("4G", "2000M", a number is MiB) in MiB; -1 if it is none. */
 long job_mem_decode(const char *text);
+
+/* Add a folder's path to the name of a job's output: Slurm fills in patterns such as %j there, and
+ * those of the folder are not meant. */
+void job_add_output(const char *path, struct buf *dst);
 
 /* Must the job have its nodes for itself? Yes if asked for, and where the tasks do not divide evenly:
  * next to a stranger's job Slurm may begin with the half-used node, and 2+1 becomes 1+2. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/allocation.h"
 #include "launcher/slurm_words.h"
 #include "src/log.h"
 
@@ -137,6 +138,12 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
     ledger_tag(&w->ledger, NULL, 0, prefix);
     if (!scheduler || scheduler_query(scheduler, prefix, jobs, njobs, e))
         return -1;
+    if (allocation_expand(w, jobs, njobs, e)) {
+        free(*jobs);
+        *jobs = NULL;
+        *njobs = 0;
+        return -1;
+    }
     if (*njobs > 1)
         qsort(*jobs, *njobs, sizeof **jobs, by_tag);
     return 0;

@@ -489,10 +489,38 @@ static int set_tags(struct script *s, struct err *e)
                : 0;
 }
 
-static int fill_values(struct script *s, struct err *e)
+/* The words that start the ranks. Steps side by side in one job are srun's alone: --exact takes no
+ * more than a step needs, and no step takes all of the memory. */
+static int set_launcher(struct script *s, struct err *e)
 {
     const struct site *site = &s->w->site;
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
+    struct buf words = {0};
+    int rc;
+
+    if (!s->w->one_allocation) {
+        if (set_words(s, "launcher", launched ? site->launcher : "", e))
+            return -1;
+        if (launched && !*get(s, "launcher"))
+            return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
+                           "'launcher' that starts several", site->file, s->run->layout.gpus,
+                           s->run->layout.tasks);
+        return 0;
+    }
+    if (strncmp(site->launcher, "srun", 4) != 0 || (site->launcher[4] && site->launcher[4] != ' '))
+        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun: "
+                       "only Slurm divides a job's nodes among runs", site->file);
+    buf_addf(&words, "%s --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "
+             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}", site->launcher);
+    rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
+                      : set_words(s, "launcher", words.data, e);
+    buf_destroy(&words);
+    return rc;
+}
+
+static int fill_values(struct script *s, struct err *e)
+{
+    const struct site *site = &s->w->site;
     char options[160] = "";
     size_t n = 0;
 
@@ -501,15 +529,12 @@ static int fill_values(struct script *s, struct err *e)
     set_layout(s);
     set_job(s);
     set_lines(s);
-    if (site->port_base)
+    if (site->port_base && !s->w->one_allocation) /* there each run has its own */
         n = (size_t)snprintf(options, sizeof options, " --port-base %ld", site->port_base);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
-    if (set_words(s, "launcher", launched ? site->launcher : "", e))
+    if (set_launcher(s, e))
         return -1;
-    if (launched && !*get(s, "launcher"))
-        return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no 'launcher' "
-                       "that starts several", site->file, s->run->layout.gpus, s->run->layout.tasks);
     char *words = expand_words(s, site->file, site->spec, e);
     if (!words)
         return -1;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/allocation.h"
 #include "launcher/attempt.h"
 #include "launcher/dependency.h"
 #include "launcher/in_flight.h"
@@ -18,6 +19,7 @@
 
 #define LOCK_TIMEOUT_S 60
 #define CHUNK 64 /* jobs that are noted at once */
+#define LOST_TEXT "the answer was lost ('unetctl submit' again finds out whether the job exists)"
 
 /* The attempts to submit. */
 struct batch {
@@ -195,7 +197,7 @@ static int find_failure(const struct chunk *c, struct err *e)
         e->code = ERR_SCHED;
         err_prefix(e, "%s", c->items[i].run.id);
         if (r->outcome == SCHEDULER_LOST)
-            err_prefix(e, "the answer was lost ('unetctl submit' again finds out whether the job exists)");
+            err_prefix(e, LOST_TEXT);
         return -1;
     }
     return 0;
@@ -334,6 +336,74 @@ static int generate(struct workspace *w, struct batch *b, struct batch *staged, 
     return atomicfile_batch_commit(&b->files, e);
 }
 
+/* ---- all in one job ---- */
+
+static int note_all(struct workspace *w, enum ledger_event event, struct ledger_note *notes,
+                    size_t count, const char *job, struct err *e)
+{
+    if (strcmp(w->scheduler, "dry") == 0)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        notes[i].job = job;
+    return ledger_append_all(&w->ledger, event, notes, count, w->scheduler, e);
+}
+
+static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
+                         const struct allocation *a, struct ledger_note *notes, size_t count,
+                         struct err *e)
+{
+    struct scheduler_result result;
+    char in_flight[PATH_MAX];
+
+    if (scheduler_check(scheduler, &a->job.job, e))
+        return err_prefix(e, "one allocation for all (nothing was submitted)");
+    in_flight_path(&w->ledger, in_flight);
+    if (note_all(w, LEDGER_SUBMITTING, notes, count, NULL, e))
+        return -1;
+    scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, &result);
+    if (result.outcome == SCHEDULER_SUBMITTED) {
+        log_info("%zu run%s submitted as job %s (%d nodes, %d GPUs; %s)", count,
+                 count > 1 ? "s" : "", result.id, a->job.job.nodes, a->job.job.tasks, a->name);
+        return note_all(w, LEDGER_SUBMITTED, notes, count, result.id, e);
+    }
+    *e = result.reason;
+    e->code = ERR_SCHED;
+    if (result.outcome == SCHEDULER_LOST)
+        return err_prefix(e, LOST_TEXT);
+    struct err later;
+    note_all(w, LEDGER_REFUSED, notes, count, NULL, &later);
+    return -1;
+}
+
+static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
+                             const struct dependency *dependency, const struct batch *b,
+                             struct submission_counts *counts, struct err *e)
+{
+    struct allocation_run *runs = calloc(b->count, sizeof *runs);
+    struct ledger_note *notes = calloc(b->count, sizeof *notes);
+    struct allocation a;
+    int rc = runs && notes ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+
+    for (size_t i = 0; rc == 0 && i < b->count; i++) {
+        runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};
+        notes[i] = (struct ledger_note){.run = b->items[i].run.id, .attempt = b->items[i].attempt};
+    }
+    if (rc == 0)
+        rc = allocation_describe(w, &find_largest(b)->run, &a, e) ||
+                     allocation_write(w, &a, runs, b->count, e)
+                 ? -1
+                 : 0;
+    if (rc == 0) {
+        a.job.job.options.dependency = dependency->fixed;
+        rc = submit_as_one(w, scheduler, &a, notes, b->count, e);
+    }
+    if (rc == 0)
+        counts->submitted = b->count;
+    free(runs);
+    free(notes);
+    return rc;
+}
+
 /* All checks for all items come before the first submission. */
 static int submit_batch(struct workspace *w, struct batch *b, struct batch *staged,
                         const struct job_state *jobs, size_t njobs,
@@ -347,9 +417,12 @@ static int submit_batch(struct workspace *w, struct batch *b, struct batch *stag
         return -1;
     if (generate(w, b, staged, e))
         return -1;
-    if (check_largest(w, scheduler, b, e) || dependency_open(&dependency, w, scheduler, jobs, njobs, e))
+    if ((!w->one_allocation && check_largest(w, scheduler, b, e)) ||
+        dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
-    for (size_t i = 0; rc == 0 && i < b->count; i += CHUNK) {
+    if (w->one_allocation && b->count)
+        rc = submit_allocation(w, scheduler, &dependency, b, counts, e);
+    for (size_t i = 0; !w->one_allocation && rc == 0 && i < b->count; i += CHUNK) {
         struct chunk c;
         rc = chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e);
         if (rc)
@@ -492,7 +565,7 @@ static int announce(struct workspace *w, const struct run_plan *plan, struct err
     if (attempt_job(w, largest, 1, &job, e))
         return -1;
     ledger_tag(&w->ledger, NULL, 0, prefix);
-    scheduler_announce(scheduler, prefix, &job.job);
+    scheduler_announce(scheduler, prefix, w->one_allocation ? NULL : &job.job);
     return 0;
 }
 

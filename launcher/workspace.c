@@ -155,6 +155,18 @@ int workspace_take_options(struct workspace *w, int nwords, char **words, struct
     return job_options_decode(&w->options, nwords, words, e);
 }
 
+int workspace_pack(struct workspace *w, struct err *e)
+{
+    if (strcmp(w->site.scheduler, "slurm") != 0)
+        return err_set(e, ERR_USAGE, "--one-allocation is for Slurm; on this machine runs take "
+                       "turns (%s: max_in_flight says how many go at once)", w->site.file);
+    if (w->max_in_flight)
+        return err_set(e, ERR_USAGE, "--one-allocation is one job, in which runs go as they fit: "
+                       "leave out --max-in-flight");
+    w->one_allocation = true;
+    return 0;
+}
+
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
 {
     struct scheduler_config config = {.kind = kind,

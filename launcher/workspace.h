@@ -46,6 +46,11 @@ struct workspace_args {
     {"templates", 0, CLI_STRING, "PATH", "folder with templates of your own, or one "   \
      "submit_file.sh (the study's)", &(args).templates, 0, 0}
 
+/* For the verbs that submit: workspace_pack takes it. */
+#define WORKSPACE_OPTION_ONE_ALLOCATION(flag)                                           \
+    {"one-allocation", 0, CLI_FLAG, NULL, "all runs as steps of one job, side by side "     \
+     "where they fit (Slurm)", &(flag), 0, 0}
+
 enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
 
 struct workspace {
@@ -56,6 +61,7 @@ struct workspace {
     const char *templates; /* folder or file of the user's, or "" */
     long seeds;
     long max_in_flight;           /* jobs at once; 0: the site's for local, any number for slurm */
+    bool one_allocation;          /* new runs become steps of one job (see allocation.h) */
     const struct cli_list *after; /* what new jobs wait for (see dependency.h), or NULL */
     struct job_options options; /* the study's and site's; submit adds the words of its command line */
     struct scheduler *open[WORKSPACE_NKINDS];
@@ -68,6 +74,9 @@ void workspace_close(struct workspace *w);
 
 /* The words behind "--", over what study and site say about jobs. 0, or -1 with ERR_USAGE. */
 int workspace_take_options(struct workspace *w, int nwords, char **words, struct err *e);
+
+/* From now on new runs are for one job. 0, or -1 with ERR_USAGE: the scheduler cannot. */
+int workspace_pack(struct workspace *w, struct err *e);
 
 /* The scheduler of this kind, opened at first use and closed by workspace_close. */
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A stand-in for unet-train that obeys the contract of the run directory (doc/FORMATS.md): tests of
 # the launcher name it in their site file. Called as `trainer.sh train --run run.json --out DIR
-# [--resume DIR]` in the run's folder. The file STUDY/behave says what it does:
+# [--resume DIR]` in the run's folder. The file behave of the study, or of the run, says what it does:
 #   (none)     writes record.jsonl, log.csv and DONE    fail    writes FAILED, exits 5
 #   silent     exits 0 without a marker                 crash   is killed
 #   hang       waits for a signal, and leaves nothing
@@ -16,7 +16,9 @@ if [ $# -gt 5 ]; then
     from=$7
 fi
 behave=good epochs=2
-if [ -e ../../behave ]; then read -r behave epochs <../../behave || true; fi
+for file in ../../behave behave; do # the run's own last
+    if [ -e "$file" ]; then read -r behave epochs <"$file" || true; fi
+done
 index=${TF_CONFIG##*\"index\":}
 index=${index%%[!0-9]*}
 echo "trainer: $behave, rank $index, $TF_CONFIG"

@@ -66,7 +66,7 @@ fi
 if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
     # Neither done nor failed: this job, or the next attempt, goes on from the checkpoint.
     echo "${stopped_by:-itself}" >"$attempt/stopped"
-    if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
+    if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ] && [ -z "${UNETCTL_ALLOCATION:-}" ]; then
         if [ "${SLURM_RESTART_COUNT:-0}" -ge {{requeues}} ]; then
             echo "{{run}}: restarted ${SLURM_RESTART_COUNT:-0} times, slurm.requeues allows {{requeues}}; 'unetctl resume' goes on" >&2
         elif ! scontrol requeue "$SLURM_JOB_ID"; then
