@@ -88,8 +88,8 @@ int allocation_check_cost(const struct allocation *a, int time_min, double max_g
         return 0;
     return err_set(e, ERR_CONFIG, "the allocation may cost %.1f GPU-hours (time limit %d:%02d h x "
                    "%d GPUs), %.1f more than --max-gpu-hours %g; a time limit of %d minutes would "
-                   "fit", hours, time_min / 60, time_min % 60, a->job.job.tasks, hours - max_gpu_hours,
-                   max_gpu_hours, (int)(time_min * max_gpu_hours / hours));
+                   "fit", hours, time_min / 60, time_min % 60, a->job.job.tasks,
+                   hours - max_gpu_hours, max_gpu_hours, (int)(time_min * max_gpu_hours / hours));
 }
 
 /* ---- its folder ---- */

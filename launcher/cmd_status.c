@@ -19,29 +19,13 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static json_t *encode_run(const struct run_status *s)
-{
-    static const char *const phases[] = {"planned", "active", "done", "failed", "unknown"};
-    const struct layout *l = &s->run.layout;
-    json_t *iou = s->progress.iou >= 0 ? json_real(s->progress.iou) : json_null();
-
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
-                     " s:f, s:o, s:i}",
-                     "run", s->run.id, "state", s->state, "phase", phases[s->phase], "reason",
-                     s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
-                     s->scheduler, "nodelist", s->nodes, "gpus", l->gpus, "nodes", l->nodes, "tasks",
-                     l->tasks, "seed", s->run.seed, "strategy", layout_strategy_encode(l->strategy),
-                     "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
-                     s->progress.loss, "iou", iou, "exit_code", s->exit_code);
-}
-
 static int print_json(const struct workspace *w, const struct run_status_list *list, struct err *e)
 {
     json_t *runs = json_array(), *root;
     int rc;
 
     for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(runs, encode_run(&list->runs[i]));
+        json_array_append_new(runs, run_status_encode(&list->runs[i]));
     root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name, "study_id",
                      w->ledger.study_id, "runs", runs);
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : -1;

@@ -9,10 +9,13 @@
 
 static struct workspace_args args;
 static long timeout_s;
+static bool as_json;
 
 static const struct cli_option options[] = {
     {"timeout", 0, CLI_INT, "SECONDS", "give up waiting (exit 6), the jobs go on", &timeout_s, 1,
      1e9},
+    {"json", 0, CLI_FLAG, NULL, "print a line of JSON per change of state or epoch", &as_json,
+     0, 0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -35,7 +38,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 {
     struct watch_options watch = {.ids = noperands ? operands : NULL,
                                   .nids = (size_t)noperands,
-                                  .timeout_s = timeout_s};
+                                  .timeout_s = timeout_s,
+                                  .json = as_json};
     struct workspace w;
     int rc;
 

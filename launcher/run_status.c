@@ -355,3 +355,20 @@ void run_status_destroy(struct run_status_list *list)
     free(list->runs);
     *list = (struct run_status_list){0};
 }
+
+json_t *run_status_encode(const struct run_status *s)
+{
+    static const char *const phases[] = {"planned", "active", "done", "failed", "unknown"};
+    const struct layout *l = &s->run.layout;
+    json_t *iou = s->progress.iou >= 0 ? json_real(s->progress.iou) : json_null();
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
+                     " s:f, s:o, s:i}",
+                     "run", s->run.id, "state", s->state, "phase", phases[s->phase], "reason",
+                     s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
+                     s->scheduler, "nodelist", s->nodes, "gpus", l->gpus, "nodes", l->nodes,
+                     "tasks", l->tasks, "seed", s->run.seed, "strategy",
+                     layout_strategy_encode(l->strategy),
+                     "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
+                     s->progress.loss, "iou", iou, "exit_code", s->exit_code);
+}

@@ -3,6 +3,8 @@
 #ifndef UNETCTL_LAUNCHER_RUN_STATUS_H
 #define UNETCTL_LAUNCHER_RUN_STATUS_H
 
+#include <jansson.h>
+
 #include "launcher/run_dir.h"
 #include "launcher/workspace.h"
 
@@ -49,6 +51,9 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run);
 void run_status_destroy(struct run_status_list *list);
+
+/* One run as `status --json` has it; NULL without memory. */
+json_t *run_status_encode(const struct run_status *s);
 
 /* The jobs of the study that the scheduler knows, by tag and then by id; freed as scheduler_query's. */
 int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,

@@ -26,9 +26,12 @@ struct watch {
     const struct watch_options *options;
     struct run_status_list list;
     struct map ids;           /* of the runs to follow, unless that is all of them */
-    struct map told;          /* run -> its last told state in states */
-    char (*states)[24];
-    size_t nstates;
+    struct map told_of;       /* run -> what was told of it last, in told */
+    struct told {
+        char state[24];
+        int epoch;
+    } * told;
+    size_t ntold;
     bool live, colors;
     bool warned;    /* that the scheduler is away */
     int lines;      /* on the screen */
@@ -155,39 +158,58 @@ static void tell_change(const struct run_status *s)
              *s->nodes ? " on " : "", s->nodes, text);
 }
 
-/* Where the last told state of a run is kept; "" at first. NULL without memory. */
-static char *told_state(struct watch *w, const char *run)
+/* One line of JSON for each change of a run's state or epoch. */
+static void print_change(const struct run_status *s)
 {
-    size_t i = w->nstates;
+    char date[32];
+    json_t *o = run_status_encode(s);
 
-    if (map_get(&w->told, run, &i))
-        return w->states[i];
-    char(*grown)[24] = realloc(w->states, (w->nstates + 1) * sizeof *grown);
+    clock_date(date);
+    json_object_set_new(o, "schema", json_integer(1));
+    json_object_set_new(o, "time", json_string(date));
+    if (o && json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0)
+        putchar('\n');
+    fflush(stdout);
+    json_decref(o);
+}
+
+/* Where what was told of a run is kept; empty at first. NULL without memory. */
+static struct told *find_told(struct watch *w, const char *run)
+{
+    size_t i;
+
+    if (map_get(&w->told_of, run, &i))
+        return &w->told[i];
+    struct told *grown = realloc(w->told, (w->ntold + 1) * sizeof *grown);
     if (!grown)
         return NULL;
-    w->states = grown;
-    if (map_set(&w->told, run, w->nstates))
+    w->told = grown;
+    if (map_set(&w->told_of, run, w->ntold))
         return NULL;
-    *grown[w->nstates] = 0;
-    return grown[w->nstates++];
+    w->told[w->ntold] = (struct told){.epoch = 0};
+    return &w->told[w->ntold++];
 }
 
 /* Did any state change since the last look? Tells each change when there are no bars. */
 static bool note_changes(struct watch *w)
 {
-    bool changed = false;
+    bool any = false;
 
     for (size_t i = 0; i < w->list.count; i++) {
         const struct run_status *s = &w->list.runs[i];
-        char *told = is_followed(w, s) ? told_state(w, s->run.id) : NULL;
-        if (!told || s->phase == RUN_UNKNOWN || strcmp(told, s->state) == 0)
+        struct told *told = is_followed(w, s) ? find_told(w, s->run.id) : NULL;
+        if (!told || s->phase == RUN_UNKNOWN)
             continue;
-        memcpy(told, s->state, sizeof s->state);
-        changed = true;
-        if (!w->live)
+        bool changed = strcmp(told->state, s->state) != 0;
+        if (w->options->json && (changed || told->epoch != s->progress.epoch))
+            print_change(s);
+        else if (changed && !w->live)
             tell_change(s);
+        memcpy(told->state, s->state, sizeof told->state);
+        told->epoch = s->progress.epoch;
+        any |= changed;
     }
-    return changed;
+    return any;
 }
 
 static size_t count_moving(const struct watch *w)
@@ -276,7 +298,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     struct watch w = {.options = options, .started = clock_now()};
     int rc = 0;
 
-    w.live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    w.live = !options->json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     w.colors = w.live && !(no_color && *no_color);
     for (size_t i = 0; rc == 0 && options->ids && i < options->nids; i++)
         rc = map_set(&w.ids, options->ids[i], i);
@@ -290,7 +312,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     sigaction(SIGTERM, &old_term, NULL);
     run_status_destroy(&w.list);
     map_destroy(&w.ids);
-    map_destroy(&w.told);
-    free(w.states);
+    map_destroy(&w.told_of);
+    free(w.told);
     return rc;
 }

@@ -9,6 +9,7 @@ struct watch_options {
     char **ids; /* of the runs to follow; NULL: all that were submitted */
     size_t nids;
     long timeout_s; /* 0: none */
+    bool json;      /* a line of JSON on stdout per change of a run's state or epoch; no bars */
 };
 
 /* Talks on stderr. Returns 0 when all runs are done, ERR_INTERNAL (1) when some ended without a

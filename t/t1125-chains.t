@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# --max-in-flight, --after and chains of both with --scheduler local; watch --json.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+state() { states . | awk -v run="unet-g0$1-s1" '$1 == run { print $2 }'; }
+is_state() { [ "$(state "$1")" = "$2" ]; }
+stays() { # GPUS STATE: for as long as a waiting keeper looks at the queue several times
+    for _ in 1 2 3 4 5; do
+        is_state "$1" "$2" || return 1
+        sleep 0.2
+    done
+}
+
+make_study study local
+cd study || exit 255
+echo hang >behave
+exits 0 "--max-in-flight 2" unetctl submit --gpus 1..3 --max-in-flight 2
+two_run() { is_state 1 RUNNING && is_state 2 RUNNING; }
+ok "two run" wait_until 60 two_run
+ok "the third waits" stays 3 PENDING
+exits 0 "the first ends" unetctl cancel unet-g01-s1
+ok "the third takes its place" wait_until 60 is_state 3 RUNNING
+
+exits 0 "--after a run" unetctl submit --gpus 4 --max-in-flight 9 --after unet-g03-s1
+exits 0 "--after that one" unetctl submit --gpus 5 --max-in-flight 9 --after unet-g04-s1
+exits 0 "--after two, one by the number of its job" unetctl submit --gpus 6 --max-in-flight 9 \
+    --after unet-g02-s1 --after "$(cat runs/unet-g03-s1/attempt-1/job)"
+ok "the chain waits" stays 4 PENDING
+exits 0 "its head is cancelled" unetctl cancel unet-g03-s1
+ok "afterany: the next one runs" wait_until 60 is_state 4 RUNNING
+ok "the one behind waits" stays 5 PENDING
+ok "as does the one with another head" stays 6 PENDING
+exits 0 "its other head" unetctl cancel unet-g02-s1
+ok "then it runs" wait_until 60 is_state 6 RUNNING
+rm behave
+exits 0 "the middle of the chain" unetctl cancel unet-g04-s1 unet-g06-s1
+exits 0 "lets the end run" unetctl watch unet-g05-s1 --timeout 60
+is "$(state 5)" COMPLETED "to its end"
+
+# ---- another study
+make_study ../other local
+echo hang >../other/behave
+exits 0 "a study at work" unetctl submit -C ../other --gpus 1
+exits 0 "--after a study" unetctl submit --gpus 7 --max-in-flight 9 --after ../other
+ok "waits for all of it" stays 7 PENDING
+unetctl cancel -C ../other 2>"$ERR"
+exits 0 "then runs" unetctl watch unet-g07-s1 --timeout 60
+exits 0 "--after a study that has ended" unetctl submit --gpus 8 --after ../other
+like "$ERR" 'none of its jobs waits or runs' "says that it waits for nothing"
+exits 0 "and runs" unetctl watch unet-g08-s1 --timeout 60
+exits 2 "--after what is not there" unetctl submit --gpus 9 --after unet-g77-s1
+like "$ERR" 'no job number, no submitted run of this study, and no folder' "names what it may be"
+
+# ---- watch --json
+echo "slow 8" >behave
+exits 0 "a run of several epochs" unetctl submit --gpus 9
+exits 0 "watch --json" unetctl watch --json unet-g09-s1 --timeout 60
+cp "$OUT" stream
+is "$(python3 -c 'import json
+rows = [json.loads(line) for line in open("stream")]
+print(sorted(set((r["schema"], r["run"]) for r in rows)), rows[-1]["state"], rows[-1]["iou"])
+epochs = [r["epoch"] for r in rows]
+print(epochs == sorted(epochs), len(epochs) > 2, rows[0]["time"] <= rows[-1]["time"])')" \
+    "[(1, 'unet-g09-s1')] COMPLETED 0.5
+True True True" "a line per change, in order, up to the result"
+unlike "$ERR" 'unet-g09-s1: ' "nothing of it on stderr"
+exits 1 "of runs without result: exit 1" unetctl watch --json unet-g04-s1
+is "$(field "$OUT" 'd["state"], d["phase"]')" "('CANCELLED', 'failed')" "and one line that says so"
+done_testing

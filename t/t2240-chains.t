@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# --max-in-flight and --after on a real Slurm: dependencies between jobs, so that no unetctl stays.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 7 --gpus-per-node 2
+depends() { login squeue -h -j "$1" -o %E | grep -o '[0-9]*' | xargs; } # ID: on which jobs
+
+make_study lanes sandbox
+sed -i '/^licenses:/d' lanes/site.yaml # all at once
+exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1..4 --max-in-flight 2 --parsable -- --hold
+mapfile -t id <"$OUT"
+is "$(depends "${id[0]}")|$(depends "${id[1]}")|$(depends "${id[2]}")|$(depends "${id[3]}")" \
+    "||${id[0]}|${id[1]}" "each job waits for the one two places before"
+exits 0 "one more" unetctl submit -C lanes --gpus 5 --max-in-flight 2 --parsable -- --hold
+is "$(depends "$(cat "$OUT")")" "${id[2]}" "goes behind the older of the two that are last"
+exits 0 "--after a run and a job" unetctl submit -C lanes --gpus 6 --parsable --after unet-g01-s1 \
+    --after "${id[3]}" -- --hold
+is "$(depends "$(cat "$OUT")")" "${id[0]} ${id[3]}" "waits for both"
+make_study next sandbox
+exits 0 "--after a study" unetctl submit -C next --gpus 1 --parsable --after lanes -- --hold
+is "$(depends "$(cat "$OUT")" | wc -w)" 6 "waits for all of its jobs"
+exits 2 "one of several with lanes" unetctl submit -C next --gpus 2 --max-in-flight 1 -- \
+    "--dependency=afterok:${id[0]}?afterok:${id[1]}"
+login scancel -u "$(id -un)"
+
+make_study one sandbox
+sed -i '/^licenses:/d' one/site.yaml
+echo "slow 5" >one/behave
+exits 0 "--max-in-flight 1 runs to the end" unetctl submit -C one --gpus 1..3 --max-in-flight 1 --parsable \
+    --wait --timeout 200
+mapfile -t id <"$OUT"
+time_of() { login scontrol -o show job "$2" | grep -o "$1Time=[^ ]*" | cut -d= -f2; } # Start|End ID
+for i in 1 2; do
+    end=$(time_of End "${id[i - 1]}") begin=$(time_of Start "${id[i]}")
+    ok "job $((i + 1)) began ($begin) when job $i had ended ($end)" test ! "$begin" \< "$end"
+done
+done_testing
