@@ -3,6 +3,7 @@
 #include "launcher/study.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -284,6 +285,11 @@ static int locate(struct study *s, const char *dir, struct err *e)
             return err_set(e, ERR_CONFIG,
                            "study %s: the folder's name has a newline or control character; "
                            "rename it", path);
+    json_t *text = json_string(path); /* none where it is not UTF-8, which JSON and YAML must be */
+    json_decref(text);
+    if (!text)
+        return err_set(e, ERR_CONFIG, "study %s: the folder's path is not UTF-8 text; rename it",
+                       path);
     s->dir = strdup(path);
     if (!s->dir || asprintf(&s->file, "%s/%s", path, STUDY_FILE) < 0) {
         s->file = NULL;

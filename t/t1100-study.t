@@ -67,4 +67,10 @@ exits 3 "mirrored on several nodes" unetctl plan -C one --gpus 1..5 --site gener
 like "$ERR" '3 GPUs on site generic' "names the count"
 exits 0 "data passes its words on" unetctl data --help
 like "$OUT" 'unet-train data' "to unet-train"
+mkdir -p $'new\nline' $'latin\xe9'
+cp one/study.yaml $'new\nline' && cp one/study.yaml $'latin\xe9'
+exits 3 "a folder with a newline in its name" unetctl plan -C $'new\nline'
+like "$ERR" 'newline or control character; rename it' "says what to do"
+exits 3 "a folder whose name is not UTF-8" unetctl plan -C $'latin\xe9'
+like "$ERR" 'is not UTF-8 text; rename it' "likewise"
 done_testing

@@ -34,7 +34,7 @@ is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' '
     "1 1 3 4 0 6 7 8 0 10 11 12 13 14" "as many ranks as planned, each with its own output"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g13-s1 starts on 13 of 14' "13 start when 14 have ended"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g01-s1 starts on 1 of 1' "and 1 beside them"
-like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g09-s1/attempt-1 ended with exit code 137' "says how each ended"
+like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g09-s1/attempt-1 ended with exit code [1-9]' "says how each ended"
 good() { grep -h "trainer: good, $1" all/runs/*/attempt-1/slurm-*.out | grep -o 'node[0-9]:[0-9]*'; }
 is "$(good rank | sort -u | wc -l)" "$(good 'rank 0,' | wc -l)" "each run has addresses of its own"
 exits 0 "submit again" unetctl submit -C all --gpus 1..14 --one-allocation
@@ -99,6 +99,12 @@ like <(unetctl status -C short) 'g13-s1 +SKIPPED.*ended \(FAILED\) before its tu
 rm short/behave
 exits 0 "resume each as a job of its own" unetctl resume -C short --wait
 like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "from the checkpoint"
+
+# ---- a folder whose name a shell would like to read
+odd="it's 50% \$(touch pwned) é"
+make_study "$odd" sandbox
+exits 0 "in an oddly named folder" unetctl submit -C "$odd" --gpus 1,3 --one-allocation --wait --timeout 60
+ok "nothing of its name is carried out" test ! -e pwned -a ! -e "$odd/pwned"
 
 # ---- exactly once
 RANDOM=${SEED:-20261121}
