@@ -191,29 +191,6 @@ static int list_records(const char *dir, unsigned long **dst, size_t *n, struct 
     return 0;
 }
 
-/* Jobs before this one that run or wait, as far as they can be told. */
-static int count_before(const char *dir, unsigned long id)
-{
-    unsigned long *ids;
-    struct record r;
-    struct err e;
-    size_t n;
-    int before = 0;
-
-    if (list_records(dir, &ids, &n, &e) < 0)
-        return 0;
-    for (size_t i = 0; i < n && ids[i] < id; i++) {
-        char text[SCHEDULER_ID_SIZE];
-        snprintf(text, sizeof text, "%lu", ids[i]);
-        if (record_read(dir, text, &r, &e) < 0)
-            continue;
-        judge(&r);
-        before += r.state.phase != JOB_ENDED;
-    }
-    free(ids);
-    return before;
-}
-
 /* ---- the keeper ---- */
 
 struct keeper {
@@ -221,6 +198,8 @@ struct keeper {
     const struct job *job;
     struct record record;
     int max_in_flight;
+    unsigned long *before; /* numbers of jobs before this one that may wait or run */
+    size_t nbefore;
     sigset_t signals; /* CHLD, and TERM: cancelled */
 };
 
@@ -274,14 +253,55 @@ static bool must_wait(const struct keeper *k)
     return false;
 }
 
+/* Every number from the oldest record on: one that has no record yet may get it. */
+static void list_before(struct keeper *k)
+{
+    unsigned long own = strtoul(k->record.state.id, NULL, 10), *ids = NULL;
+    struct err e;
+    size_t n;
+
+    if (list_records(k->dir, &ids, &n, &e) == 0 && n && ids[0] < own)
+        k->before = malloc((own - ids[0]) * sizeof *k->before);
+    for (unsigned long id = k->before ? ids[0] : own; id < own; id++)
+        k->before[k->nbefore++] = id;
+    free(ids);
+}
+
+/* Do as many jobs before this one wait or run as may run at a time? Hundreds ask this together and
+ * again and again, so those that have ended are forgotten. */
+static bool is_full(struct keeper *k)
+{
+    char id[SCHEDULER_ID_SIZE];
+    struct record r;
+    struct err e;
+    size_t i, kept = 0;
+    int active = 0;
+
+    for (i = 0; i < k->nbefore && active < k->max_in_flight; i++) {
+        snprintf(id, sizeof id, "%lu", k->before[i]);
+        if (record_read(k->dir, id, &r, &e) == 0) {
+            judge(&r);
+            if (r.state.phase == JOB_ENDED)
+                continue;
+            active++;
+        }
+        k->before[kept++] = k->before[i];
+    }
+    if (i > kept)
+        memmove(k->before + kept, k->before + i, (k->nbefore - i) * sizeof *k->before);
+    k->nbefore -= i - kept;
+    return active >= k->max_in_flight;
+}
+
 static bool wait_turn(struct keeper *k)
 {
-    unsigned long id = strtoul(k->record.state.id, NULL, 10);
+    bool cancelled = false;
 
-    while (must_wait(k) || count_before(k->dir, id) >= k->max_in_flight)
-        if (wait_signal(k, 0, POLL_NS) == SIGTERM)
-            return false;
-    return true;
+    list_before(k);
+    while (!cancelled && (must_wait(k) || is_full(k)))
+        cancelled = wait_signal(k, 0, POLL_NS) == SIGTERM;
+    free(k->before);
+    return !cancelled;
 }
 
 /* "%j" is the job's id and "%%" a percent sign, as Slurm has it. */
