@@ -93,6 +93,36 @@ echo '{' >s/runs/unet-g03-s1/run.json
 exits 1 "an unreadable run.json" unetctl collect -C s
 is "$(state_of unet-g03-s1)" corrupt "is corrupt, too"
 
+# Killed while it writes: what is in logs/ under its own name is whole, and the next one ends it.
+make_study killed killed 1..6 1
+for n in 1 2 3 4 5 6; do add_run killed "$n" 1 "$((12 / n))" 0.9; done
+exits 0 "a collect that is left alone" unetctl collect -C killed
+mv killed/logs whole
+"$builddir/t/killat" -l calls 0 unetctl collect -C killed >"$OUT" 2>"$ERR"
+if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 0 ]; then
+    halves=0 fresh=0
+    last=$(cut -d' ' -f1 calls)
+    for ((at_call = last; at_call > last - 160; at_call -= 4)); do
+        rm -rf killed/logs
+        "$builddir/t/killat" "$at_call" unetctl collect -C killed >"$OUT" 2>"$ERR"
+        for f in killed/logs/*.csv; do
+            if [ -e "$f" ]; then
+                cmp -s "$f" "whole/${f##*/}" || halves=$((halves + 1))
+                fresh=$((fresh + 1))
+            fi
+        done
+    done
+    is $halves 0 "a collect that is killed leaves no half of a file ($fresh whole ones)"
+    ok "among them new ones" test $fresh -gt 0
+    mkdir -p killed/logs
+    touch -d '2 hours ago' killed/logs/log_9.csv.tmp-1-0
+    exits 0 "the next one" unetctl collect -C killed
+    ok "ends it" diff -r -x '*.tmp-*' killed/logs whole
+    ok "and removes what was left long ago" test ! -e killed/logs/log_9.csv.tmp-1-0
+else
+    skip "programs cannot be traced here" "a collect that is killed"
+fi
+
 # Nothing usable.
 make_study empty empty 1..2 1
 exits 7 "no run at all" unetctl collect -C empty

@@ -8,78 +8,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher/collect/log_name.h"
 #include "launcher/collect/logs_folder.h"
-#include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
+#include "launcher/collect/scan.h"
 #include "launcher/collect/unfinished.h"
 #include "src/atomicfile.h"
 #include "src/range.h"
 
 #define MAX_LOG (64 << 20)
+#define LEFTOVER_S 3600 /* age of a temporary file that nobody is writing any more */
 
-static int is_run(const struct dirent *entry)
+static void read_run(const void *arg, const char *name, struct result *r)
 {
-    return entry->d_name[0] != '.';
-}
-
-/* One row for each folder of runs. */
-struct scan {
-    const char *study_dir;
-    struct dirent **entries;
-    struct result *rows;
-};
-
-static void read_run(void *arg, size_t i)
-{
-    struct scan *s = arg;
-    struct result *r = &s->rows[i];
     struct err why; /* stands in the row's note */
 
-    result_init(r);
-    result_set_text(r->run, sizeof r->run, s->entries[i]->d_name);
-    run_folder_read(s->study_dir, s->entries[i]->d_name, r, &why);
-}
-
-static int read_runs(const char *study_dir, struct dirent **entries, size_t n, struct results *table,
-                     struct err *e)
-{
-    struct scan scan = {study_dir, entries, calloc(n + 1, sizeof *scan.rows)};
-    int rc = 0;
-
-    if (!scan.rows)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", n);
-    parallel_each(n, read_run, &scan);
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0)
-            rc = results_add(table, &scan.rows[i], e);
-        if (rc) {
-            curve_destroy(scan.rows[i].curve);
-            scores_destroy(scan.rows[i].scores);
-        }
-    }
-    free(scan.rows);
-    return rc;
+    result_set_text(r->run, sizeof r->run, name);
+    run_folder_read(arg, name, r, &why);
 }
 
 static int scan_runs(const char *study_dir, struct results *table, struct err *e)
 {
     char dir[PATH_MAX];
-    struct dirent **entries;
-    int n, rc;
 
     path_format(dir, "%s/runs", study_dir);
-    n = scandir(dir, &entries, is_run, alphasort);
-    if (n < 0)
-        return errno == ENOENT ? 0 : err_errno(e, ERR_DATA, errno, "can't read %s", dir);
-    rc = read_runs(study_dir, entries, (size_t)n, table, e);
-    for (int i = 0; i < n; i++)
-        free(entries[i]);
-    free(entries);
-    return rc;
+    if (access(dir, F_OK) && errno == ENOENT)
+        return 0;
+    return scan_folder(table, dir, read_run, study_dir, e);
 }
 
 /* The names and the plans of runs, for bsearch. */
@@ -90,7 +50,8 @@ struct known {
 
 static int compare_plans(const void *a, const void *b)
 {
-    const struct result *x = *(const struct result *const *)a, *y = *(const struct result *const *)b;
+    const struct result *x = *(const struct result *const *)a,
+                        *y = *(const struct result *const *)b;
 
     if (x->gpus != y->gpus)
         return x->gpus < y->gpus ? -1 : 1;
@@ -99,7 +60,8 @@ static int compare_plans(const void *a, const void *b)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct result *x = *(const struct result *const *)a, *y = *(const struct result *const *)b;
+    const struct result *x = *(const struct result *const *)a,
+                        *y = *(const struct result *const *)b;
 
     return strcmp(x->run, y->run);
 }
@@ -127,8 +89,8 @@ static int sort_known(const struct results *table, struct known *k, struct err *
     return 0;
 }
 
-static int list_missing(const struct collect_wanted *wanted, const struct known *known, const char *engine,
-                        struct results *missing, struct err *e)
+static int list_missing(const struct collect_wanted *wanted, const struct known *known,
+                        const char *engine, struct results *missing, struct err *e)
 {
     for (size_t i = 0; i < wanted->ngpus; i++)
         for (long seed = 1; seed <= wanted->nseeds; seed++) {
@@ -141,7 +103,8 @@ static int list_missing(const struct collect_wanted *wanted, const struct known 
             if (has_run(known, &r))
                 continue;
             result_set_text(r.engine, sizeof r.engine, engine);
-            result_set_text(r.note, sizeof r.note, "study.yaml asks for it, but it was never submitted");
+            result_set_text(r.note, sizeof r.note,
+                            "study.yaml asks for it, but it was never submitted");
             if (results_add(missing, &r, e))
                 return -1;
         }
@@ -201,7 +164,7 @@ int collect_scan(const char *study_dir, const struct collect_wanted *wanted, str
     return 0;
 }
 
-/* What is there already is not written again: that would cost a sync for each of 10,000 files. */
+/* What is there already is not written again. */
 static bool has_bytes(const char *path, const char *text, size_t n)
 {
     struct err e;
@@ -213,84 +176,142 @@ static bool has_bytes(const char *path, const char *text, size_t n)
     return same;
 }
 
-static int copy_file(const char *src, const char *dst, struct err *e)
+static int copy_file(const char *src, const char *dst, struct atomicfile_batch *b, struct err *e)
 {
     size_t n;
     char *text = atomicfile_read(src, MAX_LOG, &n, e);
-    int rc = !text ? -1 : has_bytes(dst, text, n) ? 0 : atomicfile_write(dst, text, n, 0666, e);
+    int rc = !text                    ? -1
+             : has_bytes(dst, text, n) ? 0
+                                       : atomicfile_batch_add(b, dst, text, n, 0666, e);
 
     free(text);
     return rc;
 }
 
-/* Copies what a good run has; takes away what an earlier collect left of others. */
-static int write_run(const char *study_dir, const struct results *table, size_t i, struct err *e)
+/* Of an attempt, unless it has none; then what an earlier collect left is taken away. */
+static int copy_or_remove(const char *study_dir, const struct result *r, const char *name,
+                          bool has, const char *copy, struct atomicfile_batch *b, struct err *e)
 {
-    const struct result *r = &table->rows[i];
-    char src[PATH_MAX], log[PATH_MAX], images[PATH_MAX], log_name[LOG_NAME_SIZE], images_name[LOG_NAME_SIZE];
+    char src[PATH_MAX], dst[PATH_MAX];
 
-    name_log(table, i, log_name);
-    name_images(log_name, images_name);
-    path_format(log, "%s/logs/%s", study_dir, log_name);
-    path_format(images, "%s/logs/%s", study_dir, images_name);
-    if (r->state != RESULT_DONE)
-        unlink(log);
-    else if (copy_file(path_format(src, "%s/runs/%s/attempt-%d/log.csv", study_dir, r->run, r->attempt), log, e))
-        return -1;
-    if (r->state != RESULT_DONE || !r->scores)
-        unlink(images);
-    else if (copy_file(path_format(src, "%s/runs/%s/attempt-%d/images.csv", study_dir, r->run, r->attempt),
-                       images, e))
-        return -1;
+    path_format(src, "%s/runs/%s/attempt-%d/%s", study_dir, r->run, r->attempt, name);
+    path_format(dst, "%s/logs/%s", study_dir, copy);
+    if (r->state == RESULT_DONE && has)
+        return copy_file(src, dst, b, e);
+    unlink(dst);
     return 0;
 }
 
-static int write_table(const char *dir, const struct results *table, struct err *e)
+static int add_run(const char *study_dir, const struct results *table, size_t i,
+                   struct atomicfile_batch *b, struct err *e)
+{
+    const struct result *r = &table->rows[i];
+    char log[LOG_NAME_SIZE], images[LOG_NAME_SIZE];
+
+    name_log(table, i, log);
+    name_images(log, images);
+    return copy_or_remove(study_dir, r, "log.csv", true, log, b, e) ||
+                   copy_or_remove(study_dir, r, "images.csv", r->scores != NULL, images, b, e)
+               ? -1
+               : 0;
+}
+
+/* The table goes last: what it names is there by then. All become durable together. */
+static int add_table(const char *dir, const struct results *table, struct atomicfile_batch *b,
+                     struct err *e)
 {
     char path[PATH_MAX], *text = results_encode(table);
 
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for results.csv");
-    int rc = atomicfile_write(path_format(path, "%s/results.csv", dir), text, strlen(text), 0666, e);
+    path_format(path, "%s/results.csv", dir);
+    int rc = atomicfile_batch_add(b, path, text, strlen(text), 0666, e);
     free(text);
     return rc;
 }
 
+/* Temporary files of a collect that was killed: nobody else's are that old. */
+static void remove_leftovers(const char *dir)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    const struct dirent *entry;
+    DIR *d = opendir(dir);
+
+    while (d && (entry = readdir(d)))
+        if (strstr(entry->d_name, ".csv.tmp-") &&
+            stat(path_format(path, "%s/%s", dir, entry->d_name), &st) == 0 &&
+            st.st_mtime < time(NULL) - LEFTOVER_S)
+            unlink(path);
+    if (d)
+        closedir(d);
+}
+
+/* rc: of what was put into the batch. */
+static int finish(struct atomicfile_batch *b, int rc, struct err *e)
+{
+    if (rc == 0)
+        return atomicfile_batch_commit(b, e);
+    atomicfile_batch_abort(b);
+    return -1;
+}
+
 int collect_write(const char *study_dir, const struct results *table, struct err *e)
 {
+    struct atomicfile_batch batch = {0};
     char dir[PATH_MAX];
+    int rc = 0;
 
     if (path_make_folder(path_format(dir, "%s/logs", study_dir), e))
         return -1;
-    for (size_t i = 0; i < table->count; i++)
-        if (write_run(study_dir, table, i, e))
-            return -1;
-    return write_table(dir, table, e);
+    remove_leftovers(dir);
+    for (size_t i = 0; i < table->count && rc == 0; i++)
+        rc = add_run(study_dir, table, i, &batch, e);
+    if (rc == 0)
+        rc = add_table(dir, table, &batch, e);
+    return finish(&batch, rc, e);
+}
+
+static int add_log(const char *src_dir, const char *dst_dir, const char *name,
+                   struct atomicfile_batch *b, struct err *e)
+{
+    char src[PATH_MAX], dst[PATH_MAX];
+
+    path_format(src, "%s/%s", src_dir, name);
+    path_format(dst, "%s/%s", dst_dir, name);
+    return copy_file(src, dst, b, e);
+}
+
+static int write_logs(const char *src_dir, const char *dst_dir, const struct results *table,
+                      struct err *e)
+{
+    struct atomicfile_batch batch = {0};
+    int rc = path_make_folder(dst_dir, e);
+
+    if (rc == 0)
+        remove_leftovers(dst_dir);
+    for (size_t i = 0; i < table->count && rc == 0; i++) {
+        const struct result *r = &table->rows[i];
+        if (r->state != RESULT_DONE)
+            continue;
+        if (*r->log)
+            rc = add_log(src_dir, dst_dir, r->log, &batch, e);
+        if (rc == 0 && *r->images_log)
+            rc = add_log(src_dir, dst_dir, r->images_log, &batch, e);
+    }
+    if (rc == 0)
+        rc = add_table(dst_dir, table, &batch, e);
+    return finish(&batch, rc, e);
 }
 
 int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e)
 {
-    char src[PATH_MAX], dst[PATH_MAX];
-    int rc = -1;
-
     if (logs_folder_read(src_dir, table, e))
         return -1;
-    if (path_make_folder(dst_dir, e))
-        goto out;
-    for (size_t i = 0; i < table->count; i++) {
-        const struct result *r = &table->rows[i];
-        const char *const names[] = {r->log, r->images_log};
-        for (int k = 0; k < 2; k++)
-            if (r->state == RESULT_DONE && *names[k] &&
-                copy_file(path_format(src, "%s/%s", src_dir, names[k]),
-                          path_format(dst, "%s/%s", dst_dir, names[k]), e))
-                goto out;
-    }
-    rc = write_table(dst_dir, table, e);
-out:
-    if (rc)
-        results_destroy(table);
-    return rc;
+    if (write_logs(src_dir, dst_dir, table, e) == 0)
+        return 0;
+    results_destroy(table);
+    return -1;
 }
 
 int collect_study(struct workspace *w, struct results *table, struct err *e)

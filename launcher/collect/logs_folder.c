@@ -2,9 +2,8 @@
 #include "config.h"
 #include "launcher/collect/logs_folder.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "launcher/collect/mllog_file.h"
 #include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
+#include "launcher/collect/scan.h"
 #include "src/atomicfile.h"
 
 /* What was read of r before is in no number. */
@@ -44,8 +44,9 @@ static void read_log(const char *dir, const char *name, struct result *r)
     if (log_file_read(path_format(path, "%s/%s", dir, name), r, &e)) {
         refuse(r, e.text);
     } else if (r->gpus == 0) {
-        refuse(r, "neither its name nor its lines say on how many GPUs it ran: call it log_N.csv or "
-                  "log_ENGINE_N.csv");
+        refuse(r,
+               "neither its name nor its lines say on how many GPUs it ran: call it log_N.csv or "
+               "log_ENGINE_N.csv");
     } else {
         r->state = RESULT_DONE;
         result_set_text(r->log, sizeof r->log, name);
@@ -98,61 +99,26 @@ static bool is_log(const char *dir, const char *name, struct result *r)
     return strcmp(ending, ".csv") == 0 || has_mllog(dir, name);
 }
 
-/* The files of a folder and what they came to; a row without a name is no log. */
-struct scan {
-    const char *dir;
-    struct dirent **entries;
-    struct result *rows;
-};
-
 static void find_scores(const char *dir, const char *name, struct result *r)
 {
     char images[sizeof r->images_log];
 
     if (strncmp(name, "log_", 4) == 0 &&
-        (size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images && has_file(dir, images))
+        (size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images &&
+        has_file(dir, images))
         result_set_text(r->images_log, sizeof r->images_log, images);
     read_scores(dir, r);
 }
 
-static void read_entry(void *arg, size_t i)
+static void read_entry(const void *arg, const char *name, struct result *r)
 {
-    struct scan *s = arg;
-    struct result *r = &s->rows[i];
-    const char *name = s->entries[i]->d_name;
+    const char *dir = arg;
 
-    result_init(r);
-    if (!is_log(s->dir, name, r))
+    if (!is_log(dir, name, r))
         return;
     snprintf(r->run, sizeof r->run, "%.*s", (int)(strrchr(name, '.') - name), name);
-    read_log(s->dir, name, r);
-    find_scores(s->dir, name, r);
-}
-
-static int read_entries(const char *dir, struct dirent **entries, size_t n, struct results *table,
-                        struct err *e)
-{
-    struct scan scan = {dir, entries, calloc(n + 1, sizeof *scan.rows)};
-    int rc = 0;
-
-    if (!scan.rows)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu logs", n);
-    parallel_each(n, read_entry, &scan);
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0 && *scan.rows[i].run)
-            rc = results_add(table, &scan.rows[i], e);
-        if (rc) {
-            curve_destroy(scan.rows[i].curve);
-            scores_destroy(scan.rows[i].scores);
-        }
-    }
-    free(scan.rows);
-    return rc;
-}
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
+    read_log(dir, name, r);
+    find_scores(dir, name, r);
 }
 
 /* The same bytes, as far as they tell: the same curve and the same score. */
@@ -179,8 +145,8 @@ static void refuse_duplicates(struct results *table, size_t first, size_t end)
         const struct result *other = &table->rows[i == first ? first + 1 : first];
         if (copies && i == first)
             continue;
-        snprintf(note, sizeof note, "%.80s has the same engine, %d GPUs and seed %ld: %s", other->run,
-                 other->gpus, other->seed,
+        snprintf(note, sizeof note, "%.80s has the same engine, %d GPUs and seed %ld: %s",
+                 other->run, other->gpus, other->seed,
                  copies ? "this is a copy" : "which of them is right is not known; keep one");
         refuse(&table->rows[i], note);
     }
@@ -192,8 +158,8 @@ static void find_duplicates(struct results *table)
         const struct result *r = &table->rows[i];
         for (end = i + 1; end < table->count; end++) {
             const struct result *other = &table->rows[end];
-            if (other->gpus != r->gpus || other->seed != r->seed || strcmp(other->engine, r->engine) ||
-                other->state != RESULT_DONE)
+            if (other->gpus != r->gpus || other->seed != r->seed ||
+                strcmp(other->engine, r->engine) || other->state != RESULT_DONE)
                 break;
         }
         if (end > i + 1 && r->state == RESULT_DONE)
@@ -203,18 +169,13 @@ static void find_duplicates(struct results *table)
 
 static int read_bare(const char *dir, struct results *table, struct err *e)
 {
-    struct dirent **entries;
-    int n = scandir(dir, &entries, is_visible, alphasort), rc;
+    int rc = scan_folder(table, dir, read_entry, dir, e);
 
-    if (n < 0)
-        return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);
-    rc = read_entries(dir, entries, (size_t)n, table, e);
-    for (int i = 0; i < n; i++)
-        free(entries[i]);
-    free(entries);
     if (rc == 0 && table->count == 0)
-        return err_set(e, ERR_DATA, "%s: there is no log in it: no results.csv, log_N.csv, log_hvd_N.csv or "
-                                    "log_ENGINE_N.csv, and no file with MLLOG lines", dir);
+        return err_set(e, ERR_DATA,
+                       "%s: there is no log in it: no results.csv, log_N.csv, log_hvd_N.csv or "
+                       "log_ENGINE_N.csv, and no file with MLLOG lines",
+                       dir);
     results_sort(table);
     find_duplicates(table);
     return rc;
@@ -224,6 +185,12 @@ struct collected {
     const char *dir;
     struct result *rows;
 };
+
+/* The same number, in six decimals, where both are known. */
+static bool agree(double a, double b)
+{
+    return isnan(a) || isnan(b) || fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
+}
 
 /* A log that is gone leaves the row its numbers; a bad one does not. */
 static void read_row(void *arg, size_t i)
@@ -237,6 +204,11 @@ static void read_row(void *arg, size_t i)
         return;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
         refuse(r, why.text);
+        return;
+    }
+    if (!agree(log.iou, r->iou) || !agree(log.training_time, r->training_time)) {
+        curve_destroy(log.curve);
+        refuse(r, "results.csv and its log tell another IoU or training time: collect again");
         return;
     }
     r->curve = log.curve;

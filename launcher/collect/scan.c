@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "launcher/collect/parallel.h"
+
+struct scan {
+    scan_f *read;
+    const void *arg;
+    struct dirent **entries;
+    struct result *rows;
+};
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void read_entry(void *arg, size_t i)
+{
+    const struct scan *s = arg;
+
+    result_init(&s->rows[i]);
+    s->read(s->arg, s->entries[i]->d_name, &s->rows[i]);
+}
+
+static int read_entries(struct scan *s, size_t n, struct results *table, struct err *e)
+{
+    int rc = 0;
+
+    s->rows = calloc(n + 1, sizeof *s->rows);
+    if (!s->rows)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu results", n);
+    parallel_each(n, read_entry, s);
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0 && *s->rows[i].run)
+            rc = results_add(table, &s->rows[i], e);
+        if (rc) {
+            curve_destroy(s->rows[i].curve);
+            scores_destroy(s->rows[i].scores);
+        }
+    }
+    free(s->rows);
+    return rc;
+}
+
+int scan_folder(struct results *table, const char *dir, scan_f *read, const void *arg,
+                struct err *e)
+{
+    struct scan scan = {.read = read, .arg = arg};
+    int n = scandir(dir, &scan.entries, is_visible, alphasort);
+
+    if (n < 0)
+        return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);
+    int rc = read_entries(&scan, (size_t)n, table, e);
+    for (int i = 0; i < n; i++)
+        free(scan.entries[i]);
+    free(scan.entries);
+    return rc;
+}
