@@ -6,11 +6,16 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "launcher/analysis/analysis.h"
+#include "launcher/analysis/shapiro_wilk.h"
+
+#define NORMAL_ALPHA 0.05
 
 static const char *const texts[RULES_COUNT] = {
-    "Say whether the base case of a speed-up is one GPU of the same program, and give its absolute time.",
+    "Say whether the base case of a speed-up is one GPU of the same program, and give its "
+    "absolute time.",
     "Say why only a part of the possible cases was measured.",
     "Sum up costs by the arithmetic mean, rates by the harmonic mean.",
     "Do not average ratios; average what they are made of.",
@@ -47,7 +52,38 @@ struct facts {
     size_t nseries, fewest, most; /* runs per count */
     bool base_is_one, setup, records, knows_images, tested;
     int missing;
+    size_t nchecked;  /* counts whose times could be checked */
+    double normal;    /* p-value of that all of them are normal */
 };
+
+/* p-value of that the point's steady epochs are normal; NaN where that can't be checked. */
+static double check_normality(const struct series_point *p)
+{
+    double *times = calloc(p->nruns + 1, sizeof *times), result = NAN;
+
+    for (size_t i = 0; times && i < p->nruns; i++)
+        times[i] = quantity_of(&p->rows[i], QUANTITY_STEADY_EPOCH);
+    if (times)
+        result = shapiro_wilk_test(times, p->nruns).p;
+    free(times);
+    return result;
+}
+
+static void gather_normality(struct facts *f, const struct analysis *a)
+{
+    size_t n = 0, most = 0;
+
+    for (size_t i = 0; i < a->nseries; i++)
+        most += a->series[i].series.npoints;
+    double *p = calloc(most + 1, sizeof *p);
+    for (size_t i = 0; p && i < a->nseries; i++)
+        for (size_t k = 0; k < a->series[i].series.npoints; k++) {
+            p[n] = check_normality(&a->series[i].series.points[k]);
+            f->nchecked += !isnan(p[n++]);
+        }
+    f->normal = p ? shapiro_wilk_combine(p, n) : NAN;
+    free(p);
+}
 
 static struct facts gather(const struct analysis *a)
 {
@@ -68,7 +104,9 @@ static struct facts gather(const struct analysis *a)
         }
     }
     for (size_t i = 0; i < a->nsources; i++)
-        f.missing += (int)(a->sources[i].table->count - results_count(a->sources[i].table, RESULT_DONE));
+        f.missing +=
+            (int)(a->sources[i].table->count - results_count(a->sources[i].table, RESULT_DONE));
+    gather_normality(&f, a);
     return f;
 }
 
@@ -77,16 +115,21 @@ static void judge_base(struct rule *r, const struct analysis *a)
     const struct series *s = &a->series[0].series;
     const struct series_point *p = s->points;
 
-    say(r, RULE_MET, "The base case is %d GPU%s of the same program: %.4g s per steady epoch, %.4g s for the "
-        "training%s.", p->gpus, p->gpus == 1 ? "" : "s", p->q[QUANTITY_STEADY_EPOCH].median,
-        p->q[QUANTITY_TRAINING].median, p->gpus == 1 ? "" : "; 1 GPU was not measured, and that is said");
+    say(r, RULE_MET,
+        "The base case is %d GPU%s of the same program: %.4g s per steady epoch, %.4g s for the "
+        "training%s.",
+        p->gpus, p->gpus == 1 ? "" : "s", p->q[QUANTITY_STEADY_EPOCH].median,
+        p->q[QUANTITY_TRAINING].median,
+        p->gpus == 1 ? "" : "; 1 GPU was not measured, and that is said");
 }
 
 static void judge_subset(struct rule *r, const struct facts *f)
 {
     if (f->missing)
-        say(r, RULE_NOT_MET, "%d runs have no result; the report names them and their reasons, but not why "
-            "the counts that were measured are enough.", f->missing);
+        say(r, RULE_NOT_MET,
+            "%d runs have no result; the report names them and their reasons, but not why the "
+            "counts that were measured are enough.",
+            f->missing);
     else
         say(r, RULE_MET, "Every run that was asked for has a result and is shown.");
 }
@@ -94,39 +137,60 @@ static void judge_subset(struct rule *r, const struct facts *f)
 static void judge_intervals(struct rule *r, const struct facts *f)
 {
     if (f->fewest > 1)
-        say(r, RULE_MET, "Times are not deterministic: medians and speed-ups have 95 %% intervals over %zu runs "
-            "per count at the least.", f->fewest);
+        say(r, RULE_MET,
+            "Times are not deterministic: medians and speed-ups have 95 %% intervals over %zu "
+            "runs per count at the least.",
+            f->fewest);
     else
-        say(r, RULE_NOT_MET, "Times are not deterministic, and some count has one run: its interval is over the "
+        say(r, RULE_NOT_MET,
+            "Times are not deterministic, and some count has one run: its interval is over the "
             "epochs of that run only. Repeat with --seeds 3 or more.");
 }
 
 static void judge_normality(struct rule *r, const struct facts *f)
 {
+    char found[120] = "";
+
+    if (f->nchecked)
+        snprintf(found, sizeof found,
+                 "Shapiro and Wilk's test of the steady epochs at %zu count%s, combined by "
+                 "Fisher: p = %.2g. ",
+                 f->nchecked, f->nchecked == 1 ? "" : "s", f->normal);
     if (f->fewest >= 10)
-        say(r, RULE_MET, "Nothing is taken as normal: medians have order-statistic intervals, speed-ups "
-            "bootstrap intervals.");
-    else if (f->most > 1)
-        say(r, RULE_NOT_MET, "Medians have order-statistic intervals; but with fewer than 10 runs per count "
-            "speed-ups have Fieller's interval, which takes times as normal, and so few runs can't show it.");
+        say(r, RULE_MET, "%sNothing is taken as normal: medians have order-statistic intervals, "
+            "speed-ups bootstrap intervals.", found);
+    else if (f->most < 2)
+        say(r, RULE_NOT_APPLICABLE, "With one run per count nothing is known of how values are "
+            "distributed.");
+    else if (f->nchecked == 0)
+        say(r, RULE_NOT_MET, "With fewer than 10 runs per count speed-ups have Fieller's interval, "
+            "which takes times as normal; to check that takes 3 runs that differ.");
+    else if (f->normal < NORMAL_ALPHA)
+        say(r, RULE_NOT_MET, "%sTimes are not normal, but with fewer than 10 runs per count "
+            "speed-ups have Fieller's interval, which takes them as such. Repeat 10 times.", found);
     else
-        say(r, RULE_NOT_APPLICABLE, "With one run per count nothing is known of how values are distributed.");
+        say(r, RULE_MET,
+            "%sNothing speaks against normal times, which Fieller's interval of speed-ups "
+            "assumes, though few runs show only gross departures; medians assume nothing.",
+            found);
 }
 
 static void judge_comparison(struct rule *r, const struct facts *f)
 {
     if (f->tested)
-        say(r, RULE_MET, "IoU is compared with the base case by a paired or rank test, corrected by Holm over "
+        say(r, RULE_MET,
+            "IoU is compared with the base case by a paired or rank test, corrected by Holm over "
             "the counts.");
     else
-        say(r, RULE_NOT_MET, "Not enough repeats: some count has one run, and nothing tells its IoU from "
-            "chance.");
+        say(r, RULE_NOT_MET,
+            "Not enough repeats: some count has one run, and nothing tells its IoU from chance.");
 }
 
 static void judge_setup(struct rule *r, const struct facts *f)
 {
     if (f->setup)
-        say(r, RULE_MET, "GPUs and seeds were varied; run.json and record.jsonl of each run hold the rest: "
+        say(r, RULE_MET,
+            "GPUs and seeds were varied; run.json and record.jsonl of each run hold the rest: "
             "batch, network, data, versions, hosts.");
     else
         say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");
@@ -135,15 +199,18 @@ static void judge_setup(struct rule *r, const struct facts *f)
 static void judge_timing(struct rule *r, const struct facts *f)
 {
     if (f->records)
-        say(r, RULE_MET, "An epoch's time is the largest over the ranks, which start it together; waiting for "
+        say(r, RULE_MET,
+            "An epoch's time is the largest over the ranks, which start it together; waiting for "
             "data and communication is rank 0's.");
     else
-        say(r, RULE_NOT_MET, "The logs do not say by whose clock, and whether ranks were synchronized.");
+        say(r, RULE_NOT_MET,
+            "The logs do not say by whose clock, and whether ranks were synchronized.");
 }
 
 static void judge_bound(struct rule *r, const struct facts *f)
 {
-    say(r, RULE_MET, "Ideal scaling is drawn beside each speed-up, and the fitted laws with their limit%s.",
+    say(r, RULE_MET,
+        "Ideal scaling is drawn beside each speed-up, and the fitted laws with their limit%s.",
         f->knows_images ? "" : "; without counts of images it may be exceeded");
 }
 
@@ -155,18 +222,22 @@ void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
         rules[i] = (struct rule){.number = i + 1, .text = texts[i]};
     judge_base(&rules[0], a);
     judge_subset(&rules[1], &f);
-    say(&rules[2], RULE_MET, "Times are summed up by their median, energy and GPU-hours from it; images per "
-        "second of a count are images over that time, never a mean of rates.");
-    say(&rules[3], RULE_MET, "Times are summed up over runs first, then divided; no mean of speed-ups or "
-        "efficiencies is taken.");
+    say(&rules[2], RULE_MET,
+        "Times are summed up by their median, energy and GPU-hours from it; images per second of "
+        "a count are images over that time, never a mean of rates.");
+    say(&rules[3], RULE_MET,
+        "Times are summed up over runs first, then divided; no mean of speed-ups or efficiencies "
+        "is taken.");
     judge_intervals(&rules[4], &f);
     judge_normality(&rules[5], &f);
     judge_comparison(&rules[6], &f);
-    say(&rules[7], RULE_MET, "Medians, because epochs have slow outliers; smallest and largest run, and the "
-        "first epoch, which is the tail, are shown by themselves.");
+    say(&rules[7], RULE_MET,
+        "Medians, because epochs have slow outliers; smallest and largest run, and the first "
+        "epoch, which is the tail, are shown by themselves.");
     judge_setup(&rules[8], &f);
     judge_timing(&rules[9], &f);
     judge_bound(&rules[10], &f);
-    say(&rules[11], RULE_MET, "Figures show every count with its interval, and losses by epoch; lines join "
-        "counts to guide the eye, and laws are drawn no further than twice what was measured.");
+    say(&rules[11], RULE_MET,
+        "Figures show every count with its interval, and losses by epoch; lines join counts to "
+        "guide the eye, and laws are drawn no further than twice what was measured.");
 }

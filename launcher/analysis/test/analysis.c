@@ -4,6 +4,7 @@
 
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
+#include "src/rng.h"
 
 static struct results table, other;
 static struct analysis a;
@@ -100,9 +101,28 @@ static void check_all(void)
     results_destroy(&other);
 }
 
+/* Normal times, then times of which a tenth is far off; so many runs per count. */
+static void check_rule_six(long runs, bool outliers, enum rule_state state, const char *words)
+{
+    for (int gpus = 1; gpus <= 16; gpus *= 2)
+        for (long seed = 1; seed <= runs; seed++) {
+            double factor = 1 + 0.01 * rng_normal(16, (uint64_t)gpus, (uint64_t)seed);
+            bool far = outliers && (seed + gpus) % 5 == 0;
+            table_add(&table, "x", gpus, seed, 20 * (0.96 / gpus + 0.04) * (far ? 1.5 : factor));
+        }
+    ok(create(1) == 0, "%ld runs per count", runs);
+    ok(rule(6)->state == state && strstr(rule(6)->why, words), "rule 6: %s", rule(6)->why);
+    analysis_destroy(&a);
+    results_destroy(&table);
+}
+
 int main(void)
 {
     check_refusals();
+    check_rule_six(2, false, RULE_NOT_MET, "takes 3 runs");
+    check_rule_six(5, false, RULE_MET, "Nothing speaks against normal times");
+    check_rule_six(8, true, RULE_NOT_MET, "Times are not normal");
+    check_rule_six(10, true, RULE_MET, "Nothing is taken as normal");
     check_all();
     return done_testing();
 }
