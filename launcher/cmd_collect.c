@@ -19,8 +19,10 @@ static const char *logs_dir, *out_dir;
 
 static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, "print a JSON document instead of lines", &as_json, 0, 0},
-    {"logs", 0, CLI_STRING, "DIR", "a folder of logs of any origin, instead of a study", &logs_dir, 0, 0},
-    {"output", 'o', CLI_STRING, "DIR", "with --logs: where to write (default: logs)", &out_dir, 0, 0},
+    {"logs", 0, CLI_STRING, "DIR", "a folder of logs of any origin, instead of a study", &logs_dir,
+     0, 0},
+    {"output", 'o', CLI_STRING, "DIR", "with --logs: where to write (default: logs)", &out_dir, 0,
+     0},
     WORKSPACE_OPTION_STUDY(args),
     {0}};
 
@@ -41,7 +43,8 @@ static void add_row(struct buf *b, const struct result *r)
 }
 
 /* title: the study or the folder; dir: where its logs are now. */
-static int print_results(const char *title, const char *dir, const struct results *table, struct err *e)
+static int print_results(const char *title, const char *dir, const struct results *table,
+                         struct err *e)
 {
     struct buf b = {0};
     char *out;
@@ -126,9 +129,11 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (logs_dir && args.dir)
-        return err_set(e, ERR_USAGE, "-C is for a study, --logs for a folder of logs: give one of them");
+        return err_set(e, ERR_USAGE,
+                       "-C is for a study, --logs for a folder of logs: give one of them");
     if (out_dir && !logs_dir)
-        return err_set(e, ERR_USAGE, "--output goes with --logs; a study's logs go to its own logs/");
+        return err_set(e, ERR_USAGE,
+                       "--output goes with --logs; a study's logs go to its own logs/");
     if ((logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
         rc = judge(&table, e);
     results_destroy(&table);
@@ -140,14 +145,15 @@ const struct cli_command cmd_collect = {
     .args = "",
     .summary = "copy the runs' logs into logs/, and one table of all runs",
     .details =
-        "Looks at the newest attempt of every run. A run counts only if it says DONE, its record is\n"
-        "whole and its log agrees with it; then its log becomes logs/log_N.csv (N GPUs; further\n"
-        "seeds log_N_sSEED.csv). logs/results.csv has one row per run, those that failed, were\n"
-        "killed, are still running, or were asked for by study.yaml and never submitted too, each\n"
-        "with its state and the reason.\n"
+        "Looks at the newest attempt of every run. A run counts only if it says DONE, its\n"
+        "record is whole and its log agrees with it; then its log becomes logs/log_N.csv (N\n"
+        "GPUs; further seeds log_N_sSEED.csv). logs/results.csv has one row per run, those that\n"
+        "failed, were killed, are still running, or were asked for by study.yaml and never\n"
+        "submitted too, each with its state and the reason.\n"
         "With --logs DIR it reads a folder of logs of other programs: log_N.csv, log_hvd_N.csv,\n"
-        "log_ENGINE_N.csv as the reference systems or Keras' CSVLogger write them, or MLPerf's :::MLLOG\n"
-        "lines. Good ones are copied, the others told with file, line and reason and kept out.\n"
+        "log_ENGINE_N.csv as the reference systems or Keras' CSVLogger write them, or MLPerf's\n"
+        ":::MLLOG lines. Good ones are copied, the others told with file, line and reason and\n"
+        "kept out.\n"
         "Exit code: 0 when every run has a result, 1 when some have none, 7 when none has.\n"
         "Examples: unetctl collect -C demo\n"
         "          unetctl collect --logs ~/old-study/logs -o logs\n",

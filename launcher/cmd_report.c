@@ -30,25 +30,31 @@ static const char *json_file, *out_dir, *mllog_dir;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
-    {"logs", 0, CLI_LIST, "DIR", "a folder of log_N.csv, log_hvd_N.csv files; may be given several times",
-     &logs_dirs, 0, 0},
-    {"output", 'o', CLI_STRING, "DIR", "where to write (default: STUDY/report; with others: report)",
-     &out_dir, 0, 0},
-    {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, - for stdout", &json_file, 0, 0},
+    {"logs", 0, CLI_LIST, "DIR",
+     "a folder of log_N.csv, log_hvd_N.csv files; may be given several times", &logs_dirs, 0, 0},
+    {"output", 'o', CLI_STRING, "DIR",
+     "where to write (default: STUDY/report; with others: report)", &out_dir, 0, 0},
+    {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, - for stdout", &json_file,
+     0, 0},
     {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
-    {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why", &as_rules, 0, 0},
-    {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it", &deadline_s, 0, 1e9},
-    {"target-iou", 0, CLI_DOUBLE, "X", "time to this validation IoU (default: what all reach)", &target_iou, 0, 1},
-    {"target-loss", 0, CLI_DOUBLE, "X", "time to this training loss (default: what all reach)", &target_loss,
-     0, 1e9},
-    {"train-images", 0, CLI_INT, "N", "images of an epoch, repeats included, where logs do not say",
-     &train_images, 1, 1000000000},
-    {"batch-per-gpu", 0, CLI_INT, "N", "images per GPU and step, where logs do not say", &batch_per_gpu, 1,
-     1000000},
-    {"keep-remainder", 0, CLI_FLAG, NULL, "with --train-images: a last short batch was trained, too",
-     &keep_remainder, 0, 0},
-    {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0, 100000},
-    {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log", &mllog_dir, 0, 0},
+    {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why",
+     &as_rules, 0, 0},
+    {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
+     &deadline_s, 0, 1e9},
+    {"target-iou", 0, CLI_DOUBLE, "X", "time to this validation IoU (default: what all reach)",
+     &target_iou, 0, 1},
+    {"target-loss", 0, CLI_DOUBLE, "X", "time to this training loss (default: what all reach)",
+     &target_loss, 0, 1e9},
+    {"train-images", 0, CLI_INT, "N",
+     "images of an epoch, repeats included, where logs do not say", &train_images, 1, 1000000000},
+    {"batch-per-gpu", 0, CLI_INT, "N", "images per GPU and step, where logs do not say",
+     &batch_per_gpu, 1, 1000000},
+    {"keep-remainder", 0, CLI_FLAG, NULL,
+     "with --train-images: a last short batch was trained, too", &keep_remainder, 0, 0},
+    {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0,
+     100000},
+    {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
+     &mllog_dir, 0, 0},
     {0}};
 
 /* The sources that the command line names, and where a report on them goes unless -o says. */
@@ -198,7 +204,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     (void)nrest, (void)rest;
     if (args.dir && (noperands || logs_dirs.count))
-        return err_set(e, ERR_USAGE, "-C is for one study; several are named without it: report A B");
+        return err_set(e, ERR_USAGE,
+                       "-C is for one study; several are named without it: report A B");
     if (read_input(&in, noperands, operands, e) == 0 &&
         report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
         rc = write_report(&in, &report, e);
@@ -214,16 +221,19 @@ const struct cli_command cmd_report = {
     .summary = "speed-up, efficiency, quality, and how many GPUs are worth it",
     .details =
         "Collects the study first, then writes STUDY/report: report.html (one page that needs\n"
-        "nothing beside it), report.md, report.json, tables.tex, results.csv, input for Extra-P, and\n"
-        "figures/ with the pictures as SVG, PDF and PNG, their gnuplot scripts and data. A folder with\n"
-        "a study.yaml is a study; --logs DIR, or another folder, is read by its results.csv, or by the\n"
-        "names and rows of log_N.csv (engine native) and log_hvd_N.csv (horovod). Several of them\n"
-        "stand side by side, with tests of what differs.\n"
+        "nothing beside it), report.md, report.json, tables.tex, results.csv, input for\n"
+        "Extra-P, and figures/ with the pictures as SVG, PDF and PNG, their gnuplot scripts and\n"
+        "data. A folder with a study.yaml is a study; --logs DIR, or another folder, is read by\n"
+        "its results.csv, or by the names and rows of log_N.csv (engine native) and\n"
+        "log_hvd_N.csv (horovod). Several of them stand side by side, with tests of what\n"
+        "differs.\n"
         "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
-        "The first words are the verdict: the largest number of GPUs whose steady epochs have an\n"
-        "efficiency of at least 0.80 and whose IoU holds; the base case is the smallest number run.\n"
+        "The first words are the verdict: the largest number of GPUs whose steady epochs have\n"
+        "an efficiency of at least 0.80 and whose IoU holds; the base case is the smallest\n"
+        "number run.\n"
         "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
-        "compare. Runs without a result are named in the report, and are in none of its numbers.\n"
+        "compare. Runs without a result are named in the report, and are in none of its\n"
+        "numbers.\n"
         "Example: unetctl report -C demo --text\n",
     .options = options,
     .min_operands = 0,

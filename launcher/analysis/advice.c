@@ -50,7 +50,8 @@ static double value_for(const struct series_point *p, enum quantity q)
 }
 
 /* The measured count with the least of q (QUANTITY_COUNT: GPU-hours). */
-static void choose_least(struct advice_choice *c, const struct series *s, enum quantity q, const char *what)
+static void choose_least(struct advice_choice *c, const struct series *s, enum quantity q,
+                         const char *what)
 {
     const struct series_point *best = NULL;
 
@@ -68,8 +69,8 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
 }
 
 /* The fewest GPUs that are done in time: measured, or between and beyond what was. */
-static void meet_deadline(struct advice_choice *c, const struct series *s, const struct model *whole,
-                          double deadline_s)
+static void meet_deadline(struct advice_choice *c, const struct series *s,
+                          const struct model *whole, double deadline_s)
 {
     int last = FURTHEST * s->points[s->npoints - 1].gpus;
 
@@ -89,12 +90,14 @@ static void meet_deadline(struct advice_choice *c, const struct series *s, const
         if (model_predict(whole, n) <= deadline_s && (!c->gpus || n < c->gpus)) {
             *c = (struct advice_choice){.gpus = n, .value = model_predict(whole, n),
                                         .extrapolated = model_is_extrapolation(whole, n)};
-            snprintf(c->why, sizeof c->why, "by the %s law%s; it was not measured", model_name(whole->law),
+            snprintf(c->why, sizeof c->why, "by the %s law%s; it was not measured",
+                     model_name(whole->law),
                      n > whole->largest ? ", beyond what was measured" : "");
             return;
         }
     if (!c->gpus)
-        snprintf(c->why, sizeof c->why, "no count up to %d, twice the largest measured, is done in time", last);
+        snprintf(c->why, sizeof c->why,
+                 "no count up to %d, twice the largest measured, is done in time", last);
 }
 
 /* The count in the middle (of ratios) of the wider gap beside the knee; 0: there is none. */
@@ -123,18 +126,20 @@ static void choose_next(struct advice *a, const struct series *s)
         a->next = 2 * last;
         snprintf(a->next_why, sizeof a->next_why, "two counts are the least that can be compared");
     } else if (a->knee_is_last) {
-        a->next = (int)fmin(2 * last, fmax(last + 1, isnan(a->model_knee) ? 2 * last : a->model_knee));
-        snprintf(a->next_why, sizeof a->next_why, "the largest count measured still pays; where GPUs stop "
-                 "to pay lies beyond it");
+        a->next =
+            (int)fmin(2 * last, fmax(last + 1, isnan(a->model_knee) ? 2 * last : a->model_knee));
+        snprintf(a->next_why, sizeof a->next_why,
+                 "the largest count measured still pays; where GPUs stop to pay lies beyond it");
     } else if (s->npoints < 4) {
         a->next = fill_gap(a, s) ? fill_gap(a, s) : last + 1;
-        snprintf(a->next_why, sizeof a->next_why, "four counts are the least for the universal scalability "
-                 "law");
+        snprintf(a->next_why, sizeof a->next_why,
+                 "four counts are the least for the universal scalability law");
     } else if ((a->next = fill_gap(a, s))) {
-        snprintf(a->next_why, sizeof a->next_why, "the knee, now %d, lies within this gap", a->knee);
+        snprintf(a->next_why, sizeof a->next_why, "the knee, now %d, lies within this gap",
+                 a->knee);
     } else {
-        snprintf(a->next_why, sizeof a->next_why, "the counts beside the knee are measured; more seeds tell "
-                 "more than more counts");
+        snprintf(a->next_why, sizeof a->next_why,
+                 "the counts beside the knee are measured; more seeds tell more than more counts");
     }
 }
 

@@ -20,7 +20,7 @@ struct advice_choice {
 
 struct advice {
     struct advice_choice time, gpu_hours, energy, deadline;
-    int knee;           /* measured count with the most S(N) E(N): beyond it GPU-hours rise by a larger
+    int knee; /* measured count with the most S(N) E(N): beyond it GPU-hours rise by a larger
                          * share than time falls. 0: not known */
     bool knee_is_last;  /* it is the largest measured: where the knee lies is not known */
     double model_knee;  /* the same by the model of the steady epoch; NaN: none, or beyond 2x */

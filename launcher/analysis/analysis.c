@@ -18,7 +18,8 @@ static int out_of_memory(struct err *e)
 
 /* What a law is fitted to: seconds of a steady epoch, as long as the base case's in images; of the
  * whole run; or images per second. NaN: this run does not know. */
-static double sample_of(const struct series *s, const struct result *r, enum model_law law, bool whole)
+static double sample_of(const struct series *s, const struct result *r, enum model_law law,
+                        bool whole)
 {
     double epoch = r->median_epoch_s;
 
@@ -63,11 +64,15 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
         return -1;
     as->steady_choice = model_choose(as->steady, MODEL_NLAWS);
     as->whole_choice = model_choose(as->whole, MODEL_NLAWS);
-    advice_compute(&as->advice, &as->series, as->whole_choice, as->steady_choice, options->deadline_s);
+    advice_compute(&as->advice, &as->series, as->whole_choice, as->steady_choice,
+                   options->deadline_s);
     noise_scale_compute(&as->noise, &as->series);
-    if (convergence_compute(&as->convergence, &as->series, options->score_target, options->loss_target, e))
+    if (convergence_compute(&as->convergence, &as->series, options->score_target,
+                            options->loss_target, e))
         return -1;
-    return as->series.npoints > 1 ? decision_compute(&as->decision, &as->series, &as->advice, table, e) : 0;
+    return as->series.npoints > 1
+               ? decision_compute(&as->decision, &as->series, &as->advice, table, e)
+               : 0;
 }
 
 static int add_engine(struct analysis *a, size_t source, const char *engine,
@@ -154,12 +159,14 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
     const struct series *x = &a->series[i].series, *y = &a->series[k].series;
     struct analysis_pair *pair = &a->pairs[a->npairs++];
 
-    *pair = (struct analysis_pair){.a = i, .b = k,
-                                   .differences = calloc(2 * x->npoints, sizeof *pair->differences)};
+    *pair = (struct analysis_pair){
+        .a = i, .b = k, .differences = calloc(2 * x->npoints, sizeof *pair->differences)};
     if (!pair->differences)
         return out_of_memory(e);
-    return add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e) || add_quantity(pair, x, y, QUANTITY_IOU, e)
-               ? -1 : 0;
+    return add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e) ||
+                   add_quantity(pair, x, y, QUANTITY_IOU, e)
+               ? -1
+               : 0;
 }
 
 static int compare_series(struct analysis *a, struct err *e)
@@ -198,20 +205,24 @@ static int check(const struct analysis *a, struct err *e)
             return 0;
     }
     if (compared)
-        return err_set(e, ERR_STATS,
-                       "%s: the runs of the base case have no steady epoch (a single epoch, which pays for "
-                       "start-up, or no times), so there is nothing to compare. Train for two epochs or more",
-                       title);
+        return err_set(
+            e, ERR_STATS,
+            "%s: the runs of the base case have no steady epoch (a single epoch, which pays for "
+            "start-up, or no times), so there is nothing to compare. Train for two epochs or more",
+            title);
     if (!bad)
         return err_set(e, ERR_DATA, "%s: there is no run in it", title);
     if (a->nseries == 0)
-        return err_set(e, ERR_DATA, "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s", title,
-                       bad->run, bad->gpus, bad->gpus == 1 ? "" : "s", result_state_name(bad->state), bad->note);
-    return err_set(e, ERR_STATS,
-                   "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on %d GPU%s "
-                   "only; submit more counts, e.g. --gpus 1,2,4",
-                   title, a->series[0].series.points[0].gpus,
-                   a->series[0].series.points[0].gpus == 1 ? "" : "s");
+        return err_set(e, ERR_DATA,
+                       "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
+                       title, bad->run, bad->gpus, bad->gpus == 1 ? "" : "s",
+                       result_state_name(bad->state), bad->note);
+    return err_set(
+        e, ERR_STATS,
+        "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on %d GPU%s "
+        "only; submit more counts, e.g. --gpus 1,2,4",
+        title, a->series[0].series.points[0].gpus,
+        a->series[0].series.points[0].gpus == 1 ? "" : "s");
 }
 
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,

@@ -57,7 +57,7 @@ struct analysis_difference {
 
 struct analysis_pair {
     size_t a, b; /* indices of series */
-    struct analysis_difference *differences; /* by count, then quantity; Holm over those of a quantity */
+    struct analysis_difference *differences; /* by count, then quantity; Holm over a quantity's */
     size_t ndifferences;
 };
 
@@ -73,8 +73,8 @@ struct analysis {
 };
 #define ANALYSIS_PAIRED 6
 
-/* sources, and what they point to, must live as long as the analysis. 0; -1 with ERR_DATA when no run
- * has a result, with ERR_STATS when no series has two counts to compare, or no steady epoch. */
+/* sources, and what they point to, must live as long as the analysis. 0; -1 with ERR_DATA when no
+ * run has a result, with ERR_STATS when no series has two counts to compare, or no steady epoch. */
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,
                     const struct analysis_options *options, struct err *e);
 void analysis_destroy(struct analysis *a);

@@ -56,7 +56,8 @@ struct interval bootstrap_percentile(double *replicates, size_t n, double level)
     if (n < 2 || known < n - n / 10)
         return interval_none();
     return (struct interval){quantile(replicates, known, 0.5 - level / 2),
-                             quantile(replicates, known, 0.5 + level / 2), level, INTERVAL_PERCENTILE};
+                             quantile(replicates, known, 0.5 + level / 2), level,
+                             INTERVAL_PERCENTILE};
 }
 
 static double acceleration(const double *jackknife, size_t n)
@@ -83,8 +84,8 @@ static double share_below(const double *sorted, size_t n, double estimate)
     return below / (double)n;
 }
 
-struct interval bootstrap_bca(double *replicates, size_t n, double estimate, const double *jackknife,
-                              size_t njack, double level)
+struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
+                              const double *jackknife, size_t njack, double level)
 {
     struct interval i = bootstrap_percentile(replicates, n, level);
 
@@ -97,8 +98,10 @@ struct interval bootstrap_bca(double *replicates, size_t n, double estimate, con
     double a = acceleration(jackknife, njack), z = distribution_normal_quantile(0.5 + level / 2);
     if (!isfinite(z0) || !isfinite(a) || 1 - a * (z0 + z) <= 0 || 1 - a * (z0 - z) <= 0)
         return i;
-    i.low = quantile(replicates, known, distribution_normal_cdf(z0 + (z0 - z) / (1 - a * (z0 - z))));
-    i.high = quantile(replicates, known, distribution_normal_cdf(z0 + (z0 + z) / (1 - a * (z0 + z))));
+    i.low =
+        quantile(replicates, known, distribution_normal_cdf(z0 + (z0 - z) / (1 - a * (z0 - z))));
+    i.high =
+        quantile(replicates, known, distribution_normal_cdf(z0 + (z0 + z) / (1 - a * (z0 + z))));
     i.method = INTERVAL_BCA;
     return i;
 }
@@ -126,7 +129,8 @@ static void jackknife_ratio(const double *a, size_t na, const double *b, size_t 
         dst[i] = median_a / dst[i];
 }
 
-/* The median of a resample of sorted[0..n): how often each value is drawn tells it, without sorting. */
+/* The median of a resample of sorted[0..n): how often each value is drawn tells it, without
+ * sorting. */
 static double resampled_median(const double *sorted, size_t n, uint64_t seed, uint64_t replicate,
                                uint32_t *drawn)
 {
@@ -147,8 +151,8 @@ static double resampled_median(const double *sorted, size_t n, uint64_t seed, ui
     return 0.5 * (sorted[lower] + sorted[i]);
 }
 
-int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b, size_t nb,
-                           uint64_t seed, double level, struct err *e)
+int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b,
+                           size_t nb, uint64_t seed, double level, struct err *e)
 {
     *dst = interval_none();
     if (na < 3 || nb < 3)
@@ -170,7 +174,8 @@ int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, con
         replicates[i] = resampled_median(sorted_a, na, seed, 2 * i, drawn) /
                         resampled_median(sorted_b, nb, seed, 2 * i + 1, drawn);
     jackknife_ratio(sorted_a, na, sorted_b, nb, jackknife);
-    *dst = bootstrap_bca(replicates, REPLICATES, median_of_sorted(sorted_a, na) / median_of_sorted(sorted_b, nb),
+    *dst = bootstrap_bca(replicates, REPLICATES,
+                         median_of_sorted(sorted_a, na) / median_of_sorted(sorted_b, nb),
                          jackknife, na + nb, level);
     free(room);
     free(drawn);

@@ -52,7 +52,8 @@ static bool list_counts(const struct series *s, point_f *f, char *dst, size_t si
             continue;
         while (last + 1 < s->npoints && f(&s->points[last + 1]))
             last++;
-        used += (size_t)snprintf(dst + used, size - used, "%s%d", used ? ", " : "", s->points[i].gpus);
+        used +=
+            (size_t)snprintf(dst + used, size - used, "%s%d", used ? ", " : "", s->points[i].gpus);
         if (last > i && used < size)
             used += (size_t)snprintf(dst + used, size - used, "%s%d", last > i + 1 ? ".." : ", ",
                                      s->points[last].gpus);
@@ -65,11 +66,15 @@ static void add_machine(struct decision *d, const struct series *s)
     char counts[120];
 
     if (list_counts(s, is_fake, counts, sizeof counts))
-        add(d, CAVEAT_FAKE_GPUS, "No GPU was used: the \"GPUs\" of these runs are groups of CPU cores (%s). "
-            "The method is the same, the numbers are not those of GPUs.", counts);
+        add(d, CAVEAT_FAKE_GPUS,
+            "No GPU was used: the \"GPUs\" of these runs are groups of CPU cores (%s). The method "
+            "is the same, the numbers are not those of GPUs.",
+            counts);
     if (list_counts(s, is_oversubscribed, counts, sizeof counts))
-        add(d, CAVEAT_FEW_CORES, "This speed-up measures the machine, not the method: with %s GPUs the "
-            "workers outnumber the cores they run on.", counts);
+        add(d, CAVEAT_FEW_CORES,
+            "This speed-up measures the machine, not the method: with %s GPUs the workers "
+            "outnumber the cores they run on.",
+            counts);
 }
 
 static void add_quality(struct decision *d, const struct series *s)
@@ -86,16 +91,21 @@ static void add_quality(struct decision *d, const struct series *s)
             fewer = p;
     }
     if (best < LEARNT_IOU)
-        add(d, CAVEAT_NOT_LEARNT, "No network has learnt to segment (the best IoU is %.3f): the times hold, "
-            "the quality tells nothing yet. Train longer.", best);
+        add(d, CAVEAT_NOT_LEARNT,
+            "No network has learnt to segment (the best IoU is %.3f): the times hold, the quality "
+            "tells nothing yet. Train longer.",
+            best);
     if (fewer && images && fewer->val_images)
-        add(d, CAVEAT_UNEQUAL_IMAGES, "IoU is counted over different validation images: %ld with %d GPUs, "
-            "%ld with %d. Such values do not compare.", images, s->points[0].gpus, fewer->val_images,
-            fewer->gpus);
+        add(d, CAVEAT_UNEQUAL_IMAGES,
+            "IoU is counted over different validation images: %ld with %d GPUs, %ld with %d. Such "
+            "values do not compare.",
+            images, s->points[0].gpus, fewer->val_images, fewer->gpus);
     else if (fewer && !isnan(best))
-        add(d, CAVEAT_UNEQUAL_IMAGES, "The logs do not say how many validation images were scored, and "
-            "evaluation takes %.2f s with %d GPU%s but %.2f s with %d: probably fewer were, and then these "
-            "IoU do not compare.", first, s->points[0].gpus, plural((size_t)s->points[0].gpus),
+        add(d, CAVEAT_UNEQUAL_IMAGES,
+            "The logs do not say how many validation images were scored, and evaluation takes "
+            "%.2f s with %d GPU%s but %.2f s with %d: probably fewer were, and then these IoU do "
+            "not compare.",
+            first, s->points[0].gpus, plural((size_t)s->points[0].gpus),
             fewer->q[QUANTITY_EVALUATION].median, fewer->gpus);
 }
 
@@ -115,16 +125,19 @@ static void add_repeats(struct decision *d, const struct series *s)
         needed = d->iou_change[i].needed > needed ? d->iou_change[i].needed : needed;
     }
     if (most == 1)
-        add(d, CAVEAT_ONE_RUN, "One run per count: how much runs differ is not known, so intervals hold for "
-            "these runs only, and no difference of IoU can be told from chance. Not enough repeats to say: 3 "
-            "seeds tell the scatter, 6 are the least for a test without assumptions.");
+        add(d, CAVEAT_ONE_RUN,
+            "One run per count: how much runs differ is not known, so intervals hold for these "
+            "runs only, and no difference of IoU can be told from chance. Not enough repeats to "
+            "say: 3 seeds tell the scatter, 6 are the least for a test without assumptions.");
     else if (known && !enough && needed)
-        add(d, CAVEAT_FEW_RUNS, "Not enough repeats to say whether IoU changes by %.2g: %zu run%s per count at "
-            "the least, %zu are needed at the scatter seen so far.", DECISION_IOU_MARGIN, fewest,
-            plural(fewest), needed);
+        add(d, CAVEAT_FEW_RUNS,
+            "Not enough repeats to say whether IoU changes by %.2g: %zu run%s per count at the "
+            "least, %zu are needed at the scatter seen so far.",
+            DECISION_IOU_MARGIN, fewest, plural(fewest), needed);
     else if (known && !enough)
-        add(d, CAVEAT_FEW_RUNS, "Not enough repeats to say whether IoU changes: some count has a single run. "
-            "3 seeds tell the scatter, 6 are the least for a test without assumptions.");
+        add(d, CAVEAT_FEW_RUNS,
+            "Not enough repeats to say whether IoU changes: some count has a single run. 3 seeds "
+            "tell the scatter, 6 are the least for a test without assumptions.");
 }
 
 static void add_missing(struct decision *d, const struct series *s, const struct results *table)
@@ -143,12 +156,16 @@ static void add_missing(struct decision *d, const struct series *s, const struct
         }
     }
     if (nmissing)
-        add(d, CAVEAT_MISSING_COUNTS, "%zu of %zu runs have no result and are in no number here; the first is "
-            "%.60s (%d GPU%s), %s.", nmissing, nruns, first->run, first->gpus, plural((size_t)first->gpus),
+        add(d, CAVEAT_MISSING_COUNTS,
+            "%zu of %zu runs have no result and are in no number here; the first is %.60s (%d "
+            "GPU%s), %s.",
+            nmissing, nruns, first->run, first->gpus, plural((size_t)first->gpus),
             result_state_name(first->state));
     if (s->points[0].gpus > 1)
-        add(d, CAVEAT_BASE, "The base case is %d GPUs, the smallest number measured; there is no run on 1 GPU. "
-            "An ideal speed-up is N / %d.", s->points[0].gpus, s->points[0].gpus);
+        add(d, CAVEAT_BASE,
+            "The base case is %d GPUs, the smallest number measured; there is no run on 1 GPU. An "
+            "ideal speed-up is N / %d.",
+            s->points[0].gpus, s->points[0].gpus);
 }
 
 static void add_numbers(struct decision *d, const struct series *s)
@@ -165,18 +182,23 @@ static void add_numbers(struct decision *d, const struct series *s)
         noutliers += n;
     }
     if (!s->by_images)
-        add(d, CAVEAT_NO_IMAGES, "The logs do not say how many images an epoch really processed: where a last "
-            "short batch is dropped, efficiency looks better than it is.");
+        add(d, CAVEAT_NO_IMAGES,
+            "The logs do not say how many images an epoch really processed: where a last short "
+            "batch is dropped, efficiency looks better than it is.");
     if (!s->equal_epochs)
-        add(d, CAVEAT_UNEQUAL_EPOCHS, "Runs trained for different numbers of epochs: whole trainings are "
-            "compared only where they are equal.");
+        add(d, CAVEAT_UNEQUAL_EPOCHS,
+            "Runs trained for different numbers of epochs: whole trainings are compared only "
+            "where they are equal.");
     if (best > TOO_GOOD)
-        add(d, CAVEAT_TOO_GOOD, "An efficiency of %.2f is more than ideal: caches, or other work on the machine "
-            "while the base case ran. Repeat it.", best);
+        add(d, CAVEAT_TOO_GOOD,
+            "An efficiency of %.2f is more than ideal: caches, or other work on the machine while "
+            "the base case ran. Repeat it.",
+            best);
     if (noutliers)
-        add(d, CAVEAT_OUTLIERS, "%zu value%s of epoch time or IoU lie%s far from the median of their count "
-            "(first with %d GPUs). None was dropped.", noutliers, plural(noutliers), noutliers == 1 ? "s" : "",
-            where->gpus);
+        add(d, CAVEAT_OUTLIERS,
+            "%zu value%s of epoch time or IoU lie%s far from the median of their count (first "
+            "with %d GPUs). None was dropped.",
+            noutliers, plural(noutliers), noutliers == 1 ? "s" : "", where->gpus);
 }
 
 void caveats_compute(struct decision *d, const struct series *s, const struct results *table)
@@ -185,8 +207,9 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     add_machine(d, s);
     add_quality(d, s);
     if (s->mixed)
-        add(d, CAVEAT_MIXED_MODES, "The study mixes strong and weak scaling, or batches: this is about the runs "
-            "of one mode only.");
+        add(d, CAVEAT_MIXED_MODES,
+            "The study mixes strong and weak scaling, or batches: this is about the runs of one "
+            "mode only.");
     add_repeats(d, s);
     add_missing(d, s, table);
     add_numbers(d, s);

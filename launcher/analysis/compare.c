@@ -46,8 +46,8 @@ static size_t known_values(const struct result *rows, size_t n, enum quantity q,
 }
 
 /* Both sides are sorted by seed. */
-static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b, size_t nb,
-                    enum quantity q)
+static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
+                    size_t nb, enum quantity q)
 {
     for (size_t i = 0, j = 0; i < na && j < nb;) {
         double difference = quantity_of(&b[j], q) - quantity_of(&a[i], q);
@@ -79,7 +79,8 @@ static void test_pairs(struct comparison *c, const struct sides *s)
         c->test = COMPARE_SIGNED_RANK;
         c->p = signed_rank_test(s->pairs, s->npairs);
     }
-    c->needed = student_needed(stat_stddev(s->pairs, s->npairs), c->margin, COMPARE_ALPHA, COMPARE_POWER, 1);
+    c->needed = student_needed(stat_stddev(s->pairs, s->npairs), c->margin, COMPARE_ALPHA,
+                               COMPARE_POWER, 1);
     c->enough = c->needed > 0 && s->npairs >= c->needed;
 }
 
@@ -103,7 +104,8 @@ static void test_runs(struct comparison *c, const struct sides *s)
 }
 
 /* The same images under two trained networks. */
-static int test_images(struct comparison *c, const struct scores *a, const struct scores *b, struct err *e)
+static int test_images(struct comparison *c, const struct scores *a, const struct scores *b,
+                       struct err *e)
 {
     size_t most = a->count < b->count ? a->count : b->count;
     double *iou_a = calloc(2 * most + 1, sizeof *iou_a);
@@ -126,15 +128,16 @@ static int test_images(struct comparison *c, const struct scores *a, const struc
     return 0;
 }
 
-int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b, size_t nb,
-                 enum quantity q, double margin, struct err *e)
+int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
+                 size_t nb, enum quantity q, double margin, struct err *e)
 {
     size_t most = na < nb ? na : nb;
     double *room = calloc(na + nb + most + 1, sizeof *room);
     struct sides s = {0};
     int rc = 0;
 
-    *c = (struct comparison){.a = NAN, .b = NAN, .difference = NAN, .interval = interval_none(), .p = NAN,
+    *c = (struct comparison){.a = NAN, .b = NAN, .difference = NAN,
+                             .interval = interval_none(), .p = NAN,
                              .p_holm = NAN, .margin = margin};
     if (!room)
         return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", na + nb);
@@ -196,17 +199,19 @@ void compare_explain(const struct comparison *c, enum quantity q, struct buf *b)
         buf_add(b, "not enough repeats to say");
         explain_needed(c, b);
     } else if (c->test == COMPARE_IMAGES) {
-        buf_addf(b, "%s on %zu images (p = %.2g), for these two trained networks; not enough repeats to "
-                    "say so of others", c->significant ? "significant" : "not significant", c->nimages,
-                 c->p_holm);
+        buf_addf(
+            b,
+            "%s on %zu images (p = %.2g), for these two trained networks; not enough repeats to "
+            "say so of others",
+            c->significant ? "significant" : "not significant", c->nimages, c->p_holm);
         explain_needed(c, b);
     } else if (c->significant) {
         buf_addf(b, "significant (p = %.2g, %zu runs)", c->p_holm, c->n);
     } else if (c->enough) {
         buf_addf(b, "not significant (p = %.2g, %zu runs)", c->p_holm, c->n);
     } else {
-        buf_addf(b, "not significant (p = %.2g), but %zu runs are not enough repeats to say", c->p_holm,
-                 c->n);
+        buf_addf(b, "not significant (p = %.2g), but %zu runs are not enough repeats to say",
+                 c->p_holm, c->n);
         explain_needed(c, b);
     }
 }

@@ -41,8 +41,8 @@ struct comparison {
 
 const char *compare_test_name(enum compare_test test);
 
-/* Quantity q of rows a[0..na) against b[0..nb). IoU is compared over the same images when there is one
- * run on a side and both have scores. */
+/* Quantity q of rows a[0..na) against b[0..nb). IoU is compared over the same images when there is
+ * one run on a side and both have scores. */
 int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
                  size_t nb, enum quantity q, double margin, struct err *e);
 

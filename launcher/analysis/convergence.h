@@ -23,7 +23,7 @@ struct convergence_point {
 };
 
 struct convergence {
-    enum convergence_metric metric; /* SCORE: validation IoU (or accuracy) per epoch; LOSS: training */
+    enum convergence_metric metric; /* SCORE: of the validation, per epoch; LOSS: training */
     double target;
     bool chosen;  /* by the user; otherwise: what the worst count's median run ends with */
     struct convergence_point *points; /* one per point of the series */

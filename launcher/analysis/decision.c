@@ -38,8 +38,8 @@ static int compare_iou(struct decision *d, const struct series *s, struct err *e
     const struct series_point *base = s->points;
 
     for (size_t i = 1; i < s->npoints; i++)
-        if (compare_runs(&d->iou_change[i], base->rows, base->nruns, s->points[i].rows, s->points[i].nruns,
-                         QUANTITY_IOU, DECISION_IOU_MARGIN, e))
+        if (compare_runs(&d->iou_change[i], base->rows, base->nruns, s->points[i].rows,
+                         s->points[i].nruns, QUANTITY_IOU, DECISION_IOU_MARGIN, e))
             return -1;
     compare_correct(d->iou_change + 1, s->npoints - 1);
     d->iou[0] = isnan(base->q[QUANTITY_IOU].median) ? DECISION_IOU_UNKNOWN : DECISION_IOU_HOLDS;
@@ -61,17 +61,20 @@ static bool passes(const struct decision *d, const struct series *s, size_t i, i
 }
 
 /* What an epoch of p waits for, where the records tell. */
-static int explain_slow(const struct series *s, const struct series_point *p, char *dst, size_t size)
+static int explain_slow(const struct series *s, const struct series_point *p, char *dst,
+                        size_t size)
 {
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
-    double comm = 100 * p->q[QUANTITY_COMM].median / epoch, data = 100 * p->q[QUANTITY_DATA].median / epoch;
-    int n = snprintf(dst, size, "its efficiency is %.2f, below %.2f", series_efficiency(s, p)->value,
-                     DECISION_EFFICIENCY);
+    double comm = 100 * p->q[QUANTITY_COMM].median / epoch,
+           data = 100 * p->q[QUANTITY_DATA].median / epoch;
+    int n = snprintf(dst, size, "its efficiency is %.2f, below %.2f",
+                     series_efficiency(s, p)->value, DECISION_EFFICIENCY);
 
     if (isnan(comm) && isnan(data))
         return n + snprintf(dst + n, size - (size_t)n, "; these logs do not say why");
     if (comm >= 5)
-        n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch is exposed communication", comm);
+        n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch is exposed communication",
+                      comm);
     if (data >= 5)
         n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch waits for data", data);
     if (p->oversubscribed)
@@ -93,9 +96,11 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
     else if (d->iou[i] <= DECISION_IOU_HOLDS)
         n = snprintf(d->limit_why, size, "GPU-hours rise by a larger share than time falls");
     if (d->iou[i] > DECISION_IOU_HOLDS)
-        snprintf(d->limit_why + n, size - (size_t)n, "%sits IoU is %.3f against %.3f%s", n ? "; " : "",
-                 d->iou_change[i].b, d->iou_change[i].a,
-                 d->iou[i] == DECISION_IOU_FALLS ? "" : ", and repeats are too few to call that chance");
+        snprintf(d->limit_why + n, size - (size_t)n, "%sits IoU is %.3f against %.3f%s",
+                 n ? "; " : "", d->iou_change[i].b, d->iou_change[i].a,
+                 d->iou[i] == DECISION_IOU_FALLS
+                     ? ""
+                     : ", and repeats are too few to call that chance");
 }
 
 int decision_compute(struct decision *d, const struct series *s, const struct advice *advice,

@@ -2,11 +2,12 @@
 /* The verdict as data: how many GPUs to use, on what grounds, and what weakens it.
  *
  * best: the largest measured count, up to the knee, whose steady efficiency is at least
- * DECISION_EFFICIENCY and whose IoU holds (or is not known at all). IoU does not hold when its median is below the base case's by more than the margin,
- * unless there are repeats enough to say that such a fall is chance.
+ * DECISION_EFFICIENCY and whose IoU holds (or is not known at all). IoU does not hold when its
+ * median is below the base case's by more than the margin, unless there are repeats enough to say
+ * that such a fall is chance.
  *
- * beyond: the knee. From it to any larger measured count, GPU-hours rise by a larger share than time
- * falls: N T(N)^2 grows, S(N) E(N) falls. */
+ * beyond: the knee. From it to any larger measured count, GPU-hours rise by a larger share than
+ * time falls: N T(N)^2 grows, S(N) E(N) falls. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 
@@ -58,7 +59,7 @@ struct decision {
     struct comparison *iou_change; /* per point, against the base; [0] is empty */
     int beyond;         /* extra GPUs past this count cost more than they save; 0: not seen */
     double beyond_model; /* where nothing was seen: the model's knee; NaN: none within 2x */
-    const struct series_point *limit; /* the next larger count after best; NULL: best is the largest */
+    const struct series_point *limit; /* the next count after best; NULL: best is the largest */
     char limit_why[240];              /* why limit does not pass */
     struct caveat caveats[CAVEAT_NKINDS];
     size_t ncaveats;
@@ -67,7 +68,8 @@ struct decision {
 /* What the verdict says of iou. */
 const char *decision_iou_name(enum decision_iou iou);
 
-/* s, advice: computed, and must live as long as the decision. table: all rows, for what is missing. */
+/* s, advice: computed, and must live as long as the decision. table: all rows, for what is
+ * missing. */
 int decision_compute(struct decision *d, const struct series *s, const struct advice *advice,
                      const struct results *table, struct err *e);
 void decision_destroy(struct decision *d);

@@ -17,7 +17,8 @@ static double welch_df(double va, size_t na, double vb, size_t nb)
     return sum * sum / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1));
 }
 
-struct interval fieller_interval(const double *a, size_t na, const double *b, size_t nb, double level)
+struct interval fieller_interval(const double *a, size_t na, const double *b, size_t nb,
+                                 double level)
 {
     if (na < 2 || nb < 2)
         return interval_none();

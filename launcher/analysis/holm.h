@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* dst[i]: the corrected p[i]. NaN are no tests: they stay and are not counted. 0; -1 without memory. */
+/* dst[i]: the corrected p[i]. NaN are no tests: they stay and are not counted. 0; -1 without
+ * memory. */
 int holm_correct(const double *p, size_t n, double *dst);
 
 #endif

@@ -15,13 +15,13 @@ enum interval_method {
     INTERVAL_PERCENTILE, /* bootstrap */
     INTERVAL_T,        /* Student's t, normal values */
     INTERVAL_JACKKNIFE, /* jackknife of a logarithm, Student's t */
-    INTERVAL_EPOCHS    /* ratio of two order-statistic intervals over the epochs of single runs: holds
+    INTERVAL_EPOCHS /* ratio of two order-statistic intervals over the epochs of single runs: holds
                         * for these runs, not for the next one */
 };
 
 struct interval {
     double low, high;
-    double level; /* of confidence that it reaches: below INTERVAL_LEVEL when the sample is too small */
+    double level; /* of confidence that it reaches: below INTERVAL_LEVEL for too small a sample */
     enum interval_method method;
 };
 

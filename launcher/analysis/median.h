@@ -2,9 +2,9 @@
 /* The interval of a median from order statistics: it holds for any continuous distribution.
  *
  * With values x(1) <= ... <= x(n), the interval [x(k), x(n + 1 - k)] covers the median with
- * probability 1 - 2 P(B <= k - 1), B the heads of n fair coins. The largest k that reaches the level
- * is taken (David and Nagaraja, Order Statistics, 7.1). Fewer than 6 values do not reach 0.95: then
- * it is [x(1), x(n)] with the level it has, 1 - 2^(1 - n). */
+ * probability 1 - 2 P(B <= k - 1), B the heads of n fair coins. The largest k that reaches the
+ * level is taken (David and Nagaraja, Order Statistics, 7.1). Fewer than 6 values do not reach
+ * 0.95: then it is [x(1), x(n)] with the level it has, 1 - 2^(1 - n). */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MEDIAN_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MEDIAN_H
 

@@ -141,11 +141,14 @@ void mode_explain(const struct mode_split *split, const struct result *rows,
             first = i;
         }
     if (split->n == 2)
-        buf_addf(notes, "%s, %s: the runs mix weak and strong scaling; those with %ld images per GPU and "
-                        "those with a global batch of %ld are reported apart, and not compared.\n",
+        buf_addf(notes,
+                 "%s, %s: the runs mix weak and strong scaling; those with %ld images per GPU and "
+                 "those with a global batch of %ld are reported apart, and not compared.\n",
                  source, rows[0].engine, split->batch_per_gpu, split->global_batch);
     if (nneither)
-        buf_addf(notes, "%s, %s: left out, because the batch differs or is not known: %zu run%s, the first "
-                        "is %s.\n",
-                 source, rows[0].engine, nneither, nneither == 1 ? "" : "s", rows[first].run);
+        buf_addf(
+            notes,
+            "%s, %s: left out, because the batch differs or is not known: %zu run%s, the first is "
+            "%s.\n",
+            source, rows[0].engine, nneither, nneither == 1 ? "" : "s", rows[first].run);
 }

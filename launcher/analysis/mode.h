@@ -19,9 +19,10 @@ struct mode_split {
     long batch_per_gpu, global_batch; /* of the groups; 0: not known */
 };
 
-/* rows[0..n) of one engine, ascending counts. groups[i]: the groups that rows[i] belongs to. All runs
- * of one batch per GPU, or of one global batch, or of unknown batches, are one series. Otherwise there
- * are two: around the batch per GPU, and around the global batch, that most counts have. */
+/* rows[0..n) of one engine, ascending counts. groups[i]: the groups that rows[i] belongs to. All
+ * runs of one batch per GPU, or of one global batch, or of unknown batches, are one series.
+ * Otherwise there are two: around the batch per GPU, and around the global batch, that most counts
+ * have. */
 struct mode_split mode_decide(const struct result *rows, size_t n, enum mode_group *groups);
 
 /* One line when the study mixes the two, one more for the runs that fit neither. */

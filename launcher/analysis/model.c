@@ -79,7 +79,8 @@ static void add_group(struct normal *s, enum model_law law, const struct group *
     s->n += sign * g->n;
 }
 
-/* Solve for the terms whose bits are set; c has zeros elsewhere. false: singular, or one is negative. */
+/* Solve for the terms whose bits are set; c has zeros elsewhere. false: singular, or one is
+ * negative. */
 static bool solve_subset(const struct normal *s, int nterms, unsigned subset, double c[MODEL_TERMS])
 {
     double m[MODEL_TERMS][MODEL_TERMS + 1];
@@ -211,11 +212,13 @@ static void compute_residuals(const struct fit *f, const struct model *m, double
     double n = (double)f->nsamples, mean = 0;
 
     for (size_t i = 0; i < f->nsamples; i++) {
-        residuals[i] = f->samples[i].value / value_at(f->law, m->coefficient, f->samples[i].gpus) - 1;
+        residuals[i] =
+            f->samples[i].value / value_at(f->law, m->coefficient, f->samples[i].gpus) - 1;
         mean += residuals[i] / n;
     }
     for (size_t i = 0; i < f->nsamples; i++)
-        residuals[i] = fmax(-0.9, (residuals[i] - mean) * sqrt(n / fmax(1, n - laws[f->law].nterms)));
+        residuals[i] =
+            fmax(-0.9, (residuals[i] - mean) * sqrt(n / fmax(1, n - laws[f->law].nterms)));
 }
 
 /* Percentiles of few values are too close together: they are moved out as far as Student's t lies
@@ -223,7 +226,8 @@ static void compute_residuals(const struct fit *f, const struct model *m, double
 static struct interval expanded(double *replicates, double df)
 {
     double t = distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, fmax(1, df));
-    struct interval i = bootstrap_percentile(replicates, MODEL_REPEATS, 1 - 2 * distribution_normal_cdf(-t));
+    struct interval i =
+        bootstrap_percentile(replicates, MODEL_REPEATS, 1 - 2 * distribution_normal_cdf(-t));
 
     i.level = interval_is_known(&i) ? INTERVAL_LEVEL : i.level;
     return i;
@@ -291,7 +295,8 @@ static void judge(struct model *m, const struct fit *f)
     m->fitted = true;
     m->error = sqrt(sum / n);
     m->loo_error = leave_one_out(f, &s);
-    m->aicc = n - k - 1 > 0 ? n * log(fmax(sum, 1e-30) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1) : NAN;
+    m->aicc = n - k - 1 > 0 ? n * log(fmax(sum, 1e-30) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+                            : NAN;
     derive(m);
 }
 
@@ -299,7 +304,8 @@ int model_fit(struct model *m, enum model_law law, const struct model_sample *sa
               unsigned long seed, struct err *e)
 {
     struct model_sample *sorted = calloc(n + 1, sizeof *sorted);
-    struct fit f = {.law = law, .samples = sorted, .nsamples = n, .groups = calloc(n + 1, sizeof *f.groups)};
+    struct fit f = {
+        .law = law, .samples = sorted, .nsamples = n, .groups = calloc(n + 1, sizeof *f.groups)};
     int rc = 0;
 
     *m = (struct model){.law = law, .serial = NAN, .coherency = NAN, .error = NAN, .loo_error = NAN,

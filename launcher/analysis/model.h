@@ -8,8 +8,8 @@
  *   logarithmic  T(N) = a / N + c log2 N           a tree of messages
  *   Gustafson    R(N) = p + q N                    serial share f = p / (p + q); R in images/s, for
  *                                                  weak scaling only
- * which is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)) and the others with T(1) free,
- * so that no law is forced through the one noisy run with 1 GPU. */
+ * which is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)) and the others with T(1)
+ * free, so that no law is forced through the one noisy run with 1 GPU. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 
@@ -49,8 +49,8 @@ const char *model_name(enum model_law law);
 /* "T(N) = 12.1/N + 0.31 + 0.002 (N - 1)" */
 void model_describe(const struct model *m, struct buf *b);
 
-/* samples, any order, all values above 0. seed: of the bootstrap. 0, also when not fitted; -1 without
- * memory. */
+/* samples, any order, all values above 0. seed: of the bootstrap. 0, also when not fitted; -1
+ * without memory. */
 int model_fit(struct model *m, enum model_law law, const struct model_sample *samples, size_t n,
               unsigned long seed, struct err *e);
 
@@ -61,8 +61,8 @@ double model_speedup(const struct model *m, double base, double gpus);
 /* More than twice the largest measured count: nobody should believe it. */
 bool model_is_extrapolation(const struct model *m, double gpus);
 
-/* The fitted law with the least leave-one-out error; a law with more coefficients must be better by a
- * tenth. NULL when none is fitted. */
+/* The fitted law with the least leave-one-out error; a law with more coefficients must be better
+ * by a tenth. NULL when none is fitted. */
 const struct model *model_choose(const struct model *models, size_t n);
 
 #endif

@@ -15,8 +15,8 @@ struct outlier_fence {
     double low, high; /* values outside are outliers */
 };
 
-/* Of values[0..n) without NaN, sorted ascending; room for n values. A sample with no distance from its
- * median in most values has no fence: -INFINITY, INFINITY. */
+/* Of values[0..n) without NaN, sorted ascending; room for n values. A sample with no distance from
+ * its median in most values has no fence: -INFINITY, INFINITY. */
 struct outlier_fence outlier_fence(const double *sorted, size_t n, double *room);
 
 size_t outlier_count(const double *values, size_t n, const struct outlier_fence *fence);

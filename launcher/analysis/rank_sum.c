@@ -40,7 +40,9 @@ static double approximate(double sum, size_t na, size_t nb, double ties)
     double m = (double)na, k = (double)nb, n = m + k;
     double variance = m * k / 12 * (n + 1 - ties / (n * (n - 1)));
 
-    return variance > 0 ? 2 * distribution_normal_cdf(-fabs(sum - m * (n + 1) / 2) / sqrt(variance)) : 1;
+    return variance > 0
+               ? 2 * distribution_normal_cdf(-fabs(sum - m * (n + 1) / 2) / sqrt(variance))
+               : 1;
 }
 
 double rank_sum_test(const double *a, size_t na, const double *b, size_t nb)

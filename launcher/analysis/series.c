@@ -49,10 +49,12 @@ static struct interval over_epochs(const struct result *r)
 }
 
 /* values: room for 2 n numbers. */
-static struct summary summarize(const struct result *rows, size_t n, enum quantity q, double *values)
+static struct summary summarize(const struct result *rows, size_t n, enum quantity q,
+                                double *values)
 {
     size_t known = known_values(rows, n, q, values);
-    struct summary s = {.median = NAN, .min = NAN, .max = NAN, .spread = NAN, .interval = interval_none()};
+    struct summary s = {
+        .median = NAN, .min = NAN, .max = NAN, .spread = NAN, .interval = interval_none()};
 
     if (known == 0)
         return s;
@@ -110,14 +112,16 @@ static struct ratio no_ratio(void)
 }
 
 /* Epochs differ: the whole training does not compare. */
-static bool is_comparable(const struct series_point *base, const struct series_point *p, enum quantity q)
+static bool is_comparable(const struct series_point *base, const struct series_point *p,
+                          enum quantity q)
 {
     return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) || base->epochs == p->epochs;
 }
 
 /* room: for the runs of both points. */
-static int compare_times(struct ratio *r, const struct series_point *a, const struct series_point *b,
-                         enum quantity q, double *room, struct err *e)
+static int compare_times(struct ratio *r, const struct series_point *a,
+                         const struct series_point *b, enum quantity q, double *room,
+                         struct err *e)
 {
     *r = no_ratio();
     r->value = ratio_of(a->q[q].median, b->q[q].median);
@@ -132,7 +136,8 @@ static int compare_times(struct ratio *r, const struct series_point *a, const st
     return rc;
 }
 
-struct ratio series_compare(const struct series_point *a, const struct series_point *b, enum quantity q)
+struct ratio series_compare(const struct series_point *a, const struct series_point *b,
+                            enum quantity q)
 {
     double *room = calloc(a->nruns + b->nruns + 1, sizeof *room);
     struct ratio r = no_ratio();
@@ -161,8 +166,9 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
         p->efficiency[q] = scaled(*r, share);
     }
     /* Images are counted, not measured: they move the interval, and do not widen it. */
-    p->image_speedup = scaled(p->speedup[QUANTITY_STEADY_EPOCH],
-                              ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
+    p->image_speedup =
+        scaled(p->speedup[QUANTITY_STEADY_EPOCH],
+               ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
     p->image_efficiency = scaled(p->image_speedup, share);
     return 0;
 }
@@ -249,8 +255,8 @@ static void complete(struct result *r, const struct series_facts *facts)
 
 /* Rows of one mode into dst; 0 with none, too. */
 static int create(struct series *dst, const char *source, const struct result *rows,
-                  const enum mode_group *groups, size_t n, enum mode_group wanted, enum series_mode mode,
-                  struct err *e)
+                  const enum mode_group *groups, size_t n, enum mode_group wanted,
+                  enum series_mode mode, struct err *e)
 {
     *dst = (struct series){.mode = mode, .rows = calloc(n + 1, sizeof *dst->rows)};
     if (!dst->rows)
@@ -265,8 +271,8 @@ static int create(struct series *dst, const char *source, const struct result *r
 }
 
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
-                   const struct results *table, const char *engine, const struct series_facts *facts,
-                   struct buf *notes, struct err *e)
+                   const struct results *table, const char *engine,
+                   const struct series_facts *facts, struct buf *notes, struct err *e)
 {
     struct result *rows = calloc(table->count + 1, sizeof *rows);
     enum mode_group *groups = calloc(table->count + 1, sizeof *groups);
@@ -335,8 +341,9 @@ void series_describe_mode(const struct series *s, struct buf *b)
 
     switch (s->mode) {
     case SERIES_BATCH_UNKNOWN:
-        buf_add(b, "the logs do not tell the batch, so whether this is strong or weak scaling is not "
-                   "known");
+        buf_add(b,
+                "the logs do not tell the batch, so whether this is strong or weak scaling is not "
+                "known");
         return;
     case SERIES_ONE_COUNT:
         buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);
@@ -346,8 +353,11 @@ void series_describe_mode(const struct series *s, struct buf *b)
                  p->batch_per_gpu * p->gpus);
         return;
     case SERIES_WEAK_BATCH:
-        buf_addf(b, "%ld images per GPU and step: the epoch stays the same, the global batch grows with "
-                    "the GPUs (strong in the data, weak in the batch)", p->batch_per_gpu);
+        buf_addf(
+            b,
+            "%ld images per GPU and step: the epoch stays the same, the global batch grows with "
+            "the GPUs (strong in the data, weak in the batch)",
+            p->batch_per_gpu);
         return;
     case SERIES_WEAK:
         buf_addf(b, "weak scaling: %ld images per GPU and step, and the epoch grows with the GPUs",

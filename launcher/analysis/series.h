@@ -48,7 +48,7 @@ struct series_point {
     struct ratio speedup[QUANTITY_NTIMES];    /* T(base) / T(N); TRAINING and WHOLE only when both
                                                * trained for the same number of epochs */
     struct ratio efficiency[QUANTITY_NTIMES]; /* speedup base / N */
-    struct ratio image_speedup;    /* images/s over the base case's: dropped images are no speed. NaN
+    struct ratio image_speedup; /* images/s over the base case's: dropped images are no speed. NaN
                                     * where images were not counted */
     struct ratio image_efficiency;
     double gpu_hours; /* gpus x median WHOLE */
@@ -84,12 +84,13 @@ struct series_facts {
  * are in no series; notes (may be NULL), one a line, says which and why. 0; -1 without memory. */
 #define SERIES_MAX 2
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
-                   const struct results *table, const char *engine, const struct series_facts *facts,
-                   struct buf *notes, struct err *e);
+                   const struct results *table, const char *engine,
+                   const struct series_facts *facts, struct buf *notes, struct err *e);
 void series_destroy(struct series *s);
 
 /* T(a) / T(b) of two points of any series, with its interval: above 1, b is faster. */
-struct ratio series_compare(const struct series_point *a, const struct series_point *b, enum quantity q);
+struct ratio series_compare(const struct series_point *a, const struct series_point *b,
+                            enum quantity q);
 
 /* gpus / base */
 double series_ideal(const struct series *s, int gpus);

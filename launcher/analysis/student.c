@@ -41,9 +41,11 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
 
     if (na < 2 || nb < 2)
         return unknown(mean);
-    double va = pow(stat_stddev(a, na), 2) / (double)na, vb = pow(stat_stddev(b, nb), 2) / (double)nb;
-    double df = va + vb > 0 ? pow(va + vb, 2) / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1))
-                            : (double)(na + nb - 2);
+    double va = pow(stat_stddev(a, na), 2) / (double)na,
+           vb = pow(stat_stddev(b, nb), 2) / (double)nb;
+    double df = va + vb > 0
+                    ? pow(va + vb, 2) / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1))
+                    : (double)(na + nb - 2);
     return decide(mean, sqrt(va + vb), df, level);
 }
 
@@ -63,7 +65,8 @@ size_t student_needed(double sd, double difference, double alpha, double power, 
     if (!isfinite(ratio))
         return 0;
     size_t low = 1, high = 2;
-    while (high <= MOST_NEEDED && repeats(nsamples * ((double)high - 1), ratio, alpha, power, nsamples) > high) {
+    while (high <= MOST_NEEDED &&
+           repeats(nsamples * ((double)high - 1), ratio, alpha, power, nsamples) > high) {
         low = high;
         high *= 2;
     }

@@ -29,8 +29,8 @@ int collect_write(const char *study_dir, const struct results *table, struct err
 /* Both, with what study.yaml wants, and what the scheduler knows of runs without a marker. */
 int collect_study(struct workspace *w, struct results *table, struct err *e);
 
-/* A folder of logs of whatever origin (logs_folder.h) into dst_dir: copies of the good ones under their
- * names, results.csv last. Table is filled. */
+/* A folder of logs of whatever origin (logs_folder.h) into dst_dir: copies of the good ones under
+ * their names, results.csv last. Table is filled. */
 int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e);
 
 #endif

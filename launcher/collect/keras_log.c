@@ -11,8 +11,8 @@
 #define MAX_COLUMNS 64
 #define NONE (-1)
 
-static const char *const time_names[] = {"time_per_epoch", "epoch_time", "epoch_s", "seconds", "duration",
-                                         "time", NULL};
+static const char *const time_names[] = {"time_per_epoch", "epoch_time", "epoch_s", "seconds",
+                                         "duration",       "time",       NULL};
 static const char *const accuracy_names[] = {"val_accuracy", "val_acc", NULL};
 
 struct layout {
@@ -58,8 +58,9 @@ static int find(char *cells[], int n, const char *const *names)
 static int find_iou(char *cells[], int n)
 {
     for (int i = 0; i < n; i++)
-        if (strncmp(cells[i], "val_", 4) == 0 && (strcasestr(cells[i], "iou") || strcasestr(cells[i], "io_u") ||
-                                                  strcasestr(cells[i], "jaccard")))
+        if (strncmp(cells[i], "val_", 4) == 0 &&
+            (strcasestr(cells[i], "iou") || strcasestr(cells[i], "io_u") ||
+             strcasestr(cells[i], "jaccard")))
             return i;
     return NONE;
 }
@@ -82,39 +83,45 @@ static int decode_header(char *line, const char *path, struct layout *l, struct 
     return l->loss == NONE ? err_set(e, ERR_DATA, "%s:1: there is no column 'loss'", path) : 0;
 }
 
-static int get_number(const char *cell, const char *what, const char *path, size_t line, double *dst,
-                      struct err *e)
+static int get_number(const char *cell, const char *what, const char *path, size_t line,
+                      double *dst, struct err *e)
 {
     char *end;
 
     *dst = strtod(cell, &end);
     if (!*cell || *end || !isfinite(*dst))
-        return err_set(e, ERR_DATA, "%s:%zu: %s is '%.40s', not a finite number", path, line, what, cell);
+        return err_set(e, ERR_DATA, "%s:%zu: %s is '%.40s', not a finite number", path, line, what,
+                       cell);
     return 0;
 }
 
-static int decode_row(char *line, const struct layout *l, const char *path, size_t number, struct row *dst,
-                      struct err *e)
+static int decode_row(char *line, const struct layout *l, const char *path, size_t number,
+                      struct row *dst, struct err *e)
 {
     char *cells[MAX_COLUMNS];
     double epoch;
 
     if (split(line, l->separator, cells) != l->ncolumns)
-        return err_set(e, ERR_DATA, "%s:%zu: the row has not the %d cells of the header", path, number,
-                       l->ncolumns);
+        return err_set(e, ERR_DATA, "%s:%zu: the row has not the %d cells of the header", path,
+                       number, l->ncolumns);
     dst->seconds = dst->score = NAN;
     if (get_number(cells[0], "epoch", path, number, &epoch, e) ||
         get_number(cells[l->loss], "loss", path, number, &dst->loss, e) ||
-        (l->time != NONE && get_number(cells[l->time], "the time", path, number, &dst->seconds, e)) ||
-        (l->score != NONE && get_number(cells[l->score], "the score", path, number, &dst->score, e)))
+        (l->time != NONE &&
+         get_number(cells[l->time], "the time", path, number, &dst->seconds, e)) ||
+        (l->score != NONE &&
+         get_number(cells[l->score], "the score", path, number, &dst->score, e)))
         return -1;
     if (epoch != (double)(number - 2))
-        return err_set(e, ERR_DATA, "%s:%zu: this is epoch %g, not %zu: rows are missing, or two runs are mixed",
-                       path, number, epoch, number - 2);
+        return err_set(
+            e, ERR_DATA,
+            "%s:%zu: this is epoch %g, not %zu: rows are missing, or two runs are mixed", path,
+            number, epoch, number - 2);
     if (dst->seconds < 0)
         return err_set(e, ERR_DATA, "%s:%zu: a time is negative", path, number);
     if (dst->score < 0 || dst->score > 1)
-        return err_set(e, ERR_DATA, "%s:%zu: the score is %g, outside 0..1", path, number, dst->score);
+        return err_set(e, ERR_DATA, "%s:%zu: the score is %g, outside 0..1", path, number,
+                       dst->score);
     return 0;
 }
 
@@ -158,7 +165,8 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
             c->score[number - 2] = row.score;
     }
     if (*line) {
-        err_set(e, ERR_DATA, "%s:%zu: the last line has no newline; the file was cut", path, number + 1);
+        err_set(e, ERR_DATA, "%s:%zu: the last line has no newline; the file was cut", path,
+                number + 1);
         goto bad;
     }
     r->curve = c;

@@ -11,7 +11,8 @@
 #include "src/atomicfile.h"
 #include "src/epoch_csv.h"
 
-static int decode_reference(const char *text, size_t n, const char *path, struct result *r, struct err *e)
+static int decode_reference(const char *text, size_t n, const char *path, struct result *r,
+                            struct err *e)
 {
     struct epoch_csv log;
 

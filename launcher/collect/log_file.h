@@ -12,9 +12,9 @@
 
 #define LOG_FILE_MAX ((size_t)64 << 20)
 
-/* Fill r's curve and measurements from path; what the log does not tell stays as it is. r's gpus, seed
- * and engine are set only where the log tells them and r has none (gpus 0); a log that tells another
- * count is refused. 0, or -1 with ERR_DATA "FILE:LINE: REASON"; r is then unchanged. */
+/* Fill r's curve and measurements from path; what the log does not tell stays as it is. r's gpus,
+ * seed and engine are set only where the log tells them and r has none (gpus 0); a log that tells
+ * another count is refused. 0, or -1 with ERR_DATA "FILE:LINE: REASON"; r is then unchanged. */
 int log_file_read(const char *path, struct result *r, struct err *e);
 
 #endif

@@ -12,8 +12,8 @@
 /* first: seed is the first of its count. */
 void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first);
 
-/* Is name that of a log (.csv, .log or .txt)? Without an engine it is "native", hvd is "horovod"; without
- * a seed, 1. */
+/* Is name that of a log (.csv, .log or .txt)? Without an engine it is "native", hvd is "horovod";
+ * without a seed, 1. */
 bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed);
 
 /* Does name end as that of a log: .csv, .log, .txt? */

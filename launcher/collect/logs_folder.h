@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A folder of logs to results: its results.csv where it has one (unetctl collect wrote it), otherwise
- * what names and contents of its logs tell.
+/* A folder of logs to results: its results.csv where it has one (unetctl collect wrote it),
+ * otherwise what names and contents of its logs tell.
  *
- * Of a bare folder the files log_N.csv, log_hvd_N.csv, log_ENGINE_N_sSEED.csv (log_name.h) are read in
- * any form that log_file.h knows, and MLLOG lines under any name when they say number_of_ranks. */
+ * Of a bare folder the files log_N.csv, log_hvd_N.csv, log_ENGINE_N_sSEED.csv (log_name.h) are
+ * read in any form that log_file.h knows, and MLLOG lines under any name when they say
+ * number_of_ranks. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 
 #include "launcher/collect/results.h"
 #include "src/err.h"
 
-/* Fill table (empty before), sorted, with curves and scores. A log that can't be read is a corrupt row
- * with a note, in no number; so are a table whose name tells no count, and all of several logs of one
- * engine, count and seed with different contents. 0, or -1 with ERR_DATA when the folder can't be read
- * or has no log at all. */
+/* Fill table (empty before), sorted, with curves and scores. A log that can't be read is a corrupt
+ * row with a note, in no number; so are a table whose name tells no count, and all of several logs
+ * of one engine, count and seed with different contents. 0, or -1 with ERR_DATA when the folder
+ * can't be read or has no log at all. */
 int logs_folder_read(const char *dir, struct results *table, struct err *e);
 
 #endif

@@ -43,7 +43,8 @@ static int start_epoch(struct reader *r, double now)
         return refuse(r, "an epoch starts before the last one has stopped");
     if (r->nepochs == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 64;
-        struct epoch *epochs = capacity <= MAX_EPOCHS ? reallocarray(r->epochs, capacity, sizeof *epochs) : NULL;
+        struct epoch *epochs =
+            capacity <= MAX_EPOCHS ? reallocarray(r->epochs, capacity, sizeof *epochs) : NULL;
         if (!epochs)
             return refuse(r, "too many epochs");
         r->epochs = epochs;
@@ -67,7 +68,8 @@ static int stop_epoch(struct reader *r, double now)
 static struct epoch *find_epoch(struct reader *r, const json_t *o)
 {
     const json_t *number = json_object_get(json_object_get(o, "metadata"), "epoch_num");
-    json_int_t k = json_is_number(number) ? (json_int_t)json_number_value(number) : (json_int_t)r->nepochs;
+    json_int_t k =
+        json_is_number(number) ? (json_int_t)json_number_value(number) : (json_int_t)r->nepochs;
 
     return k >= 1 && (size_t)k <= r->nepochs ? &r->epochs[k - 1] : NULL;
 }
@@ -97,10 +99,13 @@ static long whole(const json_t *o)
 
 static int stop_run(struct reader *r, const json_t *o)
 {
-    const char *status = json_string_value(json_object_get(json_object_get(o, "metadata"), "status"));
+    const char *status =
+        json_string_value(json_object_get(json_object_get(o, "metadata"), "status"));
 
     r->stopped = true;
-    return !status || strcmp(status, "success") == 0 ? 0 : refuse(r, "the run did not end with success");
+    return !status || strcmp(status, "success") == 0
+               ? 0
+               : refuse(r, "the run did not end with success");
 }
 
 static int take_event(struct reader *r, const json_t *o, const char *key, double now)
@@ -132,7 +137,8 @@ static int take_event(struct reader *r, const json_t *o, const char *key, double
     else if (strcmp(key, "eval_samples") == 0)
         r->val_images = whole(o);
     else if (strcmp(key, "engine") == 0 && json_is_string(json_object_get(o, "value")))
-        result_set_text(r->engine, sizeof r->engine, json_string_value(json_object_get(o, "value")));
+        result_set_text(r->engine, sizeof r->engine,
+                        json_string_value(json_object_get(o, "value")));
     return 0;
 }
 
@@ -161,8 +167,8 @@ static int check(struct reader *r, const struct result *result)
     if (r->nepochs == 0 || isnan(r->epochs[r->nepochs - 1].seconds))
         return refuse(r, "there is no epoch, or the last one did not stop");
     if (r->ranks && result->gpus && r->ranks != result->gpus)
-        return err_set(r->e, ERR_DATA, "%s: its name says %d GPUs, its lines say %ld", r->path, result->gpus,
-                       r->ranks);
+        return err_set(r->e, ERR_DATA, "%s: its name says %d GPUs, its lines say %ld", r->path,
+                       result->gpus, r->ranks);
     return 0;
 }
 

@@ -82,9 +82,9 @@ size_t results_count(const struct results *table, enum result_state state);
 /* The table as CSV text, malloc'ed. NULL when there is no memory. */
 char *results_encode(const struct results *table);
 
-/* Fill table (empty before) from a file that results_encode made; without curves and scores. Columns
- * are found by their name; a missing one (batch_per_gpu and what follows it may miss), a bad number or
- * an unknown state is ERR_DATA with FILE:LINE. */
+/* Fill table (empty before) from a file that results_encode made; without curves and scores.
+ * Columns are found by their name; a missing one (batch_per_gpu and what follows it may miss), a
+ * bad number or an unknown state is ERR_DATA with FILE:LINE. */
 int results_read(struct results *table, const char *path, struct err *e);
 
 void results_destroy(struct results *table);

@@ -71,11 +71,13 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
     r->epochs = get_integer(json_object_get(plan, "train"), "epochs", 1, INT_MAX);
     long batch = get_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
     if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
-        err_set(e, ERR_CONFIG, "%s: run, engine, seed, layout.gpus, layout.nodes or train.epochs is "
-                               "missing or out of its bounds; run unetctl generate again", path);
+        err_set(e, ERR_CONFIG,
+                "%s: run, engine, seed, layout.gpus, layout.nodes or train.epochs is missing or "
+                "out of its bounds; run unetctl generate again",
+                path);
     else if (strcmp(run, name))
-        err_set(e, ERR_CONFIG, "%s: this is the plan of run '%.60s', not of the folder '%.60s'", path,
-                run, name);
+        err_set(e, ERR_CONFIG, "%s: this is the plan of run '%.60s', not of the folder '%.60s'",
+                path, run, name);
     else
         rc = 0;
     result_set_text(r->run, sizeof r->run, name);
@@ -165,7 +167,8 @@ static int check(const struct result *r, const struct run_record *record, const 
         return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPUs, seed %ld)",
                        record_path, record->run, record->gpus, record->seed);
     if (!record->done)
-        return err_set(e, ERR_DATA, "%s: there is a DONE marker, but no good end line", record_path);
+        return err_set(e, ERR_DATA, "%s: there is a DONE marker, but no good end line",
+                       record_path);
     if ((long)record->nepochs != r->epochs &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epochs, but run.json asks for %ld", record_path,
@@ -176,7 +179,8 @@ static int check(const struct result *r, const struct run_record *record, const 
     for (size_t i = 0; i < log->count; i++)
         if (!agree(log->rows[i].time_per_epoch, record->epochs[i].seconds) ||
             !agree(log->rows[i].loss, record->epochs[i].loss))
-            return err_set(e, ERR_DATA, "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
+            return err_set(e, ERR_DATA,
+                           "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
                            log_path, i + 2, i);
     if (!agree(log->rows[0].iou, record->iou))
         return err_set(e, ERR_DATA, "%s:2: its IoU is %g, that of record.jsonl is %g", log_path,
@@ -265,7 +269,8 @@ static int measure(struct result *r, const struct run_record *record, struct err
     r->data_s = steady(record, DATA, stat_median);
     r->grad_sq = steady(record, GRAD_SQ, stat_mean);
     r->grad_var = steady(record, GRAD_VAR, stat_mean);
-    r->images = record->nepochs > 1 ? steady(record, IMAGES, stat_median) : record->epochs[0].images;
+    r->images =
+        record->nepochs > 1 ? steady(record, IMAGES, stat_median) : record->epochs[0].images;
     r->training_time = record->training_time;
     r->test_time = record->test_time;
     r->startup_s = record->startup_s;
@@ -316,8 +321,8 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
         return -1;
     end.iou = r->iou;
     if (r->epochs != epochs)
-        return err_set(e, ERR_DATA, "%s:%ld: %ld epochs, but run.json asks for %ld", path, r->epochs + 1,
-                       r->epochs, epochs);
+        return err_set(e, ERR_DATA, "%s:%ld: %ld epochs, but run.json asks for %ld", path,
+                       r->epochs + 1, r->epochs, epochs);
     return check_done(path_format(path, "%s/DONE", attempt_dir), &end, e);
 }
 

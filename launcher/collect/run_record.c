@@ -24,8 +24,8 @@ struct reader {
 
 static int refuse(struct reader *r, const char *what, const char *key)
 {
-    return err_set(r->e, ERR_DATA, "%s:%zu: %s%s%s%s", r->path, r->line, what, *key ? " '" : "", key,
-                   *key ? "'" : "");
+    return err_set(r->e, ERR_DATA, "%s:%zu: %s%s%s%s", r->path, r->line, what, *key ? " '" : "",
+                   key, *key ? "'" : "");
 }
 
 /* A finite number that must be there. */
@@ -84,7 +84,10 @@ static int decode_run(struct reader *r, const json_t *o)
         return refuse(r, "a second run line", "");
     r->started = true;
     if (!json_is_integer(schema) || json_integer_value(schema) != SCHEMA)
-        return refuse(r, "this unetctl reads schema 1 only: collect with the unetctl that made the run; unknown", "schema");
+        return refuse(r,
+                      "this unetctl reads schema 1 only: collect with the unetctl that made the "
+                      "run; unknown",
+                      "schema");
     if (get_text(r, o, "study", d->study, sizeof d->study) ||
         get_text(r, o, "run", d->run, sizeof d->run) ||
         get_text(r, o, "engine", d->engine, sizeof d->engine) ||

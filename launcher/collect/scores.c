@@ -41,8 +41,8 @@ static int decode_header(char *line, const char *path, struct layout *l, struct 
 }
 
 /* Adds the image if the row is about all of its classes. */
-static int decode_row(char *line, const struct layout *l, const char *path, size_t number, struct scores *s,
-                      struct err *e)
+static int decode_row(char *line, const struct layout *l, const char *path, size_t number,
+                      struct scores *s, struct err *e)
 {
     char *cells[MAX_COLUMNS], *end;
 
@@ -77,7 +77,8 @@ static int decode(char *text, const char *path, struct scores *s, struct err *e)
             return -1;
     if (!line || *line || s->count == 0)
         return err_set(e, ERR_DATA, "%s:%zu: %s", path, number + 1,
-                       s->count ? "the last line has no newline; the file was cut" : "there is no image");
+                       s->count ? "the last line has no newline; the file was cut"
+                                : "there is no image");
     qsort(s->rows, s->count, sizeof *s->rows, compare);
     for (size_t i = 1; i < s->count; i++)
         if (s->rows[i].image == s->rows[i - 1].image)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs without a marker: the ledger and the scheduler know whether they wait, run, or were killed. */
+/* Runs without a marker: the ledger and the scheduler know whether they wait, run, or were
+ * killed. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 #define UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 

@@ -25,7 +25,8 @@ static void add_number(struct buf *b, double value)
 
 void chart_gnuplot_encode_data(const struct chart *c, struct buf *b)
 {
-    buf_addf(b, "# %s\n# 1 x  2 y  3 low  4 high  5 number beside the mark; a block per series\n", c->title);
+    buf_addf(b, "# %s\n# 1 x  2 y  3 low  4 high  5 number beside the mark; a block per series\n",
+             c->title);
     for (size_t i = 0; i < c->nseries; i++) {
         const struct chart_series *s = &c->series[i];
         buf_add(b, i ? "\n\n# " : "# ");
@@ -62,15 +63,19 @@ static void add_axis(struct buf *b, const struct chart_axis *a, const char *name
 
 static void add_head(struct buf *b, const struct chart *c)
 {
-    buf_addf(b, "# %s. Made by unetctl report; draw it again with: gnuplot %s.gp\n", c->title, c->name);
-    buf_addf(b, "set encoding utf8\n"
-                "set datafile missing 'NaN'\n"
-                "set border %d lc rgb '#444444'\n"
-                "set tics nomirror out\n"
-                "set grid ytics lc rgb '#d5d5d5' lw 0.8 lt 1\n"
-                "set key bmargin center horizontal maxcols 3 Left reverse samplen 2 spacing 1.2 font ',13'\n"
-                "set bars 0.6\n"
-                "set xlabel offset 0,0.4\n", c->right.label[0] ? 11 : 3);
+    buf_addf(b, "# %s. Made by unetctl report; draw it again with: gnuplot %s.gp\n", c->title,
+             c->name);
+    buf_addf(b,
+             "set encoding utf8\n"
+             "set datafile missing 'NaN'\n"
+             "set border %d lc rgb '#444444'\n"
+             "set tics nomirror out\n"
+             "set grid ytics lc rgb '#d5d5d5' lw 0.8 lt 1\n"
+             "set key bmargin center horizontal maxcols 3 Left reverse samplen 2 spacing 1.2 font "
+             "',13'\n"
+             "set bars 0.6\n"
+             "set xlabel offset 0,0.4\n",
+             c->right.label[0] ? 11 : 3);
     add_axis(b, &c->x, "x");
     add_axis(b, &c->y, "y");
     if (c->right.label[0])
@@ -105,14 +110,19 @@ static void add_style(struct buf *b, const struct chart *c, const struct chart_s
                  s->dashed ? " dt (7,5)" : "", colour);
         break;
     case CHART_LINE:
-        buf_addf(b, "using 1:2 with lines lw 1.8%s lc rgb '%s'", s->dashed ? " dt (7,5)" : "", colour);
+        buf_addf(b, "using 1:2 with lines lw 1.8%s lc rgb '%s'", s->dashed ? " dt (7,5)" : "",
+                 colour);
         break;
     case CHART_BAND:
-        buf_addf(b, "using 1:3:4 with filledcurves fs transparent solid 0.16 noborder fc rgb '%s'", colour);
+        buf_addf(b, "using 1:3:4 with filledcurves fs transparent solid 0.16 noborder fc rgb '%s'",
+                 colour);
         break;
     case CHART_COLUMN:
-        buf_addf(b, "using 1:4:($1-%.6g):($1+%.6g):3:4 with boxxyerror fs solid 0.9 border rgb '#ffffff' "
-                    "fc rgb '%s'", half, half, colour);
+        buf_addf(
+            b,
+            "using 1:4:($1-%.6g):($1+%.6g):3:4 with boxxyerror fs solid 0.9 border rgb '#ffffff' "
+            "fc rgb '%s'",
+            half, half, colour);
         break;
     }
     if (s->right)
@@ -148,8 +158,11 @@ static void add_series(struct buf *b, const struct chart *c, size_t i)
         buf_add(b, " notitle");
     }
     if (has_intervals(s)) /* by themselves: a point without one would not be drawn with them */
-        buf_addf(b, ", \\\n  '%s.dat' index %zu using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1.5 lc rgb '%s'%s "
-                    "notitle", c->name, i, colours[s->colour], s->right ? " axes x1y2" : "");
+        buf_addf(b,
+                 ", \\\n  '%s.dat' index %zu using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1.5 lc "
+                 "rgb '%s'%s "
+                 "notitle",
+                 c->name, i, colours[s->colour], s->right ? " axes x1y2" : "");
     if (has_tags(s))
         buf_addf(b, ", \\\n  '%s.dat' index %zu using 1:2:5 with labels font ',12' offset 1,0.7 "
                     "tc rgb '%s' notitle", c->name, i, colours[s->colour]);
@@ -158,13 +171,19 @@ static void add_series(struct buf *b, const struct chart *c, size_t i)
 void chart_gnuplot_encode_script(const struct chart *c, struct buf *b)
 {
     add_head(b, c);
-    buf_addf(b, "set terminal svg size 720,480 noenhanced font 'sans-serif,15' background rgb 'white' "
-                "name '%s'\nset output '%s.svg'\nplot ", c->name, c->name);
+    buf_addf(
+        b,
+        "set terminal svg size 720,480 noenhanced font 'sans-serif,15' background rgb 'white' "
+        "name '%s'\nset output '%s.svg'\nplot ",
+        c->name, c->name);
     for (size_t i = 0; i < c->nseries; i++)
         add_series(b, c, i);
-    buf_addf(b, "\nset terminal pdfcairo size 18cm,12cm noenhanced font 'sans-serif,12' background rgb "
-                "'white'\nset output '%s.pdf'\nreplot\n"
-                "set terminal pngcairo size 1440,960 noenhanced font 'sans-serif,15' fontscale 1.8 "
-                "linewidth 2 pointscale 2.4 background rgb 'white'\nset output '%s.png'\nreplot\n"
-                "unset output\n", c->name, c->name);
+    buf_addf(
+        b,
+        "\nset terminal pdfcairo size 18cm,12cm noenhanced font 'sans-serif,12' background rgb "
+        "'white'\nset output '%s.pdf'\nreplot\n"
+        "set terminal pngcairo size 1440,960 noenhanced font 'sans-serif,15' fontscale 1.8 "
+        "linewidth 2 pointscale 2.4 background rgb 'white'\nset output '%s.png'\nreplot\n"
+        "unset output\n",
+        c->name, c->name);
 }

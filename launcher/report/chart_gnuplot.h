@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chart for gnuplot: NAME.dat with a block per series, and NAME.gp, which draws NAME.svg, NAME.pdf
- * and NAME.png from it. */
+/* A chart for gnuplot: NAME.dat with a block per series, and NAME.gp, which draws NAME.svg,
+ * NAME.pdf and NAME.png from it. */
 #ifndef UNETCTL_LAUNCHER_REPORT_CHART_GNUPLOT_H
 #define UNETCTL_LAUNCHER_REPORT_CHART_GNUPLOT_H
 

@@ -45,12 +45,13 @@ static void add_text(struct buf *b, double x, double y, const char *class, const
     buf_add(b, "</text>");
 }
 
-static void add_tic_label(struct buf *b, const struct chart_axis *a, double value, double x, double y,
-                          const char *class)
+static void add_tic_label(struct buf *b, const struct chart_axis *a, double value, double x,
+                          double y, const char *class)
 {
     char text[32];
 
-    snprintf(text, sizeof text, "%.*f", chart_axis_decimals(a, value), fabs(value) < a->step / 2 ? 0 : value);
+    snprintf(text, sizeof text, "%.*f", chart_axis_decimals(a, value),
+             fabs(value) < a->step / 2 ? 0 : value);
     add_text(b, x, y, class, text);
 }
 
@@ -66,18 +67,20 @@ static void add_axes(const struct chart *c, struct buf *b)
     }
     for (double v = NAN; chart_axis_next(&c->x, &v);) {
         double x = place_x(c, v);
-        buf_addf(b, "<line class=\"tic\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", x, bottom, x,
-                 bottom + 5);
+        buf_addf(b, "<line class=\"tic\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", x,
+                 bottom, x, bottom + 5);
         add_tic_label(b, &c->x, v, x, bottom + 22, "m");
     }
     for (double v = NAN; c->right.label[0] && chart_axis_next(&c->right, &v);) {
         struct chart_series s = {.right = true};
         double y = place_y(c, &s, v);
-        buf_addf(b, "<line class=\"tic\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", edge, y,
-                 edge + 5, y);
+        buf_addf(b, "<line class=\"tic\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", edge,
+                 y, edge + 5, y);
         add_tic_label(b, &c->right, v, edge + 9, y + 4.5, "s");
     }
-    buf_addf(b, "<line class=\"base\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/></g>\n<g class=\"names\">",
+    buf_addf(b,
+             "<line class=\"base\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/></g>\n<g "
+             "class=\"names\">",
              SIDE, bottom, edge, bottom);
     add_text(b, (SIDE + edge) / 2, HEIGHT - 8, "m", c->x.label);
     buf_addf(b, "<g transform=\"translate(17,%.1f) rotate(-90)\">", middle);
@@ -123,16 +126,16 @@ static void add_mark(const struct chart_series *s, double x, double y, struct bu
 
     switch (s->mark) {
     case 1:
-        buf_addf(b, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", class,
-                 x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
+        buf_addf(b, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                 class, x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
         break;
     case 2:
         buf_addf(b, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fh%.1fZ\"/>", class, x, y - 1.2 * r,
                  1.15 * r, 2 * r, -2.3 * r);
         break;
     case 3:
-        buf_addf(b, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fZ\"/>", class, x,
-                 y - 1.3 * r, 1.3 * r, 1.3 * r, -1.3 * r, 1.3 * r, -1.3 * r, -1.3 * r);
+        buf_addf(b, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fZ\"/>", class,
+                 x, y - 1.3 * r, 1.3 * r, 1.3 * r, -1.3 * r, 1.3 * r, -1.3 * r, -1.3 * r);
         break;
     default:
         buf_addf(b, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", class, x, y, r);
@@ -145,8 +148,8 @@ static void add_interval(const struct chart *c, const struct chart_series *s,
     double x = place_x(c, p->x), low = place_y(c, s, p->low), high = place_y(c, s, p->high);
 
     if (isfinite(p->low) && isfinite(p->high) && p->high > p->low)
-        buf_addf(b, "<path class=\"bar\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh9M%.1f %.1fh9\"/>", x, low, high,
-                 x - 4.5, low, x - 4.5, high);
+        buf_addf(b, "<path class=\"bar\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh9M%.1f %.1fh9\"/>", x, low,
+                 high, x - 4.5, low, x - 4.5, high);
 }
 
 static void add_marks(const struct chart *c, const struct chart_series *s, struct buf *b)
@@ -221,30 +224,32 @@ static size_t tell(const struct chart *c, const struct chart_series *s, const st
 }
 
 /* What shows when the pointer is near x, y. */
-static void add_tip(const struct chart *c, const struct chart_series *s, const struct chart_point *p,
-                    double x, double y, struct buf *b)
+static void add_tip(const struct chart *c, const struct chart_series *s,
+                    const struct chart_point *p, double x, double y, struct buf *b)
 {
     char lines[3][160];
     double width = LETTER * (double)tell(c, s, p, lines) + 20;
-    double left = fmin(fmax(x - width / 2, 2), WIDTH - width - 2), top = y - 82 < 2 ? y + 14 : y - 82;
+    double left = fmin(fmax(x - width / 2, 2), WIDTH - width - 2),
+           top = y - 82 < 2 ? y + 14 : y - 82;
 
-    buf_addf(b, "<g class=\"tip\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"68\" rx=\"5\"/>", left,
-             top, width);
+    buf_addf(
+        b, "<g class=\"tip\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"68\" rx=\"5\"/>",
+        left, top, width);
     for (int i = 0; i < 3; i++)
         add_text(b, left + 10, top + 21 + 19 * i, i ? "" : "who", lines[i]);
     buf_add(b, "</g>");
 }
 
-static void add_target(const struct chart *c, const struct chart_series *s, const struct chart_point *p,
-                       struct buf *b)
+static void add_target(const struct chart *c, const struct chart_series *s,
+                       const struct chart_point *p, struct buf *b)
 {
     double x = place_x(c, p->x), y = place_y(c, s, s->style == CHART_COLUMN ? p->high : p->y);
 
     buf_addf(b, "<g class=\"hot c%d\">", s->colour);
     if (s->style == CHART_COLUMN) {
         double half = half_column(c, s), low = place_y(c, s, p->low);
-        buf_addf(b, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", x - half, y, 2 * half,
-                 low - y);
+        buf_addf(b, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", x - half, y,
+                 2 * half, low - y);
     } else {
         buf_addf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", x, y, TARGET);
     }
@@ -265,7 +270,8 @@ static void add_targets(const struct chart *c, const struct chart_series *s, str
 
 void chart_svg_encode(const struct chart *c, struct buf *b)
 {
-    buf_addf(b, "<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", WIDTH, HEIGHT);
+    buf_addf(b, "<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", WIDTH,
+             HEIGHT);
     escape_html(b, c->title);
     buf_add(b, ". ");
     escape_html(b, c->caption);

@@ -9,7 +9,12 @@
 /* Bytes of the UTF-8 character at p (RFC 3629: shortest form, no surrogates), 0 if it is none. */
 static size_t character_size(const unsigned char *p)
 {
-    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    size_t n = p[0] < 0x80   ? 1
+               : p[0] < 0xc2 ? 0
+               : p[0] < 0xe0 ? 2
+               : p[0] < 0xf0 ? 3
+               : p[0] < 0xf5 ? 4
+                             : 0;
 
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)

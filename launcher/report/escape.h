@@ -16,8 +16,8 @@ void escape_markdown(struct buf *b, const char *text);
 void escape_latex(struct buf *b, const char *text);
 
 /* As a string of gnuplot, with its quotes: single ones, in which gnuplot substitutes nothing. An
- * apostrophe becomes a typographic one: gnuplot 5.4 takes a doubled one for the end of some titles. The
- * terminal must be set noenhanced. */
+ * apostrophe becomes a typographic one: gnuplot 5.4 takes a doubled one for the end of some
+ * titles. The terminal must be set noenhanced. */
 void escape_gnuplot(struct buf *b, const char *text);
 
 /* As it is. */

@@ -94,7 +94,8 @@ void extra_p_encode_text(const struct results *results, const char *engine, cons
         for (size_t i = 0, end; next_count(results, engine, &i, &end); i = end) {
             buf_add(b, "DATA");
             for (size_t k = i; k < end; k++)
-                if (is_row(&results->rows[k], engine) && isfinite(value_of(&results->rows[k], &metrics[m])))
+                if (is_row(&results->rows[k], engine) &&
+                    isfinite(value_of(&results->rows[k], &metrics[m])))
                     buf_addf(b, " %.9g", value_of(&results->rows[k], &metrics[m]));
             buf_add(b, "\n");
         }
@@ -108,10 +109,11 @@ static json_t *encode_metric(const struct extra_p_series *s, const struct metric
     for (size_t i = 0, end; next_count(s->results, s->engine, &i, &end); i = end) {
         json_t *values = json_array();
         for (size_t k = i; k < end; k++)
-            if (is_row(&s->results->rows[k], s->engine) && isfinite(value_of(&s->results->rows[k], m)))
+            if (is_row(&s->results->rows[k], s->engine) &&
+                isfinite(value_of(&s->results->rows[k], m)))
                 json_array_append_new(values, json_real(value_of(&s->results->rows[k], m)));
-        json_array_append_new(list, json_pack("{s:[i],s:o}", "point", s->results->rows[i].gpus, "values",
-                                              values));
+        json_array_append_new(
+            list, json_pack("{s:[i],s:o}", "point", s->results->rows[i].gpus, "values", values));
     }
     return list;
 }
@@ -128,7 +130,8 @@ char *extra_p_encode_json(const struct extra_p_series *series, size_t nseries)
         struct buf name = {0};
         for (size_t m = 0; m < NMETRICS; m++)
             if (is_known(series[i].results, series[i].engine, &metrics[m]))
-                json_object_set_new(region, metrics[m].name, encode_metric(&series[i], &metrics[m]));
+                json_object_set_new(region, metrics[m].name,
+                                    encode_metric(&series[i], &metrics[m]));
         add_name(&name, series[i].region);
         json_object_set_new(measurements, name.data ? name.data : "", region);
         text.failed |= name.failed;

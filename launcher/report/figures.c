@@ -26,12 +26,12 @@ static int colour_of(size_t series)
 }
 
 /* A series of the chart for series i of the report, with its colour and mark. */
-static struct chart_series *add(struct chart *c, const struct report *r, size_t i, enum chart_style style,
-                                const char *what)
+static struct chart_series *add(struct chart *c, const struct report *r, size_t i,
+                                enum chart_style style, const char *what)
 {
-    struct chart_series *s =
-        r->nseries > 1 ? chart_add_series(c, style, colour_of(i), "%s: %s", r->series[i].label, what)
-                       : chart_add_series(c, style, colour_of(i), "%s", what);
+    struct chart_series *s = r->nseries > 1 ? chart_add_series(c, style, colour_of(i), "%s: %s",
+                                                               r->series[i].label, what)
+                                            : chart_add_series(c, style, colour_of(i), "%s", what);
 
     if (s)
         s->mark = (int)(i % 4);
@@ -73,7 +73,8 @@ static struct interval bar_of(const struct summary *s)
     return bar;
 }
 
-static void add_summary(struct chart *c, struct chart_series *s, double x, const struct summary *summary)
+static void add_summary(struct chart *c, struct chart_series *s, double x,
+                        const struct summary *summary)
 {
     struct interval bar = bar_of(summary);
 
@@ -106,7 +107,8 @@ static int largest_count(const struct report *r)
 }
 
 /* The straight line y = height + slope x over all counts; what is no measurement. */
-static void add_guide(struct chart *c, const struct report *r, double height, double slope, const char *label)
+static void add_guide(struct chart *c, const struct report *r, double height, double slope,
+                      const char *label)
 {
     struct chart_series *s = chart_add_series(c, CHART_LINE, CHART_INK, "%s", label);
     double largest = largest_count(r);
@@ -129,7 +131,8 @@ static void add_ideal(struct chart *c, const struct report *r)
 }
 
 /* The chosen law from from to to. */
-static void add_law(struct chart *c, struct chart_series *s, const struct report_series *rs, double from, double to)
+static void add_law(struct chart *c, struct chart_series *s, const struct report_series *rs,
+                    double from, double to)
 {
     double base = rs->as->series.points[0].gpus;
 
@@ -161,9 +164,9 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
 static void make_speedup(struct chart *c, const struct report *r)
 {
     start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
-          "Filled: speed-up of the steady epochs, with intervals of 95 % where there are enough runs. "
-          "Line: the law that fits best, dashed beyond what was measured; without one, marks are joined "
-          "to guide the eye. Open: the whole training, first epoch included.");
+          "Filled: speed-up of the steady epochs, with intervals of 95 % where there are enough "
+          "runs. Line: the law that fits best, dashed beyond what was measured; without one, "
+          "marks are joined to guide the eye. Open: the whole training, first epoch included.");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
@@ -171,8 +174,10 @@ static void make_speedup(struct chart *c, const struct report *r)
         add_fit(c, r, i);
         struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, total, s->points[k].gpus, s->points[k].speedup[QUANTITY_TRAINING].value, NAN, NAN);
-        struct chart_series *steady = add(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
+            chart_add_point(c, total, s->points[k].gpus,
+                            s->points[k].speedup[QUANTITY_TRAINING].value, NAN, NAN);
+        struct chart_series *steady =
+            add(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
             add_ratio(c, steady, s->points[k].gpus, series_speedup(s, &s->points[k]));
     }
@@ -193,15 +198,17 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
         dots->mark = 0;
     }
     for (size_t k = 0; k < s->nrows; k++) /* a little to the left, so that bars do not hide them */
-        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r), s->rows[k].iou, NAN, NAN);
+        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r), s->rows[k].iou, NAN,
+                        NAN);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
 {
-    start(c, "iou", "Quality: IoU after the last epoch", "IoU", 4,
-          "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
-          "otherwise the range. Light dots: single runs. Not joined, because each count trains its own "
-          "network.");
+    start(
+        c, "iou", "Quality: IoU after the last epoch", "IoU", 4,
+        "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
+        "otherwise the range. Light dots: single runs. Not joined, because each count trains its "
+        "own network.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         add_dots(c, r, i);
@@ -217,8 +224,8 @@ static void make_efficiency(struct chart *c, const struct report *r)
     char worth[48];
 
     start(c, "efficiency", "Parallel efficiency", "efficiency", 3,
-          "Speed-up divided by the ideal. Filled: steady epochs, by images where they were counted. Open: "
-          "whole training.");
+          "Speed-up divided by the ideal. Filled: steady epochs, by images where they were "
+          "counted. Open: whole training.");
     add_guide(c, r, 1, 0, "ideal");
     snprintf(worth, sizeof worth, "worth it from %.2f on", DECISION_EFFICIENCY);
     add_guide(c, r, DECISION_EFFICIENCY, 0, worth);
@@ -226,7 +233,8 @@ static void make_efficiency(struct chart *c, const struct report *r)
         const struct series *s = series_of(r, i);
         struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, total, s->points[k].gpus, s->points[k].efficiency[QUANTITY_TRAINING].value, NAN, NAN);
+            chart_add_point(c, total, s->points[k].gpus,
+                            s->points[k].efficiency[QUANTITY_TRAINING].value, NAN, NAN);
         struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
             add_ratio(c, steady, s->points[k].gpus, series_efficiency(s, &s->points[k]));
@@ -237,8 +245,8 @@ static void make_efficiency(struct chart *c, const struct report *r)
 static void make_epoch_time(struct chart *c, const struct report *r)
 {
     start(c, "epoch_time", "Time per epoch", "seconds", 2,
-          "Filled: median of the epochs after the first. Open: the first epoch, which warms up. Bars: "
-          "interval of 95 %, or the range of the runs.");
+          "Filled: median of the epochs after the first. Open: the first epoch, which warms up. "
+          "Bars: interval of 95 %, or the range of the runs.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         struct chart_series *first = hollow(add(c, r, i, CHART_MARKS, "first epoch"));
@@ -254,8 +262,8 @@ static void make_epoch_time(struct chart *c, const struct report *r)
 static void make_cost(struct chart *c, const struct report *r)
 {
     chart_init(c, "cost", "What the time costs",
-               "GPU-hours of one run, start-up and evaluation included, against its time; the number beside a "
-               "mark is that of its GPUs. Left is faster, low is cheaper.");
+               "GPU-hours of one run, start-up and evaluation included, against its time; the "
+               "number beside a mark is that of its GPUs. Left is faster, low is cheaper.");
     set_axis(&c->x, "time of one run, hours", 4);
     set_axis(&c->y, "GPU-hours", 4);
     c->x.logarithmic = true;
@@ -278,8 +286,8 @@ static void make_cost(struct chart *c, const struct report *r)
 static void make_notebook(struct chart *c, const struct report *r)
 {
     start(c, "notebook", "As the reference notebook draws it", "speed-up of the second epoch", 2,
-          "Speed-up of a single epoch, the one of index 1 (filled), and IoU (open, right axis), without "
-          "intervals: for comparison with figures that were made so.");
+          "Speed-up of a single epoch, the one of index 1 (filled), and IoU (open, right axis), "
+          "without intervals: for comparison with figures that were made so.");
     set_axis(&c->right, "IoU", 4);
     c->right.high = 1;
     c->right.step = 0.2;
@@ -290,11 +298,12 @@ static void make_notebook(struct chart *c, const struct report *r)
         if (iou)
             iou->right = iou->dashed = true;
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_IOU].median, NAN, NAN);
+            chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_IOU].median, NAN,
+                            NAN);
         struct chart_series *speedup = add(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, speedup, s->points[k].gpus, s->points[k].speedup[QUANTITY_SECOND_EPOCH].value,
-                            NAN, NAN);
+            chart_add_point(c, speedup, s->points[k].gpus,
+                            s->points[k].speedup[QUANTITY_SECOND_EPOCH].value, NAN, NAN);
     }
     chart_fit(c, true);
 }
@@ -311,8 +320,9 @@ static void name_one(struct chart *c, const struct report *r, size_t i)
 }
 
 /* A column per count, stacked from its parts; one that is not known counts as none. */
-static void add_columns(struct chart *c, const struct series *s, size_t nparts, const char *const *names,
-                        const int *colours, double (*part)(const struct series_point *, size_t))
+static void add_columns(struct chart *c, const struct series *s, size_t nparts,
+                        const char *const *names, const int *colours,
+                        double (*part)(const struct series_point *, size_t))
 {
     for (size_t n = 0; n < nparts; n++) {
         struct chart_series *column = chart_add_series(c, CHART_COLUMN, colours[n], "%s", names[n]);
@@ -344,7 +354,8 @@ static double run_part(const struct series_point *p, size_t part)
 {
     double first = known(p->q[QUANTITY_FIRST_EPOCH].median);
     const double parts[] = {known(p->q[QUANTITY_TRAINING].median) - first, first,
-                            known(p->q[QUANTITY_STARTUP].median), known(p->q[QUANTITY_EVALUATION].median)};
+                            known(p->q[QUANTITY_STARTUP].median),
+                            known(p->q[QUANTITY_EVALUATION].median)};
 
     return parts[part];
 }
@@ -352,7 +363,8 @@ static double run_part(const struct series_point *p, size_t part)
 /* Where the time of a steady epoch goes; nothing where the records do not tell. */
 static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 {
-    static const char *const names[] = {"computing and the rest", "communication not hidden", "waiting for data"};
+    static const char *const names[] = {"computing and the rest", "communication not hidden",
+                                        "waiting for data"};
     static const int colours[] = {0, 1, 5};
     const struct series *s = series_of(r, i);
     bool told = false;
@@ -361,7 +373,8 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
           "Medians over the runs of a count, as rank 0 saw them.");
     name_one(c, r, i);
     for (size_t k = 0; k < s->npoints; k++)
-        told |= isfinite(s->points[k].q[QUANTITY_COMM].median) || isfinite(s->points[k].q[QUANTITY_DATA].median);
+        told |= isfinite(s->points[k].q[QUANTITY_COMM].median) ||
+                isfinite(s->points[k].q[QUANTITY_DATA].median);
     if (told)
         add_columns(c, s, 3, names, colours, epoch_part);
     chart_fit(c, true);
@@ -372,7 +385,8 @@ static void make_run_parts(struct chart *c, const struct report *r, size_t i)
     static const char *const names[] = {"further epochs", "first epoch", "start-up", "evaluation"};
     static const int colours[] = {0, 5, 1, 2};
 
-    start(c, "whole", "Where a whole run's time goes", "seconds", 1, "Medians over the runs of a count.");
+    start(c, "whole", "Where a whole run's time goes", "seconds", 1,
+          "Medians over the runs of a count.");
     name_one(c, r, i);
     add_columns(c, series_of(r, i), 4, names, colours, run_part);
     chart_fit(c, true);
@@ -406,9 +420,11 @@ static void make_loss(struct chart *c, const struct report *r, size_t i)
     const struct report_series *s = &r->series[i];
     size_t n = s->as->series.npoints, shown = n < CHART_SHADES ? n : CHART_SHADES;
 
-    chart_init(c, "loss", "Loss per epoch",
-               "Mean training loss over the images of an epoch: the first run of each count%s. From "
-               "violet, the fewest GPUs, to yellow, the most.", shown < n ? " (some of them)" : "");
+    chart_init(
+        c, "loss", "Loss per epoch",
+        "Mean training loss over the images of an epoch: the first run of each count%s. From "
+        "violet, the fewest GPUs, to yellow, the most.",
+        shown < n ? " (some of them)" : "");
     name_one(c, r, i);
     set_axis(&c->x, "epoch", 0);
     c->x.whole = true;
@@ -440,8 +456,8 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
         make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_notebook};
-    static void (*const single[])(struct chart *, const struct report *, size_t) = {make_epoch_parts, make_run_parts,
-                                                                                   make_loss};
+    static void (*const single[])(struct chart *, const struct report *,
+                                  size_t) = {make_epoch_parts, make_run_parts, make_loss};
     bool failed = false;
 
     *f = (struct figures){0};
@@ -460,14 +476,16 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
     return err_set(e, ERR_INTERNAL, "out of memory for the figures");
 }
 
-static int write_text(const char *dir, const char *name, const char *suffix, struct buf *b, struct err *e)
+static int write_text(const char *dir, const char *name, const char *suffix, struct buf *b,
+                      struct err *e)
 {
     char path[PATH_MAX], *text = buf_steal(b);
     int rc;
 
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for %s%s", name, suffix);
-    rc = atomicfile_write(path_format(path, "%s/%s%s", dir, name, suffix), text, strlen(text), 0666, e);
+    rc = atomicfile_write(path_format(path, "%s/%s%s", dir, name, suffix), text, strlen(text),
+                          0666, e);
     free(text);
     return rc;
 }
@@ -479,7 +497,9 @@ static int write_chart(const struct chart *c, const char *dir, struct err *e)
 
     chart_gnuplot_encode_data(c, &data);
     chart_gnuplot_encode_script(c, &script);
-    rc = write_text(dir, c->name, ".dat", &data, e) || write_text(dir, c->name, ".gp", &script, e) ? -1 : 0;
+    rc = write_text(dir, c->name, ".dat", &data, e) || write_text(dir, c->name, ".gp", &script, e)
+             ? -1
+             : 0;
     buf_destroy(&script);
     return rc;
 }

@@ -42,9 +42,11 @@ static void add_head(struct buf *b, const struct report *r)
     buf_add(b, page_style);
     buf_add(b, "</style>\n</head>\n<body>\n<header>\n<h1>");
     escape_html(b, r->title);
-    buf_addf(b, ": how many GPUs are worth it?</h1>\n<p class=\"soft\">%zu of %zu runs have a result. "
-                "Made by unetctl %s on %s.</p>\n</header>\n<main>\n",
-             report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
+    buf_addf(
+        b,
+        ": how many GPUs are worth it?</h1>\n<p class=\"soft\">%zu of %zu runs have a result. "
+        "Made by unetctl %s on %s.</p>\n</header>\n<main>\n",
+        report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
 }
 
 static void add_tile(struct buf *b, const char *name, const char *value, const char *more)
@@ -66,7 +68,8 @@ static void add_iou_tile(struct buf *b, const struct decision *d)
     if (!isfinite(iou))
         return;
     snprintf(value, sizeof value, "%.3f", iou);
-    snprintf(more, sizeof more, "%.3f with %d GPU%s", base, d->base->gpus, d->base->gpus == 1 ? "" : "s");
+    snprintf(more, sizeof more, "%.3f with %d GPU%s", base, d->base->gpus,
+             d->base->gpus == 1 ? "" : "s");
     add_tile(b, "IoU", value, more);
 }
 
@@ -78,16 +81,20 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
 
     buf_add(b, "<dl class=\"tiles\">\n");
     snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, d->best->gpus == 1 ? "" : "s");
-    snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus, s->points[s->npoints - 1].gpus);
+    snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus,
+             s->points[s->npoints - 1].gpus);
     add_tile(b, "worth it", value, more);
     snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
     if (interval_is_known(known) && d->best != d->base)
-        snprintf(more, sizeof more, "%.2f to %.2f (%.0f %%)", known->low, known->high, 100 * known->level);
+        snprintf(more, sizeof more, "%.2f to %.2f (%.0f %%)", known->low, known->high,
+                 100 * known->level);
     else
-        snprintf(more, sizeof more, "of %.3g s per epoch", d->base->q[QUANTITY_STEADY_EPOCH].median);
+        snprintf(more, sizeof more, "of %.3g s per epoch",
+                 d->base->q[QUANTITY_STEADY_EPOCH].median);
     add_tile(b, "speed-up", value, more);
     snprintf(value, sizeof value, "%.0f %%", 100 * d->efficiency.value);
-    snprintf(more, sizeof more, "%.0f %% of the whole training", 100 * d->best->efficiency[QUANTITY_TRAINING].value);
+    snprintf(more, sizeof more, "%.0f %% of the whole training",
+             100 * d->best->efficiency[QUANTITY_TRAINING].value);
     add_tile(b, "efficiency", value,
              isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more : "in steady epochs");
     add_iou_tile(b, d);
@@ -101,7 +108,9 @@ static void add_verdict(struct buf *b, const struct report *r, size_t i)
 {
     const struct report_series *s = &r->series[i];
 
-    buf_addf(b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n<h2 id=\"verdict-%zu\">", i, i);
+    buf_addf(
+        b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n<h2 id=\"verdict-%zu\">",
+        i, i);
     escape_html(b, s->words.headline);
     buf_add(b, "</h2>\n");
     if (s->as->series.npoints > 1)
@@ -193,8 +202,9 @@ static void add_figures(struct buf *b, const struct figures *f)
         add_figure(b, &f->list[i]);
     buf_add(b, "</div>\n");
     if (f->drawn) {
-        buf_add(b, "<p class=\"soft\">Point at a mark to see its value. The same figures as SVG, PDF and PNG "
-                   "lie in figures/, with the gnuplot scripts and data that draw them.</p>\n");
+        buf_add(b, "<p class=\"soft\">Point at a mark to see its value. The same figures as SVG, "
+                   "PDF and PNG lie in figures/, with the gnuplot scripts and data that draw "
+                   "them.</p>\n");
         return;
     }
     buf_add(b, "<p class=\"soft\">There are no SVG, PDF and PNG files of them: ");
@@ -208,7 +218,8 @@ static void add_runs(struct buf *b, const struct report *r)
     struct table t;
 
     buf_add(b, "<h2>Runs</h2>\n");
-    buf_addf(b, "<details%s><summary>All %zu runs</summary>\n", nruns <= OPEN_RUNS ? " open" : "", nruns);
+    buf_addf(b, "<details%s><summary>All %zu runs</summary>\n", nruns <= OPEN_RUNS ? " open" : "",
+             nruns);
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, HTML_MAX_RUNS);
         add_table(b, &t);
@@ -255,13 +266,18 @@ static void add_definitions(struct buf *b)
     char rule[400];
 
     buf_add(b, "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n");
-    snprintf(rule, sizeof rule, "The largest number of GPUs measured whose steady epochs have an efficiency of at "
-             "least %.2f and whose IoU is not below the base case's by more than %.2f, unless there are repeats "
-             "enough to say that such a fall is chance.", DECISION_EFFICIENCY, DECISION_IOU_MARGIN);
+    snprintf(rule, sizeof rule,
+             "The largest number of GPUs measured whose steady epochs have an efficiency of at "
+             "least %.2f and whose IoU is not below the base case's by more than %.2f, unless "
+             "there are repeats enough to say that such a fall is chance.",
+             DECISION_EFFICIENCY, DECISION_IOU_MARGIN);
     add_definition(b, "worth it", rule);
-    add_definition(b, "speed-up", "Time of the base case, the smallest number of GPUs measured, divided by the "
-                   "time with N. Times of several runs are summed up first (median), then divided.");
-    add_definition(b, "efficiency", "Speed-up divided by the ideal, N over the base case's number.");
+    add_definition(
+        b, "speed-up",
+        "Time of the base case, the smallest number of GPUs measured, divided by the time with N. "
+        "Times of several runs are summed up first (median), then divided.");
+    add_definition(b, "efficiency",
+                   "Speed-up divided by the ideal, N over the base case's number.");
     for (int q = 0; q < QUANTITY_COUNT; q++)
         add_definition(b, quantity_name((enum quantity)q), quantity_definition((enum quantity)q));
     buf_add(b, "</dl>\n");
@@ -283,9 +299,11 @@ int html_write(const struct report *r, const struct figures *f, const char *path
     add_rules(&b, r);
     add_runs(&b, r);
     add_definitions(&b);
-    buf_add(&b, "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "
-                "programs: report.json, results.csv and, for Extra-P, extra-p.json.</footer>\n</body>\n"
-                "</html>\n");
+    buf_add(
+        &b,
+        "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "
+        "programs: report.json, results.csv and, for Extra-P, extra-p.json.</footer>\n</body>\n"
+        "</html>\n");
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for %s", path);

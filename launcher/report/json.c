@@ -82,7 +82,8 @@ static json_t *encode_comparison(const struct comparison *c)
     json_object_set_new(o, "significant", json_boolean(c->significant));
     json_object_set_new(o, "margin", number(c->margin));
     json_object_set_new(o, "enough_repeats", json_boolean(c->enough));
-    json_object_set_new(o, "needed_repeats", c->needed ? json_integer((json_int_t)c->needed) : json_null());
+    json_object_set_new(o, "needed_repeats",
+                        c->needed ? json_integer((json_int_t)c->needed) : json_null());
     return o;
 }
 
@@ -92,18 +93,28 @@ static void set_quantities(json_t *o, const struct series_point *p)
     static const struct {
         const char *key;
         enum quantity q;
-    } names[] = {{"startup_s", QUANTITY_STARTUP}, {"first_epoch_s", QUANTITY_FIRST_EPOCH},
-                 {"second_epoch_s", QUANTITY_SECOND_EPOCH}, {"median_epoch_s", QUANTITY_STEADY_EPOCH},
-                 {"comm_s", QUANTITY_COMM}, {"data_s", QUANTITY_DATA}, {"test_time", QUANTITY_EVALUATION},
-                 {"training_time", QUANTITY_TRAINING}, {"whole_s", QUANTITY_WHOLE},
-                 {"images", QUANTITY_IMAGES}, {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
-                 {"iou", QUANTITY_IOU}, {"dice", QUANTITY_DICE}, {"energy_kwh", QUANTITY_ENERGY}};
+    } names[] = {{"startup_s", QUANTITY_STARTUP},
+                 {"first_epoch_s", QUANTITY_FIRST_EPOCH},
+                 {"second_epoch_s", QUANTITY_SECOND_EPOCH},
+                 {"median_epoch_s", QUANTITY_STEADY_EPOCH},
+                 {"comm_s", QUANTITY_COMM},
+                 {"data_s", QUANTITY_DATA},
+                 {"test_time", QUANTITY_EVALUATION},
+                 {"training_time", QUANTITY_TRAINING},
+                 {"whole_s", QUANTITY_WHOLE},
+                 {"images", QUANTITY_IMAGES},
+                 {"images_per_s", QUANTITY_RATE},
+                 {"loss", QUANTITY_LOSS},
+                 {"iou", QUANTITY_IOU},
+                 {"dice", QUANTITY_DICE},
+                 {"energy_kwh", QUANTITY_ENERGY}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
 }
 
-static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES], const struct ratio *by_images)
+static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
+                             const struct ratio *by_images)
 {
     json_t *o = json_object();
 
@@ -261,7 +272,8 @@ static json_t *encode_convergence(const struct convergence *c)
         json_decref(points);
         return json_null();
     }
-    json_object_set_new(o, "metric", json_string(c->metric == CONVERGENCE_SCORE ? "score" : "loss"));
+    json_object_set_new(o, "metric",
+                        json_string(c->metric == CONVERGENCE_SCORE ? "score" : "loss"));
     json_object_set_new(o, "target", number(c->target));
     for (size_t i = 0; i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
@@ -295,7 +307,8 @@ static json_t *encode_noise(const struct noise_scale *n)
 
 static json_t *encode_series(const struct report_series *rs)
 {
-    static const char *const modes[] = {"unknown", "one count", "strong", "weak in the batch", "weak"};
+    static const char *const modes[] = {"unknown", "one count", "strong", "weak in the batch",
+                                        "weak"};
     const struct series *s = &rs->as->series;
     json_t *o = json_object(), *points = json_array();
 

@@ -6,9 +6,9 @@
 #include "launcher/report/report.h"
 
 /* {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,"points":[...],
- * "verdict":{...},"models":[...],"advice":{...}}],"pairs":[...],"rules":[...],"runs":[...]}. "engines"
- * has one entry per series. Times are seconds; what is not known is null. malloc'ed, with a newline at
- * the end; NULL without memory. */
+ * "verdict":{...},"models":[...],"advice":{...}}],"pairs":[...],"rules":[...],"runs":[...]}.
+ * "engines" has one entry per series. Times are seconds; what is not known is null. malloc'ed,
+ * with a newline at the end; NULL without memory. */
 char *json_encode_report(const struct report *r);
 
 /* {"schema":1,"study":...,"complete":bool,"runs":[...]}: what collect found. The same otherwise. */

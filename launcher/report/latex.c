@@ -18,15 +18,18 @@ static void add_table(struct buf *b, struct table *t)
 
 int latex_write(const struct report *r, const char *path, struct err *e)
 {
-    static tables_fill_f *const tables[] = {tables_fill_short, tables_fill_quality, tables_fill_parts,
-                                            tables_fill_models, tables_fill_convergence};
+    static tables_fill_f *const tables[] = {tables_fill_short, tables_fill_quality,
+                                            tables_fill_parts, tables_fill_models,
+                                            tables_fill_convergence};
     struct buf b = {0};
     struct table t;
     char *text;
     int rc;
 
-    buf_addf(&b, "%% Made by unetctl report on %s: \\input it into a document with\n"
-                 "%% \\usepackage[T1]{fontenc} and \\usepackage[utf8]{inputenc}. Nothing else is needed.\n\n",
+    buf_addf(&b,
+             "%% Made by unetctl report on %s: \\input it into a document with\n"
+             "%% \\usepackage[T1]{fontenc} and \\usepackage[utf8]{inputenc}. Nothing else is "
+             "needed.\n\n",
              r->created);
     for (size_t i = 0; i < r->nseries; i++)
         for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {

@@ -7,6 +7,7 @@
 #include "launcher/report/report.h"
 
 /* Write path; figures are linked as figures/NAME.png. 0 or -1. */
-int markdown_write(const struct report *r, const struct figures *f, const char *path, struct err *e);
+int markdown_write(const struct report *r, const struct figures *f, const char *path,
+                   struct err *e);
 
 #endif

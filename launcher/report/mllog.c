@@ -19,14 +19,17 @@
 #define POINT "POINT_IN_TIME"
 
 /* One line; value and metadata are JSON. */
-static void add_event(struct buf *b, double time_s, const char *type, const char *key, const char *value,
-                      const char *metadata)
+static void add_event(struct buf *b, double time_s, const char *type, const char *key,
+                      const char *value, const char *metadata)
 {
-    buf_addf(b, ":::MLLOG {\"namespace\": \"\", \"time_ms\": %.0f, \"event_type\": \"%s\", \"key\": \"%s\", "
-                "\"value\": %s, \"metadata\": {%s}}\n", 1000 * time_s, type, key, value, metadata);
+    buf_addf(b,
+             ":::MLLOG {\"namespace\": \"\", \"time_ms\": %.0f, \"event_type\": \"%s\", \"key\": "
+             "\"%s\", \"value\": %s, \"metadata\": {%s}}\n",
+             1000 * time_s, type, key, value, metadata);
 }
 
-static void add_number(struct buf *b, double time_s, const char *key, double value, const char *metadata)
+static void add_number(struct buf *b, double time_s, const char *key, double value,
+                       const char *metadata)
 {
     char text[40];
 

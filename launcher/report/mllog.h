@@ -10,8 +10,8 @@
 /* The lines of one good run whose epochs are known. */
 void mllog_encode(const struct result *r, struct buf *b);
 
-/* dir/RUN.log of every such run; dir is made if need be. Characters of a run's name that a file should
- * not have become '_'. 0 or -1. */
+/* dir/RUN.log of every such run; dir is made if need be. Characters of a run's name that a file
+ * should not have become '_'. 0 or -1. */
 int mllog_write(const struct results *results, const char *dir, struct err *e);
 
 #endif

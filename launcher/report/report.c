@@ -45,8 +45,8 @@ static char *list_problems(const struct report *r)
                 continue;
             if (r->nsources > 1)
                 buf_addf(&b, "%s: ", r->sources[k].title);
-            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus, row->gpus == 1 ? "" : "s",
-                     result_state_name(row->state), row->note);
+            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus,
+                     row->gpus == 1 ? "" : "s", result_state_name(row->state), row->note);
         }
     if (nproblems > REPORT_MAX_PROBLEMS)
         buf_addf(&b, "and %zu more, in results.csv\n", nproblems - REPORT_MAX_PROBLEMS);
@@ -59,7 +59,11 @@ static void set_title(struct report *r)
     struct buf b = {0};
 
     for (size_t i = 0; i < r->nsources; i++)
-        buf_addf(&b, "%s%s", i == 0 ? "" : i + 1 == r->nsources ? " and " : ", ", r->sources[i].title);
+        buf_addf(&b, "%s%s",
+                 i == 0                 ? ""
+                 : i + 1 == r->nsources ? " and "
+                                        : ", ",
+                 r->sources[i].title);
     result_set_text(r->title, sizeof r->title, b.data ? b.data : "");
     buf_destroy(&b);
 }

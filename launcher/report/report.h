@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a report says, before it is written in any form: series side by side, one per engine (and mode
- * of scaling) of each study or folder of logs. */
+/* What a report says, before it is written in any form: series side by side, one per engine (and
+ * mode of scaling) of each study or folder of logs. */
 #ifndef UNETCTL_LAUNCHER_REPORT_REPORT_H
 #define UNETCTL_LAUNCHER_REPORT_REPORT_H
 
@@ -33,7 +33,7 @@ struct report {
     struct analysis analysis;
     struct report_series *series; /* as many as analysis has */
     size_t nseries;
-    char *problems;    /* runs without result, one per line, REPORT_MAX_PROBLEMS at most; "" when there are none */
+    char *problems;    /* runs without result, one per line, REPORT_MAX_PROBLEMS at most, or "" */
     char *differences; /* what differs between series, a sentence per line */
 };
 

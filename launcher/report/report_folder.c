@@ -70,7 +70,8 @@ static int write_extra_p(const struct report *r, const char *dir, struct err *e)
 }
 
 /* Everything into stage; figures_dir is stage/figures. */
-static int write_all(const struct report *r, const char *stage, const char *figures_dir, struct err *e)
+static int write_all(const struct report *r, const char *stage, const char *figures_dir,
+                     struct err *e)
 {
     struct figures figures;
     char path[PATH_MAX];
@@ -96,7 +97,8 @@ out:
 
 static int is_file(const struct dirent *entry)
 {
-    return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && strcmp(entry->d_name, "figures");
+    return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+           strcmp(entry->d_name, "figures");
 }
 
 static int is_script(const struct dirent *entry)

@@ -96,7 +96,8 @@ static void encode_html(const struct table *t, struct buf *b)
         for (size_t i = 0; i < t->ncolumns; i++) {
             if (!is_shown(t, i))
                 continue;
-            buf_addf(b, i ? "<td%s>" : "<th scope=\"row\"%s>", t->columns[i].left ? " class=\"left\"" : "");
+            buf_addf(b, i ? "<td%s>" : "<th scope=\"row\"%s>",
+                     t->columns[i].left ? " class=\"left\"" : "");
             escape_html(b, t->cells[row * t->ncolumns + i]);
             buf_add(b, i ? "</td>" : "</th>");
         }

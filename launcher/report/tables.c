@@ -9,8 +9,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-tables_fill_f *const tables_of_series[] = {tables_fill_speed, tables_fill_quality, tables_fill_parts,
-                                           tables_fill_models, tables_fill_convergence, NULL};
+tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_quality,
+                                           tables_fill_parts,       tables_fill_models,
+                                           tables_fill_convergence, NULL};
 
 static const char *plural(int n)
 {
@@ -82,10 +83,11 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
     struct buf mode = {0};
 
     series_describe_mode(s, &mode);
-    table_init(t, columns, COUNT(columns),
-               "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s.%s%s%s",
-               rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-               method ? " Interval of the speed-up: " : "", method ? method : "", method ? "." : "");
+    table_init(
+        t, columns, COUNT(columns),
+        "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s.%s%s%s",
+        rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
+        method ? " Interval of the speed-up: " : "", method ? method : "", method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
     for (size_t i = 0; i < s->npoints; i++) {
@@ -125,16 +127,21 @@ static const char *iou_words(const struct decision *d, size_t i)
 void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"GPUs", false}, {"runs", false}, {"IoU", false}, {"95 % interval", false}, {"least", false},
-        {"most", false}, {"change", false}, {"its interval", false}, {"p (Holm)", false}, {"test", true},
-        {"IoU", true}, {"Dice", false}, {"final loss", false}, {"images per epoch", false},
+        {"GPUs", false},        {"runs", false},
+        {"IoU", false},         {"95 % interval", false},
+        {"least", false},       {"most", false},
+        {"change", false},      {"its interval", false},
+        {"p (Holm)", false},    {"test", true},
+        {"IoU", true},          {"Dice", false},
+        {"final loss", false},  {"images per epoch", false},
         {"evaluation s", false}};
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
 
     table_init(t, columns, COUNT(columns),
-               "Quality of %s: medians over the runs of a count, after the last epoch; change against the "
-               "base case.", rs->label);
+               "Quality of %s: medians over the runs of a count, after the last epoch; change "
+               "against the base case.",
+               rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct comparison none = {.p_holm = NAN, .difference = NAN};
@@ -170,10 +177,12 @@ void tables_fill_parts(struct table *t, const struct report_series *rs)
         {"speed-up", false}, {"efficiency", false}, {"shared cores", true}};
     const struct series *s = &rs->as->series;
 
-    table_init(t, columns, COUNT(columns),
-               "Where the time of %s goes: start of the process to its first step, epochs, evaluation; "
-               "inside of a steady epoch, communication that computing did not hide and waiting for data, "
-               "as rank 0 saw them. Speed-up and efficiency are those of the whole run.", rs->label);
+    table_init(
+        t, columns, COUNT(columns),
+        "Where the time of %s goes: start of the process to its first step, epochs, evaluation; "
+        "inside of a steady epoch, communication that computing did not hide and waiting for "
+        "data, as rank 0 saw them. Speed-up and efficiency are those of the whole run.",
+        rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
@@ -219,9 +228,11 @@ void tables_fill_models(struct table *t, const struct report_series *rs)
         {"coherency", false}, {"95 % interval", false}, {"error", false}, {"leave-one-out", false},
         {"AICc", false}, {"least time at", false}};
 
-    table_init(t, columns, COUNT(columns),
-               "Laws fitted to the steady epochs of %s. Error: root mean square of relative errors; "
-               "leave-one-out: the same, each count predicted from the others.", rs->label);
+    table_init(
+        t, columns, COUNT(columns),
+        "Laws fitted to the steady epochs of %s. Error: root mean square of relative errors; "
+        "leave-one-out: the same, each count predicted from the others.",
+        rs->label);
     for (int i = 0; i < MODEL_NLAWS; i++)
         if (rs->as->steady[i].fitted)
             add_model(t, &rs->as->steady[i], rs->as->steady_choice == &rs->as->steady[i]);
@@ -230,14 +241,17 @@ void tables_fill_models(struct table *t, const struct report_series *rs)
 void tables_fill_convergence(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"GPUs", false}, {"runs", false}, {"reached it", false}, {"epochs", false}, {"s per epoch", false},
-        {"seconds", false}, {"epochs, times", false}, {"epochs pass, times", false}, {"speed-up", false}};
+        {"GPUs", false},          {"runs", false},
+        {"reached it", false},    {"epochs", false},
+        {"s per epoch", false},   {"seconds", false},
+        {"epochs, times", false}, {"epochs pass, times", false},
+        {"speed-up", false}};
     const struct convergence *c = &rs->as->convergence;
 
     table_init(t, columns, COUNT(columns),
-               "Time to accuracy of %s, to a %s of %.4g%s: epochs it takes (what the larger batch costs) and "
-               "seconds of an epoch (what the hardware gives).", rs->label,
-               c->metric == CONVERGENCE_SCORE ? "score" : "loss", c->target,
+               "Time to accuracy of %s, to a %s of %.4g%s: epochs it takes (what the larger batch "
+               "costs) and seconds of an epoch (what the hardware gives).",
+               rs->label, c->metric == CONVERGENCE_SCORE ? "score" : "loss", c->target,
                c->chosen ? "" : " (what the worst count's median run ends with)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
@@ -256,12 +270,14 @@ void tables_fill_convergence(struct table *t, const struct report_series *rs)
 void tables_fill_short(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"GPUs", false}, {"runs", false}, {"epoch s", false}, {"total s", false}, {"speed-up", false},
-        {"steady", false}, {"interval", false}, {"efficiency", false}, {"IoU", false}};
+        {"GPUs", false},     {"runs", false},       {"epoch s", false},
+        {"total s", false},  {"speed-up", false},   {"steady", false},
+        {"interval", false}, {"efficiency", false}, {"IoU", false}};
     const struct series *s = &rs->as->series;
 
     table_init(t, columns, COUNT(columns),
-               "%s: speed-up of the whole training, of steady epochs, and their efficiency", rs->label);
+               "%s: speed-up of the whole training, of steady epochs, and their efficiency",
+               rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         table_addf(t, "%d", p->gpus);
@@ -278,12 +294,20 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
 
 void tables_fill_pair(struct table *t, const struct report *r, const struct analysis_pair *pair)
 {
-    static const struct table_column columns[] = {
-        {"GPUs", false}, {"quantity", true}, {"first", false}, {"second", false}, {"second minus first", false},
-        {"95 % interval", false}, {"first / second", false}, {"95 % interval", false}, {"p (Holm)", false},
-        {"test", true}, {"significant", true}};
+    static const struct table_column columns[] = {{"GPUs", false},
+                                                  {"quantity", true},
+                                                  {"first", false},
+                                                  {"second", false},
+                                                  {"second minus first", false},
+                                                  {"95 % interval", false},
+                                                  {"first / second", false},
+                                                  {"95 % interval", false},
+                                                  {"p (Holm)", false},
+                                                  {"test", true},
+                                                  {"significant", true}};
 
-    table_init(t, columns, COUNT(columns), "%s (first) against %s (second), at each count that both ran on.",
+    table_init(t, columns, COUNT(columns),
+               "%s (first) against %s (second), at each count that both ran on.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
@@ -309,11 +333,12 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
 
 void tables_fill_rules(struct table *t, const struct report *r)
 {
-    static const struct table_column columns[] = {{"rule", false}, {"asks for", true}, {"state", true},
-                                                  {"why", true}};
+    static const struct table_column columns[] = {
+        {"rule", false}, {"asks for", true}, {"state", true}, {"why", true}};
 
-    table_init(t, columns, COUNT(columns), "The twelve rules of Hoefler and Belli (\"Scientific benchmarking "
-               "of parallel computing systems\", SC 2015), as this report meets them.");
+    table_init(t, columns, COUNT(columns),
+               "The twelve rules of Hoefler and Belli (\"Scientific benchmarking of parallel "
+               "computing systems\", SC 2015), as this report meets them.");
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
         table_addf(t, "%d", rule->number);
@@ -331,8 +356,9 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         {"note", true}};
 
     if (results->count > most)
-        table_init(t, columns, COUNT(columns), "The first %zu of %zu runs and their states; results.csv has "
-                   "them all.", most, results->count);
+        table_init(t, columns, COUNT(columns),
+                   "The first %zu of %zu runs and their states; results.csv has them all.",
+                   most, results->count);
     else
         table_init(t, columns, COUNT(columns), "Every run and its state.");
     for (size_t i = 0; i < results->count && i < most; i++) {

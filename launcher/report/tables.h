@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of a report. Each fills an uninitialised table; table_destroy frees. A table without rows
- * has nothing to say. */
+/* The tables of a report. Each fills an uninitialised table; table_destroy frees. A table without
+ * rows has nothing to say. */
 #ifndef UNETCTL_LAUNCHER_REPORT_TABLES_H
 #define UNETCTL_LAUNCHER_REPORT_TABLES_H
 

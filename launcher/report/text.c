@@ -47,7 +47,8 @@ struct text_form text_form_of_stdout(void)
     return (struct text_form){
         .columns = columns_of_stdout(),
         .utf8 = locale_is_utf8(),
-        .colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && term && strcmp(term, "dumb"),
+        .colour =
+            isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && term && strcmp(term, "dumb"),
     };
 }
 
@@ -82,7 +83,8 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
 }
 
 /* Each line of text, made safe for a terminal and wrapped. */
-static void add_lines(struct buf *b, const char *text, const char *before, const struct text_form *form)
+static void add_lines(struct buf *b, const char *text, const char *before,
+                      const struct text_form *form)
 {
     while (*text) {
         struct buf line = {0}, safe = {0};
@@ -129,8 +131,10 @@ void text_encode_verdict(const struct report *r, const struct text_form *form, s
 /* A bar of length characters, whole or in eighths; the characters it takes. */
 static int add_bar(struct buf *b, double length, bool utf8)
 {
-    static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
-    int whole = utf8 ? (int)floor(length) : (int)lround(length), part = utf8 ? (int)floor((length - whole) * 8) : 0;
+    static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
+                                          "\u258c", "\u258b", "\u258a", "\u2589"};
+    int whole = utf8 ? (int)floor(length) : (int)lround(length),
+        part = utf8 ? (int)floor((length - whole) * 8) : 0;
 
     for (int i = 0; i < whole; i++)
         buf_add(b, utf8 ? "\u2588" : "#");
@@ -142,7 +146,9 @@ static int add_bar(struct buf *b, double length, bool utf8)
 static void add_row(struct buf *b, double value, int ideal, int width, bool utf8)
 {
     for (int i = add_bar(b, value, utf8); i < width; i++)
-        buf_add(b, i == ideal ? (utf8 ? "\u2502" : "|") : i < ideal ? (utf8 ? "\u00b7" : ".") : " ");
+        buf_add(b, i == ideal  ? (utf8 ? "\u2502" : "|")
+                   : i < ideal ? (utf8 ? "\u00b7" : ".")
+                               : " ");
 }
 
 /* A bar per count up to its speed-up. */
@@ -195,7 +201,8 @@ void text_encode_rules(const struct report *r, const struct text_form *form, str
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
         struct buf line = {0}, safe = {0};
-        buf_addf(&line, "%2d. %s: %s %s", rule->number, rule_state_name(rule->state), rule->text, rule->why);
+        buf_addf(&line, "%2d. %s: %s %s", rule->number, rule_state_name(rule->state), rule->text,
+                 rule->why);
         escape_plain(&safe, line.data ? line.data : "");
         text_wrap(b, safe.data ? safe.data : "", 4, form->columns);
         b->failed |= line.failed || safe.failed;

@@ -21,9 +21,11 @@ static void add_interval(struct buf *b, const struct interval *i, int decimals)
     if (!interval_is_known(i))
         return;
     if (i->method == INTERVAL_EPOCHS)
-        buf_addf(b, " (%.*f-%.*f by the epochs of single runs)", decimals, i->low, decimals, i->high);
+        buf_addf(b, " (%.*f-%.*f by the epochs of single runs)", decimals, i->low, decimals,
+                 i->high);
     else
-        buf_addf(b, " (%.0f %% interval %.*f-%.*f)", 100 * i->level, decimals, i->low, decimals, i->high);
+        buf_addf(b, " (%.0f %% interval %.*f-%.*f)", 100 * i->level, decimals, i->low, decimals,
+                 i->high);
 }
 
 /* Two decimals where an interval is that narrow. */
@@ -47,8 +49,10 @@ static void add_iou(struct buf *b, const struct decision *d, size_t best)
     } else if (c->enough) {
         buf_addf(b, ", IoU unchanged (%.3f vs %.3f, difference not significant)", c->b, c->a);
     } else {
-        buf_addf(b, ", IoU %.3f vs %.3f (difference not significant, but too few runs to see one of %.3f)",
-                 c->b, c->a, c->margin);
+        buf_addf(
+            b,
+            ", IoU %.3f vs %.3f (difference not significant, but too few runs to see one of %.3f)",
+            c->b, c->a, c->margin);
     }
 }
 
@@ -78,8 +82,11 @@ static void add_beyond(struct buf *b, const struct decision *d)
     else if (d->best == d->base)
         return;
     else if (isfinite(d->beyond_model))
-        buf_addf(b, " Up to the largest number measured they save more than they cost; by the fitted law "
-                    "that ends at about %.0f.", d->beyond_model);
+        buf_addf(
+            b,
+            " Up to the largest number measured they save more than they cost; by the fitted law "
+            "that ends at about %.0f.",
+            d->beyond_model);
     else
         buf_add(b, " Up to the largest number measured they save more than they cost.");
 }
@@ -102,7 +109,8 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
     for (const struct series_point *p = d->base + 1; p < d->best; p++) {
         const struct ratio *efficiency = series_efficiency(&as->series, p);
         enum decision_iou iou = d->iou[p - as->series.points];
-        if (efficiency->value >= DECISION_EFFICIENCY && (iou == DECISION_IOU_HOLDS || iou == DECISION_IOU_UNKNOWN))
+        if (efficiency->value >= DECISION_EFFICIENCY &&
+            (iou == DECISION_IOU_HOLDS || iou == DECISION_IOU_UNKNOWN))
             continue;
         buf_addf(b, "%s%d GPUs (efficiency %.2f, IoU %.3f)", before, p->gpus, efficiency->value,
                  p->q[QUANTITY_IOU].median);
@@ -118,9 +126,11 @@ static void add_warm_up(struct buf *b, const struct analysis_series *as)
     double lost = p->efficiency[QUANTITY_STEADY_EPOCH].value - p->efficiency[QUANTITY_WHOLE].value;
 
     if (lost > WARM_UP_SHARE)
-        buf_addf(b, "Start-up costs: over the whole run the efficiency is %.2f, because the first epoch takes "
-                    "%.1f s and a steady one %.2f s.\n", p->efficiency[QUANTITY_WHOLE].value,
-                 p->q[QUANTITY_FIRST_EPOCH].median, p->q[QUANTITY_STEADY_EPOCH].median);
+        buf_addf(b,
+                 "Start-up costs: over the whole run the efficiency is %.2f, because the first "
+                 "epoch takes %.1f s and a steady one %.2f s.\n",
+                 p->efficiency[QUANTITY_WHOLE].value, p->q[QUANTITY_FIRST_EPOCH].median,
+                 p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
 static void add_law(struct buf *b, const struct analysis_series *as)
@@ -140,12 +150,14 @@ static void add_law(struct buf *b, const struct analysis_series *as)
 }
 
 /* "14 GPUs (599 s)" */
-static void add_choice(struct buf *b, const char *before, const struct advice_choice *c, const char *unit)
+static void add_choice(struct buf *b, const char *before, const struct advice_choice *c,
+                       const char *unit)
 {
     if (!c->gpus)
         return;
     buf_addf(b, "%s%d GPU%s (%.4g %s%s%s)", before, c->gpus, plural(c->gpus), c->value, unit,
-             c->measured ? "" : ", by the fitted law", c->extrapolated ? ", far beyond what was measured" : "");
+             c->measured ? "" : ", by the fitted law",
+             c->extrapolated ? ", far beyond what was measured" : "");
 }
 
 static void add_advice(struct buf *b, const struct advice *a, bool deadline)
@@ -163,7 +175,8 @@ static void add_advice(struct buf *b, const struct advice *a, bool deadline)
         buf_addf(b, "The deadline: %s.\n", a->deadline.why);
     }
     if (a->next)
-        buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", a->next, plural(a->next), a->next_why);
+        buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", a->next, plural(a->next),
+                 a->next_why);
 }
 
 static void add_convergence(struct buf *b, const struct analysis_series *as)
@@ -171,10 +184,13 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
     const struct convergence *c = &as->convergence;
     size_t best = (size_t)(as->decision.best - as->series.points);
 
-    if (c->metric == CONVERGENCE_NONE || best == 0 || best >= c->npoints || isnan(c->points[best].speedup))
+    if (c->metric == CONVERGENCE_NONE || best == 0 || best >= c->npoints ||
+        isnan(c->points[best].speedup))
         return;
-    buf_addf(b, "Time to %s %.4g: %.2fx faster than with %d GPU%s: epochs pass %.2fx as fast, and it takes "
-                "%.2fx as many.\n", c->metric == CONVERGENCE_SCORE ? "a score of" : "a loss of", c->target,
+    buf_addf(b,
+             "Time to %s %.4g: %.2fx faster than with %d GPU%s: epochs pass %.2fx as fast, and it "
+             "takes %.2fx as many.\n",
+             c->metric == CONVERGENCE_SCORE ? "a score of" : "a loss of", c->target,
              c->points[best].speedup, as->decision.base->gpus, plural(as->decision.base->gpus),
              c->points[best].epoch_s_ratio, c->points[best].epochs_ratio);
 }
@@ -232,8 +248,8 @@ static void add_alone(struct buf *b, const struct analysis_series *as, const cha
              label ? label : as->series.engine, p->gpus, plural(p->gpus));
 }
 
-int words_compute(struct words *w, const struct analysis_series *as, const char *label, bool deadline,
-                  struct err *e)
+int words_compute(struct words *w, const struct analysis_series *as, const char *label,
+                  bool deadline, struct err *e)
 {
     struct buf headline = {0}, reasons = {0}, caveats = {0};
 
@@ -287,6 +303,7 @@ void words_compare(struct buf *b, const struct analysis_difference *d, const cha
     if (c->test == COMPARE_NONE)
         buf_add(b, "; too few runs for a test");
     else
-        buf_addf(b, "; %s (p = %.2g)", c->significant ? "significant" : "not significant", c->p_holm);
+        buf_addf(b, "; %s (p = %.2g)", c->significant ? "significant" : "not significant",
+                 c->p_holm);
     buf_add(b, ".");
 }

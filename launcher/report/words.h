@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict on a series in plain words, from the decision as data. Text, Markdown, HTML and JSON all
- * say the same. */
+/* The verdict on a series in plain words, from the decision as data. Text, Markdown, HTML and JSON
+ * all say the same. */
 #ifndef UNETCTL_LAUNCHER_REPORT_WORDS_H
 #define UNETCTL_LAUNCHER_REPORT_WORDS_H
 
@@ -15,14 +15,14 @@ struct words {
     char *caveats;  /* what weakens it, heaviest first; one per line, "" when there are none */
 };
 
-/* label: what the series is called, where there are several; or NULL. deadline: one was asked for. 0,
- * or -1 without memory. */
-int words_compute(struct words *w, const struct analysis_series *as, const char *label, bool deadline,
-                  struct err *e);
+/* label: what the series is called, where there are several; or NULL. deadline: one was asked for.
+ * 0, or -1 without memory. */
+int words_compute(struct words *w, const struct analysis_series *as, const char *label,
+                  bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
-/* One sentence on how b does against a at one count: "native with 14 GPUs: 1.20x slower than horovod
- * (95 % interval 1.18-1.22, significant)". */
+/* One sentence on how b does against a at one count: "native with 14 GPUs: 1.20x slower than
+ * horovod (95 % interval 1.18-1.22, significant)". */
 void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
                    const char *label_b);
 
