@@ -52,7 +52,8 @@ int main(void)
         many[i] = (i * 37 % 101) * (i * 37 % 101) / 100.;
     check(many, 80, 0.8925976991681588, 6.011975116544007e-06, "80 values");
     ok(isnan(shapiro_wilk_test(equal, 3).p), "equal values can't be judged");
-    ok(isnan(shapiro_wilk_test(bad, 3).p) && isnan(shapiro_wilk_test(five, 2).p), "nor NaN, nor two");
+    ok(isnan(shapiro_wilk_test(bad, 3).p), "nor NaN");
+    ok(isnan(shapiro_wilk_test(five, 2).p), "nor two");
     level(3);
     level(5);
     level(11);
