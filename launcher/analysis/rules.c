@@ -14,8 +14,7 @@
 #define NORMAL_ALPHA 0.05
 
 static const char *const texts[RULES_COUNT] = {
-    "Say whether the base case of a speed-up is one GPU of the same program, and give its "
-    "absolute time.",
+    "Say whether a speed-up's base case is one GPU of the same program, and give its time.",
     "Say why only a part of the possible cases was measured.",
     "Sum up costs by the arithmetic mean, rates by the harmonic mean.",
     "Do not average ratios; average what they are made of.",
