@@ -11,6 +11,23 @@
 #include "src/atomicfile.h"
 #include "src/epoch_csv.h"
 
+/* How far the two may be apart: clocks, and six decimals. */
+#define CLOCK_SHARE 0.01
+#define CLOCK_S 0.01
+
+/* The clock of the training cannot have run shorter than those of its epochs. */
+static int check_times(const struct epoch_csv *log, const char *path, struct err *e)
+{
+    double sum = 0, all = log->rows[0].training_time;
+
+    for (size_t i = 0; i < log->count; i++)
+        sum += log->rows[i].time_per_epoch;
+    return sum <= (1 + CLOCK_SHARE) * all + CLOCK_S
+               ? 0
+               : err_set(e, ERR_DATA, "%s: its epochs take %.6g s together, but training_time is "
+                         "%.6g s: a time is wrong", path, sum, all);
+}
+
 static int decode_reference(const char *text, size_t n, const char *path, struct result *r,
                             struct err *e)
 {
@@ -18,7 +35,7 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
 
     if (epoch_csv_decode(text, n, path, &log, e))
         return -1;
-    struct curve *c = curve_create(log.count, 0, e);
+    struct curve *c = check_times(&log, path, e) ? NULL : curve_create(log.count, 0, e);
     for (size_t i = 0; c && i < log.count; i++) {
         c->seconds[i] = log.rows[i].time_per_epoch;
         c->loss[i] = log.rows[i].loss;

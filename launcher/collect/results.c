@@ -13,6 +13,7 @@
 #include "launcher/collect/csv.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/utf8.h"
 
 #define MAX_FILE (64 << 20)
 
@@ -98,8 +99,13 @@ void result_set_text(char *dst, size_t size, const char *text)
     } else {
         dst[n] = '\0';
     }
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (unsigned char)text[i] < ' ' || text[i] == 127 ? ' ' : text[i];
+    memcpy(dst, text, n);
+    for (char *p = dst; *p; p += size) {
+        size = utf8_size(p);
+        if (size == 0 || (unsigned char)*p < ' ' || *p == 127)
+            *p = size ? ' ' : '?';
+        size = size ? size : 1;
+    }
 }
 
 int results_add(struct results *table, const struct result *r, struct err *e)

@@ -68,7 +68,8 @@ const char *result_state_name(enum result_state state);
 /* Everything unknown: NaN, 0, -1, "". */
 void result_init(struct result *r);
 
-/* Copy text into a field; too long ends in "...", control characters become blanks. */
+/* Copy text into a field; too long ends in "...", control characters become
+ * blanks and bytes that are no UTF-8 question marks. */
 void result_set_text(char *dst, size_t size, const char *text);
 
 /* Append a copy of r; its curve and scores then belong to the table. -1 when there is no memory. */

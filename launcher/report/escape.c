@@ -6,24 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at p (RFC 3629: shortest form, no surrogates), 0 if it is none. */
-static size_t character_size(const unsigned char *p)
-{
-    size_t n = p[0] < 0x80   ? 1
-               : p[0] < 0xc2 ? 0
-               : p[0] < 0xe0 ? 2
-               : p[0] < 0xf0 ? 3
-               : p[0] < 0xf5 ? 4
-                             : 0;
-
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
-}
+#include "src/utf8.h"
 
 static bool is_control(const char *p, size_t n)
 {
@@ -39,7 +22,7 @@ static void add(struct buf *b, const char *text, replace_f *replace)
     char scratch[8];
 
     while (*text) {
-        size_t n = character_size((const unsigned char *)text);
+        size_t n = utf8_size(text);
         const char *other = NULL;
         if (n == 0)
             other = "?";
@@ -120,7 +103,7 @@ void escape_latex(struct buf *b, const char *text)
 
     add(&plain, text, NULL);
     for (const char *p = plain.data ? plain.data : ""; *p;) {
-        size_t n = character_size((const unsigned char *)p);
+        size_t n = utf8_size(p);
         char scratch[8];
         const char *other = n == 1 ? replace_latex(*p, scratch) : p[0] == '\xc3' ? NULL : "?";
         if (other)
