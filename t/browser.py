@@ -7,7 +7,7 @@ PAGE is opened as file://. Into DIR go light.png, dark.png, narrow.png, hover.pn
 stdout, one "key value" per line: requests (beside the page itself), console (messages, errors,
 exceptions), hidden-tips, shown-tips (with the pointer on the first value), overflow (elements wider
 than the page), contrast (texts below 4.5:1, light and dark), headings, unlabelled (drawings without a
-name), headless-tables, scripts, focusable. Exit 77 when the browser can't be started, or ends,
+name), headless-tables, figures-without-values (no table of them), scripts, focusable. Exit 77 when the browser can't be started, or ends,
 or does not answer in time.
 
 The browser is driven through its DevTools pipe: no port, no other library.
@@ -142,6 +142,8 @@ CHECKS = {
       && r.cells[0].scope == 'row')).length""",
     "scripts": "document.scripts.length + document.querySelectorAll('link,img,iframe,object,embed').length",
     "focusable": "document.querySelectorAll('summary, a[href], .wide[tabindex]').length",
+    "figures-without-values": """[...document.querySelectorAll('figure')].filter(f =>
+      !f.querySelector('details > summary') || f.querySelectorAll('details tbody tr').length < 2).length""",
     "drawings": "document.querySelectorAll('svg.chart').length",
 }
 TIPS = """[...document.querySelectorAll('.tip')].filter(e => getComputedStyle(e).visibility

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LINE_STOPS 16 /* values of a line that are told */
+
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
 {
     va_list ap;
@@ -55,6 +57,13 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
         s->points = points;
     }
     s->points[s->count++] = (struct chart_point){.x = x, .y = y, .low = low, .high = high};
+}
+
+size_t chart_series_told(const struct chart_series *s)
+{
+    if (s->small || s->style == CHART_BAND || s->colour == CHART_INK)
+        return 0;
+    return s->style == CHART_LINE ? (s->count + LINE_STOPS - 1) / LINE_STOPS : 1;
 }
 
 bool chart_has_points(const struct chart *c)

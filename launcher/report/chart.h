@@ -73,6 +73,10 @@ struct chart_series *chart_add_series(struct chart *c, enum chart_style style, i
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
+/* Of the points of s, every so many-th has a value that is told: all marks and columns, some of a
+ * line; 0: none has. */
+size_t chart_series_told(const struct chart_series *s);
+
 /* Does any series have a point? */
 bool chart_has_points(const struct chart *c);
 

@@ -16,7 +16,6 @@
 #define MARGIN 20.0    /* beside none */
 #define RADIUS 4.6     /* of a mark */
 #define TARGET 11.0    /* of what can be pointed at */
-#define LINE_STOPS 16  /* values of a line that can be pointed at */
 #define LETTER 8.7     /* width of a letter of a tip, about */
 
 /* The drawing area. */
@@ -259,11 +258,9 @@ static void add_target(const struct chart *c, const struct chart_series *s,
 
 static void add_targets(const struct chart *c, const struct chart_series *s, struct buf *b)
 {
-    size_t step = s->style == CHART_LINE ? (s->count + LINE_STOPS - 1) / LINE_STOPS : 1;
+    size_t step = chart_series_told(s);
 
-    if (s->small || s->style == CHART_BAND || s->colour == CHART_INK)
-        return;
-    for (size_t i = step - 1; i < s->count; i += step)
+    for (size_t i = step - 1; step > 0 && i < s->count; i += step)
         if (s->style == CHART_COLUMN || isfinite(s->points[i].y))
             add_target(c, s, &s->points[i], b);
 }

@@ -152,7 +152,7 @@ static void add_table(struct buf *b, struct table *t)
     table_destroy(t);
 }
 
-/* The marked values of a chart, for whoever can't see or point at it. */
+/* The values of a chart that can be pointed at, for whoever can't see it or uses a keyboard. */
 static void add_values(struct buf *b, const struct chart *c)
 {
     const struct table_column columns[] = {{"series", true}, {c->x.label, false}, {"value", false},
@@ -163,13 +163,15 @@ static void add_values(struct buf *b, const struct chart *c)
     for (size_t i = 0; i < c->nseries; i++) {
         const struct chart_series *s = &c->series[i];
         int decimals = s->right ? c->right.decimals : c->y.decimals;
-        for (size_t k = 0; s->style <= CHART_JOINED && !s->small && k < s->count; k++) {
+        bool column = s->style == CHART_COLUMN;
+        size_t step = chart_series_told(s);
+        for (size_t k = step - 1; step > 0 && k < s->count; k += step) {
             const struct chart_point *p = &s->points[k];
             table_addf(&t, "%s", s->label);
             table_add_number(&t, p->x, c->x.decimals);
-            table_add_number(&t, p->y, decimals);
-            table_add_number(&t, p->low, decimals);
-            table_add_number(&t, p->high, decimals);
+            table_add_number(&t, column ? p->high - p->low : p->y, decimals);
+            table_add_number(&t, column ? NAN : p->low, decimals);
+            table_add_number(&t, column ? NAN : p->high, decimals);
         }
     }
     if (t.ncells) {
@@ -202,7 +204,7 @@ static void add_figures(struct buf *b, const struct figures *f)
         add_figure(b, &f->list[i]);
     buf_add(b, "</div>\n");
     if (f->drawn) {
-        buf_add(b, "<p class=\"soft\">Point at a mark to see its value. The same figures as SVG, "
+        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below it. The same figures as SVG, "
                    "PDF and PNG lie in figures/, with the gnuplot scripts and data that draw "
                    "them.</p>\n");
         return;
