@@ -128,7 +128,7 @@ static void add_repeats(struct decision *d, const struct series *s)
         add(d, CAVEAT_ONE_RUN,
             "One run per count: how much runs differ is not known, so intervals hold for these "
             "runs only, and no difference of IoU can be told from chance. Not enough repeats to "
-            "say: 3 seeds tell the scatter, 6 are the least for a test without assumptions.");
+            "say: 3 seeds tell the scatter, 10 are the least for a test without assumptions.");
     else if (known && !enough && needed)
         add(d, CAVEAT_FEW_RUNS,
             "Not enough repeats to say whether IoU changes by %.2g: %zu run%s per count at the "
@@ -137,7 +137,7 @@ static void add_repeats(struct decision *d, const struct series *s)
     else if (known && !enough)
         add(d, CAVEAT_FEW_RUNS,
             "Not enough repeats to say whether IoU changes: some count has a single run. 3 seeds "
-            "tell the scatter, 6 are the least for a test without assumptions.");
+            "tell the scatter, 10 are the least for a test without assumptions.");
 }
 
 static void add_missing(struct decision *d, const struct series *s, const struct results *table)

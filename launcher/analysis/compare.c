@@ -12,8 +12,12 @@
 #include "launcher/analysis/student.h"
 #include "src/stat.h"
 
-#define PAIRS_RANKED 6 /* pairs from which on all of one sign are significant by rank */
-#define RUNS_RANKED 4  /* the same for runs on each side */
+/* Ranks of few values have no small p-values, and Holm multiplies them by the number of
+ * comparisons: from here on all of one sign are significant among 25, as 25 x 2 / 2^10 and
+ * 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
+#define PAIRS_RANKED 10
+#define IMAGES_FEWEST 6 /* the same without others beside it */
+#define RUNS_RANKED 6
 
 /* Values of both sides, and of pairs with the same seed. */
 struct sides {
@@ -116,7 +120,7 @@ static int test_images(struct comparison *c, const struct scores *a, const struc
     size_t n = scores_match(a, b, iou_a, iou_b);
     for (size_t i = 0; i < n; i++)
         iou_b[i] -= iou_a[i];
-    if (n >= PAIRS_RANKED) {
+    if (n >= IMAGES_FEWEST) {
         c->test = COMPARE_IMAGES;
         c->nimages = n;
         c->p = signed_rank_test(iou_b, n);

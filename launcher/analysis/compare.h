@@ -18,9 +18,9 @@ enum compare_test {
     COMPARE_NONE,          /* nothing to test by */
     COMPARE_IMAGES,        /* one pair of runs, the same images: Wilcoxon signed-rank over images.
                             * Holds for these two trained networks only */
-    COMPARE_PAIRED_T,      /* 2 to 5 pairs of runs with equal seeds */
-    COMPARE_SIGNED_RANK,   /* 6 pairs or more: Wilcoxon signed-rank */
-    COMPARE_WELCH,         /* runs without common seeds, a side has fewer than 4 */
+    COMPARE_PAIRED_T,      /* 2 to 9 pairs of runs with equal seeds */
+    COMPARE_SIGNED_RANK,   /* 10 pairs or more: Wilcoxon signed-rank */
+    COMPARE_WELCH,         /* runs without common seeds, a side has fewer than 6 */
     COMPARE_RANK_SUM       /* runs without common seeds: Mann-Whitney */
 };
 

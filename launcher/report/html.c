@@ -204,7 +204,8 @@ static void add_figures(struct buf *b, const struct figures *f)
         add_figure(b, &f->list[i]);
     buf_add(b, "</div>\n");
     if (f->drawn) {
-        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below it. The same figures as SVG, "
+        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the "
+                   "values below it. The same figures as SVG, "
                    "PDF and PNG lie in figures/, with the gnuplot scripts and data that draw "
                    "them.</p>\n");
         return;

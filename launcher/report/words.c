@@ -166,7 +166,8 @@ static void add_advice(struct buf *b, const struct advice *a, bool deadline)
         add_choice(b, "Fastest: ", &a->time, "s");
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
         add_choice(b, "; least energy: ", &a->energy, "kWh");
-        buf_add(b, ".\n");
+        buf_add(b, a->energy.gpus ? ".\n"
+                                  : "; energy was not recorded (--watts W would estimate it).\n");
     }
     if (deadline && a->deadline.gpus) {
         add_choice(b, "Within the deadline: ", &a->deadline, "s");

@@ -40,16 +40,21 @@ static const char *explain(void)
 /* All seeds differ by much, pairs by little: only pairing finds it. */
 static void check_pairs(void)
 {
-    static const double x[] = {0.90, 0.80, 0.95, 0.85, 0.88, 0.92, 0.83};
-    static const double y[] = {0.881, 0.779, 0.930, 0.832, 0.861, 0.899, 0.812};
+    static const double x[] = {0.90, 0.80, 0.95, 0.85, 0.88, 0.92, 0.83, 0.87, 0.91, 0.84};
+    static const double y[] = {0.881, 0.779, 0.930, 0.832, 0.861,
+                               0.899, 0.812, 0.851, 0.889, 0.822};
 
-    fill(x, 7, y, 7, 0);
+    fill(x, 10, y, 10, 0);
     compare();
-    ok(c.test == COMPARE_SIGNED_RANK && c.n == 7, "seven seeds on both sides: signed ranks");
-    near(c.p, 2. / 128, 1e-12, "all of one sign: 2 / 2^7");
-    near(c.difference, -0.0194285714, 1e-6, "mean of the pairs");
+    ok(c.test == COMPARE_SIGNED_RANK && c.n == 10, "ten seeds on both sides: signed ranks");
+    near(c.p, 2. / 1024, 1e-12, "all of one sign: 2 / 2^10");
+    near(c.difference, -0.0194, 1e-6, "mean of the pairs");
     ok(c.significant && c.enough && c.needed <= 7, "significant, and %zu would be enough", c.needed);
-    ok(strstr(explain(), "significant (p = 0.016, 7 runs)") == explain(), "in words: %s", explain());
+    ok(strstr(explain(), "significant (p = 0.002, 10 runs)") == explain(), "in words: %s",
+       explain());
+    fill(x, 9, y, 9, 0);
+    compare();
+    ok(c.test == COMPARE_PAIRED_T && c.n == 9, "nine: Student's t");
     fill(x, 3, y, 3, 0);
     compare();
     ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three: Student's t");

@@ -141,7 +141,11 @@ static void check_reasons(void)
     as.advice.next = 6;
     strcpy(as.advice.next_why, "the gap is widest");
     headline(NULL);
-    ok(strstr(words.reasons, "Fastest: 8 GPUs (599 s); fewest GPU-hours: 1 GPU (2.1 GPU-hours).\n"), "the best for each");
+    ok(strstr(words.reasons, "Fastest: 8 GPUs (599 s); fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
+                             "energy was not recorded"), "the best for each");
+    as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
+    headline(NULL);
+    ok(strstr(words.reasons, "; least energy: 1 GPU (0.63 kWh).\n"), "energy, where it is known");
     ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the gap is widest).\n"), "what next");
     as.series.npoints = 1;
     is_str(headline("alone"), "alone ran on 1 GPU only: there is nothing to compare it with.", "one count");

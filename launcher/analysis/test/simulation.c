@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole studies with a known truth: times by Amdahl's law with scatter, IoU that depends on the
+ * seed and not on the count, or falls from a count on. What the analysis says of many of them. */
+#include "config.h"
+#include "launcher/analysis/analysis.h"
+
+#include "launcher/analysis/test/near.h"
+#include "launcher/analysis/test/table.h"
+#include "src/rng.h"
+
+#define SERIAL 0.03
+#define COUNTS 5 /* 1, 2, 4, 8, 16 */
+#define BEST 3   /* index of 8: efficiency 0.826; of 16 it is 0.69 */
+
+static const int gpus[COUNTS] = {1, 2, 4, 8, 16};
+
+static double truth(int i)
+{
+    return (1 - SERIAL) / gpus[i] + SERIAL;
+}
+
+struct outcome {
+    int intervals, covered; /* of the speed-up of the steady epoch */
+    int false_alarms;       /* studies in which any IoU is called different, though none is */
+    int right;              /* studies that advise the best count */
+};
+
+/* falls_from: index of the first count whose IoU is lower by 0.05; COUNTS: none. */
+static void simulate(uint64_t study, long runs, int falls_from, struct outcome *o)
+{
+    struct results table = {0};
+    struct analysis_source source = {"study", &table};
+    struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+    struct analysis a;
+    struct err e;
+
+    for (int i = 0; i < COUNTS; i++)
+        for (long seed = 1; seed <= runs; seed++) {
+            uint64_t place = (uint64_t)(i * 1000 + seed);
+            double scatter = 1 + 0.01 * rng_normal(11, study, place);
+            struct result *r = table_add(&table, "x", gpus[i], seed, 20 * truth(i) * scatter);
+            r->iou = 0.9 + 0.004 * rng_normal(12, study, (uint64_t)seed) +
+                     0.002 * rng_normal(13, study, place) - (i >= falls_from ? 0.05 : 0);
+        }
+    if (analysis_create(&a, &source, 1, &options, &e))
+        bail_out("%s", e.text);
+    const struct series *s = &a.series[0].series;
+    const struct decision *d = &a.series[0].decision;
+    bool alarm = false;
+    for (int i = 1; i < COUNTS; i++) {
+        const struct interval *known = &s->points[i].speedup[QUANTITY_STEADY_EPOCH].interval;
+        o->intervals++;
+        o->covered += known->low <= 1 / truth(i) && 1 / truth(i) <= known->high;
+        alarm |= d->iou_change[i].significant;
+    }
+    o->false_alarms += alarm;
+    o->right += d->best->gpus == gpus[falls_from <= BEST ? falls_from - 1 : BEST];
+    analysis_destroy(&a);
+    results_destroy(&table);
+}
+
+static struct outcome simulate_all(int studies, long runs, int falls_from)
+{
+    struct outcome o = {0};
+
+    for (int i = 0; i < studies; i++)
+        simulate((uint64_t)(runs * 10000 + i), runs, falls_from, &o);
+    return o;
+}
+
+static void check_equal(int studies, long runs)
+{
+    struct outcome o = simulate_all(studies, runs, COUNTS);
+
+    ok(o.covered >= 0.93 * o.intervals, "%ld runs per count: %.1f %% of 95 %% intervals hold the "
+       "true speed-up", runs, 100. * o.covered / o.intervals);
+    /* 0.05 and three deviations of a share of so many studies. */
+    ok(o.false_alarms <= (0.05 + 3 * sqrt(0.05 * 0.95 / studies)) * studies,
+       "in %.1f %% of studies some IoU is called different, though none is",
+       100. * o.false_alarms / studies);
+    ok(o.right >= 0.97 * studies, "%.1f %% advise 8 GPUs, as is right", 100. * o.right / studies);
+}
+
+int main(void)
+{
+    check_equal(400, 3);
+    check_equal(400, 6);
+    check_equal(150, 12);
+    struct outcome o = simulate_all(200, 6, 2);
+    ok(o.right >= 0.97 * 200, "IoU falls from 4 GPUs on: %.1f %% advise 2", 100. * o.right / 200);
+    ok(o.false_alarms >= 0.97 * 200, "and call it significant");
+    return done_testing();
+}
