@@ -10,7 +10,7 @@
 #                                           call, submits again, and expects exactly 14 jobs; several
 #                                           studies at a time; says what is wrong, else nothing
 #
-# Sites: sandbox (jobs are held) and local (jobs wait for one that hangs).
+# Sites: sandbox (jobs are held) and local (each study has a queue of its own, whose first job hangs).
 
 killed_words() { if [ "$1" = sandbox ]; then echo "-- --hold"; fi; }
 killed_jobs() { # SITE DIR: the tag of each job of the study, sorted
@@ -30,24 +30,25 @@ killed_submit() { # SITE DIR [KILLAT AND ITS OPTIONS]
 }
 killed_study() { # SITE DIR
     [ -d "fresh-$1" ] || make_study "fresh-$1" "$1"
+    if [ "$1" = local ]; then echo hang >fresh-local/behave; fi
     cp -r "fresh-$1" "$2"
 }
 count_calls() { # SITE [KILLAT OPTIONS]
     local site=$1 dir=count-$RANDOM
+    if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" $dir
     killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
     if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = 14 ]; then cut -d' ' -f1 $dir/calls; else echo 0; fi
+    if [ "$site" = local ]; then end_keepers; fi
 }
-end_keepers() { # [DIR]: of the local queue's jobs, or those of a study
-    local file id=
-    if [ $# = 1 ]; then id=$(cat "$1/.unetctl/id"); fi
-    for file in "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json; do
-        grep -q "\"tag\": \"unetctl:$id" "$file" 2>/dev/null || continue
-        kill "$(sed -n 's/.*"keeper": \([0-9]*\),$/\1/p' "$file")" 2>/dev/null
-    done
+end_keepers() { # of the local queue's jobs
+    local keeper
+    while read -r keeper; do kill "$keeper" 2>/dev/null; done < \
+        <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
 }
 kill_at() { # SITE N [KILLAT OPTIONS]
     local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs
+    if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" "$dir"
     killed_submit "$site" "$dir" "$builddir/t/killat" "${@:3}" -l "$dir/calls" "$n" >"$dir/out" 2>&1
     # Busy: 4 (Slurm did not answer in time), 6 (the killed one's helper has the lock). Then once more.
@@ -63,7 +64,7 @@ kill_at() { # SITE N [KILLAT OPTIONS]
         sed 's/^/  killed: /' "$dir/out"
         sed 's/^/  again:  /' "$dir/again"
     fi
-    if [ "$site" = local ]; then end_keepers "$dir"; fi # a thousand that wait would look at each other
+    if [ "$site" = local ]; then end_keepers; fi
     rm -rf "$dir"
 }
 kill_at_each() { # SITE LANES [KILLAT OPTIONS]

@@ -32,10 +32,5 @@ sweep "the helper killed" sandbox -p unetctl-slurm
 sweep "unetctl killed with its helper" sandbox -a
 sweep "the helper killed with unetctl" sandbox -a -p unetctl-slurm
 
-make_study blocker local
-echo hang >blocker/behave
-unetctl submit -C blocker --gpus 1 2>"$ERR"
 sweep "unetctl killed, local queue" local
-unetctl cancel -C blocker 2>"$ERR"
-end_keepers
 done_testing
