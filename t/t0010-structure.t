@@ -39,6 +39,7 @@ omp\.h trainer/(backends/|core/network\.c|ops/test/)'
 # FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with it
 # in the singular (results.c: result_*).
 foreign_symbols='trainer/backends/(ref|simd|dnnl|cuda)/.* (ref|simd|dnnl|cuda)_.*
+trainer/models/resnet resnet[0-9]+_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(split|source)_(file|list) (split|source)_.*
 trainer/spec_read spec_.*'

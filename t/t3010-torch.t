@@ -18,7 +18,7 @@ dump=$builddir/trainer/core/test/dump
 trace=$builddir/trainer/optim/test/trace
 for p in "$dump" "$trace"; do [ -x "$p" ] || skip_all "$p is not built"; done
 
-compare() { # BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
+compare() { # BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
     local dir=$TMP/$*
     dir=${dir// /-}
     mkdir -p "$dir"
@@ -34,7 +34,9 @@ compare() { # BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
 for backend in ref dnnl; do
     for shape in "8 4 1 32 48 2 local 1 ce" "8 4 1 32 48 2 none 1 ce" "4 2 3 20 28 3 local 1 ce" \
         "4 2 3 20 28 3 none 5 ce" "4 2 1 20 28 3 local 5 weighted" "4 2 1 20 28 3 local 1 weighted" \
-        "4 2 1 20 28 3 local 4 dice" "4 2 1 20 28 3 local 1 ce+dice"; do
+        "4 2 1 20 28 3 local 4 dice" "4 2 1 20 28 3 local 1 ce+dice" \
+        "4 resnet20 3 16 13 12 local 5 ce" "4 resnet20-projection 3 16 12 12 local 5 weighted" \
+        "4 resnet20 1 14 12 12 none 3 ce"; do
         text="$backend, base depth channels height width batch norm classes loss = $shape"
         # shellcheck disable=SC2086 # a list of words
         compare $backend $shape >"$OUT"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Repeat in PyTorch what trainer/core/test/dump did, and compare.
 
-usage: torch_unet.py DIR BASE DEPTH CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
+usage: torch_unet.py DIR BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
 
 The same weights, images and masks go through the same network with PyTorch's own layers, loss and
 Adam in float64, so that all of the difference is ours. Prints one line per kind of number: the
@@ -19,6 +19,8 @@ import sys
 import numpy as np
 import torch
 from torch import nn
+
+from torch_resnet import ResNet
 
 LEARNING_RATE = 1e-3
 BOUND = 1e-4
@@ -145,11 +147,13 @@ def image(flat, batch, height, width, channels):
 
 def main():
     directory, base, depth, channels, height, width, batch = [sys.argv[1]] + [
-        int(a) for a in sys.argv[2:8]]
+        int(a) if a.isdigit() else a for a in sys.argv[2:8]]
     batch_norm, classes, loss_kind = sys.argv[8] != "none", int(sys.argv[9]), sys.argv[10]
     torch.set_num_threads(1)
     dump, worst = read_dump(directory), Worst()
-    model = UNet(base, depth, channels, batch_norm, classes).double()
+    model = (UNet(base, depth, channels, batch_norm, classes) if isinstance(depth, int) else
+             ResNet(depth, base, channels, batch_norm, classes)).double()
+    target_size = (height, width) if isinstance(depth, int) else (1, 1)
     names = {n for n in model.state_dict() if not n.endswith("num_batches_tracked")}
     if names != set(dump["weight"][0]):
         sys.exit(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
@@ -162,7 +166,7 @@ def main():
         take_over(model, dump["weight"][step - 1])
         optimizer.zero_grad()
         logits = model(image(dump["input"][step]["-"], batch, height, width, channels))
-        target = image(dump["target"][step]["-"], batch, height, width, 1)
+        target = image(dump["target"][step]["-"], batch, *target_size, 1)
         loss = loss_of(loss_kind, logits, target)
         loss.backward()
         worst.compare("loss", f"step {step}", dump["loss"][step]["-"], loss)

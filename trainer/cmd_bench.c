@@ -11,6 +11,7 @@
 #include "src/clock.h"
 #include "src/rng.h"
 #include "src/stat.h"
+#include "trainer/core/model.h"
 #include "trainer/core/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/size_option.h"
@@ -21,13 +22,13 @@
 
 static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32";
 static const char *opt_mode = "train", *opt_backend = "auto";
-static long opt_base = 8, opt_depth = 4, opt_channels = 1, opt_classes = 1, opt_batch = 16;
+static long opt_base, opt_depth = 4, opt_channels = 1, opt_classes = 1, opt_batch = 16;
 static long opt_threads, opt_steps = 10, opt_warmup = 3;
 static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
-    {"model", 0, CLI_STRING, "NAME", "unet", &opt_model, 0, 0},
-    {"base", 0, CLI_INT, "N", "filters of the first level (8)", &opt_base, 1, 1024},
+    {"model", 0, CLI_STRING, "NAME", "unet, or resnet20 ... resnet110 (unet)", &opt_model, 0, 0},
+    {"base", 0, CLI_INT, "N", "filters of the first level (8; resnet 16)", &opt_base, 1, 1024},
     {"depth", 0, CLI_INT, "N", "poolings (4)", &opt_depth, 1, 8},
     {"channels", 0, CLI_INT, "N", "of the images (1)", &opt_channels, 1, 64},
     {"classes", 0, CLI_INT, "N", "logits per pixel (1)", &opt_classes, 1, 250},
@@ -61,6 +62,9 @@ static int configure(struct network_config *c, struct err *e)
         return err_set(e, ERR_USAGE, "bench: --dtype %s: this trainer computes in f32", opt_dtype);
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
+    const struct model *model = model_find(opt_model);
+    if (opt_base == 0 && model)
+        c->base = (int)(opt_base = model->base);
     return size_option_parse(opt_size, &c->height, &c->width, e) ? err_prefix(e, "bench: --size") : 0;
 }
 
@@ -74,12 +78,12 @@ static int fill(struct network *n, const struct network_config *c, bool training
         return -1;
     for (size_t i = 0; i < pixels * (size_t)c->channels; i++)
         input[i] = (float)rng_uniform(SEED, 1, i);
-    for (size_t i = 0; i < pixels; i++)
+    for (size_t i = 0; i < (size_t)opt_batch * network_targets(n); i++)
         target[i] = (float)(int)(rng_uniform(SEED, 2, i) * (c->classes == 1 ? 2 : c->classes));
     return 0;
 }
 
-static int step(struct network *n, const struct network_config *c, struct optim *o, struct err *e)
+static int step(struct network *n, struct optim *o, struct err *e)
 {
     struct network_step whole = {.images = (double)opt_batch};
     const float *logits;
@@ -87,7 +91,7 @@ static int step(struct network *n, const struct network_config *c, struct optim 
 
     if (!o)
         return network_infer(n, (int)opt_batch, &logits, e);
-    whole.weight = whole.images * c->height * c->width;
+    whole.weight = whole.images * (double)network_targets(n);
     if (network_train(n, (int)opt_batch, whole, &loss, NULL, NULL, e))
         return -1;
     optim_step(o, network_weights(n), 0.001);
@@ -104,7 +108,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
         if (opt_per_op && i == opt_warmup)
             network_time_ops(n);
         double began = clock_now(), cpu = clock_cpu();
-        if (step(n, c, o, e))
+        if (step(n, o, e))
             return -1;
         if (i >= opt_warmup) {
             seconds[i - opt_warmup] = clock_now() - began;

@@ -9,10 +9,12 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/core/model.h"
 #include "trainer/evaluate.h"
 #include "trainer/record.h"
 #include "trainer/shutdown.h"
 #include "trainer/size_option.h"
+#include "trainer/task.h"
 #include "trainer/trained.h"
 #include "trainer/trainer.h"
 
@@ -24,7 +26,7 @@ static bool opt_soft_masks, opt_json;
 static const struct cli_option options[] = {
     {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
      &opt_checkpoint, 0, 0},
-    {"data", 'd', CLI_STRING, "DIR", "images/ and masks/; all pairs are evaluated",
+    {"data", 'd', CLI_STRING, "DIR", "images and masks, or images with classes: all of them",
      &opt_data, 0, 0},
     {"split", 0, CLI_STRING, "FILE", "split.json: only its validation part", &opt_split, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "resize to this (default: the size of training)",
@@ -140,13 +142,14 @@ static int evaluate(struct network_config *config, struct err *e)
     int rc = -1;
 
     struct network *network = trained_open(opt_checkpoint, config, e);
+    bool whole = network && model_find(config->model)->whole;
     struct dataset_config data = {
         .split_file = opt_split, .dir = opt_data, .height = config->height,
         .width = config->width, .channels = config->channels, .soft_masks = opt_soft_masks,
-        .classes = config->classes, .ignore = opt_ignore, .class_file = opt_class_file};
+        .classes = whole ? 1 : config->classes, .ignore = opt_ignore, .class_file = opt_class_file};
     if (network)
         dataset = dataset_open(&data, e);
-    if (dataset)
+    if (dataset && task_check(config->model, dataset, &config->classes, e) == 0)
         rc = report(network, config, dataset, e);
     dataset_close(dataset);
     network_destroy(network);

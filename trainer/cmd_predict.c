@@ -10,10 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "src/atomicfile.h"
 #include "src/log.h"
+#include "trainer/comm/comm.h"
+#include "trainer/core/model.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/picture.h"
 #include "trainer/data/png_file.h"
+#include "trainer/data/resize.h"
 #ifdef HAVE_TIFF
 #include "trainer/data/tiff_file.h"
 #endif
@@ -53,6 +57,8 @@ static const char details[] =
     "probabilities are blended. With --probabilities DIR/STEM_prob.png has 16 bits (65535 is 1) of\n"
     "the foreground, or DIR/STEM_prob_CLASS.png of each class; as TIFF it is one file of 32-bit\n"
     "floats with a sample per class. DIR/STEM_overlay.png shows the mask over the image.\n"
+    "A network that gives an image one class as a whole writes DIR/classes.csv: image, number of\n"
+    "the class, its probability, with --probabilities those of all classes.\n"
     "\n"
     "  unet-train predict --checkpoint RUN --out masks --overlay images/*.png\n";
 
@@ -237,6 +243,92 @@ out:
     return rc;
 }
 
+static int set_overlap(const struct network_config *c, struct err *e)
+{
+    int side = c->height < c->width ? c->height : c->width;
+
+    if (opt_overlap < 0)
+        opt_overlap = side / 4;
+    if (opt_overlap >= side)
+        return err_set(e, ERR_USAGE, "predict: --overlap %ld leaves nothing of tiles of %dx%d",
+                       opt_overlap, c->height, c->width);
+    return 0;
+}
+
+/* A row of classes.csv: the image at the size of the network. */
+static int classify(struct network *n, const struct network_config *c, const char *image, FILE *f,
+                    struct err *e)
+{
+    struct pixels img;
+    float *input = network_input(n, false, 1, e), p[256];
+    const float *logits;
+    int best = 0;
+
+    if (!input || image_file_read(image, PIXELS_PICTURE, &img, e))
+        return -1;
+    float *pixels = malloc((size_t)img.height * img.width * (size_t)c->channels * sizeof *pixels);
+    if (pixels) {
+        picture_to_float(&img, c->channels, pixels);
+        resize_pad(pixels, (int)img.height, (int)img.width, input, c->height, c->width,
+                   c->channels);
+    }
+    pixels_free(&img);
+    free(pixels);
+    if (!pixels)
+        return err_set(e, ERR_INTERNAL, "%s: out of memory", image);
+    if (network_infer(n, 1, &logits, e))
+        return -1;
+    tiles_probabilities(logits, c->classes, p);
+    for (int k = 1; k < c->classes; k++)
+        best = p[k] > p[best] ? k : best;
+    fprintf(f, "%s,%d,%.6f", image, best, (double)p[best]);
+    for (int k = 0; k < c->classes && opt_probabilities; k++)
+        fprintf(f, ",%.6f", (double)p[k]);
+    putc('\n', f);
+    return 0;
+}
+
+static int classify_all(struct network *n, const struct network_config *c, char **images, int count,
+                        struct err *e)
+{
+    char path[PATH_MAX];
+    int rc = 0;
+
+    snprintf(path, sizeof path, "%s/classes.csv", opt_out);
+    struct atomicfile *a = atomicfile_open(path, 0666, e);
+    if (!a)
+        return -1;
+    FILE *f = atomicfile_stream(a);
+    fputs("image,class,probability", f);
+    for (int k = 0; k < c->classes && opt_probabilities; k++)
+        fprintf(f, ",p%d", k);
+    putc('\n', f);
+    for (int i = 0; i < count && rc == 0; i++)
+        rc = shutdown_signal ? comm_set_interrupted(e, shutdown_signal)
+                             : classify(n, c, images[i], f, e);
+    if (rc) {
+        atomicfile_abort(a);
+        return rc;
+    }
+    if (atomicfile_commit(a, e))
+        return -1;
+    log_info("%d images classified: %s", count, path);
+    return 0;
+}
+
+static int predict_all(struct network *n, const struct network_config *c, char **images, int count,
+                       struct err *e)
+{
+    int rc = set_overlap(c, e);
+
+    for (int i = 0; i < count && rc == 0; i++)
+        rc = predict_image(n, c, images[i], e);
+    if (rc == 0)
+        log_info("%d images predicted in tiles of %dx%d, overlap %ld: %s", count, c->height,
+                 c->width, opt_overlap, opt_out);
+    return rc;
+}
+
 static int check_options(struct network_config *c, struct err *e)
 {
     if (!opt_checkpoint || !opt_out)
@@ -249,18 +341,6 @@ static int check_options(struct network_config *c, struct err *e)
 #endif
     if (opt_tile && size_option_parse(opt_tile, &c->height, &c->width, e))
         return err_prefix(e, "predict: --tile");
-    return 0;
-}
-
-static int set_overlap(const struct network_config *c, struct err *e)
-{
-    int side = c->height < c->width ? c->height : c->width;
-
-    if (opt_overlap < 0)
-        opt_overlap = side / 4;
-    if (opt_overlap >= side)
-        return err_set(e, ERR_USAGE, "predict: --overlap %ld leaves nothing of tiles of %dx%d",
-                       opt_overlap, c->height, c->width);
     return 0;
 }
 
@@ -279,12 +359,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (mkdir(opt_out, 0777) && errno != EEXIST)
         rc = err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
     if (rc == 0)
-        rc = set_overlap(&c, e);
-    for (int i = 0; i < noperands && rc == 0; i++)
-        rc = predict_image(n, &c, operands[i], e);
-    if (rc == 0)
-        log_info("%d images predicted in tiles of %dx%d, overlap %ld: %s", noperands, c.height,
-                 c.width, opt_overlap, opt_out);
+        rc = model_find(c.model)->whole ? classify_all(n, &c, operands, noperands, e)
+                                        : predict_all(n, &c, operands, noperands, e);
     network_destroy(n);
     return rc;
 }

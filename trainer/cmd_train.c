@@ -14,17 +14,19 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/lifeline.h"
+#include "trainer/core/model.h"
 #include "trainer/data/split.h"
 #include "trainer/record.h"
 #include "trainer/replicas.h"
 #include "trainer/shutdown.h"
 #include "trainer/size_option.h"
 #include "trainer/strategy.h"
+#include "trainer/task.h"
 #include "trainer/trainer.h"
 
 /* Options that set one key of the run, as text. */
-enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, OPT_BATCH_NORM,
-       OPT_LOSS, OPT_CLASS_WEIGHTS,
+enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH,
+       OPT_BATCH_NORM, OPT_LOSS, OPT_CLASS_WEIGHTS,
        OPT_OPTIMIZER, OPT_MOMENTUM, OPT_WEIGHT_DECAY, OPT_LR_STEPS, OPT_WARMUP_EPOCHS, OPT_WARMUP,
        OPT_ACCUMULATE, OPT_CLIP_NORM, OPT_EVAL_EPOCHS, OPT_UNTIL, OPT_PATIENCE,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
@@ -34,6 +36,7 @@ enum { OPT_DATA, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH, O
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
+    [OPT_MODEL] = {"model", "model.name"},
     [OPT_CHANNELS] = {"channels", "data.channels"},
     [OPT_LOSS] = {"loss", "train.loss"},
     [OPT_CLASS_WEIGHTS] = {"class-weights", "train.class_weights"},
@@ -89,8 +92,12 @@ static const struct cli_option options[] = {
      "folder for the results; made if need be; a run that was cut off there goes on", &opt_out, 0, 0},
     {"resume", 0, CLI_STRING, "DIR", "results of a run to go on from: its newest checkpoint",
      &opt_resume, 0, 0},
-    {"data", 'd', CLI_STRING, "DIR", "images/ and masks/ with equal names, PNG",
+    {"data", 'd', CLI_STRING, "DIR",
+     "images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
      &keyed[OPT_DATA], 0, 0},
+    {"model", 0, CLI_STRING, "NAME",
+     "unet; for images with a class as a whole resnet20, 32, 44, 56 or 110, -projection (unet)",
+     &keyed[OPT_MODEL], 0, 0},
     {"size", 's', CLI_STRING, "HxW", "resize to this, aspect kept, padded", &opt_size, 0, 0},
     {"channels", 0, CLI_STRING, "N", "1 grey, 3 RGB (1)", &keyed[OPT_CHANNELS], 0, 0},
     {"split", 0, CLI_STRING, "FILE", "split.json (default: made in the results' folder)",
@@ -117,8 +124,9 @@ static const struct cli_option options[] = {
      &keyed[OPT_REPEAT], 0, 0},
     {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
      &keyed[OPT_REMAINDER], 0, 0},
-    {"base", 0, CLI_STRING, "N", "filters of the first level (8)", &keyed[OPT_BASE], 0, 0},
-    {"depth", 0, CLI_STRING, "N", "poolings (4)", &keyed[OPT_DEPTH], 0, 0},
+    {"base", 0, CLI_STRING, "N", "filters of the first level (8; resnet 16)",
+     &keyed[OPT_BASE], 0, 0},
+    {"depth", 0, CLI_STRING, "N", "poolings of unet (4)", &keyed[OPT_DEPTH], 0, 0},
     {"batch-norm", 0, CLI_STRING, "WORD", "local | sync | none (local)",
      &keyed[OPT_BATCH_NORM], 0, 0},
     {"loss", 0, CLI_STRING, "WORD",
@@ -156,9 +164,10 @@ static const struct cli_option options[] = {
     {"eval-epochs", 0, CLI_STRING, "N", "validate every N epochs; 0: only at the end (0)",
      &keyed[OPT_EVAL_EPOCHS], 0, 0},
     {"until", 0, CLI_STRING, "METRIC>=V",
-     "end when the validation's iou, dice, precision, recall or accuracy is that good",
+     "end when the validation's iou, dice, precision, recall or accuracy (acc) is that good",
      &keyed[OPT_UNTIL], 0, 0},
-    {"patience", 0, CLI_STRING, "N", "end after N epochs without a better IoU; 0: never (0)",
+    {"patience", 0, CLI_STRING, "N",
+     "end after N epochs without a better IoU (accuracy of classes); 0: never (0)",
      &keyed[OPT_PATIENCE], 0, 0},
     {"tensorboard", 0, CLI_FLAG, NULL, "write loss, rate and quality for TensorBoard",
      &opt_tensorboard, 0, 0},
@@ -188,10 +197,12 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
-    "Trains a U-Net, evaluates it, and writes to DIR: record.jsonl, log.csv, checkpoint/, and\n"
-    "DONE or FAILED. A run is described by run.json, which `unetctl generate` writes, or by hand:\n"
+    "Trains a U-Net on images and masks, or a residual network on images that have a class as a\n"
+    "whole, evaluates it, and writes to DIR: record.jsonl, log.csv, checkpoint/, and DONE or\n"
+    "FAILED. A run is described by run.json, which `unetctl generate` writes, or by hand:\n"
     "\n"
     "  unet-train train --data DATA --size 96x128 --epochs 20 --batch-size 4 --out RUN\n"
+    "  unet-train train --data CIFAR --model resnet44 --size 32x32 --channels 3 --out RUN\n"
     "  mpirun -np 4 unet-train train --data DATA --size 96x128 --out RUN4\n"
     "\n"
     "Several tasks must have been started by mpirun or srun; with run.json, TF_CONFIG tells each\n"
@@ -268,6 +279,13 @@ static int configure(struct run_config *c, struct err *e)
     return run_config_read(c, opt_run, e);
 }
 
+/* What depends on the model. */
+static void complete(struct run_config *c)
+{
+    if (c->model.base == 0)
+        c->model.base = model_find(c->model.name)->base;
+}
+
 /* By hand without --split: rank 0 makes one among the results. */
 static int make_split(struct run_config *c, struct comm *comm, struct err *e)
 {
@@ -299,14 +317,6 @@ static int make_split(struct run_config *c, struct comm *comm, struct err *e)
     return comm->ops->barrier(comm, e);
 }
 
-static int check_masks(const struct run_config *c, const struct dataset *dataset, struct err *e)
-{
-    if (dataset_targets(dataset) == (size_t)c->data.height * (size_t)c->data.width)
-        return 0;
-    return err_set(e, ERR_CONFIG, "%s: each image has one class as a whole; %s needs a mask for each",
-                   c->data.dir, c->model.name);
-}
-
 /* What train found out before the ranks met. */
 struct start {
     double process_start;
@@ -329,7 +339,7 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
         .interrupt = &shutdown_signal};
     struct dataset *dataset = dataset_open(&data, e);
-    if (!dataset || check_masks(c, dataset, e)) {
+    if (!dataset || task_check(c->model.name, dataset, &c->data.classes, e)) {
         dataset_close(dataset);
         return -1;
     }
@@ -451,6 +461,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     int rc = configure(&c, e);
+    if (rc == 0)
+        complete(&c);
     if (rc == 0)
         rc = train(&c, process_start, e);
     run_config_destroy(&c);

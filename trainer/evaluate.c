@@ -13,7 +13,7 @@ int evaluate_image(struct network *n, const struct network_config *config, struc
                    struct err *e)
 {
     int classes = config->classes ? config->classes : 1;
-    size_t pixels = (size_t)config->height * (size_t)config->width;
+    size_t pixels = network_targets(n);
     float *input = network_input(n, false, 1, e);
     float *target = input ? network_target(n, false, 1, e) : NULL;
     const float *logits;

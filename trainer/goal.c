@@ -12,6 +12,7 @@ static const struct { const char *name; size_t offset; } metrics[] = {
     {"precision", offsetof(struct score_summary, precision)},
     {"recall", offsetof(struct score_summary, recall)},
     {"accuracy", offsetof(struct score_summary, accuracy)},
+    {"acc", offsetof(struct score_summary, accuracy)},
 };
 #define NMETRICS (sizeof metrics / sizeof *metrics)
 
@@ -45,8 +46,10 @@ static double value_of(const struct goal *g, const struct score_summary *s)
 void goal_note(const struct goal *g, struct goal_state *state, int epochs,
                const struct score_summary *s)
 {
-    if (state->best_epoch == 0 || s->iou > state->best) {
-        state->best = s->iou;
+    double quality = g->by_accuracy ? s->accuracy : s->iou;
+
+    if (state->best_epoch == 0 || quality > state->best) {
+        state->best = quality;
         state->best_epoch = epochs;
     }
     if (g->metric && !state->reached && value_of(g, s) >= g->value)

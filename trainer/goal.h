@@ -12,12 +12,13 @@
 struct goal {
     const char *metric; /* iou | dice | precision | recall | accuracy; NULL: no quality to reach */
     double value;
-    int patience;       /* epochs without a better IoU; 0: no matter */
+    int patience;       /* epochs without a better one; 0: no matter */
+    bool by_accuracy;   /* for the caller to set: better is more accuracy, not more IoU */
 };
 
 /* What a goal remembers from one validation to the next. */
 struct goal_state {
-    double best;     /* IoU */
+    double best;     /* IoU or accuracy */
     int best_epoch;  /* number of epochs done then; 0: none was validated yet */
     int reached;     /* epochs that were done when the quality was reached; 0: not yet */
     int stopped;     /* 1: the training ends here */

@@ -549,7 +549,7 @@ static void add_goal(const struct record *r, const struct record_end *end, struc
             buf_add(b, ",\"reached_epochs\":null,\"reached_s\":null");
         }
     }
-    add_double(b, "best_iou", end->state->best);
+    add_double(b, end->goal->by_accuracy ? "best_accuracy" : "best_iou", end->state->best);
     add_int(b, "best_epochs", end->state->best_epoch);
     buf_addf(b, ",\"stopped_early\":%s", end->state->stopped ? "true" : "false");
 }

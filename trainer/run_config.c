@@ -37,7 +37,10 @@ enum {
 
 static const char *const engines[] = {"embedded", NULL};
 static const char *const remainders[] = {"keep", "drop", NULL};
-static const char *const models[] = {"unet", NULL};
+static const char *const models[] = {
+    "unet", "resnet20", "resnet20-projection", "resnet32", "resnet32-projection", "resnet44",
+    "resnet44-projection", "resnet56", "resnet56-projection", "resnet110", "resnet110-projection",
+    NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
@@ -76,7 +79,7 @@ static const struct key keys[] = {
     {"augment", "crop", KEY_DOUBLE, AT(augment.crop), "0", 0, 0.9, NULL, OPTIONAL},
     {"augment", "elastic", KEY_DOUBLE, AT(augment.elastic), "0", 0, 1000, NULL, OPTIONAL},
     {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models, 0},
-    {"model", "base", KEY_INT, AT(model.base), "8", 1, 1024, NULL, 0},
+    {"model", "base", KEY_INT, AT(model.base), "0", 0, 1024, NULL, 0},
     {"model", "depth", KEY_INT, AT(model.depth), "4", 1, 8, NULL, 0},
     {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms, 0},
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
@@ -150,7 +153,7 @@ static int set_string(struct run_config *c, const struct key *k, const char *tex
 static int set_word(struct run_config *c, const struct key *k, const char *text, int code,
                     struct err *e)
 {
-    char path[64], list[128] = "";
+    char path[64], list[256] = "";
 
     for (const char *const *w = k->words; *w; w++) {
         if (strcmp(*w, text) == 0) {
@@ -482,7 +485,7 @@ int run_config_check(const struct run_config *c, struct err *e)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
     if (c->data.height < 1 || c->data.width < 1)
         return err_set(e, ERR_CONFIG, "data.height, data.width: missing");
-    if (c->data.height % side || c->data.width % side)
+    if (strcmp(c->model.name, "unet") == 0 && (c->data.height % side || c->data.width % side))
         return err_set(e, ERR_CONFIG,
                        "data.height, data.width: %dx%d: %d poolings need multiples of %d; the "
                        "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,

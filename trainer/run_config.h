@@ -30,7 +30,8 @@ struct run_config {
     struct augment_config augment;
     struct {
         const char *name;
-        int base, depth;
+        int base;  /* 0: the model's usual one */
+        int depth; /* of a U-Net */
         const char *batch_norm; /* local | sync | none */
     } model;
     struct {

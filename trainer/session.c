@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/data/shard.h"
+#include "trainer/core/model.h"
 #include "trainer/evaluate.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/progress.h"
@@ -35,6 +36,7 @@ static int describe_network(struct session *s, struct err *e)
 
     if (nweights < 0 || goal_parse(&s->goal, c->train.until, c->train.patience, e))
         return -1;
+    s->goal.by_accuracy = model_find(c->model.name)->whole;
     /* The reference kernels add up in the same order whatever the number of threads is. */
     if (c->train.deterministic && strcmp(backend, "auto") == 0)
         backend = "ref";
@@ -63,10 +65,11 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
 static int open_micro(struct session *s, struct err *e)
 {
     const struct network_config *c = &s->network_config;
-    size_t pixels = (size_t)run_config_step_batch(s->config) * (size_t)c->height * (size_t)c->width;
+    size_t n = (size_t)run_config_step_batch(s->config);
+    size_t image = (size_t)c->height * (size_t)c->width * (size_t)c->channels;
 
-    s->images = calloc(pixels * (size_t)c->channels, sizeof *s->images);
-    s->targets = calloc(pixels, sizeof *s->targets);
+    s->images = calloc(n * image, sizeof *s->images);
+    s->targets = calloc(n * network_targets(s->network), sizeof *s->targets);
     s->sum = calloc(network_weights(s->network)->nparams, sizeof *s->sum);
     return s->images && s->targets && s->sum
                ? 0
@@ -264,9 +267,8 @@ static bool must_weigh(const struct session *s)
 static int measure_step(struct session *s, size_t n, size_t items, struct network_step *step,
                         struct err *e)
 {
-    const struct network_config *c = &s->network_config;
-
-    *step = (struct network_step){(double)items, (double)items * c->height * c->width};
+    *step = (struct network_step){(double)items,
+                                  (double)items * (double)network_targets(s->network)};
     if (!must_weigh(s))
         return 0;
     return network_weigh(s->network, (int)n, &step->weight, e) ||
@@ -277,7 +279,8 @@ static int measure_step(struct session *s, size_t n, size_t items, struct networ
 static int place_micro(struct session *s, size_t begin, size_t end, struct err *e)
 {
     const struct network_config *c = &s->network_config;
-    size_t pixels = (size_t)c->height * (size_t)c->width, image = pixels * (size_t)c->channels;
+    size_t pixels = network_targets(s->network);
+    size_t image = (size_t)c->height * (size_t)c->width * (size_t)c->channels;
     float *input = network_input(s->network, true, (int)(end - begin), e);
     float *target = input ? network_target(s->network, true, (int)(end - begin), e) : NULL;
 
@@ -291,11 +294,11 @@ static int place_micro(struct session *s, size_t begin, size_t end, struct err *
 static int weigh_micro(struct session *s, size_t n, size_t items, struct network_step *step,
                        struct err *e)
 {
-    const struct network_config *c = &s->network_config;
     int parts = s->config->train.accumulate;
     double sum = 0, weight;
 
-    *step = (struct network_step){(double)items, (double)items * c->height * c->width};
+    *step = (struct network_step){(double)items,
+                                  (double)items * (double)network_targets(s->network)};
     if (!must_weigh(s))
         return 0;
     for (int i = 0; i < parts; i++) {
@@ -460,7 +463,7 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan,
     struct comm *c = s->comm;
     double ended = clock_now();
     double sums[] = {s->at.loss, s->noise.shares.square, s->noise.shares.inverse_batch};
-    double pixels = (double)plan->used * s->network_config.height * s->network_config.width;
+    double pixels = (double)plan->used * (double)network_targets(s->network);
 
     if (c->ops->sum_double(c, sums, 3, e) || c->ops->max_double(c, &seconds, 1, e))
         return -1;

@@ -56,7 +56,7 @@ static float ramp(int i, int tile, int overlap)
     return (float)(edge < overlap + 1 ? edge : overlap + 1);
 }
 
-static void to_probabilities(const float *logits, int classes, float *p)
+void tiles_probabilities(const float *logits, int classes, float *p)
 {
     float largest = logits[0], sum = 0;
 
@@ -82,8 +82,8 @@ static void add_tile(struct canvas *c, int y, int x, const float *logits)
             size_t at = (size_t)(y + r) * (size_t)c->width + (size_t)(x + q);
             float w = ramp(r, th, c->overlap) * ramp(q, tw, c->overlap);
 
-            to_probabilities(logits + ((size_t)r * (size_t)tw + (size_t)q) * (size_t)classes,
-                             classes, p);
+            tiles_probabilities(logits + ((size_t)r * (size_t)tw + (size_t)q) * (size_t)classes,
+                                classes, p);
             for (int k = 0; k < classes; k++)
                 c->sum[at * (size_t)classes + (size_t)k] += w * p[k];
             c->weight[at] += w;

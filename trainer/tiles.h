@@ -19,6 +19,9 @@ float *tiles_predict(struct network *n, const struct network_config *config, con
                      int height, int width, int overlap, const volatile sig_atomic_t *interrupt,
                      struct err *e);
 
+/* Sigmoid of one logit, softmax of several: p[classes]. */
+void tiles_probabilities(const float *logits, int classes, float *p);
+
 /* Of how many tiles of that size a side consists, and where tile i begins. */
 int tiles_count(int side, int tile, int overlap);
 int tiles_begin(int side, int tile, int overlap, int i);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "trainer/core/model.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/sha256.h"
@@ -95,9 +96,10 @@ static int read_model_document(const cJSON *root, struct network_config *config,
 
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
         return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
-    if (!cJSON_IsString(name) || strcmp(name->valuestring, "unet") != 0)
-        return err_set(e, ERR_CHECKPOINT, "name: must be \"unet\", the only model");
-    config->model = "unet";
+    const struct model *model = cJSON_IsString(name) ? model_find(name->valuestring) : NULL;
+    if (!model)
+        return err_set(e, ERR_CHECKPOINT, "name: is no model that this unet-train knows");
+    config->model = model->name;
     if (read_int(root, "base", 1024, &config->base, e) ||
         read_int(root, "depth", 8, &config->depth, e) ||
         read_int(root, "channels", 3, &config->channels, e) ||

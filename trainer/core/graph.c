@@ -301,6 +301,7 @@ uint64_t graph_hash(const struct graph *g)
 
         hash_bytes(&hash, op->kind->name, strlen(op->kind->name));
         hash_number(&hash, op->attr.kernel);
+        hash_number(&hash, op->attr.stride);
         hash_number(&hash, op->attr.split);
         hash_number(&hash, op->attr.sync);
         hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);

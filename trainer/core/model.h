@@ -3,12 +3,16 @@
 #ifndef UNETCTL_TRAINER_CORE_MODEL_H
 #define UNETCTL_TRAINER_CORE_MODEL_H
 
+#include <stdbool.h>
+
 #include "src/err.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/network.h"
 
 struct model {
     const char *name;
+    bool whole; /* an image has one class as a whole: one target, logits [n][1][1][classes] */
+    int base;   /* the usual width of the first layer */
     /* Refuse (ERR_CONFIG) what the model can't be built with. */
     int (*check)(const struct network_config *config, struct err *e);
     /* Append the forward ops; sets g->input, g->target and g->logits. In a training graph the last
@@ -17,5 +21,7 @@ struct model {
 };
 
 extern const struct model *const models[]; /* NULL-terminated */
+
+const struct model *model_find(const char *name); /* NULL: there is none */
 
 #endif

@@ -36,12 +36,14 @@ struct network {
     void *sum_arg;
 };
 
-static const struct model *find_model(const char *name)
+static int set_unknown_model(const char *name, struct err *e)
 {
+    char list[512] = "";
+
     for (size_t i = 0; models[i]; i++)
-        if (strcmp(models[i]->name, name) == 0)
-            return models[i];
-    return NULL;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "",
+                 models[i]->name);
+    return err_set(e, ERR_CONFIG, "there is no model \"%s\"; known: %s", name, list);
 }
 
 static int copy_class_weights(struct network *n, struct err *e)
@@ -60,10 +62,9 @@ static int copy_class_weights(struct network *n, struct err *e)
 
 static int choose(struct network *n, const struct network_config *config, struct err *e)
 {
-    n->model = find_model(config->model);
+    n->model = model_find(config->model);
     if (!n->model)
-        return err_set(e, ERR_CONFIG, "there is no model \"%s\"; known: %s", config->model,
-                       models[0]->name);
+        return set_unknown_model(config->model, e);
     n->backend = backend_find(config->backend);
     if (!n->backend)
         return err_set(e, ERR_CONFIG,
@@ -177,6 +178,11 @@ struct weights *network_weights(struct network *n)
     return n->weights;
 }
 
+size_t network_targets(const struct network *n)
+{
+    return n->model->whole ? 1 : (size_t)n->config.height * (size_t)n->config.width;
+}
+
 const char *network_backend(const struct network *n)
 {
     return n->backend->name;
@@ -278,7 +284,7 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e)
 {
     const float *target = batch > 0 ? network_target(n, true, batch, e) : NULL;
     const float *w = n->class_weights;
-    size_t npixels = (size_t)batch * (size_t)n->config.height * (size_t)n->config.width;
+    size_t npixels = (size_t)batch * network_targets(n);
     double sum = 0;
 
     *weight = 0;
@@ -301,7 +307,7 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e)
 int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e)
 {
-    double pixels = step.images * n->config.height * n->config.width;
+    double pixels = step.images * (double)network_targets(n);
     struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
                      .loss_per_image = pixels / step.images, .sum = n->sum,
                      .sum_arg = n->sum_arg};

@@ -22,11 +22,11 @@ enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
 enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
 struct network_config {
-    const char *model;   /* "unet" */
+    const char *model;   /* a name of models[] (model.h) */
     const char *backend; /* "auto", "ref", "dnnl" */
     int base, depth, channels;
-    int classes;         /* logits per pixel; 0 is 1: foreground against background */
-    int height, width;   /* multiples of 2^depth */
+    int classes;         /* logits per target; 0 is 1: foreground against background */
+    int height, width;   /* unet: multiples of 2^depth */
     enum loss loss;
     const float *class_weights; /* of CE, one per class, two for one class; NULL: 1. Copied. */
     enum batch_norm_mode batch_norm;
@@ -51,11 +51,16 @@ void network_destroy(struct network *n);
 struct weights *network_weights(struct network *n); /* lives as long as the network */
 const char *network_backend(const struct network *n); /* what "auto" became */
 const char *network_backend_version(const struct network *n); /* of its library, or "" */
+
+/* Targets of an image, "pixels" below: height * width; 1 for a model that gives an image one class
+ * as a whole. */
+size_t network_targets(const struct network *n);
+
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
 
 /* Input of the next run with this batch: [batch][height][width][channels], 0..1, NHWC.
- * Target: [batch][height][width]: 0..1 for one class, else the number of the class; below 0 where a
- * pixel does not count. Valid until the next call with another batch or mode. */
+ * Target: [batch][network_targets]: 0..1 for one class, else the number of the class; below 0 where
+ * a pixel does not count. Valid until the next call with another batch or mode. */
 float *network_input(struct network *n, bool training, int batch, struct err *e);
 float *network_target(struct network *n, bool training, int batch, struct err *e);
 
@@ -79,7 +84,7 @@ struct network_step {
 int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e);
 
-/* Forward with running statistics. *logits: [batch][height][width][classes], valid until the next
+/* Forward with running statistics. *logits: [batch][network_targets][classes], valid until the next
  * run. */
 int network_infer(struct network *n, int batch, const float **logits, struct err *e);
 

@@ -23,6 +23,8 @@ struct op;
 
 struct op_attr {
     int kernel;           /* convolutions: side of the window, 1 or 3 */
+    int stride;           /* conv2d: 1 or 2; 0 is 1 */
+    int64_t height, width, channels; /* of the result, where the inputs do not tell */
     int64_t split;        /* concat_grad: channels of the first part */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
@@ -54,10 +56,15 @@ struct op {
     double seconds;          /* processor time of all runs with graph.timed */
 };
 
-/* y = x * w + b, "same" zero padding, stride 1.   (x, w[O][I][K][K], b[O]) -> y */
+/* y = x * w + b, K / 2 zeros around x, H and W divided by the stride and rounded up.
+ * (x, w[O][I][K][K], b[O]) -> y */
 extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx */
 extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
+
+/* The same without b, for where a batch norm follows. Its input's gradient is conv2d's. */
+extern const struct op_kind conv2d_nobias_kind;              /* (x, w) -> y */
+extern const struct op_kind conv2d_nobias_grad_weights_kind; /* (dy, x) -> dw */
 
 /* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size */
 extern const struct op_kind conv_transpose2d_kind;
@@ -88,6 +95,15 @@ extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a firs
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
+
+/* Mean over all places.   (x) -> y[n][1][1][c] */
+extern const struct op_kind global_avg_pool_kind;
+extern const struct op_kind global_avg_pool_grad_kind; /* (dy) -> dx */
+
+/* The parameter-free shortcut of a residual block that halves the size: every second row and
+ * column, attr.channels channels, x's in the middle between zeros.   (x) -> y */
+extern const struct op_kind subsample_kind;
+extern const struct op_kind subsample_grad_kind; /* (dy) -> dx */
 
 /* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]: the number of the class, or for
  * one logit anything in 0..1; a pixel with t < 0 does not count. Each adds to exec.loss_sum, and the

@@ -17,7 +17,8 @@ enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, 
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
 enum { ATTRIBUTE_IS_FLOAT = 1, ATTRIBUTE_IS_INT = 2, ATTRIBUTE_IS_INTS = 7 };
-enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW_DATA = 9, TENSOR_IS_FLOAT = 1 };
+enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW_DATA = 9,
+       TENSOR_IS_FLOAT = 1, TENSOR_IS_INT64 = 7 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 
@@ -64,9 +65,10 @@ static const char *name_of(const struct graph *g, const struct tensor *t)
 /* What ONNX calls an op of ours, and its attributes; NULL: it does not know it. */
 static const char *describe(const struct op *op, struct buf *node)
 {
-    if (op->kind == &conv2d_kind) {
+    if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind) {
         add_ints(node, "kernel_shape", 2, op->attr.kernel);
         add_ints(node, "pads", 4, op->attr.kernel / 2);
+        add_ints(node, "strides", 2, op->attr.stride > 1 ? op->attr.stride : 1);
         return "Conv";
     }
     if (op->kind == &conv_transpose2d_kind) {
@@ -87,14 +89,53 @@ static const char *describe(const struct op *op, struct buf *node)
         add_int(node, "axis", 1);
         return "Concat";
     }
-    return op->kind == &relu_kind ? "Relu" : op->kind == &add_kind ? "Add" : NULL;
+    return op->kind == &relu_kind              ? "Relu"
+           : op->kind == &add_kind             ? "Add"
+           : op->kind == &global_avg_pool_kind ? "GlobalAveragePool" : NULL;
+}
+
+/* Every second place is a pooling over one; Pad has its numbers as a tensor: zeros before and
+ * behind N, C, H and W. */
+static void add_subsample(struct buf *graph, const struct graph *g, const struct op *op)
+{
+    int64_t before = (op->attr.channels - op->in[0]->shape.dim[DIM_C]) / 2;
+    int64_t behind = op->attr.channels - op->in[0]->shape.dim[DIM_C] - before;
+    const int64_t numbers[8] = {0, before, 0, 0, 0, behind, 0, 0};
+    char half[TENSOR_NAME_SIZE + 8], pads[TENSOR_NAME_SIZE + 8];
+    struct buf node = {0}, pad = {0}, t = {0};
+
+    snprintf(half, sizeof half, "%s.half", op->out[0]->name);
+    snprintf(pads, sizeof pads, "%s.pads", op->out[0]->name);
+    add_ints(&node, "kernel_shape", 2, 1);
+    add_ints(&node, "strides", 2, 2);
+    protobuf_string(&node, NODE_INPUT, name_of(g, op->in[0]));
+    protobuf_string(&node, NODE_OUTPUT, half);
+    protobuf_string(&node, NODE_NAME, half);
+    protobuf_string(&node, NODE_OP_TYPE, "MaxPool");
+    protobuf_message(graph, GRAPH_NODE, &node);
+    protobuf_string(&pad, NODE_INPUT, half);
+    protobuf_string(&pad, NODE_INPUT, pads);
+    protobuf_string(&pad, NODE_OUTPUT, op->out[0]->name);
+    protobuf_string(&pad, NODE_NAME, op->out[0]->name);
+    protobuf_string(&pad, NODE_OP_TYPE, "Pad");
+    protobuf_message(graph, GRAPH_NODE, &pad);
+    protobuf_int(&t, TENSOR_DIMS, 8);
+    protobuf_int(&t, TENSOR_DATA_TYPE, TENSOR_IS_INT64);
+    protobuf_string(&t, TENSOR_NAME, pads);
+    protobuf_bytes(&t, TENSOR_RAW_DATA, numbers, sizeof numbers);
+    protobuf_message(graph, GRAPH_INITIALIZER, &t);
 }
 
 static int add_op(struct buf *graph, const struct graph *g, const struct op *op, struct err *e)
 {
     struct buf node = {0};
-    const char *type = describe(op, &node);
+    const char *type;
 
+    if (op->kind == &subsample_kind) {
+        add_subsample(graph, g, op);
+        return 0;
+    }
+    type = describe(op, &node);
     if (!type) {
         buf_destroy(&node);
         return err_set(e, ERR_INTERNAL, "ONNX: no operator for %s", op->kind->name);
@@ -137,16 +178,18 @@ static void add_weights(struct buf *graph, const struct weights *w)
     }
 }
 
-static void add_value(struct buf *graph, int field, const char *name, int channels)
+/* whole: one value per channel and image. */
+static void add_value(struct buf *graph, int field, const char *name, int channels, bool whole)
 {
-    static const char *const free_dims[] = {"batch", NULL, "height", "width"};
+    const char *const free_dims[] = {"batch", NULL, whole ? NULL : "height",
+                                     whole ? NULL : "width"};
     struct buf value = {0}, type = {0}, tensor = {0}, shape = {0}, dim = {0};
 
     for (int d = 0; d < 4; d++) {
         if (free_dims[d])
             protobuf_string(&dim, DIM_PARAM, free_dims[d]);
         else
-            protobuf_int(&dim, DIM_VALUE, channels);
+            protobuf_int(&dim, DIM_VALUE, d == 1 ? channels : 1);
         protobuf_message(&shape, SHAPE_DIM, &dim);
     }
     protobuf_int(&tensor, TYPE_ELEMENT, TENSOR_IS_FLOAT);
@@ -161,6 +204,7 @@ static int encode_graph(const struct graph *g, const struct network_config *conf
                         const struct weights *w, struct buf *dst, struct err *e)
 {
     int classes = config->classes ? config->classes : 1;
+    bool whole = g->logits->shape.dim[DIM_H] != g->input->shape.dim[DIM_H];
 
     for (size_t i = 0; i < g->nops; i++)
         if (add_op(dst, g, g->ops[i], e))
@@ -168,18 +212,10 @@ static int encode_graph(const struct graph *g, const struct network_config *conf
     add_probabilities(dst, classes);
     protobuf_string(dst, GRAPH_NAME, config->model);
     add_weights(dst, w);
-    add_value(dst, GRAPH_INPUT, "image", config->channels);
-    add_value(dst, GRAPH_OUTPUT, "logits", classes);
-    add_value(dst, GRAPH_OUTPUT, "probabilities", classes);
+    add_value(dst, GRAPH_INPUT, "image", config->channels, false);
+    add_value(dst, GRAPH_OUTPUT, "logits", classes, whole);
+    add_value(dst, GRAPH_OUTPUT, "probabilities", classes, whole);
     return 0;
-}
-
-static const struct model *find_model(const char *name)
-{
-    for (size_t i = 0; models[i]; i++)
-        if (strcmp(models[i]->name, name) == 0)
-            return models[i];
-    return NULL;
 }
 
 static void encode_model(struct buf *graph, struct buf *dst)
@@ -197,7 +233,7 @@ static void encode_model(struct buf *graph, struct buf *dst)
 int onnx_write(const char *path, const struct network_config *config, const struct weights *w,
                struct err *e)
 {
-    const struct model *model = find_model(config->model);
+    const struct model *model = model_find(config->model);
     struct graph *g = model ? graph_create(false, e) : NULL;
     struct buf graph = {0}, file = {0};
     int rc = -1;

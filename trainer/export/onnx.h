@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A network as an ONNX file (https://onnx.ai, opset 13), for onnxruntime and others.
  *
- * Input "image" [N][channels][H][W], 0..1; N, H and W are free, H and W multiples of 2^depth.
- * Outputs "logits" [N][classes][H][W] and "probabilities", their sigmoid or, of several classes, the
- * softmax over the classes. Weights keep their names. */
+ * Input "image" [N][channels][H][W], 0..1; N, H and W are free, for a U-Net H and W multiples of
+ * 2^depth. Outputs "logits" [N][classes][H][W] (H and W 1 where images have classes as a whole) and
+ * "probabilities", their sigmoid or, of several classes, the softmax over the classes. Weights keep
+ * their names. */
 #ifndef UNETCTL_TRAINER_EXPORT_ONNX_H
 #define UNETCTL_TRAINER_EXPORT_ONNX_H
 

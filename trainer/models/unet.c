@@ -90,4 +90,4 @@ static int build(struct graph *g, const struct network_config *config, int batch
     return 0;
 }
 
-const struct model unet_model = {"unet", check, build};
+const struct model unet_model = {"unet", false, 8, check, build};

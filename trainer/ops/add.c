@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sum of two gradients of one tensor; only graph_add_grad appends it. */
 #include "config.h"
-#include "trainer/core/op.h"
+#include "trainer/ops/ops.h"
 
 static int infer_add(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                      struct err *e)
@@ -13,4 +12,19 @@ static int infer_add(const struct op_attr *attr, struct tensor *const *in, struc
     return 0;
 }
 
-const struct op_kind add_kind = {"add", 2, 1, true, infer_add, NULL};
+static int grad_add(struct graph *g, const struct op *op, struct err *e)
+{
+    for (int i = 0; i < 2; i++)
+        if (op->in[i]->needs_grad && graph_add_grad(g, op->in[i], op->out[0]->grad, e))
+            return -1;
+    return 0;
+}
+
+const struct op_kind add_kind = {"add", 2, 1, true, infer_add, grad_add};
+
+struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e)
+{
+    struct op *op = graph_append(g, &add_kind, NULL, (struct tensor *[]){a, b}, NULL, e);
+
+    return op ? op->out[0] : NULL;
+}

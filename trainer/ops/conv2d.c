@@ -7,6 +7,17 @@
 /* Index into the shape of the weights, [O][I][K][K]. */
 enum { OUT_CHANNELS, IN_CHANNELS };
 
+static int64_t stride_of(const struct op_attr *attr)
+{
+    return attr->stride ? attr->stride : 1;
+}
+
+/* Height and width of the result. */
+static int64_t divide(const struct op_attr *attr, int64_t side)
+{
+    return (side + stride_of(attr) - 1) / stride_of(attr);
+}
+
 static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                         struct err *e)
 {
@@ -14,46 +25,62 @@ static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, st
 
     if (x->dim[DIM_C] != w->dim[IN_CHANNELS] || w->dim[2] != attr->kernel)
         return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
-    out[0] = shape_nhwc(x->dim[DIM_N], x->dim[DIM_H], x->dim[DIM_W], w->dim[OUT_CHANNELS]);
+    out[0] = shape_nhwc(x->dim[DIM_N], divide(attr, x->dim[DIM_H]), divide(attr, x->dim[DIM_W]),
+                        w->dim[OUT_CHANNELS]);
     return 0;
 }
 
+/* With a stride attr has the size of the result: several sizes are divided to the same. */
 static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                             struct err *e)
 {
     const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
+    int64_t height = attr->height ? attr->height : dy->dim[DIM_H];
+    int64_t width = attr->width ? attr->width : dy->dim[DIM_W];
 
-    (void)attr;
-    if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS])
+    if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS] || divide(attr, height) != dy->dim[DIM_H] ||
+        divide(attr, width) != dy->dim[DIM_W])
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit %s", in[1]->name);
-    out[0] = shape_nhwc(dy->dim[DIM_N], dy->dim[DIM_H], dy->dim[DIM_W], w->dim[IN_CHANNELS]);
+    out[0] = shape_nhwc(dy->dim[DIM_N], height, width, w->dim[IN_CHANNELS]);
+    return 0;
+}
+
+static int infer_nobias_grad_weights(const struct op_attr *attr, struct tensor *const *in,
+                                     struct shape *out, struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
+
+    if (dy->dim[DIM_N] != x->dim[DIM_N] || dy->dim[DIM_H] != divide(attr, x->dim[DIM_H]) ||
+        dy->dim[DIM_W] != divide(attr, x->dim[DIM_W]))
+        return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
+    out[0] = (struct shape){4, {dy->dim[DIM_C], x->dim[DIM_C], attr->kernel, attr->kernel}};
     return 0;
 }
 
 static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
                               struct shape *out, struct err *e)
 {
-    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
-
-    if (tensor_pixels(in[0]) != tensor_pixels(in[1]))
-        return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
-    out[0] = (struct shape){4, {dy->dim[DIM_C], x->dim[DIM_C], attr->kernel, attr->kernel}};
-    out[1] = (struct shape){1, {dy->dim[DIM_C]}};
-    return 0;
+    out[1] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
+    return infer_nobias_grad_weights(attr, in, out, e);
 }
 
 /* Weights first: their gradient can travel while the input's is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
+    struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
+    bool bias = op->kind == &conv2d_kind;
+    struct op_attr attr = op->attr;
     struct op *dx;
 
-    if (!graph_append(g, &conv2d_grad_weights_kind, &op->attr, (struct tensor *[]){dy, x},
-                      (struct tensor *[]){w->grad, b->grad}, e))
+    if (!graph_append(g, bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, &attr,
+                      (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, bias ? op->in[2]->grad : NULL}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    dx = graph_append(g, &conv2d_grad_input_kind, &op->attr, (struct tensor *[]){dy, w}, NULL, e);
+    attr.height = x->shape.dim[DIM_H];
+    attr.width = x->shape.dim[DIM_W];
+    dx = graph_append(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){dy, w}, NULL, e);
     return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
 }
 
@@ -62,12 +89,15 @@ const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false,
                                                NULL};
 const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
                                                  infer_grad_weights, NULL};
+const struct op_kind conv2d_nobias_kind = {"conv2d_nobias", 2, 1, false, infer_conv2d, grad_conv2d};
+const struct op_kind conv2d_nobias_grad_weights_kind = {"conv2d_nobias_grad_weights", 2, 1, false,
+                                                        infer_nobias_grad_weights, NULL};
 
-struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
-                             int64_t channels, int kernel, struct err *e)
+struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
+                                int64_t channels, int kernel, int stride, bool bias, struct err *e)
 {
-    struct op_attr attr = {.kernel = kernel};
-    struct tensor *w, *b;
+    struct op_attr attr = {.kernel = kernel, .stride = stride};
+    struct tensor *w, *b = NULL;
     char key[TENSOR_NAME_SIZE];
     struct shape shape;
     double bound;
@@ -83,7 +113,15 @@ struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x
     if (!w)
         return NULL;
     snprintf(key, sizeof key, "%s.bias", name);
-    b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
-    op = graph_append(g, &conv2d_kind, &attr, (struct tensor *[]){x, w, b}, NULL, e);
+    if (bias)
+        b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
+    op = graph_append(g, bias ? &conv2d_kind : &conv2d_nobias_kind, &attr,
+                      (struct tensor *[]){x, w, b}, NULL, e);
     return op ? op->out[0] : NULL;
+}
+
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
+                             int64_t channels, int kernel, struct err *e)
+{
+    return conv2d_append_as(g, name, x, channels, kernel, 1, true, e);
 }

@@ -14,6 +14,11 @@
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
                              int64_t channels, int kernel, struct err *e);
 
+/* The same with stride 1 or 2, and with or without bias. */
+struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
+                                int64_t channels, int kernel, int stride, bool bias,
+                                struct err *e);
+
 /* 2x2, stride 2, with bias: twice the height and width. */
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e);
@@ -27,6 +32,15 @@ struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *
 
 /* Channels of a, then those of b. */
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
+
+struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
+
+/* Mean over height and width, which become 1. */
+struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e);
+
+/* Half the size, at least as many channels: see subsample_kind. */
+struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels,
+                                struct err *e);
 
 /* The loss; the graph's last forward ops. class_weights: as in struct op_attr. 0 or -1. */
 int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,

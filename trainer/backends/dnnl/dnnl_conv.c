@@ -26,7 +26,8 @@ struct problem {
     enum direction direction;
     bool transposed;
     struct tensor *src, *dst, *weights;
-    struct tensor *bias; /* its gradient for GRAD_WEIGHTS, NULL for GRAD_INPUT */
+    struct tensor *bias; /* its gradient for GRAD_WEIGHTS; NULL for GRAD_INPUT or without one */
+    int stride;
     dnnl_memory_desc_t src_desc, dst_desc, bias_desc;
     dnnl_memory_desc_t plain_desc;  /* weights as PyTorch and the checkpoint have them */
     dnnl_memory_desc_t packed_desc; /* weights as oneDNN wants them */
@@ -86,17 +87,20 @@ static dnnl_status_t init_problem(const struct op *op, struct problem *p)
     dnnl_status_t status;
 
     memset(p, 0, sizeof *p);
+    p->stride = op->attr.stride > 1 ? op->attr.stride : 1;
     p->transposed = kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_input_kind ||
                     kind == &conv_transpose2d_grad_weights_kind;
-    if (kind == &conv2d_kind || kind == &conv_transpose2d_kind) {
+    if (kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &conv_transpose2d_kind) {
         p->direction = FORWARD;
-        p->src = op->in[0], p->weights = op->in[1], p->bias = op->in[2], p->dst = op->out[0];
+        p->src = op->in[0], p->weights = op->in[1], p->dst = op->out[0];
+        p->bias = kind->nin > 2 ? op->in[2] : NULL;
     } else if (kind == &conv2d_grad_input_kind || kind == &conv_transpose2d_grad_input_kind) {
         p->direction = GRAD_INPUT;
         p->dst = op->in[0], p->weights = op->in[1], p->src = op->out[0];
     } else {
         p->direction = GRAD_WEIGHTS;
-        p->dst = op->in[0], p->src = op->in[1], p->weights = op->out[0], p->bias = op->out[1];
+        p->dst = op->in[0], p->src = op->in[1], p->weights = op->out[0];
+        p->bias = kind->nout > 1 ? op->out[1] : NULL;
     }
     status = init_activation(p->src, &p->src_desc);
     if (!status)
@@ -119,14 +123,15 @@ static dnnl_status_t create_conv_desc(const struct problem *p, dnnl_primitive_at
                                       dnnl_primitive_desc_t *desc)
 {
     int64_t padding = p->weights->shape.dim[2] / 2;
-    dnnl_dims_t strides = {1, 1}, pad = {padding, padding};
+    dnnl_dims_t strides = {p->stride, p->stride}, pad = {padding, padding};
     dnnl_convolution_desc_t d;
     dnnl_status_t status;
 
     if (direction == FORWARD)
         status = dnnl_convolution_forward_desc_init(
             &d, dnnl_forward_training, dnnl_convolution_direct, &p->src_desc, &p->packed_desc,
-            p->direction == FORWARD ? &p->bias_desc : NULL, &p->dst_desc, strides, pad, pad);
+            p->direction == FORWARD && p->bias ? &p->bias_desc : NULL, &p->dst_desc, strides, pad,
+            pad);
     else if (direction == GRAD_INPUT)
         status = dnnl_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &p->src_desc,
                                                           &p->packed_desc, &p->dst_desc, strides,
@@ -305,7 +310,7 @@ static int prepare(struct op *op, struct err *e)
         return err_set(e, ERR_INTERNAL, "oneDNN can't prepare it (status %d)", (int)status);
     }
     op->workspace_size = c->packed_size + c->scratchpad_size;
-    if (c->problem.direction == GRAD_WEIGHTS)
+    if (c->problem.direction == GRAD_WEIGHTS && c->problem.bias)
         op->workspace_size += chunks_workspace(tensor_count(c->problem.bias)) * sizeof(double);
     op->priv = c;
     return 0;
@@ -358,8 +363,8 @@ static dnnl_status_t execute(struct conv *c)
                                        {DNNL_ARG_SCRATCHPAD, c->scratchpad}};
 
     if (c->problem.direction == FORWARD)
-        return dnnl_primitive_execute(c->primitive, c->stream, c->problem.transposed ? 4 : 5,
-                                      forward);
+        return dnnl_primitive_execute(c->primitive, c->stream,
+                                      c->problem.transposed || !c->bias ? 4 : 5, forward);
     if (c->problem.direction == GRAD_INPUT)
         return dnnl_primitive_execute(c->primitive, c->stream, 4, input);
     return dnnl_primitive_execute(c->primitive, c->stream, 4, weights);
@@ -413,12 +418,15 @@ static int run(struct op *op, struct exec *x, struct err *e)
         return err_set(e, ERR_INTERNAL, "oneDNN failed (status %d)", (int)status);
     if (direction == FORWARD && c->problem.transposed)
         add_bias(&c->problem);
-    if (direction == GRAD_WEIGHTS)
+    if (direction == GRAD_WEIGHTS && c->bias)
         sum_bias_grad(op, c);
     return 0;
 }
 
 const struct kernel dnnl_conv2d = {&conv2d_kind, supports, prepare, run, release};
+const struct kernel dnnl_conv2d_nobias = {&conv2d_nobias_kind, supports, prepare, run, release};
+const struct kernel dnnl_conv2d_nobias_grad_weights = {&conv2d_nobias_grad_weights_kind, supports,
+                                                       prepare, run, release};
 const struct kernel dnnl_conv2d_grad_input = {&conv2d_grad_input_kind, supports, prepare, run,
                                               release};
 const struct kernel dnnl_conv2d_grad_weights = {&conv2d_grad_weights_kind, supports, prepare, run,

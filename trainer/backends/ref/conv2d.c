@@ -12,17 +12,21 @@
 #define GRAD_LANES 8
 
 struct geometry {
-    size_t n, h, w;
+    size_t n, src_h, src_w, dst_h, dst_w;
     size_t src_channels, dst_channels;
     size_t kernel;
+    size_t stride; /* places of src from one of dst to the next */
+    size_t up;     /* the other way round: places of dst from one of src to the next */
 };
 
 static struct geometry geometry_of(const struct tensor *src, const struct tensor *dst,
                                    const struct op *op)
 {
-    return (struct geometry){(size_t)dst->shape.dim[DIM_N], (size_t)dst->shape.dim[DIM_H],
-                             (size_t)dst->shape.dim[DIM_W], tensor_channels(src),
-                             tensor_channels(dst), (size_t)op->attr.kernel};
+    const int64_t *s = src->shape.dim, *d = dst->shape.dim;
+
+    return (struct geometry){(size_t)d[DIM_N], (size_t)s[DIM_H], (size_t)s[DIM_W], (size_t)d[DIM_H],
+                             (size_t)d[DIM_W], tensor_channels(src), tensor_channels(dst),
+                             (size_t)op->attr.kernel, op->attr.stride > 1 ? 2 : 1, 1};
 }
 
 static size_t round_up(size_t nchannels)
@@ -50,12 +54,13 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
 
     for (size_t i = 0; i < g->kernel; i++)
         for (size_t j = 0; j < g->kernel; j++) {
-            size_t y = row + i - pad, x = column + j - pad; /* wraps: too large as well */
+            size_t y = row * g->stride + i - pad; /* wraps: too large as well */
+            size_t x = column * g->stride + j - pad;
             const float *w = packed + (i * g->kernel + j) * g->src_channels * LANES, *s;
 
-            if (y >= g->h || x >= g->w)
+            if (y % g->up || x % g->up || y / g->up >= g->src_h || x / g->up >= g->src_w)
                 continue;
-            s = src + (y * g->w + x) * g->src_channels;
+            s = src + (y / g->up * g->src_w + x / g->up) * g->src_channels;
             for (size_t ci = 0; ci < g->src_channels; ci++, w += LANES)
                 for (size_t l = 0; l < LANES; l++)
                     lanes[l] += s[ci] * w[l];
@@ -67,16 +72,17 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
 static void correlate(const struct geometry *g, const float *src, const float *packed,
                       const float *bias, float *dst)
 {
-    size_t image = g->h * g->w * g->src_channels, block = g->kernel * g->kernel * g->src_channels;
+    size_t image = g->src_h * g->src_w * g->src_channels;
+    size_t block = g->kernel * g->kernel * g->src_channels;
 
 #pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < g->n * g->h; row++)
-        for (size_t x = 0; x < g->w; x++)
+    for (size_t row = 0; row < g->n * g->dst_h; row++)
+        for (size_t x = 0; x < g->dst_w; x++)
             for (size_t first = 0; first < g->dst_channels; first += LANES) {
-                float sum[LANES], *d = dst + (row * g->w + x) * g->dst_channels;
+                float sum[LANES], *d = dst + (row * g->dst_w + x) * g->dst_channels;
 
-                correlate_pixel(g, src + row / g->h * image, packed + first * block, row % g->h, x,
-                                sum);
+                correlate_pixel(g, src + row / g->dst_h * image, packed + first * block,
+                                row % g->dst_h, x, sum);
                 for (size_t co = first; co < g->dst_channels && co < first + LANES; co++)
                     d[co] = sum[co - first] + (bias ? bias[co] : 0);
             }
@@ -110,7 +116,8 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
         for (size_t ci = 0; ci < g.src_channels; ci++)
             for (size_t k = 0; k < taps; k++)
                 *packed_at(&g, packed, co, k, ci) = *w++;
-    correlate(&g, op->in[0]->data, packed, op->in[2]->data, op->out[0]->data);
+    correlate(&g, op->in[0]->data, packed, op->kind->nin > 2 ? op->in[2]->data : NULL,
+              op->out[0]->data);
     return 0;
 }
 
@@ -124,6 +131,8 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 
     (void)x;
     (void)e;
+    g.up = g.stride;
+    g.stride = 1;
     clear_packed(&g, packed);
     for (size_t o = 0; o < g.src_channels; o++)
         for (size_t i = 0; i < g.dst_channels; i++)
@@ -155,20 +164,22 @@ VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *
 static void sum_tap(const struct geometry *g, const float *dy, const float *x, size_t tap,
                     size_t ci, double *restrict sum)
 {
-    size_t pad = g->kernel / 2, i = tap / g->kernel, j = tap % g->kernel;
-    size_t x0 = j < pad ? pad - j : 0, x1 = j > pad ? g->w - (j - pad) : g->w;
+    size_t pad = g->kernel / 2, i = tap / g->kernel, j = tap % g->kernel, stride = g->stride;
+    size_t x0 = j < pad ? (pad - j + stride - 1) / stride : 0;
+    size_t end = (g->src_w + pad - j + stride - 1) / stride, x1 = end < g->dst_w ? end : g->dst_w;
     size_t co_n = g->dst_channels;
 
     memset(sum, 0, co_n * sizeof *sum);
-    for (size_t row = 0; row < g->n * g->h; row++) {
-        size_t y = row % g->h + i - pad;
-        const float *d = dy + (row * g->w + x0) * co_n, *s;
+    for (size_t row = 0; row < g->n * g->dst_h; row++) {
+        size_t y = row % g->dst_h * stride + i - pad;
+        const float *d = dy + (row * g->dst_w + x0) * co_n, *s;
 
-        if (y >= g->h || x0 >= x1)
+        if (y >= g->src_h || x0 >= x1)
             continue;
-        s = x + ((row + i - pad) * g->w + x0 + j - pad) * g->src_channels + ci;
+        s = x + ((row / g->dst_h * g->src_h + y) * g->src_w + x0 * stride + j - pad) *
+                    g->src_channels + ci;
         for (size_t co = 0; co < co_n; co += GRAD_LANES)
-            sum_row(s, g->src_channels, d + co, co_n, x1 - x0, co_n - co, sum + co);
+            sum_row(s, stride * g->src_channels, d + co, co_n, x1 - x0, co_n - co, sum + co);
     }
 }
 
@@ -176,8 +187,9 @@ static void sum_tap(const struct geometry *g, const float *dy, const float *x, s
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = (tensor_count(op->out[0]) + chunks_workspace(tensor_count(op->out[1]))) *
-                         sizeof(double);
+    op->workspace_size = tensor_count(op->out[0]) * sizeof(double);
+    if (op->kind->nout > 1)
+        op->workspace_size += chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
     return 0;
 }
 
@@ -199,6 +211,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t co = 0; co < co_n; co++)
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
+    if (op->kind->nout == 1)
+        return 0;
     chunks_sum(dy->data, NULL, tensor_pixels(dy), co_n, bias_sums);
     for (size_t co = 0; co < co_n; co++)
         op->out[1]->data[co] = (float)bias_sums[co];
@@ -206,7 +220,11 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_conv2d = {&conv2d_kind, NULL, prepare_packed, run_conv2d, NULL};
+const struct kernel ref_conv2d_nobias = {&conv2d_nobias_kind, NULL, prepare_packed, run_conv2d,
+                                         NULL};
 const struct kernel ref_conv2d_grad_input = {&conv2d_grad_input_kind, NULL, prepare_packed,
                                              run_grad_input, NULL};
 const struct kernel ref_conv2d_grad_weights = {&conv2d_grad_weights_kind, NULL,
                                                prepare_grad_weights, run_grad_weights, NULL};
+const struct kernel ref_conv2d_nobias_grad_weights = {&conv2d_nobias_grad_weights_kind, NULL,
+                                                      prepare_grad_weights, run_grad_weights, NULL};

@@ -54,7 +54,7 @@ static bool can_do(const struct op *op, const struct shape_of *s)
 {
     const struct conv_rows *rows = conv_rows_best();
 
-    if (!rows || op->attr.kernel != KERNEL || !is_narrow(s))
+    if (!rows || op->attr.kernel != KERNEL || op->attr.stride > 1 || !is_narrow(s))
         return false;
     if (s->dst_channels >= rows->lanes)
         return s->dst_channels % rows->lanes == 0;

@@ -17,8 +17,8 @@ typedef float vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias))
 
 static bool is_head(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
-    return op->attr.kernel == 1 && tensor_channels(y) == 1 && tensor_channels(x) % LANES == 0 &&
-           tensor_channels(x) <= MAX_CHANNELS;
+    return op->attr.kernel == 1 && op->attr.stride <= 1 && tensor_channels(y) == 1 &&
+           tensor_channels(x) % LANES == 0 && tensor_channels(x) <= MAX_CHANNELS;
 }
 
 /* dx[pixel][c] = dy[pixel] w[c] */

@@ -52,7 +52,8 @@ static bool supports(const struct op *op)
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
-    return rows && op->attr.kernel == KERNEL && ns % rows->lanes == 0 && ns >= MIN_CHANNELS &&
+    return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
+           ns % rows->lanes == 0 && ns >= MIN_CHANNELS &&
            nd % (2 * rows->lanes) == 0 && ns * nd <= MAX_WEIGHTS &&
            src->shape.dim[DIM_H] % TILE == 0 && src->shape.dim[DIM_W] % TILE == 0;
 }

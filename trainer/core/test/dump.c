@@ -2,7 +2,7 @@
 /* Trains a small network for a few steps and writes what t/torch_unet.py compares with PyTorch:
  * weights, data, loss, gradients, inference, weights after each Adam step.
  *
- *   dump BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH BATCH_NORM(none|local) STEPS DIR
+ *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH BATCH_NORM(none|local) STEPS DIR
  *
  * DIR/data.bin has all numbers as raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each
  * piece in the same order. */
@@ -81,7 +81,7 @@ static int fill(struct network *n, const struct network_config *c, bool training
                 struct dump *d, int step, struct err *e)
 {
     size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
-    size_t channels = (size_t)c->channels;
+    size_t channels = (size_t)c->channels, ntargets = (size_t)batch * network_targets(n);
     float *input = network_input(n, training, batch, e);
     float *target = network_target(n, training, batch, e);
 
@@ -89,17 +89,17 @@ static int fill(struct network *n, const struct network_config *c, bool training
         return -1;
     for (size_t i = 0; i < npixels * channels; i++)
         input[i] = (float)rng_uniform(1, (uint64_t)step, i);
-    for (size_t i = 0; i < npixels; i++)
+    for (size_t i = 0; i < ntargets; i++)
         target[i] = target_value(c->classes, rng_uniform(2, (uint64_t)step, i));
     put(d, "input", step, "-", input, npixels * channels);
-    put(d, "target", step, "-", target, npixels);
+    put(d, "target", step, "-", target, ntargets);
     return 0;
 }
 
 static int dump_steps(struct network *n, const struct network_config *c, int batch, int steps,
                       struct dump *d, struct err *e)
 {
-    size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
+    size_t ntargets = (size_t)batch * network_targets(n);
     struct weights *w = network_weights(n);
     struct optim *optim = optim_create(&(struct optim_config){0}, w, e);
     const float *logits;
@@ -115,7 +115,7 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
             network_weigh(n, batch, &whole.weight, e) < 0 ||
             network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
             goto out;
-        loss = (float)(loss_sum / (double)npixels);
+        loss = (float)(loss_sum / (double)ntargets);
         put(d, "loss", step, "-", &loss, 1);
         put_grads(d, w, step);
         optim_step(optim, w, LEARNING_RATE);
@@ -124,7 +124,7 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
     if (!optim || fill(n, c, false, batch, d, steps + 1, e) < 0 ||
         network_infer(n, batch, &logits, e) < 0)
         goto out;
-    put(d, "logits", steps + 1, "-", logits, npixels * (size_t)c->classes);
+    put(d, "logits", steps + 1, "-", logits, ntargets * (size_t)c->classes);
     rc = 0;
 out:
     optim_destroy(optim);
@@ -140,13 +140,16 @@ int main(int argc, char **argv)
     int rc;
 
     if (argc != 13) {
-        fprintf(stderr, "usage: dump BACKEND BASE DEPTH CHANNELS HEIGHT WIDTH BATCH none|local "
-                        "CLASSES ce|weighted|dice|ce+dice STEPS DIR\n");
+        fprintf(stderr, "usage: dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH "
+                        "none|local CLASSES ce|weighted|dice|ce+dice STEPS DIR\n");
         return 2;
     }
     c.backend = argv[1];
     c.base = atoi(argv[2]);
-    c.depth = atoi(argv[3]);
+    if (strncmp(argv[3], "resnet", 6) == 0)
+        c.model = argv[3];
+    else
+        c.depth = atoi(argv[3]);
     c.channels = atoi(argv[4]);
     c.height = atoi(argv[5]);
     c.width = atoi(argv[6]);

@@ -104,6 +104,17 @@ static void check_size(void)
         nstate += w->entries[i].role == WEIGHTS_STATE ? w->entries[i].count : 0;
     is_int(weights_trainable(w), 487145, "the reference U-Net has 487,145 trainable parameters");
     is_int(weights_trainable(w) + nstate, 488617, "and 488,617 with running statistics");
+    struct network_config residual = {.model = "resnet44", .backend = "ref", .base = 16,
+                                      .channels = 3, .classes = 10, .height = 32, .width = 32,
+                                      .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .seed = 7};
+    struct network *a = create(&residual), *b;
+    residual.model = "resnet44-projection";
+    b = create(&residual);
+    is_int(weights_trainable(network_weights(a)), 658586, "ResNet-44 has 658,586 parameters");
+    is_int(weights_trainable(network_weights(b)), 662826, "with projections 662,826");
+    is_int(network_targets(a), 1, "it gives an image one class");
+    network_destroy(a);
+    network_destroy(b);
     is_str(w->entries[0].name, "head.bias", "the last layer comes first");
     ok(weights_find(w, "enc1.conv1.weight") && weights_find(w, "enc1.bn2.running_var") &&
            weights_find(w, "bridge.conv2.bias") && weights_find(w, "up4.weight") &&

@@ -49,6 +49,12 @@ struct test_case {
 #define CONV(n, h, w, ci, co, k)                                                      \
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
      {VALUES_NORMAL}, 1, 2, 0.5}
+#define CONV_STRIDED(n, h, w, ci, co, k)                                                  \
+    {&conv2d_kind, {.kernel = k, .stride = 2},                                            \
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5}
+#define CONV_NOBIAS(n, h, w, ci, co, k, s)                                                    \
+    {&conv2d_nobias_kind, {.kernel = k, .stride = s}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
+     {VALUES_NORMAL}, 1, 1, 0.5}
 #define CONV_TRANSPOSE(n, h, w, ci, co)                                                        \
     {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)},         \
      {VALUES_NORMAL}, 1, 2, 0.5}
@@ -61,10 +67,14 @@ struct test_case {
 #define CONCAT(n, h, w, a, b) \
     {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
 #define ADD(n, h, w, c) \
-    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0}
+    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5}
 #define POOL_ADD(n, h, w, c)                                                                \
     {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
                                       NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0}
+#define GLOBAL_AVG_POOL(n, h, w, c) \
+    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+#define SUBSAMPLE(n, h, w, a, b) \
+    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5}
 #define BCE(n, h, w) \
     {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02}
 #define LOSS(kind, n, h, w, c, values, weights)                                          \
@@ -99,6 +109,14 @@ static const struct test_case cases[] = {
     CONV(2, 3, 3, 3, 1, 1),
     CONV(1, 19, 31, 16, 1, 1),
     CONV(1, 6, 7, 16, 4, 1),
+    CONV_STRIDED(1, 5, 7, 3, 8, 3),
+    CONV_STRIDED(2, 8, 6, 16, 32, 3),
+    CONV_STRIDED(1, 4, 5, 16, 32, 1),
+    CONV_STRIDED(2, 8, 8, 8, 16, 1),
+    CONV_NOBIAS(2, 6, 5, 3, 16, 3, 1),
+    CONV_NOBIAS(1, 8, 8, 16, 16, 3, 1),
+    CONV_NOBIAS(2, 8, 8, 16, 32, 3, 2),
+    CONV_NOBIAS(1, 7, 5, 5, 7, 3, 2),
     CONV_TRANSPOSE(1, 3, 5, 1, 8),
     CONV_TRANSPOSE(2, 4, 3, 16, 8),
     CONV_TRANSPOSE(1, 5, 5, 3, 3),
@@ -132,6 +150,11 @@ static const struct test_case cases[] = {
     CONCAT(1, 5, 1, 16, 3),
     ADD(1, 5, 7, 3),
     ADD(2, 4, 4, 16),
+    GLOBAL_AVG_POOL(2, 5, 7, 3),
+    GLOBAL_AVG_POOL(3, 8, 8, 64),
+    SUBSAMPLE(2, 5, 7, 3, 6),
+    SUBSAMPLE(1, 8, 6, 16, 32),
+    SUBSAMPLE(1, 4, 4, 3, 4),
     BCE(1, 7, 11),
     BCE(2, 16, 5),
     LOSS(bce_kind, 1, 9, 71, 1, VALUES_HOLES, weights),

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Images that have one class as a whole: a residual network learns them from CIFAR-10's binary format
+# and from idx, and the other verbs use it.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+command -v python3 >/dev/null || skip_all 'python3 is not installed'
+field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
+
+# Ten kinds of pictures, told apart by colour and by which half is bright; noise over them.
+mkdir cifar idx
+python3 - <<'EOP'
+import gzip, random, struct
+rng = random.Random(5)
+def picture(kind, side, channels):
+    rows = []
+    for c in range(channels):
+        for y in range(side):
+            for x in range(side):
+                bright = (x if kind % 2 else y) < side // 2
+                level = 40 + 150 * bright * (1 + (kind // 2 + c) % 5) // 5
+                rows.append(min(255, max(0, level + rng.randrange(-20, 20))))
+    return bytes(rows)
+for name, count in (("data_batch_1", 120), ("test_batch", 40)):
+    with open(f"cifar/{name}.bin", "wb") as f:
+        for i in range(count):
+            f.write(bytes([i % 10]) + picture(i % 10, 32, 3))
+for name, count in (("train", 60), ("t10k", 20)):
+    with gzip.open(f"idx/{name}-images-idx3-ubyte.gz", "wb") as f:
+        f.write(struct.pack(">IIII", 2051, count, 14, 14))
+        for i in range(count):
+            f.write(picture(i % 2, 14, 1))
+    with gzip.open(f"idx/{name}-labels-idx1-ubyte.gz", "wb") as f:
+        f.write(struct.pack(">II", 2049, count) + bytes(i % 2 for i in range(count)))
+EOP
+train=(unet-train train --model resnet20 --base 4 --threads 1 --lr 0.01 --batch-size 20)
+ok "CIFAR-10's format" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --augment hflip \
+    --eval-epochs 5 --out run
+accuracy=$(field run/DONE accuracy)
+ok "more than half of ten classes are right ($accuracy)" awk "BEGIN { exit !($accuracy > 0.5) }"
+is "$(field run/DONE pixels)" 40 "each validation image counts once"
+is "$(field run/record.jsonl train_images)" 120 "the test batch does not train"
+is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 "the record has the accuracy over the epochs"
+is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "and each class"
+ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
+is "$(field "$OUT" accuracy)" "$accuracy" "gives exactly the run's accuracy"
+ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --augment hflip \
+    --eval-epochs 5 --out again
+ok "is the same" cmp run/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
+
+ok "idx" "${train[@]}" --data idx --size 14x14 --epochs 40 --until 'acc>=0.9' --out idx-run
+is "$(field idx-run/DONE stopped_early)" true "ends when the accuracy is reached"
+ok "which it names" test "$(field idx-run/DONE reached_epochs)" -gt 0
+ok "best_accuracy" test -n "$(field idx-run/DONE best_accuracy)"
+
+# --- predict and export ---
+ok "pictures" unet-train data convert --data cifar --to png --out png
+images=(png/test/airplane/*.png)
+[ -e "${images[0]}" ] || mapfile -t images < <(find png -name '*.png' | sort | head -n 4)
+ok "predict" unet-train predict --checkpoint run --threads 1 -p --out classes "${images[@]}"
+is "$(head -n 1 classes/classes.csv)" "image,class,probability,p0,p1,p2,p3,p4,p5,p6,p7,p8,p9" "a table"
+is "$(($(wc -l <classes/classes.csv) - 1))" "${#images[@]}" "a row for each image"
+awk -F, 'NR > 1 { s = 0; for (i = 4; i <= NF; i++) { s += $i; if ($i > m[NR]) { m[NR] = $i; k = i - 4 } }
+    if (s < 0.9999 || s > 1.0001 || k != $2 || m[NR] != $3) exit 1 }' classes/classes.csv
+report $? "probabilities add up to 1, the class is the most probable"
+ok "export" unet-train export --checkpoint run --onnx run.onnx --safetensors run.safetensors
+ok "has the network" grep -q GlobalAveragePool run.onnx
+
+# --- what does not go together ---
+ok "masks" unet-train data synth --out masks --count 6 --size 32x32 --seed 1
+exits 3 "a residual network and masks" "${train[@]}" --data masks --size 32x32 --out no1
+like "$ERR" 'use model unet' "is told which to use"
+exits 3 "a U-Net and classes" unet-train train --data cifar --size 32x32 --channels 3 --threads 1 --out no2
+like "$ERR" 'use model resnet20' "is told which to use"
+exits 3 "Dice" "${train[@]}" --data cifar --size 32x32 --channels 3 --loss dice --out no3
+exits 3 "another number of classes" "${train[@]}" --data cifar --size 32x32 --channels 3 --classes 7 --out no4
+exits 2 "an unknown model" unet-train train --data cifar --size 32x32 --model resnet21 --out no5
+exits 3 "eval of masks" unet-train eval --checkpoint run --data masks --threads 1
+done_testing

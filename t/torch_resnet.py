@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The residual networks of trainer/models/resnet.c in PyTorch, with their names of weights."""
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, ci, co, batch_norm, projection):
+        super().__init__()
+        bias, stride = projection or not batch_norm, 2 if co > ci else 1
+        self.extra = co - ci
+        self.conv1 = nn.Conv2d(ci, co, 3, stride, 1, bias=bias)
+        self.conv2 = nn.Conv2d(co, co, 3, 1, 1, bias=bias)
+        self.bn1 = nn.BatchNorm2d(co) if batch_norm else nn.Identity()
+        self.bn2 = nn.BatchNorm2d(co) if batch_norm else nn.Identity()
+        self.shortcut = nn.Conv2d(ci, co, 1, stride) if projection and self.extra else None
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
+        if self.shortcut:
+            x = self.shortcut(x)
+        elif self.extra:
+            half = self.extra // 2
+            x = nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, half, self.extra - half))
+        return (x + y).relu()
+
+
+class ResNet(nn.Module):
+    def __init__(self, name, base, channels, batch_norm, classes):
+        super().__init__()
+        projection = name.endswith("-projection")
+        blocks = (int(name.removeprefix("resnet").split("-")[0]) - 2) // 6
+        self.stem = nn.Module()
+        self.stem.conv1 = nn.Conv2d(channels, base, 3, 1, 1, bias=projection or not batch_norm)
+        self.stem.bn1 = nn.BatchNorm2d(base) if batch_norm else nn.Identity()
+        width = base
+        for stage in range(3):
+            block, layers = base << stage, nn.Sequential()
+            for i in range(blocks):
+                layers.add_module(str(i + 1), Block(width, block, batch_norm, projection))
+                width = block
+            self.add_module(f"stage{stage + 1}", layers)
+        self.head = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        x = self.stem.bn1(self.stem.conv1(x)).relu()
+        return self.head(self.stage3(self.stage2(self.stage1(x))).mean((2, 3), keepdim=True))

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+/* One thread adds up a channel of an image: the same order for any number of threads. */
+static int run_pool(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0];
+    size_t nc = tensor_channels(src), n = (size_t)src->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(src) / n;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for collapse(2) schedule(static)
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < nc; c++) {
+            const float *s = src->data + i * npixels * nc + c;
+            double sum = 0;
+
+            for (size_t p = 0; p < npixels; p++)
+                sum += (double)s[p * nc];
+            op->out[0]->data[i * nc + c] = (float)(sum / (double)npixels);
+        }
+    return 0;
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dst = op->out[0];
+    size_t nc = tensor_channels(dst), n = (size_t)dst->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(dst) / n;
+    const float *dy = op->in[0]->data;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < n * npixels; p++)
+        for (size_t c = 0; c < nc; c++)
+            dst->data[p * nc + c] = dy[p / npixels * nc + c] / (float)npixels;
+    return 0;
+}
+
+const struct kernel ref_global_avg_pool = {&global_avg_pool_kind, NULL, NULL, run_pool, NULL};
+const struct kernel ref_global_avg_pool_grad = {&global_avg_pool_grad_kind, NULL, NULL, run_grad,
+                                                NULL};

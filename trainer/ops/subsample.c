@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+static int infer_subsample(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                           struct err *e)
+{
+    const int64_t *x = in[0]->shape.dim;
+
+    if (attr->channels < x[DIM_C])
+        return err_set(e, ERR_INTERNAL, "subsample: fewer channels than the input has");
+    out[0] = shape_nhwc(x[DIM_N], (x[DIM_H] + 1) / 2, (x[DIM_W] + 1) / 2, attr->channels);
+    return 0;
+}
+
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    const int64_t *dy = in[0]->shape.dim;
+
+    if ((attr->height + 1) / 2 != dy[DIM_H] || (attr->width + 1) / 2 != dy[DIM_W])
+        return err_set(e, ERR_INTERNAL, "subsample: gradient does not fit the input");
+    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, attr->channels);
+    return 0;
+}
+
+static int grad_subsample(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0];
+    struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W],
+                           .channels = x->shape.dim[DIM_C]};
+    struct op *grad = graph_append(g, &subsample_grad_kind, &attr,
+                                   (struct tensor *[]){op->out[0]->grad}, NULL, e);
+
+    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+}
+
+const struct op_kind subsample_kind = {"subsample", 1, 1, false, infer_subsample, grad_subsample};
+const struct op_kind subsample_grad_kind = {"subsample_grad", 1, 1, false, infer_grad, NULL};
+
+struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels, struct err *e)
+{
+    struct op_attr attr = {.channels = channels};
+    struct op *op = graph_append(g, &subsample_kind, &attr, &x, NULL, e);
+
+    return op ? op->out[0] : NULL;
+}
