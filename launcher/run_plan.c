@@ -102,11 +102,13 @@ static json_t *encode_train(const struct study *s)
     json_object_set_new(t, "lr_scaling", json_string(s->train.lr_scaling));
     json_object_set_new(t, "lr_schedule", json_string(s->train.lr_schedule));
     json_object_set_new(t, "lr_steps", json_string(s->train.lr_steps));
+    json_object_set_new(t, "lr_plateau", json_string(s->train.lr_plateau));
     json_object_set_new(t, "warmup_epochs", json_integer(s->train.warmup_epochs));
     json_object_set_new(t, "warmup", json_string(s->train.warmup));
     json_object_set_new(t, "eval_epochs", json_integer(s->train.eval_epochs));
     json_object_set_new(t, "until", json_string(s->train.until));
     json_object_set_new(t, "patience", json_integer(s->train.patience));
+    json_object_set_new(t, "keep", json_string(s->train.keep));
     json_object_set_new(t, "deterministic", json_boolean(s->train.deterministic));
     json_object_set_new(t, "tensorboard", json_boolean(s->train.tensorboard));
     json_object_set_new(t, "trace", json_boolean(s->train.trace));

@@ -28,6 +28,7 @@ static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
 static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds", NULL};
 static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
+static const char *const keeps[] = {"last", "best", NULL};
 static const char *const warmups[] = {"batch", "epoch", NULL};
 static const char *const backends[] = {"auto", "ref", "simd", "dnnl", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
@@ -106,7 +107,7 @@ const struct yaml_key study_keys[] = {
              .help = "every image is resized, aspect kept, and padded to this"),
     YAML_KEY("data.width", YAML_INT, AT(data.width), NULL, .min = 1, .max = MAX_SIDE,
              .help = ""),
-    YAML_KEY("data.channels", YAML_INT, AT(data.channels), "1", .min = 1, .max = 3,
+    YAML_KEY("data.channels", YAML_INT, AT(data.channels), "1", .min = 1, .max = 64,
              .help = "1 grey, 3 RGB"),
     YAML_KEY("data.val_fraction", YAML_REAL, AT(data.val_fraction), "0.2", .min = 0.001, .max = 0.999,
              .help = "share of the images that validates"),
@@ -180,6 +181,8 @@ const struct yaml_key study_keys[] = {
                      "constant"),
     YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "",
              .help = "instead: EPOCH:FACTOR,.. such as 30:0.1,60:0.01"),
+    YAML_KEY("train.lr_plateau", YAML_TEXT, AT(train.lr_plateau), "",
+             .help = "instead: EPOCHS:FACTOR without a better validation, such as 10:0.5"),
     YAML_KEY("train.warmup_epochs", YAML_INT, AT(train.warmup_epochs), "0", .min = 0, .max = 1000000,
              .help = "from the unscaled rate to the scaled one"),
     YAML_KEY("train.warmup", YAML_WORD, AT(train.warmup), "batch", .words = warmups,
@@ -190,6 +193,8 @@ const struct yaml_key study_keys[] = {
              .help = "a quality that ends the run, such as iou>=0.9"),
     YAML_KEY("train.patience", YAML_INT, AT(train.patience), "0", .min = 0, .max = 1000000,
              .help = "epochs without a better IoU that end the run; 0: never"),
+    YAML_KEY("train.keep", YAML_WORD, AT(train.keep), "last", .words = keeps,
+             .help = "weights that are the result: the last or the best validated"),
     YAML_KEY("train.deterministic", YAML_SWITCH, AT(train.deterministic), "false",
              .help = "the same bits on any number of threads"),
     YAML_KEY("train.tensorboard", YAML_SWITCH, AT(train.tensorboard), "false",
@@ -323,9 +328,6 @@ static int check_side(const struct study *s, const char *path, long side, struct
 /* What one key alone cannot tell. */
 static int check_together(const struct study *s, struct err *e)
 {
-    if (s->data.channels == 2)
-        return err_set(e, ERR_CONFIG, "%s: data.channels: 1 (grey) or 3 (RGB)",
-                       place(s, "data.channels"));
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore))
         return err_set(e, ERR_CONFIG, "%s: data.soft_masks does not go with values that stand for "
                        "classes (data.classes, data.ignore)", place(s, "data.soft_masks"));

@@ -58,8 +58,8 @@ struct study {
         const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
         long epochs, batch_per_gpu, threads, bucket_mib, checkpoint_epochs, timeout_s;
         double lr, checkpoint_s, momentum, weight_decay, clip_norm;
-        char *class_weights, *lr_steps, *until;
-        const char *warmup;
+        char *class_weights, *lr_steps, *lr_plateau, *until;
+        const char *warmup, *keep;
         bool nesterov, momentum_correction, deterministic, tensorboard;
         long warmup_epochs, accumulate, eval_epochs, patience;
         bool trace;

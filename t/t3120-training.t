@@ -90,6 +90,41 @@ ok "patience 2 with a rate that teaches nothing" "${train[@]}" --batch-size 4 --
 ok "ends early" test "$(sed 1d patient/log.csv | wc -l)" -lt 50
 like patient/DONE '"best_epochs":[0-9]+,"stopped_early":true' "and says when it was best"
 
+# --- the best weights, the rate at a plateau ---
+# From the ninth epoch on the rate is so high that all is lost: the last weights are not the best.
+wild=("${train[@]}" --batch-size 4 --lr 0.01 --epochs 11 --keep best --lr-steps 8:100)
+ok "keep the best" "${wild[@]}" --out best
+top=$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' best/record.jsonl | sort -g | tail -n 1)
+is "$(field best/DONE iou) $(field best/DONE best_iou)" "$top $top" "the result is the best validation ($top)"
+ok "which was not the last" test "$(field best/DONE best_epochs)" -lt 11
+ok "eval of the checkpoint" unet-train eval --checkpoint best --data data --split split.json --threads 1 --json
+is "$(field "$OUT" iou)" "$top" "gives it again"
+ok "a plateau" "${train[@]}" --batch-size 4 --lr 0.05 --epochs 16 --lr-plateau 2:0.5 --out plateau
+python3 - plateau >"$OUT" 2>"$ERR" <<'EOP'
+import json, sys
+rows = [json.loads(l) for l in open(sys.argv[1] + "/record.jsonl")]
+iou = {r["epochs"]: r["iou"] for r in rows if r["kind"] == "eval"}
+best, since, rate = -1, 0, 0.05
+for r in (r for r in rows if r["kind"] == "epoch"):
+    assert abs(r["lr"] / rate - 1) < 1e-9, (r["epoch"], r["lr"], rate)
+    n = r["epoch"] + 1
+    if iou[n] > best:
+        best, since = iou[n], n
+    elif n - since >= 2:
+        rate, since = rate / 2, n
+assert rate < 0.05
+EOP
+report $? "the rate is halved whenever two epochs brought nothing better" || diag <"$ERR"
+"${wild[@]}" --checkpoint-epochs 1 --out best-cut 2>/dev/null &
+pid=$!
+ok "under way" wait_until 60 grep -q '"kind":"checkpoint"' best-cut/record.jsonl
+kill -KILL $pid
+wait $pid 2>/dev/null
+[ -e best-cut/DONE ] || ok "cut off, it goes on" "${wild[@]}" --out best-cut
+is "$(field best-cut/DONE weights_sha256)" "$(field best/DONE weights_sha256)" "to the same best weights"
+exits 3 "a plateau that is none" "${train[@]}" --lr-plateau 3 --out bad
+exits 3 "two schedules" "${train[@]}" --lr-plateau 3:0.5 --lr-steps 3:0.5 --out bad
+
 # Cut off on the way, it ends at the same epoch. The first start has a goal it does not get to.
 "${learn[@]}" --epochs 100 --until "iou>=0.3" --checkpoint-epochs 1 --out cut 2>/dev/null &
 pid=$!

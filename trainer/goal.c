@@ -2,6 +2,7 @@
 #include "config.h"
 #include "trainer/goal.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,42 @@ static double value_of(const struct goal *g, const struct score_summary *s)
     return 0;
 }
 
-void goal_note(const struct goal *g, struct goal_state *state, int epochs,
+bool goal_is_watched(const struct goal *g)
+{
+    return g->metric || g->patience || g->plateau || g->keep_best;
+}
+
+int goal_parse_plateau(struct goal *g, const char *text, struct err *e)
+{
+    char *end;
+    long epochs = strtol(text, &end, 10);
+
+    if (!*text)
+        return 0;
+    if (end != text && *end == ':' && epochs >= 1 && epochs <= 1000000) {
+        const char *at = end + 1;
+        g->plateau = (int)epochs;
+        g->factor = strtod(at, &end);
+        if (end != at && !*end && g->factor > 0 && g->factor < 1)
+            return 0;
+    }
+    return err_set(e, ERR_CONFIG, "train.lr_plateau: '%s' is no EPOCHS:FACTOR with a factor between 0 "
+                   "and 1, such as 10:0.5", text);
+}
+
+double goal_rate(const struct goal *g, const struct goal_state *state)
+{
+    return state->cuts ? pow(g->factor, state->cuts) : 1;
+}
+
+bool goal_note(const struct goal *g, struct goal_state *state, int epochs,
                const struct score_summary *s)
 {
     double quality = g->by_accuracy ? s->accuracy : s->iou;
 
-    if (state->best_epoch == 0 || quality > state->best) {
+    bool better = state->best_epoch == 0 || quality > state->best;
+
+    if (better) {
         state->best = quality;
         state->best_epoch = epochs;
     }
@@ -56,4 +87,10 @@ void goal_note(const struct goal *g, struct goal_state *state, int epochs,
         state->reached = epochs;
     state->stopped = state->reached > 0 ||
                      (g->patience > 0 && epochs - state->best_epoch >= g->patience);
+    int since = state->cut_epoch > state->best_epoch ? state->cut_epoch : state->best_epoch;
+    if (g->plateau > 0 && epochs - since >= g->plateau) {
+        state->cuts++;
+        state->cut_epoch = epochs;
+    }
+    return better;
 }

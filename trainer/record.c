@@ -283,6 +283,8 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_int(b, "eval_epochs", c->train.eval_epochs);
     add_string(b, "until", c->train.until);
     add_int(b, "patience", c->train.patience);
+    add_string(b, "keep", c->train.keep);
+    add_string(b, "lr_plateau", c->train.lr_plateau);
     add_int(b, "bucket_mib", c->train.bucket_mib);
     add_int(b, "checkpoint_epochs", c->train.checkpoint_epochs);
     add_double(b, "checkpoint_s", c->train.checkpoint_s);
@@ -536,7 +538,7 @@ static void add_goal(const struct record *r, const struct record_end *end, struc
 {
     double seconds = 0;
 
-    if (!end->goal || (!end->goal->metric && !end->goal->patience))
+    if (!end->goal || !goal_is_watched(end->goal))
         return;
     for (size_t i = 0; i < r->nepochs && i < (size_t)end->state->reached; i++)
         seconds += r->epochs[i].seconds;
@@ -551,6 +553,8 @@ static void add_goal(const struct record *r, const struct record_end *end, struc
     }
     add_double(b, end->goal->by_accuracy ? "best_accuracy" : "best_iou", end->state->best);
     add_int(b, "best_epochs", end->state->best_epoch);
+    if (end->goal->plateau)
+        add_int(b, "lr_cuts", end->state->cuts);
     buf_addf(b, ",\"stopped_early\":%s", end->state->stopped ? "true" : "false");
 }
 

@@ -27,11 +27,11 @@ static void folder_of(const char *attempt, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/checkpoint", attempt);
 }
 
-/* Every array of the state; to be freed. */
-static struct safetensors_entry *list_state(struct session *s, size_t *n, struct err *e)
+/* Every array of the state; to be freed. best: those of train.keep are among them. */
+static struct safetensors_entry *list_state(struct session *s, bool best, size_t *n, struct err *e)
 {
     const struct weights *w = network_weights(s->network);
-    size_t most = w->nentries * (size_t)(1 + s->optim->nslots);
+    size_t most = w->nentries * (size_t)(2 + s->optim->nslots);
     struct safetensors_entry *list = calloc(most ? most : 1, sizeof *list);
     char prefix[16];
 
@@ -44,6 +44,8 @@ static struct safetensors_entry *list_state(struct session *s, size_t *n, struct
         snprintf(prefix, sizeof prefix, "optim.%s.", s->optim->slot_names[i]);
         *n += safetensors_list(w, prefix, s->optim->slots[i], NULL, list + *n);
     }
+    if (best)
+        *n += safetensors_list(w, "best.", s->best_value, s->best_state, list + *n);
     return list;
 }
 
@@ -123,8 +125,9 @@ static char *encode_state(const struct session *s, size_t items, const double *l
              s->comm->size, run_config_step_batch(s->config), at->epoch, items, at->begin, at->step,
              at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
     buf_addf(&b, ",\"optimizer_rate\":%.17g,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
-             "\"reached\":%d,\"stopped\":%d,\"loss\":[", s->optim->rate, at->due,
-             at->goal.best, at->goal.best_epoch, at->goal.reached, at->goal.stopped);
+             "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d,\"loss\":[",
+             s->optim->rate, at->due, at->goal.best, at->goal.best_epoch, at->goal.reached,
+             at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
     for (int i = 0; i < s->comm->size; i++)
         buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
     buf_add(&b, "],\"epochs\":[");
@@ -145,7 +148,7 @@ static int write_snapshot(struct session *s, size_t items, const double *loss, s
     if (!state)
         err_set(e, ERR_INTERNAL, "out of memory for a checkpoint");
     else
-        list = list_state(s, &n, e);
+        list = list_state(s, s->best_value && s->at.goal.best_epoch > 0, &n, e);
     if (list)
         rc = snapshot_write(dir, s->at.epoch, items, state, list, n, e);
     if (rc == 0)
@@ -273,7 +276,8 @@ static void decode_point(const cJSON *root, struct resume_point *at, struct orig
         .due = number(root, "due") != 0,
         .goal = {.best = number(root, "best"), .best_epoch = (int)number(root, "best_epoch"),
                  .reached = (int)number(root, "reached"),
-                 .stopped = (int)number(root, "stopped")}};
+                 .stopped = (int)number(root, "stopped"), .cuts = (int)number(root, "cuts"),
+                 .cut_epoch = (int)number(root, "cut_epoch")}};
 }
 
 static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
@@ -282,7 +286,8 @@ static int decode(struct session *s, const struct snapshot *snapshot, struct ori
     cJSON *root = cJSON_Parse(snapshot->state);
     size_t n;
     int rc = check_state(s, root, e);
-    struct safetensors_entry *list = rc ? NULL : list_state(s, &n, e);
+    struct safetensors_entry *list = 
+        rc ? NULL : list_state(s, s->best_value && number(root, "best_epoch") > 0, &n, e);
 
     if (!list || safetensors_read(snapshot->file, list, n, e)) {
         rc = -1;

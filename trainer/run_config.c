@@ -46,6 +46,7 @@ static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
 static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds", NULL};
 static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
+static const char *const keeps[] = {"last", "best", NULL};
 static const char *const warmups[] = {"batch", "epoch", NULL};
 static const char *const backends[] = {"auto", "ref", "simd", "dnnl", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
@@ -62,7 +63,7 @@ static const struct key keys[] = {
     {"data", "split", KEY_STRING, AT(data.split), "", 0, 0, NULL, OPEN},
     {"data", "height", KEY_INT, AT(data.height), NULL, 1, MAX_SIDE, NULL, 0},
     {"data", "width", KEY_INT, AT(data.width), NULL, 1, MAX_SIDE, NULL, 0},
-    {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 3, NULL, 0},
+    {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 64, NULL, 0},
     {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL, 0},
     {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL, 0},
     {"data", "classes", KEY_INT, AT(data.classes), "1", 1, RUN_CONFIG_CLASSES, NULL, OPTIONAL},
@@ -94,6 +95,7 @@ static const struct key keys[] = {
     {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings, 0},
     {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, lr_schedules, 0},
     {"train", "lr_steps", KEY_STRING, AT(train.lr_steps), "", 0, 0, NULL, OPTIONAL},
+    {"train", "lr_plateau", KEY_STRING, AT(train.lr_plateau), "", 0, 0, NULL, OPTIONAL},
     {"train", "warmup_epochs", KEY_INT, AT(train.warmup_epochs), "0", 0, 1000000, NULL, OPTIONAL},
     {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0, warmups, OPTIONAL},
     {"train", "momentum_correction", KEY_BOOL, AT(train.momentum_correction), "true", 0, 0, NULL,
@@ -103,6 +105,7 @@ static const struct key keys[] = {
     {"train", "eval_epochs", KEY_INT, AT(train.eval_epochs), "0", 0, 1000000, NULL, OPTIONAL},
     {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL},
     {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000, NULL, OPTIONAL},
+    {"train", "keep", KEY_WORD, AT(train.keep), "last", 0, 0, keeps, OPTIONAL},
     {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
     {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
      OPEN | OPTIONAL},
@@ -398,8 +401,6 @@ int run_config_read(struct run_config *c, const char *path, struct err *e)
 
 static int check_masks(const struct run_config *c, struct err *e)
 {
-    if (c->data.channels == 2)
-        return err_set(e, ERR_CONFIG, "data.channels: 1 (grey) or 3 (RGB), not 2");
     if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore))
         return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
                        "stand for classes (data.classes, data.ignore)");

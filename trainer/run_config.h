@@ -46,6 +46,7 @@ struct run_config {
         const char *lr_scaling;  /* none | linear | sqrt | two-thirds */
         const char *lr_schedule; /* step | step-tf | constant */
         char *lr_steps;          /* "": none; EPOCH:FACTOR,.. in place of lr_schedule */
+        char *lr_plateau;        /* "": none; EPOCHS:FACTOR in place of lr_schedule */
         int warmup_epochs;
         const char *warmup;      /* batch | epoch */
         bool momentum_correction;
@@ -54,6 +55,7 @@ struct run_config {
         int eval_epochs;         /* validation every so many epochs; 0: after the last one */
         char *until;             /* "": none; "iou>=0.9" */
         int patience;            /* epochs without a better IoU; 0: no matter */
+        const char *keep;        /* last | best: which weights are the result */
         bool deterministic;
         bool tensorboard; /* numbers over time for TensorBoard */
         const char *backend;     /* auto | ref | simd | dnnl */

@@ -34,8 +34,10 @@ static int describe_network(struct session *s, struct err *e)
     int nweights = run_config_class_weights(c, s->class_weights, e);
     const char *backend = c->train.backend;
 
-    if (nweights < 0 || goal_parse(&s->goal, c->train.until, c->train.patience, e))
+    if (nweights < 0 || goal_parse(&s->goal, c->train.until, c->train.patience, e) ||
+        goal_parse_plateau(&s->goal, c->train.lr_plateau, e))
         return -1;
+    s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
     s->goal.by_accuracy = model_find(c->model.name)->whole;
     /* The reference kernels add up in the same order whatever the number of threads is. */
     if (c->train.deterministic && strcmp(backend, "auto") == 0)
@@ -90,6 +92,18 @@ static int place_gradients(struct session *s, struct err *e)
     return 0;
 }
 
+static int open_best(struct session *s, struct err *e)
+{
+    const struct weights *w = network_weights(s->network);
+
+    if (!s->goal.keep_best || !s->record)
+        return 0;
+    s->best_value = calloc(w->nparams, sizeof *s->best_value);
+    s->best_state = calloc(w->nstate + 1, sizeof *s->best_state);
+    return s->best_value && s->best_state
+               ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the best weights (train.keep)");
+}
+
 static int open_session(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
@@ -107,7 +121,7 @@ static int open_session(struct session *s, struct err *e)
         .momentum = c->train.momentum, .nesterov = c->train.nesterov,
         .uncorrected = !c->train.momentum_correction, .weight_decay = c->train.weight_decay};
     s->optim = optim_create(&optim, network_weights(s->network), e);
-    if (!s->optim || (c->train.accumulate > 1 && open_micro(s, e)))
+    if (!s->optim || (c->train.accumulate > 1 && open_micro(s, e)) || open_best(s, e))
         return -1;
     s->scores = calloc(dataset_count(s->dataset, DATASET_VAL) + 1,
                        score_size(c->data.classes) * sizeof *s->scores);
@@ -141,6 +155,9 @@ void session_destroy(struct session *s)
     free(s->images);
     free(s->targets);
     free(s->sum);
+    free(s->best_value);
+    free(s->best_state);
+    s->best_value = s->best_state = NULL;
     s->images = s->targets = s->sum = NULL;
     s->trace = NULL;
     s->network = NULL;
@@ -439,7 +456,8 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
         struct shard_range range = shard_train(plan, step, s->comm->rank);
         size_t items = shard_train(plan, step, plan->parts - 1).end -
                        shard_train(plan, step, 0).begin;
-        double rate = schedule_rate(&s->schedule, epoch, step, plan->steps);
+        double rate = schedule_rate(&s->schedule, epoch, step, plan->steps) *
+                      goal_rate(&s->goal, &s->at.goal);
         if (s->first_step_at == 0)
             s->first_step_at = clock_now();
         if (train_step(s, range, items, rate, e) || check_interrupt(s, e) ||
@@ -500,7 +518,7 @@ static bool is_due(const struct session *s, int epochs)
 {
     int every = s->config->train.eval_epochs;
 
-    if (every == 0 && (s->goal.metric || s->goal.patience))
+    if (every == 0 && goal_is_watched(&s->goal))
         every = 1;
     return epochs == s->config->train.epochs || (every > 0 && epochs % every == 0);
 }
@@ -545,7 +563,7 @@ static int check_weights(const struct session *s, struct err *e)
 /* Will the record have a line for each validation? Else the end's numbers are all. */
 static bool tells_evals(const struct session *s)
 {
-    return s->config->train.eval_epochs > 0 || s->goal.metric || s->goal.patience ||
+    return s->config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
            s->config->train.tensorboard;
 }
 
@@ -637,6 +655,10 @@ static int make_schedule(struct session *s, struct err *e)
                                                                 : SCHEDULE_CONSTANT,
         .warmup_epochs = c->train.warmup_epochs,
         .warmup_by_epoch = strcmp(c->train.warmup, "epoch") == 0};
+    if (s->goal.plateau && *c->train.lr_steps)
+        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: only one of them");
+    if (s->goal.plateau)
+        s->schedule.shape = SCHEDULE_CONSTANT;
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
 }
 
@@ -657,6 +679,14 @@ static int tell_eval(struct session *s, const struct score_summary *summary, str
     return s->record ? record_eval(s->record, s->at.epoch, &line, e) : 0;
 }
 
+static void copy_weights(const struct session *s, float *value, float *state)
+{
+    const struct weights *w = network_weights(s->network);
+
+    memcpy(value, w->value, w->nparams * sizeof *value);
+    memcpy(state, w->state, w->nstate * sizeof *state);
+}
+
 /* The quality after an epoch; maybe the training ends with it. 1: all replicas leave. */
 static int validate(struct session *s, struct err *e)
 {
@@ -669,9 +699,30 @@ static int validate(struct session *s, struct err *e)
     if (rc)
         return -1;
     struct score_summary summary = score_summarize(s->end.score, s->config->data.classes);
-    goal_note(&s->goal, &s->at.goal, s->at.epoch, &summary);
+    if (goal_note(&s->goal, &s->at.goal, s->at.epoch, &summary) && s->best_value)
+        copy_weights(s, s->best_value, s->best_state);
     s->at.due = false;
     return tells_evals(s) ? tell_eval(s, &summary, e) : 0;
+}
+
+/* The best weights become the result, with the scores they have. 1: all replicas leave. */
+static int restore_best(struct session *s, struct err *e)
+{
+    struct weights *w = network_weights(s->network);
+
+    if (!s->goal.keep_best || s->at.goal.best_epoch == s->at.epoch)
+        return 0;
+    if (s->record) {
+        memcpy(w->value, s->best_value, w->nparams * sizeof *w->value);
+        memcpy(w->state, s->best_state, w->nstate * sizeof *w->state);
+        log_info("the best weights are those after epoch %d", s->at.goal.best_epoch);
+    }
+    if (share_weights(s, e))
+        return -1;
+    int rc = evaluate(s, &s->end, e);
+    if (rc > 0)
+        return write_checkpoint(s, 0, true, e) ? -1 : 1;
+    return rc;
 }
 
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
@@ -684,6 +735,8 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         s->at.due = true; /* by a process that did not write the results */
     while (rc == 0 && (s->at.due || (s->at.epoch < epochs && !s->at.goal.stopped)))
         rc = s->at.due ? validate(s, e) : train_epoch(s, plan, progress, e);
+    if (rc == 0)
+        rc = restore_best(s, e);
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->process_start : 0;

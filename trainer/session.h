@@ -46,6 +46,7 @@ struct session {
     int64_t *scores; /* of the validation images, then their sum */
     struct image_loss *losses; /* of the validation images */
     float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients */
+    float *best_value, *best_state; /* with train.keep best: the best weights so far; rank 0 */
     struct schedule schedule;
     struct goal goal;
     struct record_end end;

@@ -16,7 +16,7 @@ static struct study study = {
              .repeat = 1, .val_fraction = 0.2, .classes = 1, .ignore = "", .class_file = "", .cache = "auto",
              .remainder = "keep"},
     .model = {"unet", "local", 8, 4},
-    .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .warmup = "batch",
+    .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .keep = "last", .lr_plateau = "", .warmup = "batch",
               .optimizer = "adam", .lr_scaling = "linear", .lr_schedule = "step",
               .backend = "auto", .comm = "auto", .epochs = 200, .batch_per_gpu = 16,
               .bucket_mib = 1, .timeout_s = 300, .lr = 0.001, .checkpoint_s = 600},

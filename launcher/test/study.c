@@ -89,8 +89,9 @@ static void check_errors(void)
     check_bad("bad time", MINIMAL "slurm:\n  time: soon\n", "study.yaml:7: slurm.time", "time limit");
     check_bad("size that poolings do not divide",
               "name: demo\ndata:\n  dir: d\n  height: 100\n  width: 128\n", "study.yaml:4: data.height 100", "multiple of 16");
-    check_bad("two channels", "name: demo\ndata:\n  dir: d\n  height: 96\n  width: 128\n  channels: 2\n",
-              "channels", "3 (RGB)");
+    check_bad("too many channels",
+              "name: demo\ndata:\n  dir: d\n  height: 96\n  width: 128\n  channels: 65\n",
+              "data.channels", "64");
     check_bad("bytes that are not UTF-8", "name: \xff\xfe\n", "study.yaml", "UTF-8");
 }
 

@@ -98,7 +98,7 @@ static void test_refusals(void)
     refuse("\"multi-worker\"", "\"mirrored\"", "mirrored is one process");
     refuse("\"comm\":\"auto\"", "\"comm\":\"self\"", "train.comm: self cannot connect 3 tasks");
     refuse("\"height\":96", "\"height\":100", "multiples of 16; the nearest is 112x128");
-    refuse("\"channels\":1", "\"channels\":2", "data.channels");
+    refuse("\"channels\":1", "\"channels\":65", "data.channels");
     refuse("\"layout\":{", "\"layout\":[{", "no JSON from byte");
     refuse("}}\n", "}} x", "no JSON");
     refuse("\"layout\":", "\"rest\":", "rest: unknown key");
