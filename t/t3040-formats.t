@@ -49,6 +49,42 @@ truncate -s -7 shards/0.records
 exits 7 "a shard that is cut" unet-train data split --data shards --out cut.json
 like "$ERR" 'shards/0.records: ends inside record 4' "is named"
 
+# --- more bands than a picture has ----------------------------------------------------------------
+if command -v python3 >/dev/null; then
+    mkdir -p bands/images bands/masks
+    python3 - <<'EOP'
+import random, struct, zlib
+def png(path, kind, size, rows):
+    def chunk(name, body):
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, kind, 0, 0, 0)) +
+                chunk(b"IDAT", zlib.compress(b"".join(b"\0" + r for r in rows))) + chunk(b"IEND", b""))
+rng = random.Random(3)
+for i in range(10):  # the truth is in the fourth band alone
+    mask = [[255 * ((x // 8 + y // 8 + i) % 2) for x in range(32)] for y in range(32)]
+    png("bands/masks/%d.png" % i, 0, 32, [bytes(r) for r in mask])
+    png("bands/images/%d.png" % i, 6, 32, [b"".join(bytes([rng.randrange(256), rng.randrange(256),
+        rng.randrange(256), 30 + v // 2]) for v in r) for r in mask])
+EOP
+    ok "four bands to shards" unet-train data convert --data bands --to tfrecord --bands --out band-shards
+    is "$(tr -d ' \n' <band-shards/output_shapes.json)" '{"image":[32,32,4],"mask":[32,32,1]}' "keep all four"
+    ok "and to shards again" unet-train data convert --data band-shards --to tfrecord --out band-again
+    ok "unchanged" cmp band-shards/0.records band-again/0.records
+    ok "back to pictures" unet-train data convert --data band-shards --to png --out band-back
+    is "$(samples band-back/images)" "$(samples bands/images)" "unchanged"
+    learn=(unet-train train --size 32x32 --base 4 --depth 2 --threads 1 --epochs 25 --batch-size 2 --lr 0.01)
+    ok "a network of four channels" "${learn[@]}" --data band-shards --channels 4 --out band-run
+    like band-run/DONE '"iou":(0\.9|1)' "sees the fourth"
+    ok "predict" unet-train predict --checkpoint band-run --threads 1 --out band-masks bands/images/0.png
+    ok "without alpha" unet-train data convert --data bands --to tfrecord --out rgb-shards
+    is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' "there are three"
+    exits 7 "four channels of RGB" "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
+    like "$ERR" 'has 3 channels, and data.channels is 4' "is told"
+else
+    skip "python3 is not installed" "bands"
+fi
+
 # --- classes by folder -----------------------------------------------------------------------------
 mkdir -p classes/cat classes/dog
 for i in 01 02 03 04; do cp "png/images/00$i.png" "classes/cat/$i.png"; done

@@ -11,7 +11,7 @@
 
 static const char *dir, *out, *to, *tile, *size, *split, *ignore, *class_file;
 static long shard = 100, channels = 1, classes = 1;
-static bool soft_masks;
+static bool soft_masks, bands;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "the data set to read, in any format", &dir, 0, 0},
@@ -22,8 +22,9 @@ static const struct cli_option options[] = {
     {"shard", 0, CLI_INT, "N", "tfrecord: samples per file (default 100)", &shard, 1, 1000000},
     {"split", 0, CLI_STRING, "FILE", "cache: split.json of the runs", &split, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "cache: size of the runs", &size, 0, 0},
-    {"channels", 0, CLI_INT, "N", "cache: channels of the runs, 1 or 3 (default 1)", &channels, 1,
-     3},
+    {"bands", 0, CLI_FLAG, NULL, "tfrecord: keep every sample of a pixel; else alpha is dropped",
+     &bands, 0, 0},
+    {"channels", 0, CLI_INT, "N", "cache: channels of the runs (default 1)", &channels, 1, 64},
     {"soft-masks", 0, CLI_FLAG, NULL, "cache: as in the runs", &soft_masks, 0, 0},
     {"classes", 0, CLI_INT, "N", "cache: as in the runs (default 1)", &classes, 1, 250},
     {"ignore", 0, CLI_STRING, "V", "cache: as in the runs", &ignore, 0, 0},
@@ -49,7 +50,8 @@ static int make_cache(struct err *e)
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct convert_config config = {.dir = dir, .out = out, .shard = (int)shard};
+    struct convert_config config = {.dir = dir, .out = out, .shard = (int)shard,
+                                    .bands = bands};
     size_t n;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;

@@ -127,7 +127,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         (augment_list && run_config_augment(augment_list, &changes, e)))
         return -1;
     if (channels == 2)
-        return err_set(e, ERR_USAGE, "--channels 2: 1 (grey) or 3 (RGB)");
+        return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
     if (mkdir(out, 0777) && errno != EEXIST)
         return err_errno(e, ERR_DATA, errno, "%s", out);
     struct dataset *ds = dataset_open(&config, e);

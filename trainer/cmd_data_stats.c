@@ -6,18 +6,27 @@
 #include <string.h>
 
 #include "src/buf.h"
+#include "trainer/data/classes.h"
+#include "trainer/data/frequency.h"
+#include "trainer/data/mask.h"
 #include "trainer/data/survey.h"
 #include "trainer/size_option.h"
 
 #define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
 
-static const char *dir, *size;
+static const char *dir, *size, *ignore, *class_file;
+static long nclasses;
 static bool opt_json;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &dir, 0, 0},
     {"size", 0, CLI_STRING, "HxW", "also the baseline at this size, resized as for training", &size,
      0, 0},
+    {"classes", 0, CLI_INT, "N", "also how often each of N classes occurs, and weights for them",
+     &nclasses, 2, CLASSES_MAX},
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &ignore, 0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
+     &class_file, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
 
@@ -27,8 +36,12 @@ static void print_shapes(const struct survey *s)
 
     for (size_t i = 0; i < s->nshapes && i < MAX_SHOWN; i++) {
         const struct survey_shape *shape = &s->shapes[i];
+        char bands[32];
+
+        snprintf(bands, sizeof bands, "%d bands", shape->channels);
         printf("%-15s %u x %u %s, %d bits: %zu\n", i ? "" : "height x width", shape->height,
-               shape->width, kinds[shape->channels], shape->bits, shape->count);
+               shape->width, shape->channels > 4 ? bands : kinds[shape->channels], shape->bits,
+               shape->count);
     }
     if (s->nshapes > MAX_SHOWN)
         printf("%-15s and %zu more\n", "", s->nshapes - MAX_SHOWN);
@@ -138,7 +151,40 @@ static void encode_masks(const struct survey *s, struct buf *b)
         encode_baseline("otsu_resized", &s->resized, b);
 }
 
-static int print_json(const struct survey *s, struct err *e)
+static void print_frequency(const struct frequency *f, const struct classes *c)
+{
+    double weights[CLASSES_MAX];
+
+    frequency_weights(f, classes_count(c), weights);
+    for (int k = 0; k < classes_count(c); k++)
+        printf("%-15s %d %s: %.2f %% of the pixels that count, in %zu of %zu masks\n",
+               k ? "" : "classes", k, classes_name(c, k),
+               100.0 * (double)f->of_class[k] / (double)(f->pixels ? f->pixels : 1), f->images[k],
+               f->masks);
+    printf("%-15s %.2f %% of all pixels\n%-15s --class-weights ", "ignored",
+           100.0 * (double)f->ignored / (double)(f->pixels + f->ignored), "balanced by");
+    for (int k = 0; k < classes_count(c); k++)
+        printf("%s%.4g", k ? "," : "", weights[k]);
+    putchar('\n');
+}
+
+static void encode_frequency(const struct frequency *f, const struct classes *c, struct buf *b)
+{
+    double weights[CLASSES_MAX];
+
+    frequency_weights(f, classes_count(c), weights);
+    buf_add(b, ",\"classes\":[");
+    for (int k = 0; k < classes_count(c); k++) {
+        buf_add(b, k ? ",{\"name\":" : "{\"name\":");
+        buf_add_json_string(b, classes_name(c, k));
+        buf_addf(b, ",\"pixels\":%" PRId64 ",\"images\":%zu,\"weight\":%.9g}", f->of_class[k],
+                 f->images[k], weights[k]);
+    }
+    buf_addf(b, "],\"ignored\":%" PRId64, f->ignored);
+}
+
+static int print_json(const struct survey *s, const struct frequency *f, const struct classes *c,
+                      struct err *e)
 {
     struct buf b = {0};
 
@@ -156,6 +202,8 @@ static int print_json(const struct survey *s, struct err *e)
         encode_classes(s, &b);
     else
         encode_masks(s, &b);
+    if (c)
+        encode_frequency(f, c, &b);
     buf_add(&b, "}");
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : 0;
     if (rc == 0)
@@ -173,14 +221,29 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return err_set(e, ERR_USAGE, "data stats: --data DIR is needed");
     if (size && size_option_parse(size, &height, &width, e))
         return -1;
-    struct survey *s = survey_create(dir, height, width, e);
-    if (!s)
-        return -1;
-    if (opt_json)
-        rc = print_json(s, e);
-    else
+    if ((class_file || ignore) && !nclasses)
+        return err_set(e, ERR_USAGE, "data stats: --class-file and --ignore need --classes N");
+    struct classes *c = NULL;
+    struct survey *s = NULL;
+    struct frequency f;
+    if (nclasses) {
+        int value;
+        if (mask_ignore_decode(ignore, &value, e) ||
+            !(c = classes_create((int)nclasses, value, class_file, e)))
+            return -1;
+        rc = frequency_count(dir, c, &f, e);
+    }
+    if (rc == 0 && !(s = survey_create(dir, height, width, e)))
+        rc = -1;
+    if (rc == 0 && opt_json)
+        rc = print_json(s, &f, c, e);
+    else if (rc == 0) {
         print_text(s);
+        if (c)
+            print_frequency(&f, c);
+    }
     survey_destroy(s);
+    classes_destroy(c);
     return rc;
 }
 
@@ -192,7 +255,8 @@ const struct cli_command cmd_data_stats = {
         "Counts, sizes, mean and deviation of the images, pictures that are there twice; classes,\n"
         "or mask values, share of the foreground, and the IoU of a threshold chosen\n"
         "by Otsu's method for each image (bright or dark foreground, whichever is better over the\n"
-        "set; intersection over union of all pixels). A trained network must beat that clearly.\n\n"
+        "set; intersection over union of all pixels). A trained network must beat that clearly.\n"
+        "With --classes: the share of each class, and weights by median frequency balancing.\n\n"
         "  unet-train data stats --data DIR --size 256x256\n",
     .options = options,
     .min_operands = 0,

@@ -221,6 +221,8 @@ static int predict_image(struct network *n, const struct network_config *c, cons
 
     if (image_file_read(image, PIXELS_PICTURE, &img, e))
         return -1;
+    if (picture_check(&img, c->channels, image, e))
+        goto out;
     r.height = (int)img.height;
     r.width = (int)img.width;
     size_t count = (size_t)img.height * img.width;
@@ -266,6 +268,10 @@ static int classify(struct network *n, const struct network_config *c, const cha
 
     if (!input || image_file_read(image, PIXELS_PICTURE, &img, e))
         return -1;
+    if (picture_check(&img, c->channels, image, e)) {
+        pixels_free(&img);
+        return -1;
+    }
     float *pixels = malloc((size_t)img.height * img.width * (size_t)c->channels * sizeof *pixels);
     if (pixels) {
         picture_to_float(&img, c->channels, pixels);

@@ -63,8 +63,8 @@ int goal_parse_plateau(struct goal *g, const char *text, struct err *e)
         if (end != at && !*end && g->factor > 0 && g->factor < 1)
             return 0;
     }
-    return err_set(e, ERR_CONFIG, "train.lr_plateau: '%s' is no EPOCHS:FACTOR with a factor between 0 "
-                   "and 1, such as 10:0.5", text);
+    return err_set(e, ERR_CONFIG, "train.lr_plateau: '%s' is no EPOCHS:FACTOR with a factor "
+                   "between 0 and 1, such as 10:0.5", text);
 }
 
 double goal_rate(const struct goal *g, const struct goal_state *state)

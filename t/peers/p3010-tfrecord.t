@@ -55,6 +55,9 @@ assert labels == [0, 0, 0, 1, 1, 1, 1], labels
 write("theirs", ours, 4)
 write("floats", [{"input_xs_patch": (s["image"] / 255).astype(np.float32),
                   "labels_patch": (s["mask"] // 255).astype(np.int32)} for s in ours], 4)
+rng = np.random.default_rng(1)  # OTBTF's images have four bands
+write("bands", [{"input": rng.integers(0, 65535, (16, 16, 4), dtype=np.uint16),
+                 "labels": rng.integers(0, 2, (16, 16, 1), dtype=np.uint8)} for _ in range(8)], 4)
 write("deep", [{"image": s["image"].astype(np.uint16) * 257, "mask": s["mask"][..., 0]} for s in ours], 4)
 END
 ok 'TensorFlow reads ours and writes its own' python3 peer.py
@@ -68,4 +71,19 @@ is "$(samples deep-back/images | cut -f 4 | sort -u)" 16 'stay 16 bits'
 is "$(samples deep-back/masks)" "$(samples png/masks)" 'the same masks again'
 train=(unet-train train --size 32x48 --base 4 --depth 2 --threads 1 --epochs 1 --batch-size 4)
 ok 'training from shards of TensorFlow' "${train[@]}" --data theirs --out run
+ok 'four bands of uint16' "${train[@]}" --size 16x16 --channels 4 --data bands --out bands-run
+ok 'to shards of ours' unet-train data convert --data bands --to tfrecord --out bands-ours
+cat >bands.py <<'END'
+import glob, tensorflow as tf
+def read(path):
+    for raw in tf.data.TFRecordDataset(sorted(glob.glob(path + "/*.records"))):
+        features = tf.train.Example.FromString(raw.numpy()).features.feature
+        yield {k: tf.io.parse_tensor(v.bytes_list.value[0], tf.uint8 if "label" in k or "mask" in k else
+                                     tf.uint16).numpy() for k, v in features.items()}
+pairs = list(zip(read("bands"), read("bands-ours")))
+assert len(pairs) == 8
+for a, b in pairs:
+    assert b["image"].shape == (16, 16, 4) and (a["input"] == b["image"]).all() and (a["labels"] == b["mask"]).all()
+END
+ok 'TensorFlow reads the same four bands' python3 bands.py
 done_testing

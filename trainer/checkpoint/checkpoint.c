@@ -102,7 +102,7 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     config->model = model->name;
     if (read_int(root, "base", 1024, &config->base, e) ||
         read_int(root, "depth", 8, &config->depth, e) ||
-        read_int(root, "channels", 3, &config->channels, e) ||
+        read_int(root, "channels", 64, &config->channels, e) ||
         (cJSON_GetObjectItemCaseSensitive(root, "classes") &&
          read_int(root, "classes", 250, &config->classes, e)) ||
         read_int(root, "height", 65535, &config->height, e) ||

@@ -36,7 +36,7 @@ struct job {
     struct source *source;
     sink_f *sink;
     void *arg;
-    bool flat; /* 1 or 3 channels in images, 1 in masks */
+    bool flat; /* no alpha in images, 1 channel in masks */
     size_t written;
 };
 
@@ -173,7 +173,8 @@ static int put_page(struct job *job, const struct sample *frame, const uint8_t *
                          mask.width, mask.height);
     }
     if (rc == 0 && job->flat) {
-        drop_alpha(&image);
+        if (!job->config->bands)
+            drop_alpha(&image);
         rc = mask_bytes ? mask_flatten(&mask, frame->name, e) : 0;
     }
     if (rc == 0)

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include <stdbool.h>
+
 #include "src/err.h"
 
 struct convert_config {
@@ -14,6 +16,7 @@ struct convert_config {
                                   * and lower edge are moved inwards, so that every pixel is in one.
                                   * An image that is smaller stays whole. */
     int shard;                /* samples per TFRecord file */
+    bool bands;               /* TFRecord: the last of 2 or 4 samples of a pixel is no alpha */
 };
 
 /* PNG: images/ and masks/, or a folder per class; train/ and val/ above them where the source is

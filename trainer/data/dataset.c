@@ -334,6 +334,10 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
 
     if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
         return -1;
+    if (picture_check(&img, ds->channels, item->image, e)) {
+        pixels_free(&img);
+        return -1;
+    }
     if (!item->mask)
         rc = make_record(ds, item, &img, NULL, dst, e);
     else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,

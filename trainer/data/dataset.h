@@ -20,7 +20,7 @@ struct dataset_config {
                              * of dir validates. */
     const char *dir;        /* NULL: the split file's "data" */
     int height, width;      /* resize keeping the aspect ratio, pad with zeros, centred */
-    int channels;           /* 1: grey; 3: RGB. Alpha is dropped. */
+    int channels;           /* 1: grey; 3: RGB; else the images' own number: picture.h */
     bool soft_masks;        /* false: a mask holds {0,1} or {0,255}, anything else is an error */
     int classes;            /* up to 1: foreground and background. From 2: a class per pixel;
                              * padding then is DATASET_IGNORE, and masks are resized by nearest. */

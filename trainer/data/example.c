@@ -284,9 +284,10 @@ static int shape_of(const struct tensor *t, const char *name, enum example_part 
     if (t->ndims != 2 && t->ndims != 3)
         return err_set(e, ERR_DATA, "%s: a tensor with %d dimensions is no picture", name,
                        t->ndims);
-    if (*channels != 1 && (*channels != 3 || part == EXAMPLE_TARGET))
-        return err_set(e, ERR_DATA, "%s: a picture of %d channels; 1 and 3 are supported, 1 in a "
-                       "mask", name, *channels);
+    if (*channels < 1 || *channels > PIXELS_MAX_CHANNELS ||
+        (*channels != 1 && part == EXAMPLE_TARGET))
+        return err_set(e, ERR_DATA, "%s: a picture of %d channels; 1 to %d are supported, 1 in a "
+                       "mask", name, *channels, PIXELS_MAX_CHANNELS);
     if (pixels_check_size(t->dims[1], t->dims[0], name, e))
         return -1;
     img->height = (uint32_t)t->dims[0];

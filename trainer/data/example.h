@@ -18,7 +18,7 @@ enum example_part {
     EXAMPLE_TARGET /* whose name has "mask", "label" or "target" in it */
 };
 
-/* Image: uint8 and uint16 as they are, floats from 0 to 1 as 16 bits; 1 or 3 channels. Target:
+/* Image: uint8 and uint16 as they are, floats from 0 to 1 as 16 bits; any channels. Target:
  * whole numbers of any type. name: what errors call the record. ERR_DATA. */
 int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
                    struct pixels *img, struct err *e);

@@ -2,10 +2,20 @@
 #include "config.h"
 #include "trainer/data/picture.h"
 
+int picture_check(const struct pixels *img, int channels, const char *name, struct err *e)
+{
+    if (channels == img->channels || (img->channels <= 4 && (channels == 1 || channels == 3)))
+        return 0;
+    return err_set(e, ERR_DATA, "%s: has %d channels, and data.channels is %d: give --channels %d",
+                   name, img->channels, channels, img->channels);
+}
+
 unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int channels)
 {
     size_t at = pixel * (size_t)img->channels;
 
+    if (channels == img->channels)
+        return pixels_sample(img, at + (size_t)channel);
     if (img->channels < 3)
         return pixels_sample(img, at);
     if (channels == 3)

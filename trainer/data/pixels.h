@@ -19,9 +19,11 @@ enum pixels_mode {
     PIXELS_PICTURE /* images: palette as RGB; 1-, 2-, 4-bit samples scaled to 0..255 */
 };
 
+#define PIXELS_MAX_CHANNELS 64
+
 struct pixels {
     uint32_t width, height;
-    int channels;     /* 1 grey or index, 2 grey and alpha, 3 RGB, 4 RGBA */
+    int channels;     /* 1 grey or index, 2 grey and alpha, 3 RGB, 4 RGBA; of TFRecord: any */
     int bits;         /* of a sample here: 8, or 16 (big-endian) */
     int source_bits;  /* of a sample in the file: 1, 2, 4, 8, 16 */
     int pages;        /* pictures in the file; this is one of them */

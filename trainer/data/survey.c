@@ -146,6 +146,7 @@ static void add_light(struct survey *s, const struct pixels *image, struct sums 
 
     if (image->channels >= 3)
         s->channels = 3;
+    /* Of bands the first three. */
     for (size_t i = 0; i < n; i++)
         for (int c = 0; c < 3; c++) {
             double v = picture_sample(image, i, c, 3) / full;

@@ -30,7 +30,7 @@ int main(void)
        "grey is repeated for RGB");
 
     struct pixels colour = make(3, 8, (uint8_t[]){255, 0, 0, 10, 100, 250});
-    uint8_t bytes[6];
+    uint8_t bytes[6], bytes4[8];
     picture_to_bytes(&colour, 1, bytes);
     is_int(bytes[0], 76, "red to grey: 0.299 x 255, rounded");
     is_int(bytes[1], 90, "0.299 x 10 + 0.587 x 100 + 0.114 x 250 = 90.19");
@@ -38,6 +38,15 @@ int main(void)
     ok(memcmp(bytes, colour.samples, 6) == 0, "RGB stays RGB");
     picture_to_bytes(&rgba, 3, bytes);
     ok(bytes[0] == 7 && bytes[3] == 200, "alpha is dropped, not blended");
+
+    picture_to_bytes(&rgba, 4, bytes4);
+    ok(memcmp(bytes4, rgba.samples, 8) == 0, "four channels stay four bands");
+    struct pixels bands = make(5, 8, (uint8_t[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+    struct err e;
+    ok(picture_check(&bands, 5, "x", &e) == 0 && picture_check(&rgba, 3, "x", &e) == 0 &&
+           picture_check(&rgba, 1, "x", &e) == 0, "what can be seen");
+    ok(picture_check(&bands, 3, "x", &e) < 0 && e.code == ERR_DATA, "refused: %s", e.text);
+    ok(picture_check(&grey, 4, "x", &e) < 0 && e.code == ERR_DATA, "refused: %s", e.text);
 
     bool steady = true;
     for (unsigned v = 0; v < 256; v++) {
