@@ -48,6 +48,20 @@ ok "on two replicas, two of 3" "${big[@]}" --batch-size 3 --accumulate 2 --gpus 
 ok "give the same weights" close twelve two-three
 is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole batch"
 
+# Local batch norm: each batch by its own statistics, be it on another replica or the next in a step.
+own=("${train[@]}" --epochs 3 --batch-norm local --batch-size 6 --lr-scaling none --optimizer sgd --lr 0.05)
+ok "two batches of 6 on two replicas" "${own[@]}" --gpus 2 --out local-gpus
+ok "two batches of 6 one after the other" "${own[@]}" --accumulate 2 --out local-turns
+ok "one batch of 12" "${own[@]}" --batch-size 12 --out local-whole
+losses() { sed 1d "$1/log.csv" | cut -d, -f3 | tr '\n' ' '; }
+nearly() { # A B: lists of numbers that agree to 1e-4
+    awk -v a="$1" -v b="$2" 'BEGIN { n = split(a, x, " "); split(b, y, " ")
+        for (i = 1; i <= n; i++) if (x[i] - y[i] > 1e-4 || y[i] - x[i] > 1e-4) exit 1; exit n != 3 }'
+}
+ok "the same losses ($(losses local-gpus))" nearly "$(losses local-gpus)" "$(losses local-turns)"
+differ() { ! nearly "$@"; }
+ok "not those of one batch ($(losses local-whole))" differ "$(losses local-gpus)" "$(losses local-whole)"
+
 # --- gradient noise: two batches of 6 are two batches of 6, added up here or there ---
 norms() { # OUT: of the last epoch, over the small and the large batch, and their images
     sed -n 's/.*"grad_sq_local":\([^,]*\),"grad_batch_local":\([^,]*\),"grad_sq_global":\([^,]*\),"grad_batch_global":\([^,}]*\).*/\1 \2 \3 \4/p' \

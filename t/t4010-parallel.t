@@ -48,6 +48,20 @@ for norm in sync none; do
             "$norm: $n ranks of one node sum in the order of $n threads: the same bits"
     done
 done
+# Plain gradient descent divides by no gradient: the weights and the running statistics are those of
+# one process and the whole batch to 1e-5.
+exact=("${train[@]}" --epochs 2 --batch-norm sync --optimizer sgd --lr 0.05)
+ok "sgd: 1 replica, batch 12" "${exact[@]}" --batch-size 12 --out exact-1
+tolerance=1e-5
+for n in 2 3; do
+    ok "sgd: $n threads" "${exact[@]}" --gpus $n --batch-size $((12 / n)) --out exact-t$n
+    ok "sgd: $n threads give the same to 1e-5" close exact-1 exact-t$n
+    [ -n "$mpi" ] || { skip "no MPI" "sgd: $n MPI ranks"; continue; }
+    ok "sgd: $n MPI ranks" mpirun_ $n "${exact[@]}" --batch-size $((12 / n)) --out exact-m$n
+    ok "sgd: $n MPI ranks give the same to 1e-5" close exact-1 exact-m$n
+done
+tolerance=1e-4
+
 ok "local batch norm" "${train[@]}" --epochs 3 --gpus 3 --batch-size 4 --out local-t3
 ok "is another training, which this comparison sees" eval '! close sync-1 local-t3'
 is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \

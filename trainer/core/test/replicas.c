@@ -150,7 +150,7 @@ static double difference(const float *a, const float *b, size_t n)
     return scale > 0 ? largest / scale : largest;
 }
 
-static void check(const char *backend, enum batch_norm_mode mode, const char *what)
+static void check(const char *backend, enum batch_norm_mode mode, int size, const char *what)
 {
     struct replica one[1], many[REPLICAS];
     const struct weights *w, *v;
@@ -158,9 +158,9 @@ static void check(const char *backend, enum batch_norm_mode mode, const char *wh
     bool same = true, failed = false;
 
     train_replicas(backend, mode, 1, one);
-    train_replicas(backend, mode, REPLICAS, many);
+    train_replicas(backend, mode, size, many);
     w = network_weights(one[0].network);
-    for (int i = 0; i < REPLICAS; i++) {
+    for (int i = 0; i < size; i++) {
         v = network_weights(many[i].network);
         loss += many[i].loss;
         failed = failed || many[i].failed;
@@ -176,7 +176,7 @@ static void check(const char *backend, enum batch_norm_mode mode, const char *wh
     ok(error < 1e-5, "%s, %s: they are those of one replica: %.1e", backend, what, error);
     error = difference(v->state, w->state, w->nstate);
     ok(error < 1e-5, "%s, %s: and so are the running statistics: %.1e", backend, what, error);
-    for (int i = 0; i < REPLICAS; i++)
+    for (int i = 0; i < size; i++)
         network_destroy(many[i].network);
     network_destroy(one[0].network);
 }
@@ -184,8 +184,9 @@ static void check(const char *backend, enum batch_norm_mode mode, const char *wh
 int main(void)
 {
     for (size_t i = 0; backends[i]; i++) {
-        check(backends[i]->name, BATCH_NORM_NONE, "no batch norm");
-        check(backends[i]->name, BATCH_NORM_SYNC, "synchronised batch norm");
+        check(backends[i]->name, BATCH_NORM_NONE, 3, "no batch norm, 3 replicas");
+        check(backends[i]->name, BATCH_NORM_SYNC, 2, "synchronised batch norm, 2 replicas");
+        check(backends[i]->name, BATCH_NORM_SYNC, 3, "synchronised batch norm, 3 replicas");
     }
     return done_testing();
 }
