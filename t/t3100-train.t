@@ -139,7 +139,7 @@ fi
 exits 3 "a folder that cannot be made" "${train[@]}" --out /proc/none/run
 
 exits 0 "devices" unet-train devices --json
-like "$OUT" '"backends":\[.*"ref"\],"communicators":\["self","thread"' "lists backends and communicators"
+like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' "lists backends and communicators"
 like "$OUT" '"cuda":\{"runtime":[0-9]+,.*("gpus":0,"why_none":"[^"]{20,}|"gpus":[1-9][0-9]*,"why_none":"")"' \
     "GPUs, or why there is none"
 done_testing

@@ -11,6 +11,7 @@
 #include "src/clock.h"
 #include "src/rng.h"
 #include "src/stat.h"
+#include "trainer/core/device.h"
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
 #include "trainer/optim/optim.h"
@@ -37,7 +38,8 @@ static const struct cli_option options[] = {
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
      &opt_mode, 0, 0},
     {"dtype", 0, CLI_STRING, "WORD", "f32 (f32)", &opt_dtype, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl (auto)", &opt_backend, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
+     0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
     {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
@@ -102,9 +104,11 @@ static int step(struct network *n, struct optim *o, struct err *e)
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
                       double *seconds, double *cpu_seconds, struct err *e)
 {
-    if (fill(n, c, o != NULL, e))
-        return -1;
+    double loss = 0;
+
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
+        if (i < DEVICE_SLOTS && fill(n, c, o != NULL, e))
+            return -1;
         if (opt_per_op && i == opt_warmup)
             network_time_ops(n);
         double began = clock_now(), cpu = clock_cpu();
@@ -115,7 +119,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
             cpu_seconds[i - opt_warmup] = clock_cpu() - cpu;
         }
     }
-    return 0;
+    return network_wait(n, &loss, e);
 }
 
 static void print(const struct network *n, const struct network_config *c, double *seconds,

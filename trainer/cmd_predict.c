@@ -47,7 +47,8 @@ static const struct cli_option options[] = {
     {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0, 0},
     {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
      &opt_overlay, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl (auto)", &opt_backend, 0, 0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
+     0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {0}};
 

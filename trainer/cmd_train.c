@@ -191,8 +191,8 @@ static const struct cli_option options[] = {
     {"strategy", 0, CLI_STRING, "WORD",
      "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)",
      &opt_strategy, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl (auto)", &keyed[OPT_BACKEND], 0,
-     0},
+    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)",
+     &keyed[OPT_BACKEND], 0, 0},
     {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi (auto)", &keyed[OPT_COMM], 0, 0},
     {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
      &keyed[OPT_THREADS], 0, 0},
@@ -354,7 +354,8 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
     }
     struct session common = {
         .config = c, .dataset = dataset, .record = start->record, .threads = strategy->threads,
-        .host = strategy->host, .process_start = start->process_start,
+        .device = strategy_local_rank(), .host = strategy->host,
+        .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request, .resume_from = opt_resume,
         .again = start->again, .out = opt_out};
     int rc = strategy->comm == STRATEGY_THREAD

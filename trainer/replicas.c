@@ -81,6 +81,7 @@ int replicas_run_threads(const struct session *common, int n, struct err *e)
     for (int i = 0; i < n; i++) {
         replicas[i].session = *common;
         replicas[i].session.comm = comm_thread_member(g, i);
+        replicas[i].session.device = i;
         if (i > 0)
             replicas[i].session.record = NULL;
     }

@@ -52,6 +52,18 @@ static int check_same(const struct roster *r, struct err *e)
     return 0;
 }
 
+static int check_devices(const struct roster *r, struct err *e)
+{
+    for (int i = 0; i < r->size; i++)
+        for (int j = 0; j < i && r->entries[i].device; j++)
+            if (r->entries[i].device == r->entries[j].device)
+                return err_set(e, ERR_PEER, "ranks %d and %d on %s have the same GPU; a node needs "
+                               "as many GPUs as replicas (--gpus-per-node), and all its ranks the "
+                               "same CUDA_VISIBLE_DEVICES or a GPU of their own each "
+                               "(--gpus-per-task=1)", j, i, r->entries[i].host);
+    return 0;
+}
+
 int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
                   struct err *e)
 {
@@ -59,7 +71,8 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
     roster->entries = calloc((size_t)c->size, sizeof *roster->entries);
     if (!roster->entries)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0 && check_same(roster, e) == 0)
+    if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0 &&
+        check_same(roster, e) == 0 && check_devices(roster, e) == 0)
         return 0;
     roster_destroy(roster);
     return -1;

@@ -13,6 +13,7 @@ struct roster_entry {
     uint64_t machine;  /* equal for ranks on one running kernel, whatever they call their host */
     uint64_t process;  /* equal for the replicas of one process */
     int threads, cores;
+    uint64_t device;   /* network_device */
     uint64_t config_hash, plan_hash, data_hash;
 };
 

@@ -48,7 +48,7 @@ static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds"
 static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
 static const char *const keeps[] = {"last", "best", NULL};
 static const char *const warmups[] = {"batch", "epoch", NULL};
-static const char *const backends[] = {"auto", "ref", "simd", "dnnl", NULL};
+static const char *const backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
 static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
 

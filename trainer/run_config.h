@@ -58,7 +58,7 @@ struct run_config {
         const char *keep;        /* last | best: which weights are the result */
         bool deterministic;
         bool tensorboard; /* numbers over time for TensorBoard */
-        const char *backend;     /* auto | ref | simd | dnnl */
+        const char *backend;     /* auto | ref | simd | dnnl | cuda */
         const char *comm;        /* auto | self | thread | mpi */
         int threads;             /* 0: what the allocation gives */
         int bucket_mib;

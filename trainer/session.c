@@ -46,6 +46,7 @@ static int describe_network(struct session *s, struct err *e)
         .model = c->model.name, .backend = backend, .base = c->model.base,
         .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
         .height = c->data.height, .width = c->data.width, .threads = s->threads,
+        .device = s->device,
         .seed = (uint64_t)c->seed, .class_weights = nweights ? s->class_weights : NULL,
         .loss = strcmp(c->train.loss, "dice") == 0      ? LOSS_DICE
                 : strcmp(c->train.loss, "ce+dice") == 0 ? LOSS_CE_DICE
@@ -83,8 +84,10 @@ static int open_micro(struct session *s, struct err *e)
 static int place_gradients(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->network);
-    float *grad;
+    float *grad = NULL;
 
+    if (network_device(s->network))
+        return 0; /* they stay where the device reaches them */
     if (s->comm->ops->place(s->comm, w->nparams, &grad, e))
         return -1;
     if (grad)
@@ -147,8 +150,8 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
 void session_destroy(struct session *s)
 {
     trace_close(s->trace);
-    network_destroy(s->network);
     optim_destroy(s->optim);
+    network_destroy(s->network);
     loader_destroy(s->loader);
     free(s->scores);
     free(s->losses);
@@ -174,6 +177,7 @@ static int call_roll(struct session *s, struct roster *roster, struct err *e)
     snprintf(own.host, sizeof own.host, "%s", s->host);
     roster_describe(&own);
     own.config_hash = run_config_hash(s->config);
+    own.device = network_device(s->network);
     own.plan_hash = network_plan_hash(s->network);
     own.data_hash = dataset_hash(s->dataset);
     return roster_gather(s->comm, &own, roster, e);
@@ -343,7 +347,8 @@ static int train_micro(struct session *s, size_t n, size_t items, struct network
     for (int i = 0; i < parts; i++) {
         struct shard_range r = shard_eval(n, parts, i);
         if ((r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
-            network_train(s->network, (int)(r.end - r.begin), step, &s->at.loss, NULL, NULL, e))
+            network_train(s->network, (int)(r.end - r.begin), step, &s->at.loss, NULL, NULL, e) ||
+            network_wait(s->network, &s->at.loss, e))
             return -1;
         gradient_noise_add_batch(&s->noise, gradient_noise_square(w->grad, w->nparams),
                                  r.end - r.begin, items);
@@ -359,7 +364,8 @@ static int compute_step(struct session *s, size_t n, size_t items, struct networ
                         struct reduction *reduction, struct err *e)
 {
     if (s->config->train.accumulate == 1) {
-        int rc = network_train(s->network, (int)n, step, &s->at.loss, start_buckets, reduction, e);
+        int rc = network_train(s->network, (int)n, step, &s->at.loss,
+                               s->comm->size > 1 ? start_buckets : NULL, reduction, e);
         gradient_noise_add_batch(&s->noise, reduction->square, n, items);
         return rc;
     }
@@ -385,12 +391,17 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     struct weights *w = network_weights(s->network);
     struct reduction reduction = {.session = s};
     struct network_step step;
+    size_t n = range.end - range.begin;
     double began = clock_now();
 
+    /* A device may still compute on earlier images in this place: that is no waiting for data. */
+    if (n > 0 && s->config->train.accumulate == 1 && !network_input(s->network, true, (int)n, e))
+        return -1;
+    double waited = clock_now();
     if (prepare_step(s, range, items, &step, e) || cast_votes(s, e))
         return -1;
     double loaded = clock_now();
-    if (compute_step(s, range.end - range.begin, items, step, &reduction, e))
+    if (compute_step(s, n, items, step, &reduction, e))
         return -1;
     double computed = clock_now();
     if (s->comm->ops->wait(s->comm, e))
@@ -398,15 +409,18 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     double summed = clock_now();
     if (has_noise(s))
         gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
+    if ((s->config->train.clip_norm > 0 || optim_needs_host(s->optim)) &&
+        network_wait(s->network, &s->at.loss, e))
+        return -1;
     if (s->config->train.clip_norm > 0)
         optim_clip(w, s->config->train.clip_norm);
     optim_step(s->optim, w, rate);
     s->at.step++;
-    s->at.data_s += loaded - began;
+    s->at.data_s += loaded - waited;
     s->at.comm_s += reduction.comm_s + (summed - computed);
     double ended = clock_now();
-    s->at.compute_s += computed - loaded - reduction.comm_s + (ended - summed);
-    trace_span(s->trace, "images", began, loaded);
+    s->at.compute_s += waited - began + computed - loaded - reduction.comm_s + (ended - summed);
+    trace_span(s->trace, "images", waited, loaded);
     trace_span(s->trace, "forward, backward", loaded, computed);
     trace_span(s->trace, "wait for sums", computed, summed);
     trace_span(s->trace, "update", summed, ended);
@@ -425,8 +439,10 @@ static int check_loss(double loss, int epoch, size_t step, double rate, struct e
 static int write_checkpoint(struct session *s, size_t items, bool must, struct err *e)
 {
     double began = clock_now();
-    int rc = resume_write(s, items, must, e);
 
+    if (network_wait(s->network, &s->at.loss, e))
+        return -1;
+    int rc = resume_write(s, items, must, e);
     s->last_checkpoint = clock_now();
     trace_span(s->trace, "checkpoint", began, s->last_checkpoint);
     return rc;
@@ -537,6 +553,8 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, struct
     int rc = train_steps(s, &plan, progress, began, e);
     if (rc)
         return rc;
+    if (network_wait(s->network, &s->at.loss, e))
+        return -1;
     if (finish_epoch(s, &plan, progress, s->at.seconds + clock_now() - began, e))
         return -1;
     s->at = (struct resume_point){.epoch = s->at.epoch + 1, .due = is_due(s, s->at.epoch + 1),

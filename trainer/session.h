@@ -31,6 +31,7 @@ struct session {
     struct record *record; /* rank 0 only */
     int threads;
     const char *host, *out; /* out: folder of the results */
+    int device;            /* of a backend that has one: the number on the node */
     double process_start; /* clock_now() then */
     const volatile sig_atomic_t *interrupt; /* to end at once */
     const volatile sig_atomic_t *request;   /* to leave with a checkpoint */

@@ -70,6 +70,19 @@ int strategy_launched_task(void)
     return rank;
 }
 
+int strategy_local_rank(void)
+{
+    static const char *const names[] = {"SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "MPI_LOCALRANKID", "LOCAL_RANK"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text >= '0' && *text <= '9')
+            return (int)(strtol(text, NULL, 10) & 0xffff);
+    }
+    return 0;
+}
+
 static bool same_short(const char *a, const char *b)
 {
     size_t n = strcspn(a, ".");

@@ -33,6 +33,9 @@ struct strategy {
 int strategy_launched_tasks(void);
 int strategy_launched_task(void);
 
+/* This process's number among those of its node, as the launcher says; 0 without one. */
+int strategy_local_rank(void);
+
 /* Cores that this process may run on. */
 int strategy_own_cores(void);
 

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#ifdef HAVE_CUDA
+#include "trainer/backends/cuda/cuda_backend.h"
+#endif
 #ifdef HAVE_DNNL
 #include "trainer/backends/dnnl/dnnl_backend.h"
 #endif
@@ -17,6 +20,9 @@ const struct backend *const backends[] = {
 #endif
     &simd_backend,
     &ref_backend,
+#ifdef HAVE_CUDA
+    &cuda_backend,
+#endif
     NULL,
 };
 
@@ -49,5 +55,5 @@ const struct kernel *backend_kernel(const struct backend *backend, const struct 
 {
     const struct kernel *kernel = find(backend, op);
 
-    return kernel ? kernel : find(&ref_backend, op);
+    return kernel || backend->device ? kernel : find(&ref_backend, op);
 }

@@ -225,6 +225,9 @@ int graph_compile(struct graph *g, const struct backend *backend, const struct w
         struct op *op = g->ops[i];
         const struct kernel *kernel = backend_kernel(backend, op);
 
+        if (!kernel)
+            return err_set(e, ERR_CONFIG, "backend %s can't do this %s; try another backend, or "
+                           "a smaller batch if it is large", backend->name, op->kind->name);
         if (kernel->prepare && kernel->prepare(op, e) < 0)
             return err_prefix(e, "%s", op->kind->name);
         op->kernel = kernel; /* only now: destroy releases what was prepared */

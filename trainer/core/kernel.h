@@ -7,10 +7,12 @@
 #include <stddef.h>
 
 #include "src/err.h"
+#include "trainer/core/device.h"
 #include "trainer/core/op.h"
 
 /* What one run of a graph needs besides tensors. */
 struct exec {
+    struct device *device; /* where the tensors are; NULL: in the host's memory */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the pixels of the global
                          * batch, times their class weights */
     double image_scale; /* that of an image's loss: 1 / the images of the global batch */
@@ -40,15 +42,17 @@ struct backend {
     const struct backend *before;        /* whose kernels come first; NULL: none */
     bool fuses;                          /* graphs for it go through fuse_graph */
     const char *(*version)(void);        /* of the library behind it; NULL: there is none */
+    const struct device_ops *device;     /* where its kernels run; NULL: on the host */
 };
 
-/* Best first, NULL-terminated; the last is the reference, which has a kernel for every kind. */
+/* Best first, NULL-terminated; the last of the host's is the reference, which has a kernel for
+ * every kind. Those with a device come behind: they are for who asks for them. */
 extern const struct backend *const backends[];
 
 /* NULL if it was not built in. "auto" is the best one. */
 const struct backend *backend_find(const char *name);
 
-/* The backend's first kernel for this op, else the reference's. */
+/* The backend's first kernel for this op, else the reference's, or NULL on a device. */
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
 
 #endif

@@ -16,10 +16,13 @@
 #include "trainer/core/kernel.h"
 #include "trainer/core/model.h"
 #include "trainer/core/profile.h"
+#include "trainer/core/stage.h"
 
 struct compiled {
     struct graph *graph;
     int batch;
+    int nruns; /* on a device: 0, or 1 for some */
+    struct device_program *program;
     struct compiled *next;
 };
 
@@ -31,6 +34,7 @@ struct network {
     struct weights *weights;
     struct compiled *compiled;
     struct arena arena;
+    struct stage stage; /* on a device, instead of the arena */
     uint64_t plan_hash;
     network_sum_f sum;
     void *sum_arg;
@@ -124,6 +128,8 @@ static int create_weights(struct network *n, struct err *e)
     n->weights = g ? weights_create(e) : NULL;
     if (!n->weights)
         goto out;
+    n->weights->ops = n->stage.ops;
+    n->weights->device = n->stage.device;
     for (size_t i = g->nparams; i-- > 0;) {
         const struct tensor *t = g->params[i].tensor;
 
@@ -149,26 +155,41 @@ struct network *network_create(const struct network_config *config, struct err *
         err_set(e, ERR_INTERNAL, "network: out of memory");
         return NULL;
     }
-    if (choose(n, config, e) < 0 || create_weights(n, e) < 0) {
+    if (choose(n, config, e) < 0 ||
+        (n->backend->device &&
+         stage_open(&n->stage, n->backend->device, config->device, e) < 0) ||
+        create_weights(n, e) < 0) {
         network_destroy(n);
         return NULL;
     }
     return n;
 }
 
+static void destroy_compiled(const struct network *n, struct compiled *c)
+{
+    if (c->program)
+        n->stage.ops->discard(c->program);
+    graph_destroy(c->graph);
+    free(c);
+}
+
 void network_destroy(struct network *n)
 {
+    struct err e;
+
     if (!n)
         return;
+    if (n->stage.device)
+        (void)stage_wait(&n->stage, &e);
     while (n->compiled) {
         struct compiled *c = n->compiled;
 
         n->compiled = c->next;
-        graph_destroy(c->graph);
-        free(c);
+        destroy_compiled(n, c);
     }
     arena_release(&n->arena);
     weights_destroy(n->weights);
+    stage_close(&n->stage);
     free(n->class_weights);
     free(n);
 }
@@ -193,6 +214,11 @@ const char *network_backend_version(const struct network *n)
     return n->backend->version ? n->backend->version() : "";
 }
 
+uint64_t network_device(const struct network *n)
+{
+    return n->stage.device ? n->stage.ops->id(n->stage.device) : 0;
+}
+
 void network_set_sum(struct network *n, network_sum_f sum, void *arg)
 {
     n->sum = sum;
@@ -209,18 +235,67 @@ static void set_threads(const struct network *n)
 #endif
 }
 
-static int reserve_arena(struct network *n, size_t nbytes, struct err *e)
+static void bind(const struct network *n, struct graph *g)
+{
+    graph_bind(g, n->weights, n->stage.device ? n->stage.arena : n->arena.base);
+}
+
+/* The largest batch, below one that does not fit, whose plan has at most room bytes; 0: none. */
+static int largest_batch(const struct network *n, bool training, int batch, size_t room)
+{
+    int fits = 0;
+
+    while (batch - fits > 1) {
+        struct err e;
+        int middle = fits + (batch - fits) / 2;
+        struct graph *g = build_graph(n, training, middle, &e);
+        bool fit = g && graph_compile(g, n->backend, n->weights, &e) == 0 && g->arena_size <= room;
+
+        graph_destroy(g);
+        if (fit)
+            fits = middle;
+        else
+            batch = middle;
+    }
+    return fits;
+}
+
+static int check_room(struct network *n, bool training, int batch, size_t nbytes, struct err *e)
+{
+    size_t room;
+
+    if (stage_room(&n->stage, &room, e) < 0)
+        return -1;
+    if (nbytes <= room)
+        return 0;
+    int fits = largest_batch(n, training, batch, room);
+    char advice[96] = "not even one image fits";
+    if (fits > 0)
+        snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, --accumulate)", fits);
+    return err_set(e, ERR_CONFIG, "a batch of %d needs %.2f GiB for activations and the GPU has "
+                   "%.2f GiB left: %s", batch, (double)nbytes / (1 << 30),
+                   (double)room / (1 << 30), advice);
+}
+
+/* Programs have addresses in them. */
+static int reserve_arena(struct network *n, bool training, int batch, size_t nbytes, struct err *e)
 {
     bool moved;
 
-    if (arena_reserve(&n->arena, nbytes, &moved, e) < 0)
+    if (n->stage.device ? check_room(n, training, batch, nbytes, e) ||
+                              stage_reserve(&n->stage, nbytes, &moved, e)
+                        : arena_reserve(&n->arena, nbytes, &moved, e))
         return -1;
-    for (struct compiled *c = n->compiled; moved && c; c = c->next)
-        graph_bind(c->graph, n->weights, n->arena.base);
+    for (struct compiled *c = n->compiled; moved && c; c = c->next) {
+        bind(n, c->graph);
+        if (c->program)
+            n->stage.ops->discard(c->program);
+        c->program = NULL;
+    }
     return 0;
 }
 
-static struct graph *compile(struct network *n, bool training, int batch, struct err *e)
+static struct compiled *compile(struct network *n, bool training, int batch, struct err *e)
 {
     struct compiled *c = calloc(1, sizeof *c);
 
@@ -233,18 +308,18 @@ static struct graph *compile(struct network *n, bool training, int batch, struct
     if (c->graph && n->backend->fuses)
         fuse_graph(c->graph);
     if (!c->graph || graph_compile(c->graph, n->backend, n->weights, e) < 0 ||
-        reserve_arena(n, c->graph->arena_size, e) < 0) {
+        reserve_arena(n, training, batch, c->graph->arena_size, e) < 0) {
         graph_destroy(c->graph);
         free(c);
         return NULL;
     }
-    graph_bind(c->graph, n->weights, n->arena.base);
+    bind(n, c->graph);
     c->next = n->compiled;
     n->compiled = c;
-    return c->graph;
+    return c;
 }
 
-static struct graph *get_graph(struct network *n, bool training, int batch, struct err *e)
+static struct compiled *get_compiled(struct network *n, bool training, int batch, struct err *e)
 {
     set_threads(n);
     if (batch < 1) {
@@ -253,22 +328,27 @@ static struct graph *get_graph(struct network *n, bool training, int batch, stru
     }
     for (struct compiled *c = n->compiled; c; c = c->next)
         if (c->graph->training == training && c->batch == batch)
-            return c->graph;
+            return c;
     return compile(n, training, batch, e);
 }
 
 float *network_input(struct network *n, bool training, int batch, struct err *e)
 {
-    struct graph *g = get_graph(n, training, batch, e);
+    const struct compiled *c = get_compiled(n, training, batch, e);
 
-    return g ? g->input->data : NULL;
+    if (!c)
+        return NULL;
+    return n->stage.device ? stage_input(&n->stage, c->graph, e) : c->graph->input->data;
 }
 
 float *network_target(struct network *n, bool training, int batch, struct err *e)
 {
-    struct graph *g = get_graph(n, training, batch, e);
+    const struct compiled *c = get_compiled(n, training, batch, e);
 
-    return g ? g->target->data : NULL;
+    if (!c || !n->stage.device)
+        return c ? c->graph->target->data : NULL;
+    float *input = stage_input(&n->stage, c->graph, e);
+    return input ? input + tensor_count(c->graph->input) : NULL;
 }
 
 static int train_nothing(struct network *n, network_ready_f ready, void *arg, struct err *e)
@@ -276,6 +356,8 @@ static int train_nothing(struct network *n, network_ready_f ready, void *arg, st
     if (n->config.batch_norm == BATCH_NORM_SYNC)
         return err_set(e, ERR_CONFIG,
                        "synchronised batch norm needs an image on every replica in every step");
+    if (n->stage.device && stage_wait(&n->stage, e) < 0)
+        return -1;
     memset(n->weights->grad, 0, n->weights->nparams * sizeof(float));
     return ready ? ready(arg, n->weights->nparams, e) : 0;
 }
@@ -304,6 +386,32 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e)
     return 0;
 }
 
+int network_wait(struct network *n, double *loss_sum, struct err *e)
+{
+    if (!n->stage.device)
+        return 0;
+    if (stage_wait(&n->stage, e) < 0)
+        return -1;
+    *loss_sum += n->stage.loss;
+    n->stage.loss = 0;
+    return 0;
+}
+
+/* Where replicas meet in the middle of a graph, the host has to do with it. */
+static int train_on_device(struct network *n, struct compiled *c, struct exec *x, double *loss_sum,
+                           network_ready_f ready, void *arg, struct err *e)
+{
+    bool may_record = n->config.batch_norm != BATCH_NORM_SYNC || !n->sum;
+
+    if (stage_run(&n->stage, c->graph, x, may_record, &c->nruns, &c->program, e) < 0)
+        return -1;
+    if (ready)
+        return network_wait(n, loss_sum, e) || ready(arg, n->weights->nparams, e) ? -1 : 0;
+    *loss_sum += n->stage.loss;
+    n->stage.loss = 0;
+    return 0;
+}
+
 int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e)
 {
@@ -311,14 +419,16 @@ int network_train(struct network *n, int batch, struct network_step step, double
     struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
                      .loss_per_image = pixels / step.images, .sum = n->sum,
                      .sum_arg = n->sum_arg};
-    struct graph *g;
+    struct compiled *c;
 
     x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
 
     if (batch == 0)
         return train_nothing(n, ready, arg, e);
-    g = get_graph(n, true, batch, e);
-    if (!g || graph_run(g, &x, ready, arg, e) < 0)
+    c = get_compiled(n, true, batch, e);
+    if (c && n->stage.device)
+        return train_on_device(n, c, &x, loss_sum, ready, arg, e);
+    if (!c || graph_run(c->graph, &x, ready, arg, e) < 0)
         return -1;
     *loss_sum += x.loss_sum;
     return 0;
@@ -327,11 +437,17 @@ int network_train(struct network *n, int batch, struct network_step step, double
 int network_infer(struct network *n, int batch, const float **logits, struct err *e)
 {
     struct exec x = {0};
-    struct graph *g = get_graph(n, false, batch, e);
+    struct compiled *c = get_compiled(n, false, batch, e);
 
-    if (!g || graph_run(g, &x, NULL, NULL, e) < 0)
+    if (c && n->stage.device) {
+        *logits = stage_run(&n->stage, c->graph, &x, true, &c->nruns, &c->program, e)
+                      ? NULL
+                      : stage_logits(&n->stage, c->graph, e);
+        return *logits ? 0 : -1;
+    }
+    if (!c || graph_run(c->graph, &x, NULL, NULL, e) < 0)
         return -1;
-    *logits = g->logits->data;
+    *logits = c->graph->logits->data;
     return 0;
 }
 
@@ -349,7 +465,8 @@ void network_print_plan(const struct network *n, FILE *out)
     }
     fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
             n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
-            n->weights->nstate * sizeof(float), n->arena.size);
+            n->weights->nstate * sizeof(float),
+            n->stage.device ? n->stage.arena_size : n->arena.size);
 }
 
 void network_time_ops(struct network *n)

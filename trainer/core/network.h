@@ -23,7 +23,7 @@ enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
 struct network_config {
     const char *model;   /* a name of models[] (model.h) */
-    const char *backend; /* "auto", "ref", "dnnl" */
+    const char *backend; /* "auto", "ref", "dnnl", "cuda" */
     int base, depth, channels;
     int classes;         /* logits per target; 0 is 1: foreground against background */
     int height, width;   /* unet: multiples of 2^depth */
@@ -31,6 +31,7 @@ struct network_config {
     const float *class_weights; /* of CE, one per class, two for one class; NULL: 1. Copied. */
     enum batch_norm_mode batch_norm;
     int threads;         /* >= 1 */
+    int device;          /* of a backend that has one: the replica's number on its node */
     uint64_t seed;       /* of the initial weights: a pure function of it */
 };
 
@@ -51,6 +52,7 @@ void network_destroy(struct network *n);
 struct weights *network_weights(struct network *n); /* lives as long as the network */
 const char *network_backend(const struct network *n); /* what "auto" became */
 const char *network_backend_version(const struct network *n); /* of its library, or "" */
+uint64_t network_device(const struct network *n); /* which device in the world; 0: none */
 
 /* Targets of an image, "pixels" below: height * width; 1 for a model that gives an image one class
  * as a whole. */
@@ -83,6 +85,11 @@ struct network_step {
  * replicas' batches with BATCH_NORM_SYNC) and updates the running ones. */
 int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e);
+
+/* On a device network_train may return while the step is still computed, and leave its loss to a
+ * later call. Until it is done, and its loss added to *loss_sum; before the host touches weights or
+ * gradients, after steps that were trained with ready NULL and after an update on the device. */
+int network_wait(struct network *n, double *loss_sum, struct err *e);
 
 /* Forward with running statistics. *logits: [batch][network_targets][classes], valid until the next
  * run. */

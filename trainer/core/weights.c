@@ -21,10 +21,10 @@ void weights_destroy(struct weights *w)
 {
     if (!w)
         return;
-    free(w->value);
+    weights_free_slot(w->ops, w->device, w->value);
     if (!w->grad_is_lent)
-        free(w->grad);
-    free(w->state);
+        weights_free_slot(w->ops, w->device, w->grad);
+    weights_free_slot(w->ops, w->device, w->state);
     free(w->entries);
     free(w);
 }
@@ -58,30 +58,46 @@ int weights_add(struct weights *w, const char *name, enum weights_role role, int
     return 0;
 }
 
-static float *alloc_zeroed(size_t count)
+static float *alloc_zeroed(const struct weights *w, size_t count, struct err *e)
 {
     size_t nbytes = (count ? count : WEIGHTS_ALIGN_COUNT) * sizeof(float);
-    float *p = aligned_alloc(WEIGHTS_ALIGN, nbytes);
 
+    if (w->ops)
+        return w->ops->alloc(w->device, DEVICE_SHARED, nbytes, e);
+    float *p = aligned_alloc(WEIGHTS_ALIGN, nbytes);
     if (p)
         memset(p, 0, nbytes);
+    else
+        err_set(e, ERR_INTERNAL, "weights: out of memory for %zu numbers", count);
     return p;
+}
+
+float *weights_alloc_slot(const struct weights *w, struct err *e)
+{
+    return alloc_zeroed(w, w->nparams, e);
+}
+
+void weights_free_slot(const struct device_ops *ops, struct device *device, float *p)
+{
+    if (ops)
+        ops->free(device, DEVICE_SHARED, p);
+    else
+        free(p);
 }
 
 int weights_alloc(struct weights *w, struct err *e)
 {
-    w->value = alloc_zeroed(w->nparams);
-    w->grad = alloc_zeroed(w->nparams);
-    w->state = alloc_zeroed(w->nstate);
-    if (!w->value || !w->grad || !w->state)
-        return err_set(e, ERR_INTERNAL, "weights: out of memory for %zu parameters", w->nparams);
-    return 0;
+    return (w->value = alloc_zeroed(w, w->nparams, e)) &&
+                   (w->grad = alloc_zeroed(w, w->nparams, e)) &&
+                   (w->state = alloc_zeroed(w, w->nstate, e))
+               ? 0
+               : -1;
 }
 
 void weights_place_grad(struct weights *w, float *grad)
 {
     if (!w->grad_is_lent)
-        free(w->grad);
+        weights_free_slot(w->ops, w->device, w->grad);
     w->grad = grad;
     w->grad_is_lent = true;
 }

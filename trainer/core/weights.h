@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/core/device.h"
 
 enum weights_role { WEIGHTS_PARAM, WEIGHTS_STATE };
 
@@ -25,6 +26,10 @@ struct weights_entry {
 };
 
 struct weights {
+    /* Whose memory the arrays are in (DEVICE_SHARED); NULL: the host's. Set before weights_alloc,
+     * not owned. */
+    const struct device_ops *ops;
+    struct device *device;
     size_t nparams, nstate; /* elements; padding between entries included, always zero */
     float *value, *grad;    /* nparams each, 64-byte aligned */
     float *state;           /* nstate: running mean and variance */
@@ -46,6 +51,11 @@ int weights_alloc(struct weights *w, struct err *e);
 /* The gradients move to memory of somebody else's, of nparams zeros, which must outlive w. Before
  * any graph is compiled with w. */
 void weights_place_grad(struct weights *w, float *grad);
+
+/* nparams more zeroed numbers in the same memory, to be freed with weights_free_slot(w->ops,
+ * w->device, p). */
+float *weights_alloc_slot(const struct weights *w, struct err *e);
+void weights_free_slot(const struct device_ops *ops, struct device *device, float *p);
 
 /* Trainable numbers without padding: 488,617 less 1,472 for the reference U-Net. */
 size_t weights_trainable(const struct weights *w);

@@ -17,23 +17,26 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
     struct optim *o = calloc(1, sizeof *o);
     bool momentum = config->kind == OPTIM_SGD || config->kind == OPTIM_LARS;
 
-    if (!o)
-        goto fail;
+    if (!o) {
+        err_set(e, ERR_INTERNAL, "out of memory for the optimizer");
+        return NULL;
+    }
     o->config = *config;
     o->n = w->nparams;
+    o->ops = w->ops;
+    o->device = w->device;
     o->nslots = momentum ? 1 : 2;
     o->slot_names[0] = momentum ? "v" : "m";
     o->slot_names[1] = "v";
     for (int i = 0; i < o->nslots; i++) {
-        o->slots[i] = calloc(o->n ? o->n : 1, sizeof **o->slots);
-        if (!o->slots[i])
-            goto fail;
+        o->slots[i] = weights_alloc_slot(w, e);
+        if (!o->slots[i]) {
+            err_prefix(e, "state of the optimizer");
+            optim_destroy(o);
+            return NULL;
+        }
     }
     return o;
-fail:
-    err_set(e, ERR_INTERNAL, "out of memory for the optimizer's state of %zu weights", w->nparams);
-    optim_destroy(o);
-    return NULL;
 }
 
 void optim_destroy(struct optim *o)
@@ -41,41 +44,59 @@ void optim_destroy(struct optim *o)
     if (!o)
         return;
     for (int i = 0; i < o->nslots; i++)
-        free(o->slots[i]);
+        weights_free_slot(o->ops, o->device, o->slots[i]);
     free(o);
 }
 
-static void step_sgd(struct optim *o, float *restrict value, const float *restrict grad, double lr)
+static struct device_sgd plan_sgd(struct optim *o, struct weights *w, double lr)
 {
     const struct optim_config *c = &o->config;
     double old = c->uncorrected && o->steps > 1 ? o->rate / lr : 1;
-    const float wd = (float)c->weight_decay, momentum = (float)(c->momentum * old);
-    const float look = (float)c->momentum, rate = (float)lr;
-    float *restrict v = o->slots[0];
 
-    for (size_t i = 0; i < o->n; i++) {
-        float g = grad[i] + wd * value[i];
-        v[i] = momentum * v[i] + g;
-        value[i] -= rate * (c->nesterov ? g + look * v[i] : v[i]);
+    return (struct device_sgd){.value = w->value, .v = o->slots[0], .grad = w->grad, .n = o->n,
+                               .momentum = (float)(c->momentum * old), .look = (float)c->momentum,
+                               .decay = (float)c->weight_decay, .rate = (float)lr,
+                               .nesterov = c->nesterov};
+}
+
+static void step_sgd(const struct device_sgd *s)
+{
+    float *restrict value = s->value, *restrict v = s->v;
+    const float *restrict grad = s->grad;
+
+    for (size_t i = 0; i < s->n; i++) {
+        float g = grad[i] + s->decay * value[i];
+        v[i] = s->momentum * v[i] + g;
+        value[i] -= s->rate * (s->nesterov ? g + s->look * v[i] : v[i]);
     }
 }
 
-static void step_adam(struct optim *o, float *restrict value, const float *restrict grad, double lr)
+static struct device_adam plan_adam(struct optim *o, struct weights *w, double lr)
 {
-    const float keep2 = (float)BETA2, add1 = (float)(1 - BETA1), add2 = (float)(1 - BETA2);
-    const float eps = (float)ADAM_EPS;
-    const bool decoupled = o->config.kind == OPTIM_ADAMW;
-    const float wd = decoupled ? 0 : (float)o->config.weight_decay;
-    const float keep = decoupled ? (float)(1 - lr * o->config.weight_decay) : 1;
-    float *restrict m = o->slots[0], *restrict v = o->slots[1];
-    const float step = (float)(lr / (1 - pow(BETA1, (double)o->steps)));
-    const float root = (float)sqrt(1 - pow(BETA2, (double)o->steps));
+    double decay = o->config.weight_decay;
+    bool decoupled = o->config.kind == OPTIM_ADAMW;
 
-    for (size_t i = 0; i < o->n; i++) {
-        float g = grad[i] + wd * value[i];
+    return (struct device_adam){.value = w->value, .m = o->slots[0], .v = o->slots[1],
+                                .grad = w->grad, .n = o->n, .add1 = (float)(1 - BETA1),
+                                .keep2 = (float)BETA2, .add2 = (float)(1 - BETA2),
+                                .eps = (float)ADAM_EPS, .decay = decoupled ? 0 : (float)decay,
+                                .keep = decoupled ? (float)(1 - lr * decay) : 1,
+                                .rate = (float)(lr / (1 - pow(BETA1, (double)o->steps))),
+                                .root = (float)sqrt(1 - pow(BETA2, (double)o->steps))};
+}
+
+static void step_adam(const struct device_adam *a)
+{
+    float *restrict value = a->value, *restrict m = a->m, *restrict v = a->v;
+    const float *restrict grad = a->grad;
+    const float add1 = a->add1, keep2 = a->keep2, add2 = a->add2, eps = a->eps, root = a->root;
+    const float decay = a->decay, keep = a->keep, rate = a->rate;
+
+    for (size_t i = 0; i < a->n; i++) {
+        float g = grad[i] + decay * value[i];
         m[i] += add1 * (g - m[i]);
         v[i] = keep2 * v[i] + add2 * g * g;
-        value[i] = keep * value[i] - step * m[i] / (sqrtf(v[i]) / root + eps);
+        value[i] = keep * value[i] - rate * m[i] / (sqrtf(v[i]) / root + eps);
     }
 }
 
@@ -143,13 +164,38 @@ static void step_tensors(struct optim *o, struct weights *w, double lr)
     }
 }
 
+bool optim_needs_host(const struct optim *o)
+{
+    return o->device && (o->config.kind == OPTIM_LARS || o->config.kind == OPTIM_LAMB);
+}
+
+static void update_adam(struct optim *o, struct weights *w, double lr)
+{
+    struct device_adam a = plan_adam(o, w, lr);
+
+    if (o->device)
+        o->ops->adam(o->device, &a);
+    else
+        step_adam(&a);
+}
+
+static void update_sgd(struct optim *o, struct weights *w, double lr)
+{
+    struct device_sgd s = plan_sgd(o, w, lr);
+
+    if (o->device)
+        o->ops->sgd(o->device, &s);
+    else
+        step_sgd(&s);
+}
+
 void optim_step(struct optim *o, struct weights *w, double lr)
 {
     o->steps++;
     switch (o->config.kind) {
-    case OPTIM_SGD: step_sgd(o, w->value, w->grad, lr); break;
+    case OPTIM_SGD: update_sgd(o, w, lr); break;
     case OPTIM_ADAM:
-    case OPTIM_ADAMW: step_adam(o, w->value, w->grad, lr); break;
+    case OPTIM_ADAMW: update_adam(o, w, lr); break;
     case OPTIM_LARS:
     case OPTIM_LAMB: step_tensors(o, w, lr); break;
     }

@@ -47,14 +47,20 @@ struct optim {
     const char *slot_names[OPTIM_MAX_SLOTS];
     float *slots[OPTIM_MAX_SLOTS]; /* w->nparams each, zero at first; part of a training's state */
     size_t n;
+    const struct device_ops *ops; /* of the weights */
+    struct device *device;
 };
 
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
                            struct err *e);
 void optim_destroy(struct optim *o);
 
+/* Does a step run on the host though the weights are a device's? Then wait for these before it, and
+ * before optim_clip. */
+bool optim_needs_host(const struct optim *o);
+
 /* One step on w->value with w->grad, which may be changed. The result does not depend on threads or
- * ranks. */
+ * ranks. On a device it is queued. */
 void optim_step(struct optim *o, struct weights *w, double lr);
 
 /* The gradients' global norm; where it is above most (and most above 0) they are scaled to it. */

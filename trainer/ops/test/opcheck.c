@@ -168,7 +168,12 @@ static const struct test_case cases[] = {
 struct guarded {
     float *block;
     size_t count;
+    struct device *device;
 };
+
+/* Where the backend that is being tested computes; NULL: here. */
+static const struct device_ops *ops;
+static struct device *opened, *device;
 
 /* One case on one backend: its op and the ops of its gradient. */
 struct bench {
@@ -176,6 +181,7 @@ struct bench {
     struct graph *graph;
     struct op *op;
     struct tensor *dy; /* NULL for the loss */
+    struct device *device;
     struct guarded tensors[MAX_TENSORS], workspaces[MAX_TENSORS];
     double loss;
 };
@@ -183,12 +189,23 @@ struct bench {
 static float *guarded_alloc(struct guarded *g, size_t count)
 {
     size_t nbytes = (count + 2 * GUARD) * sizeof(float);
+    struct err e;
 
     g->count = count;
-    g->block = aligned_alloc(64, (nbytes + 63) / 64 * 64);
+    g->device = device;
+    g->block = device ? ops->alloc(device, DEVICE_SHARED, nbytes, &e)
+                      : aligned_alloc(64, (nbytes + 63) / 64 * 64);
     if (!g->block)
         bail_out("out of memory");
     return g->block + GUARD;
+}
+
+static void guarded_free(struct guarded *g)
+{
+    if (g->device)
+        ops->free(g->device, DEVICE_SHARED, g->block);
+    else
+        free(g->block);
 }
 
 static void guarded_clear(struct guarded *g)
@@ -259,7 +276,8 @@ static void create(struct bench *b, const struct test_case *test, const struct b
     struct tensor *in[OP_MAX_IN];
     struct err e = {0};
 
-    *b = (struct bench){.test = test, .graph = graph_create(true, &e)};
+    device = backend->device ? opened : NULL;
+    *b = (struct bench){.test = test, .device = device, .graph = graph_create(true, &e)};
     for (int i = 0; i < test->kind->nin; i++)
         in[i] = graph_input(b->graph, "in", test->in[i], &e);
     b->op = graph_append(b->graph, test->kind, &test->attr, in, NULL, &e);
@@ -271,6 +289,8 @@ static void create(struct bench *b, const struct test_case *test, const struct b
         struct op *op = b->graph->ops[i];
 
         op->kernel = backend_kernel(backend, op);
+        if (!op->kernel)
+            bail_out("%s: no kernel for %s", backend->name, op->kind->name);
         if (op->kernel->prepare && op->kernel->prepare(op, &e) < 0)
             bail_out("%s: %s", op->kind->name, e.text);
         op->workspace = guarded_alloc(&b->workspaces[i], (op->workspace_size + 3) / 4);
@@ -287,26 +307,32 @@ static void create(struct bench *b, const struct test_case *test, const struct b
 static void destroy(struct bench *b)
 {
     for (size_t i = 0; i < b->graph->nops; i++)
-        free(b->workspaces[i].block);
+        guarded_free(&b->workspaces[i]);
     for (size_t i = 0; i < b->graph->ntensors; i++)
-        free(b->tensors[i].block);
+        guarded_free(&b->tensors[i]);
     graph_destroy(b->graph);
 }
 
 /* Runs the first n ops; results and workspaces are NaN before. */
 static void run(struct bench *b, size_t n)
 {
-    struct exec x = {.grad_scale = 1, .image_scale = 1, .loss_per_weight = 1, .loss_per_image = 1};
+    struct exec x = {.grad_scale = 1, .image_scale = 1, .loss_per_weight = 1, .loss_per_image = 1,
+                     .device = b->device};
     struct err e;
 
     for (size_t i = 0; i < b->graph->ntensors; i++)
         if (!is_input(b, b->graph->tensors[i]))
             guarded_clear(&b->tensors[i]);
+    if (b->device && ops->begin(b->device, 0, &x, &e) < 0)
+        bail_out("%s", e.text);
     for (size_t i = 0; i < n; i++) {
         guarded_clear(&b->workspaces[i]);
         if (b->graph->ops[i]->kernel->run(b->graph->ops[i], &x, &e) < 0)
             bail_out("%s: %s", b->graph->ops[i]->kind->name, e.text);
     }
+    if (b->device && (ops->end(b->device, 0, &e) < 0 ||
+                      ops->wait(b->device, 0, &x.loss_sum, &e) < 0))
+        bail_out("%s", e.text);
     b->loss = x.loss_sum;
 }
 
@@ -484,14 +510,15 @@ static bool check_values(const struct test_case *t, const struct backend *backen
     return own;
 }
 
-/* With one thread: thousands of tiny runs would wait for each other. */
+/* With one thread: thousands of tiny runs would wait for each other. Not on a device, where each
+ * has to be waited for: its gradients were compared with the reference's, which are right. */
 static void check_case(const struct test_case *t, const struct backend *backend,
                        const struct backend *reference)
 {
     struct bench b;
     double error;
 
-    if (!check_values(t, backend, reference) || t->step <= 0)
+    if (!check_values(t, backend, reference) || t->step <= 0 || backend->device)
         return;
     use_threads(1);
     create(&b, t, backend);
@@ -585,15 +612,53 @@ static void check_pool_ties(const struct backend *backend)
     destroy(&b);
 }
 
+/* A device has nothing to fall back to: not every op is for it. */
+static bool has_kernel(const struct backend *backend, const struct test_case *t)
+{
+    struct tensor in[OP_MAX_IN], out[OP_MAX_OUT] = {0};
+    struct op op = {.kind = t->kind, .attr = t->attr};
+
+    for (int i = 0; i < t->kind->nin; i++) {
+        in[i] = (struct tensor){.shape = t->in[i]};
+        op.in[i] = &in[i];
+    }
+    for (int i = 0; i < t->kind->nout; i++)
+        op.out[i] = &out[i];
+    return backend_kernel(backend, &op) != NULL;
+}
+
+/* A backend whose device is not there can't be tested. */
+static bool open_backend(const struct backend *backend)
+{
+    struct err e;
+
+    ops = backend->device;
+    opened = ops ? ops->open(0, &e) : NULL;
+    if (ops && !opened)
+        tap_skip(1, e.text);
+    return !ops || opened;
+}
+
+static void close_backend(void)
+{
+    if (opened)
+        ops->close(opened);
+    opened = NULL;
+}
+
 int main(void)
 {
     const struct backend *reference = backend_find("ref");
 
-    for (size_t k = 0; backends[k]; k++)
+    for (size_t k = 0; backends[k]; k++) {
+        if (!open_backend(backends[k]))
+            continue;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            check_case(&cases[i], backends[k], reference);
-    for (size_t k = 0; backends[k]; k++)
+            if (!backends[k]->device || has_kernel(backends[k], &cases[i]))
+                check_case(&cases[i], backends[k], reference);
         check_pool_ties(backends[k]);
+        close_backend();
+    }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check_threads(&cases[i], backend_find("simd"));
         setenv("UNET_ISA", "avx2", 1);

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Training on the CUDA backend, its kernels and queues carried out by the CPU (trainer/backends/cuda/
+# test/emulate.h): what the session does around a device. No GPU is needed, nor CUDA.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+emulated=$builddir/trainer/backends/cuda/test/unet-train
+train=("$emulated" train --data data --size 32x32 --base 4 --depth 2 --threads 1 --epochs 2 --batch-size 4
+    --lr-scaling none --lr 0.01 --seed 3)
+column() { cut -d, -f"$2" "$1/log.csv" | sed 1d; }
+# log.csv's losses and IoU of two runs agree in DIGITS places.
+agree() { # RUN RUN DIGITS
+    paste -d' ' <(column "$1" 3; column "$1" 7) <(column "$2" 3; column "$2" 7) |
+        awk -v d="$3" '$1 - $2 > d || $2 - $1 > d { bad = 1 } END { exit bad || NR < 4 }'
+}
+
+ok "synthetic data" unet-train data synth --out data --count 20 --size 32x32 --seed 1
+exits 0 "the reference" "${train[@]}" --backend ref --out ref
+split=ref/split.json
+exits 0 "a run" "${train[@]}" --backend cuda --split "$split" --out one
+like one/record.jsonl '"backend":"cuda"' "computes on the device"
+ok "loss and IoU as the reference" agree one ref 0.002
+
+exits 0 "two replicas of a process, a device each" \
+    "${train[@]}" --backend cuda --gpus 2 --split "$split" --out two --batch-size 2
+exits 0 "and the reference" "${train[@]}" --backend ref --gpus 2 --split "$split" --out ref2 --batch-size 2
+ok "as the reference" agree two ref2 0.002
+exits 5 "three replicas on two devices" \
+    "${train[@]}" --backend cuda --gpus 3 --split "$split" --out three --batch-size 2
+like "$ERR" 'ranks 0 and 2 on .* have the same GPU.*--gpus-per-node' "are refused: who and what to do"
+
+exits 0 "steps of two batches, clipped" \
+    "${train[@]}" --backend cuda --accumulate 2 --clip-norm 0.5 --split "$split" --out clip
+exits 0 "and the reference" \
+    "${train[@]}" --backend ref --accumulate 2 --clip-norm 0.5 --split "$split" --out refclip
+ok "as the reference" agree clip refclip 0.002
+exits 0 "LAMB, whose step is the host's" \
+    "${train[@]}" --backend cuda --optimizer lamb --split "$split" --out lamb
+exits 0 "and the reference" "${train[@]}" --backend ref --optimizer lamb --split "$split" --out reflamb
+ok "as the reference" agree lamb reflamb 0.002
+
+# A checkpoint has what was computed up to it, though results come late.
+"${train[@]}" --backend cuda --split "$split" --out again --checkpoint-epochs 1 >/dev/null 2>&1
+ok "the same run gives the same weights" \
+    cmp one/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
+exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --split "$split" --json
+like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" "gives the IoU of the run"
+done_testing

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The formulas are those of backends/ref/batch_norm.c. Four launches: sums of blocks of pixels, the
+ * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+#define SUM_PARTS 1024
+#define PART_PIXELS 256 /* at least, where there are many */
+
+/* u, v: [pixels][channels]. parts: [nparts][2 channels], sum of u and of u v. */
+struct sum_args {
+    const float *u, *v;
+    double *parts;
+    unsigned npixels, channels, nparts;
+};
+
+/* One block, one part of the pixels. Threads stand in rows of one pixel each; where there are more
+ * channels than threads, one row after the other. */
+KERNEL_BLOCK(sum_pixels, sum_args)
+{
+    SHARED double sum[GPU_BLOCK], product[GPU_BLOCK];
+    unsigned part = blockIdx.x, t = threadIdx.x, each = (k.npixels + k.nparts - 1) / k.nparts;
+    unsigned begin = part * each, end = begin + each < k.npixels ? begin + each : k.npixels;
+
+    for (unsigned first = 0; first < k.channels; first += GPU_BLOCK) {
+        unsigned width = k.channels - first < GPU_BLOCK ? k.channels - first : GPU_BLOCK;
+        unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
+        double s = 0, p = 0;
+
+        for (unsigned i = begin + row; row < rows && i < end; i += rows) {
+            double u = (double)k.u[i * k.channels + c];
+
+            s += u;
+            p += u * (double)k.v[i * k.channels + c];
+        }
+        sum[t] = s;
+        product[t] = p;
+        BARRIER();
+        if (row == 0) {
+            for (unsigned r = 1; r < rows; r++) {
+                s += sum[r * width + t];
+                p += product[r * width + t];
+            }
+            k.parts[2 * part * k.channels + c] = s;
+            k.parts[(2 * part + 1) * k.channels + c] = p;
+        }
+        BARRIER();
+    }
+}
+
+struct total_args {
+    const double *parts;
+    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
+    unsigned channels, nparts, npixels;
+};
+
+/* One block for each of the 2 channels sums. */
+KERNEL_BLOCK(total, total_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double s = 0;
+
+    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
+        s += k.parts[2 * i * k.channels + blockIdx.x];
+    s = gpu_block_sum(s, scratch);
+    if (threadIdx.x == 0) {
+        k.sums[blockIdx.x] = s;
+        if (blockIdx.x == 0)
+            k.sums[2 * k.channels] = (double)k.npixels;
+    }
+}
+
+/* Of the three forms of the op; what one does not have is NULL. */
+struct finish_args {
+    const double *sums;
+    const float *gamma, *beta, *saved;
+    float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
+    float *a, *b, *c; /* coefficients per channel */
+    double eps, momentum;
+    unsigned channels;
+};
+
+/* Mean and scale from the sums; the running statistics move on. */
+KERNEL(finish_forward, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        double count = k.sums[2 * k.channels], mean = k.sums[c] / count;
+        double var = fmax(k.sums[k.channels + c] / count - mean * mean, 0.);
+        double unbiased = count > 1 ? count / (count - 1) : 1;
+        float scale = (float)(1 / sqrt(var + k.eps));
+
+        k.saved_out[c] = (float)mean;
+        k.saved_out[k.channels + c] = scale;
+        k.running_mean[c] =
+            (float)((1 - k.momentum) * (double)k.running_mean[c] + k.momentum * mean);
+        k.running_var[c] =
+            (float)((1 - k.momentum) * (double)k.running_var[c] + k.momentum * var * unbiased);
+        k.a[c] = k.gamma[c] * scale;
+        k.c[c] = k.beta[c] - (float)mean * k.a[c];
+    }
+}
+
+KERNEL(finish_infer, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        k.a[c] = (float)((double)k.gamma[c] / sqrt((double)k.running_var[c] + k.eps));
+        k.c[c] = k.beta[c] - k.running_mean[c] * k.a[c];
+    }
+}
+
+/* This replica's share of the gradients of gamma and beta: before the sums are those of all. */
+KERNEL(finish_params, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        double mean = (double)k.saved[c], scale = (double)k.saved[k.channels + c];
+
+        k.dbeta[c] = (float)k.sums[c];
+        k.dgamma[c] = (float)((k.sums[k.channels + c] - mean * k.sums[c]) * scale);
+    }
+}
+
+KERNEL(finish_grad, finish_args)
+{
+    for (unsigned i = gpu_index(); i < k.channels; i += gpu_stride()) {
+        double count = k.sums[2 * k.channels], m = (double)k.saved[i];
+        double s = (double)k.saved[k.channels + i], a = (double)k.gamma[i] * s;
+        double b = -a * s * s * (k.sums[k.channels + i] - m * k.sums[i]) / count;
+
+        k.a[i] = (float)a;
+        k.b[i] = (float)b;
+        k.c[i] = (float)(-a * k.sums[i] / count - b * m);
+    }
+}
+
+struct apply_args {
+    const float *u, *v, *a, *b, *c; /* v and b may be NULL */
+    float *dst;
+    unsigned channels, n;
+};
+
+KERNEL(apply, apply_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned c = i % k.channels;
+
+        k.dst[i] = k.a[c] * k.u[i] + (k.v ? k.b[c] * k.v[i] + k.c[c] : k.c[c]);
+    }
+}
+
+C_BEGIN
+
+static unsigned parts_of(const struct op *op)
+{
+    size_t n = (tensor_pixels(op->in[0]) + PART_PIXELS - 1) / PART_PIXELS;
+
+    return n < SUM_PARTS ? (unsigned)n : SUM_PARTS;
+}
+
+/* Workspace: sums and number of pixels, the parts' sums, coefficients. */
+static int batch_norm_prepare(struct op *op, struct err *e)
+{
+    size_t n = tensor_channels(op->in[0]);
+
+    (void)e;
+    op->workspace_size = (2 * n + 1 + 2 * n * parts_of(op)) * sizeof(double) +
+                         3 * n * sizeof(float);
+    return 0;
+}
+
+static double *sums_of(const struct op *op)
+{
+    return (double *)op->workspace;
+}
+
+static struct finish_args finish_of(const struct op *op)
+{
+    struct finish_args k = {0};
+
+    k.channels = (unsigned)tensor_channels(op->in[0]);
+    k.sums = sums_of(op);
+    k.a = (float *)(k.sums + 2 * k.channels + 1 + (size_t)2 * k.channels * parts_of(op));
+    k.b = k.a + k.channels;
+    k.c = k.b + k.channels;
+    k.eps = op->attr.eps;
+    k.momentum = op->attr.momentum;
+    return k;
+}
+
+static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
+                cudaStream_t stream)
+{
+    unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
+    unsigned nparts = parts_of(op);
+    double *parts = sums_of(op) + 2 * channels + 1;
+    struct sum_args s = {u->data, v->data, parts, npixels, channels, nparts};
+    struct total_args t = {parts, sums_of(op), channels, nparts, npixels};
+
+    LAUNCH(sum_pixels, nparts, stream, s);
+    LAUNCH(total, 2 * channels, stream, t);
+}
+
+static void apply_to(const struct finish_args *f, const float *u, const float *v,
+                     const struct tensor *dst, cudaStream_t stream)
+{
+    struct apply_args k = {u, v, f->a, f->b, f->c, dst->data, f->channels,
+                           (unsigned)tensor_count(dst)};
+
+    LAUNCH(apply, gpu_blocks(k.n), stream, k);
+}
+
+static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
+{
+    size_t n = 2 * tensor_channels(op->in[0]) + 1;
+
+    return op->attr.sync && x->sum ? cuda_device_sum(x, sums_of(op), n, e) : 0;
+}
+
+static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+{
+    cudaStream_t stream = x->device->stream;
+    struct finish_args k = finish_of(op);
+
+    sum(op, op->in[0], op->in[0], stream);
+    if (sum_over_replicas(op, x, e))
+        return -1;
+    k.gamma = op->in[1]->data;
+    k.beta = op->in[2]->data;
+    k.running_mean = op->in[3]->data;
+    k.running_var = op->in[4]->data;
+    k.saved_out = op->out[1]->data;
+    LAUNCH(finish_forward, gpu_blocks(k.channels), stream, k);
+    apply_to(&k, op->in[0]->data, NULL, op->out[0], stream);
+    return 0;
+}
+
+static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
+{
+    struct finish_args k = finish_of(op);
+
+    (void)e;
+    k.gamma = op->in[1]->data;
+    k.beta = op->in[2]->data;
+    k.running_mean = op->in[3]->data;
+    k.running_var = op->in[4]->data;
+    LAUNCH(finish_infer, gpu_blocks(k.channels), x->device->stream, k);
+    apply_to(&k, op->in[0]->data, NULL, op->out[0], x->device->stream);
+    return 0;
+}
+
+static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
+{
+    cudaStream_t stream = x->device->stream;
+    struct finish_args k = finish_of(op);
+
+    sum(op, op->in[0], op->in[1], stream);
+    k.gamma = op->in[2]->data;
+    k.saved = op->in[3]->data;
+    k.dgamma = op->out[1]->data;
+    k.dbeta = op->out[2]->data;
+    LAUNCH(finish_params, gpu_blocks(k.channels), stream, k);
+    if (sum_over_replicas(op, x, e))
+        return -1;
+    LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
+    apply_to(&k, op->in[0]->data, op->in[1]->data, op->out[0], stream);
+    return 0;
+}
+
+const struct kernel cuda_batch_norm = {&batch_norm_kind, cuda_supports, batch_norm_prepare, run_batch_norm,
+                                       NULL};
+const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, cuda_supports, batch_norm_prepare,
+                                            run_batch_norm_grad, NULL};
+const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, cuda_supports, batch_norm_prepare,
+                                             run_batch_norm_infer, NULL};
+
+C_END

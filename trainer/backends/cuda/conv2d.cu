@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct convolution: a thread makes LANES channels of one pixel. Plain, for any size; what faster
+ * kernels are compared with and fall back to. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+#define LANES 8
+#define MAX_PARTS 256
+#define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
+
+/* dst[tap][s][lanes of d] = w[d * d_stride + s * s_stride + tap], 0 behind the last channel; taps
+ * from the last one if flipped. */
+struct pack_args {
+    const float *w;
+    float *dst;
+    unsigned ns, nd, d_stride, s_stride, taps, flip, n;
+};
+
+KERNEL(pack, pack_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned lanes = (k.nd + LANES - 1) / LANES * LANES;
+        unsigned d = i % lanes, s = i / lanes % k.ns, tap = i / lanes / k.ns;
+
+        k.dst[i] = d < k.nd ? k.w[d * k.d_stride + s * k.s_stride +
+                                  (k.flip ? k.taps - 1 - tap : tap)] : 0;
+    }
+}
+
+struct correlate_args {
+    const float *src, *packed, *bias; /* bias may be NULL */
+    float *dst;
+    unsigned h, w, ns, nd, side, groups, n; /* n: pixels times groups of LANES channels */
+};
+
+KERNEL(correlate, correlate_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned group = i % k.groups, pixel = i / k.groups, lanes = k.groups * LANES;
+        unsigned column = pixel % k.w, row = pixel / k.w % k.h, pad = k.side / 2;
+        float sum[LANES];
+
+        for (unsigned l = 0; l < LANES; l++)
+            sum[l] = k.bias && group * LANES + l < k.nd ? k.bias[group * LANES + l] : 0;
+        for (unsigned tap = 0; tap < k.side * k.side; tap++) {
+            unsigned y = row + tap / k.side - pad, x = column + tap % k.side - pad; /* may wrap */
+            const float *p = k.packed + tap * k.ns * lanes + group * LANES;
+            const float *s;
+
+            if (y >= k.h || x >= k.w)
+                continue;
+            s = k.src + (pixel - row * k.w - column + y * k.w + x) * k.ns;
+            for (unsigned c = 0; c < k.ns; c++, p += lanes)
+                for (unsigned l = 0; l < LANES; l++)
+                    sum[l] += s[c] * p[l];
+        }
+        for (unsigned l = 0; l < LANES && group * LANES + l < k.nd; l++)
+            k.dst[pixel * k.nd + group * LANES + l] = sum[l];
+    }
+}
+
+/* Sums over a part of the rows for dw[tap][input channel][output channel], and behind these db.
+ * Rows are added up in float, and all of them in double. */
+struct weigh_args {
+    const float *dy, *src;
+    float *partials; /* [nparts][count] */
+    unsigned rows, h, w, ns, nd, side, count, nparts; /* rows: of all images */
+};
+
+DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned element)
+{
+    unsigned d = element % k->nd, c = element / k->nd % k->ns, tap = element / k->nd / k->ns;
+    unsigned pad = k->side / 2, y = row % k->h + tap / k->side - pad, dx = tap % k->side - pad;
+    const float *dy = k->dy + row * k->w * k->nd + d;
+    float sum = 0;
+
+    if (tap == k->side * k->side) { /* the bias */
+        for (unsigned x = 0; x < k->w; x++)
+            sum += dy[x * k->nd];
+        return sum;
+    }
+    if (y >= k->h)
+        return 0;
+    const float *src = k->src + (row - row % k->h + y) * k->w * k->ns + c;
+    for (unsigned x = 0; x < k->w; x++)
+        if (x + dx < k->w) /* dx may have wrapped */
+            sum += dy[x * k->nd] * src[(x + dx) * k->ns];
+    return sum;
+}
+
+KERNEL(weigh, weigh_args)
+{
+    unsigned each = (k.rows + k.nparts - 1) / k.nparts;
+
+    for (unsigned i = gpu_index(); i < k.count * k.nparts; i += gpu_stride()) {
+        unsigned begin = i / k.count * each, end = begin + each < k.rows ? begin + each : k.rows;
+        double sum = 0;
+
+        for (unsigned row = begin; row < end; row++)
+            sum += (double)weigh_row(&k, row, i % k.count);
+        k.partials[i] = (float)sum;
+    }
+}
+
+/* Partial sums to dw[output][input][tap] and db. */
+struct gather_args {
+    const float *partials;
+    float *dw, *db;
+    unsigned ns, nd, taps, count, nparts;
+};
+
+KERNEL(gather, gather_args)
+{
+    for (unsigned i = gpu_index(); i < k.count; i += gpu_stride()) {
+        unsigned d = i % k.nd, c = i / k.nd % k.ns, tap = i / k.nd / k.ns;
+        double sum = 0;
+
+        for (unsigned part = 0; part < k.nparts; part++)
+            sum += (double)k.partials[part * k.count + i];
+        if (tap < k.taps)
+            k.dw[(d * k.ns + c) * k.taps + tap] = (float)sum;
+        else
+            k.db[d] = (float)sum;
+    }
+}
+
+C_BEGIN
+
+static bool conv2d_supports(const struct op *op)
+{
+    return op->attr.stride <= 1 && cuda_supports(op);
+}
+
+/* Elements of the weights as the kernel reads them: of nd channels, whole LANES. */
+static size_t packed_count(const struct op *op)
+{
+    size_t nd = tensor_channels(op->out[0]);
+
+    return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
+}
+
+static int conv2d_prepare(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = packed_count(op) * sizeof(float);
+    return 0;
+}
+
+/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps turned. */
+static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
+{
+    const struct tensor *src = op->in[0], *w = op->in[1], *dst = op->out[0];
+    unsigned ns = (unsigned)tensor_channels(src), nd = (unsigned)tensor_channels(dst);
+    unsigned side = (unsigned)op->attr.kernel, taps = side * side, groups = (nd + LANES - 1) / LANES;
+    struct pack_args p = {w->data, (float *)op->workspace, ns, nd, backwards ? taps : ns * taps,
+                          backwards ? nd * taps : taps, taps, backwards,
+                          (unsigned)packed_count(op)};
+    struct correlate_args c = {src->data, (const float *)op->workspace, bias, dst->data,
+                               (unsigned)dst->shape.dim[DIM_H], (unsigned)dst->shape.dim[DIM_W], ns,
+                               nd, side, groups, (unsigned)tensor_pixels(dst) * groups};
+
+    LAUNCH(pack, gpu_blocks(p.n), stream, p);
+    LAUNCH(correlate, gpu_blocks(c.n), stream, c);
+}
+
+static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+{
+    (void)e;
+    convolve(op, op->in[2]->data, false, x->device->stream);
+    return 0;
+}
+
+static int run_conv2d_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    (void)e;
+    convolve(op, NULL, true, x->device->stream);
+    return 0;
+}
+
+static struct weigh_args weigh_of(const struct op *op)
+{
+    const struct tensor *dy = op->in[0], *src = op->in[1];
+    struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1};
+
+    k.h = (unsigned)dy->shape.dim[DIM_H];
+    k.w = (unsigned)dy->shape.dim[DIM_W];
+    k.rows = (unsigned)dy->shape.dim[DIM_N] * k.h;
+    k.ns = (unsigned)tensor_channels(src);
+    k.nd = (unsigned)tensor_channels(dy);
+    k.side = (unsigned)op->attr.kernel;
+    k.count = (unsigned)(tensor_count(op->out[0]) + tensor_count(op->out[1]));
+    while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
+           (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
+        k.nparts *= 2;
+    return k;
+}
+
+static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct weigh_args k = weigh_of(op);
+
+    (void)e;
+    op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
+    return 0;
+}
+
+static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    struct weigh_args k = weigh_of(op);
+    struct gather_args g = {k.partials, op->out[0]->data, op->out[1]->data, k.ns, k.nd,
+                            k.side * k.side, k.count, k.nparts};
+
+    (void)e;
+    LAUNCH(weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+    LAUNCH(gather, gpu_blocks(g.count), x->device->stream, g);
+    return 0;
+}
+
+const struct kernel cuda_conv2d = {&conv2d_kind, conv2d_supports, conv2d_prepare, run_conv2d,
+                                   NULL};
+const struct kernel cuda_conv2d_grad_input = {&conv2d_grad_input_kind, conv2d_supports,
+                                              conv2d_prepare, run_conv2d_grad_input, NULL};
+const struct kernel cuda_conv2d_grad_weights = {
+    &conv2d_grad_weights_kind, conv2d_supports, conv2d_prepare_grad_weights,
+    run_conv2d_grad_weights, NULL};
+
+C_END

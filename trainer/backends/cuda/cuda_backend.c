@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_backend.h"
+
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+static const struct kernel *const kernels[] = {
+    &cuda_conv2d,
+    &cuda_conv2d_grad_input,
+    &cuda_conv2d_grad_weights,
+    &cuda_conv_transpose2d,
+    &cuda_conv_transpose2d_grad_input,
+    &cuda_conv_transpose2d_grad_weights,
+    &cuda_batch_norm,
+    &cuda_batch_norm_grad,
+    &cuda_batch_norm_infer,
+    &cuda_relu,
+    &cuda_relu_grad,
+    &cuda_max_pool2d,
+    &cuda_max_pool2d_grad,
+    &cuda_concat,
+    &cuda_concat_grad,
+    &cuda_add,
+    &cuda_bce,
+    &cuda_softmax_ce,
+    &cuda_dice,
+    NULL,
+};
+
+bool cuda_supports(const struct op *op)
+{
+    for (int i = 0; i < op->kind->nin; i++)
+        if (tensor_count(op->in[i]) >> 31)
+            return false;
+    for (int i = 0; i < op->kind->nout; i++)
+        if (tensor_count(op->out[i]) >> 31)
+            return false;
+    return true;
+}
+
+const struct backend cuda_backend = {.name = "cuda", .kernels = kernels,
+                                     .device = &cuda_device_ops};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* device_ops on the CUDA runtime: one stream per device. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+#include <stdlib.h>
+
+struct device_program {
+    cudaGraphExec_t graph;
+};
+
+static int check(cudaError_t rc, const char *what, struct err *e)
+{
+    return rc == cudaSuccess
+               ? 0
+               : err_set(e, ERR_INTERNAL, "CUDA: %s: %s", what, cudaGetErrorString(rc));
+}
+
+static void device_close(struct device *d)
+{
+    if (!d)
+        return;
+    (void)cudaSetDevice(d->index);
+    if (d->stream)
+        (void)cudaStreamSynchronize(d->stream);
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        if (d->done[i])
+            (void)cudaEventDestroy(d->done[i]);
+    (void)cudaFree(d->scalars);
+    (void)cudaFreeHost(d->slots);
+    if (d->stream)
+        (void)cudaStreamDestroy(d->stream);
+    free(d);
+}
+
+static int identify(struct device *d, struct err *e)
+{
+    struct cudaDeviceProp p;
+
+    if (check(cudaGetDeviceProperties(&p, d->index), "cudaGetDeviceProperties", e))
+        return -1;
+    d->id = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < sizeof p.uuid.bytes; i++)
+        d->id = (d->id ^ (unsigned char)p.uuid.bytes[i]) * UINT64_C(0x100000001b3);
+    return 0;
+}
+
+static uint64_t device_id(const struct device *d)
+{
+    return d->id;
+}
+
+static int fill_device(struct device *d, struct err *e)
+{
+    if (check(cudaSetDevice(d->index), "cudaSetDevice", e) || identify(d, e) ||
+        check(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking), "cudaStreamCreate",
+              e) ||
+        check(cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
+        check(cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
+                            cudaHostAllocDefault), "cudaHostAlloc", e))
+        return -1;
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        if (check(cudaEventCreateWithFlags(&d->done[i], cudaEventDisableTiming), "cudaEventCreate",
+                  e))
+            return -1;
+    return 0;
+}
+
+static struct device *device_open(int index, struct err *e)
+{
+    int count = 0;
+    cudaError_t rc = cudaGetDeviceCount(&count);
+
+    if (rc != cudaSuccess || count == 0) {
+        err_set(e, ERR_CONFIG, "there is no GPU for this process (%s); \"unet-train devices\" "
+                "tells more, --backend auto computes on the CPU",
+                rc != cudaSuccess ? cudaGetErrorString(rc) : "none is visible");
+        return NULL;
+    }
+    struct device *d = calloc(1, sizeof *d);
+    if (!d) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    d->index = index % count;
+    if (fill_device(d, e)) {
+        device_close(d);
+        return NULL;
+    }
+    return d;
+}
+
+static int device_room(struct device *d, size_t *nbytes, struct err *e)
+{
+    size_t total;
+
+    (void)d;
+    return check(cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
+}
+
+static void *device_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e)
+{
+    void *p = NULL;
+    cudaError_t rc = kind == DEVICE_LOCAL    ? cudaMalloc(&p, nbytes)
+                     : kind == DEVICE_SHARED ? cudaMallocManaged(&p, nbytes, cudaMemAttachGlobal)
+                                             : cudaHostAlloc(&p, nbytes, cudaHostAllocDefault);
+
+    if (rc == cudaSuccess && kind == DEVICE_SHARED)
+        rc = cudaMemsetAsync(p, 0, nbytes, d->stream);
+    if (rc == cudaSuccess && kind == DEVICE_SHARED)
+        rc = cudaStreamSynchronize(d->stream);
+    if (rc == cudaSuccess)
+        return p;
+    err_set(e, ERR_CONFIG, "GPU %d: no %.1f MiB of %s memory (%s); a smaller batch needs less, and "
+            "nvidia-smi shows who else is there", d->index, (double)nbytes / (1 << 20),
+            kind == DEVICE_HOST ? "pinned host" : "its", cudaGetErrorString(rc));
+    return NULL;
+}
+
+static void device_free(struct device *d, enum device_memory kind, void *p)
+{
+    (void)d;
+    (void)(kind == DEVICE_HOST ? cudaFreeHost(p) : cudaFree(p));
+}
+
+static int device_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e)
+{
+    return check(cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, d->stream), "a copy", e);
+}
+
+static int device_begin(struct device *d, int slot, const struct exec *x, struct err *e)
+{
+    d->slots[slot] = (struct cuda_scalars){x->grad_scale, x->image_scale, x->loss_per_weight,
+                                           x->loss_per_image, 0};
+    return device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e);
+}
+
+static int device_end(struct device *d, int slot, struct err *e)
+{
+    if (check(cudaGetLastError(), "a kernel could not be launched", e) ||
+        device_copy(d, &d->slots[slot], d->scalars, sizeof *d->slots, e) ||
+        check(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
+        return -1;
+    d->pending[slot] = true;
+    return 0;
+}
+
+static int device_wait(struct device *d, int slot, double *loss_sum, struct err *e)
+{
+    *loss_sum = 0;
+    if (!d->pending[slot])
+        return 0;
+    d->pending[slot] = false;
+    if (check(cudaEventSynchronize(d->done[slot]), "a step failed", e))
+        return -1;
+    *loss_sum = d->slots[slot].loss_sum;
+    return 0;
+}
+
+static int device_drain(struct device *d, struct err *e)
+{
+    return check(cudaStreamSynchronize(d->stream), "a step failed", e);
+}
+
+static int device_record(struct device *d, struct err *e)
+{
+    return check(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
+                 "cudaStreamBeginCapture", e);
+}
+
+static struct device_program *device_finish(struct device *d, struct err *e)
+{
+    cudaGraph_t graph = NULL;
+    struct device_program *p = NULL;
+
+    if (check(cudaStreamEndCapture(d->stream, &graph), "cudaStreamEndCapture", e))
+        return NULL;
+    p = calloc(1, sizeof *p);
+    if (!p)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    else if (check(cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e)) {
+        free(p);
+        p = NULL;
+    }
+    (void)cudaGraphDestroy(graph);
+    return p;
+}
+
+static int device_replay(struct device *d, struct device_program *p, struct err *e)
+{
+    return check(cudaGraphLaunch(p->graph, d->stream), "cudaGraphLaunch", e);
+}
+
+static void device_discard(struct device_program *p)
+{
+    if (!p)
+        return;
+    (void)cudaGraphExecDestroy(p->graph);
+    free(p);
+}
+
+int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e)
+{
+    struct device *d = x->device;
+    double *host = (double *)device_alloc(d, DEVICE_HOST, n * sizeof *host, e);
+
+    if (!host)
+        return -1;
+    int rc = device_copy(d, host, values, n * sizeof *host, e) || device_drain(d, e) ||
+             x->sum(x->sum_arg, host, n, e) ||
+             device_copy(d, values, host, n * sizeof *host, e) || device_drain(d, e) ? -1 : 0;
+    device_free(d, DEVICE_HOST, host);
+    return rc;
+}
+
+const struct device_ops cuda_device_ops = {
+    .open = device_open,
+    .id = device_id,
+    .close = device_close,
+    .room = device_room,
+    .alloc = device_alloc,
+    .free = device_free,
+    .copy = device_copy,
+    .begin = device_begin,
+    .end = device_end,
+    .wait = device_wait,
+    .drain = device_drain,
+    .record = device_record,
+    .finish = device_finish,
+    .replay = device_replay,
+    .discard = device_discard,
+    .adam = cuda_adam,
+    .sgd = cuda_sgd,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of the CUDA backend share. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_KERNEL_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_KERNEL_H
+
+#include "trainer/backends/cuda/gpu.h"
+#ifdef __CUDACC__
+extern "C" {
+#endif
+#include "trainer/core/device.h"
+#include "trainer/core/kernel.h"
+
+/* What a run's exec is to the kernels: in the device's memory, so that a recorded run can be
+ * replayed with other numbers. */
+struct cuda_scalars {
+    double grad_scale, image_scale, loss_per_weight, loss_per_image;
+    double loss_sum;
+};
+
+/* What core knows as a struct device. */
+struct device {
+    int index;
+    uint64_t id;
+    cudaStream_t stream;
+    struct cuda_scalars *scalars; /* device memory */
+    struct cuda_scalars *slots;   /* DEVICE_HOST, one per slot: sent before a run, back after it */
+    cudaEvent_t done[DEVICE_SLOTS];
+    bool pending[DEVICE_SLOTS];
+};
+
+extern const struct kernel cuda_add;
+extern const struct kernel cuda_batch_norm;
+extern const struct kernel cuda_batch_norm_grad;
+extern const struct kernel cuda_batch_norm_infer;
+extern const struct kernel cuda_bce;
+extern const struct kernel cuda_concat;
+extern const struct kernel cuda_concat_grad;
+extern const struct kernel cuda_conv2d;
+extern const struct kernel cuda_conv2d_grad_input;
+extern const struct kernel cuda_conv2d_grad_weights;
+extern const struct kernel cuda_conv_transpose2d;
+extern const struct kernel cuda_conv_transpose2d_grad_input;
+extern const struct kernel cuda_conv_transpose2d_grad_weights;
+extern const struct kernel cuda_dice;
+extern const struct kernel cuda_max_pool2d;
+extern const struct kernel cuda_max_pool2d_grad;
+extern const struct kernel cuda_relu;
+extern const struct kernel cuda_relu_grad;
+extern const struct kernel cuda_softmax_ce;
+
+extern const struct device_ops cuda_device_ops;
+
+/* Do the op's tensors have fewer than 2^31 elements each? */
+bool cuda_supports(const struct op *op);
+
+/* device_ops.adam and .sgd: one launch for all parameters. */
+void cuda_adam(struct device *d, const struct device_adam *a);
+void cuda_sgd(struct device *d, const struct device_sgd *a);
+
+/* exec.sum of n numbers in the device's memory: waits for the queue. */
+int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e);
+
+#ifdef __CUDACC__
+}
+#endif
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The few words in which the GPU kernels are written.
+ *
+ * nvcc takes a .cu file as CUDA C++. The tests take the same file as C and run its kernels thread
+ * by thread on the CPU (test/emulate.h), so that arithmetic and indexing are checked on machines
+ * without a GPU. Therefore the files keep to what both languages have, every kernel takes one
+ * structure by value, called k, and threads meet in a block only at BARRIER() of a KERNEL_BLOCK. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_GPU_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_GPU_H
+
+#include <stddef.h>
+
+#ifdef GPU_EMULATE
+
+#include "trainer/backends/cuda/test/emulate.h"
+
+#define C_BEGIN
+#define C_END
+#define DEVICE static inline
+#define SHARED static
+#define BARRIER() emulate_barrier()
+#define KERNEL_AS(name, type, cooperative)                               \
+    static void name(const struct type k);                               \
+    static void name##_thunk(const void *args)                           \
+    {                                                                    \
+        name(*(const struct type *)args);                                \
+    }                                                                    \
+    static const struct emulate_kernel name##_kernel = {name##_thunk, sizeof(struct type), \
+                                                        cooperative};    \
+    static void name(const struct type k)
+#define KERNEL(name, type) KERNEL_AS(name, type, false)
+#define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true)
+#define LAUNCH(name, nblocks, stream, args) \
+    emulate_launch(&name##_kernel, (unsigned)(nblocks), stream, &(args))
+
+#else
+
+#define GPU_BLOCK 256 /* threads of a block, in every kernel */
+
+#include <cuda_runtime_api.h>
+
+#ifdef __CUDACC__
+#define C_BEGIN extern "C" {
+#define C_END }
+#define DEVICE static __device__ inline
+#define SHARED __shared__
+#define BARRIER() __syncthreads()
+#define KERNEL(name, type) \
+    static __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
+#define KERNEL_BLOCK(name, type) KERNEL(name, type)
+#define LAUNCH(name, nblocks, stream, args) \
+    name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args)
+#endif
+
+#endif
+
+#if defined(__CUDACC__) || defined(GPU_EMULATE)
+
+/* Indices have 32 bits, as tensors have fewer than 2^31 elements (cuda_supports): a division of 64
+ * bits costs a GPU as much as the memory traffic around it. */
+DEVICE unsigned gpu_index(void)
+{
+    return blockIdx.x * GPU_BLOCK + threadIdx.x;
+}
+
+DEVICE unsigned gpu_stride(void)
+{
+    return gridDim.x * GPU_BLOCK;
+}
+
+/* Every thread of the block has one value; all get their sum. scratch: GPU_BLOCK values in SHARED
+ * memory. The order of adding is fixed. */
+DEVICE double gpu_block_sum(double value, double *scratch)
+{
+    unsigned t = threadIdx.x;
+
+    scratch[t] = value;
+    BARRIER();
+    for (unsigned half = GPU_BLOCK / 2; half > 0; half /= 2) {
+        if (t < half)
+            scratch[t] += scratch[t + half];
+        BARRIER();
+    }
+    value = scratch[0];
+    BARRIER();
+    return value;
+}
+
+#endif
+
+/* Blocks for a kernel whose threads step through n elements by gpu_stride(). */
+static inline unsigned gpu_blocks(size_t n)
+{
+    size_t blocks = (n + GPU_BLOCK - 1) / GPU_BLOCK;
+
+    return blocks < 1 ? 1 : blocks < 8192 ? (unsigned)blocks : 8192;
+}
+
+#endif

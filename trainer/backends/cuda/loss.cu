@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. Losses are added up per
+ * block, then over the blocks in their order, into cuda_scalars.loss_sum. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+#define LOSS_BLOCKS 512
+#define MAX_CLASSES 256 /* the model allows 250 */
+
+struct ce_args {
+    const float *z, *t;
+    const struct cuda_scalars *scalars;
+    float *dz;
+    double *losses; /* one per block */
+    unsigned n, classes; /* n: pixels */
+    float weights[MAX_CLASSES];
+};
+
+KERNEL_BLOCK(bce, ce_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    float scale = (float)k.scalars->grad_scale, w0 = k.weights[0], w1 = k.weights[1];
+    double loss = 0;
+
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        float z = k.z[i], t = k.t[i], positive = z > 0 ? z : 0, m = expf(z > 0 ? -z : z);
+        float s = 1 / (1 + m), weight = t < 0 ? 0 : w0 + (w1 - w0) * t;
+
+        loss += (double)(weight * (positive - z * t + log1pf(m)));
+        k.dz[i] = weight * ((z >= 0 ? s : m * s) - t) * scale;
+    }
+    loss = gpu_block_sum(loss, scratch);
+    if (threadIdx.x == 0)
+        k.losses[blockIdx.x] = loss;
+}
+
+/* p[c] = exp(z[c]) / sum, p and z may be the same. One class: the sigmoid, whose other side has the
+ * logit 0. Returns log sum exp(z). */
+DEVICE float softmax(const float *z, unsigned classes, float *p)
+{
+    float largest = z[0], sum = 0;
+
+    if (classes == 1 && largest < 0)
+        largest = 0;
+    for (unsigned c = 1; c < classes; c++)
+        largest = z[c] > largest ? z[c] : largest;
+    if (classes == 1)
+        sum = expf(-largest);
+    for (unsigned c = 0; c < classes; c++) {
+        p[c] = expf(z[c] - largest);
+        sum += p[c];
+    }
+    for (unsigned c = 0; c < classes; c++)
+        p[c] /= sum;
+    return largest + logf(sum);
+}
+
+KERNEL_BLOCK(softmax_ce, ce_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    float scale = (float)k.scalars->grad_scale;
+    double loss = 0;
+
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned target = k.t[i] < 0 ? 0 : (unsigned)k.t[i];
+        float weight = k.t[i] < 0 ? 0 : k.weights[target];
+        float logit = k.z[i * k.classes + target], *dz = k.dz + i * k.classes;
+
+        loss += (double)(weight * (softmax(k.z + i * k.classes, k.classes, dz) - logit));
+        for (unsigned c = 0; c < k.classes; c++)
+            dz[c] *= weight * scale;
+        dz[target] -= weight * scale;
+    }
+    loss = gpu_block_sum(loss, scratch);
+    if (threadIdx.x == 0)
+        k.losses[blockIdx.x] = loss;
+}
+
+struct loss_args {
+    const double *losses;
+    struct cuda_scalars *scalars;
+    unsigned n;
+};
+
+/* One block. */
+KERNEL_BLOCK(add_losses, loss_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double loss = 0;
+
+    for (unsigned i = threadIdx.x; i < k.n; i += GPU_BLOCK)
+        loss += k.losses[i];
+    loss = gpu_block_sum(loss, scratch);
+    if (threadIdx.x == 0)
+        k.scalars->loss_sum += loss * k.scalars->loss_per_weight;
+}
+
+/* sums: [images][classes][2]: I and S */
+struct dice_args {
+    const float *z, *t;
+    struct cuda_scalars *scalars;
+    float *dz;
+    double *sums;
+    unsigned images, npixels, classes; /* pixels of one image */
+};
+
+DEVICE float dice_target(float t, unsigned c, unsigned classes)
+{
+    return classes == 1 ? t : (float)((unsigned)t == c);
+}
+
+KERNEL(dice_probabilities, dice_args)
+{
+    for (unsigned i = gpu_index(); i < k.images * k.npixels; i += gpu_stride())
+        (void)softmax(k.z + i * k.classes, k.classes, k.dz + i * k.classes);
+}
+
+/* One block for each image and class. */
+KERNEL_BLOCK(dice_sum, dice_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    unsigned image = blockIdx.x / k.classes, c = blockIdx.x % k.classes;
+    double both = 0, either = 0;
+
+    for (unsigned i = threadIdx.x; i < k.npixels; i += GPU_BLOCK) {
+        unsigned pixel = image * k.npixels + i;
+        float t = k.t[pixel], p = k.dz[pixel * k.classes + c];
+        float target = dice_target(t, c, k.classes);
+
+        both += t < 0 ? 0 : (double)(p * target);
+        either += t < 0 ? 0 : (double)(p + target);
+    }
+    both = gpu_block_sum(both, scratch);
+    either = gpu_block_sum(either, scratch);
+    if (threadIdx.x == 0) {
+        k.sums[2 * blockIdx.x] = both;
+        k.sums[2 * blockIdx.x + 1] = either;
+    }
+}
+
+/* One block. */
+KERNEL_BLOCK(dice_loss, dice_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double dice = 0;
+
+    for (unsigned i = threadIdx.x; i < k.images * k.classes; i += GPU_BLOCK)
+        dice += (2 * k.sums[2 * i] + 1) / (k.sums[2 * i + 1] + 1);
+    dice = gpu_block_sum(dice, scratch);
+    if (threadIdx.x == 0)
+        k.scalars->loss_sum += (k.images - dice / k.classes) * k.scalars->loss_per_image;
+}
+
+/* The probabilities in dz become the gradient. */
+KERNEL(dice_grad, dice_args)
+{
+    double scale = k.scalars->image_scale / k.classes;
+
+    for (unsigned i = gpu_index(); i < k.images * k.npixels; i += gpu_stride()) {
+        const double *sums = k.sums + 2 * (i / k.npixels) * k.classes;
+        float t = k.t[i], *p = k.dz + i * k.classes, mean = 0;
+
+        for (unsigned pass = 0; pass < 2; pass++)
+            for (unsigned c = 0; c < k.classes; c++) {
+                double s = 1 / (sums[2 * c + 1] + 1), d = (2 * sums[2 * c] + 1) * s;
+                double target = (double)dice_target(t, c, k.classes);
+                float g = (float)(t < 0 ? 0 : -scale * s * (2 * target - d));
+
+                if (pass == 0)
+                    mean += g * p[c];
+                else
+                    p[c] *= k.classes == 1 ? g * (1 - p[c]) : g - mean;
+            }
+    }
+}
+
+C_BEGIN
+
+static unsigned loss_blocks(const struct op *op)
+{
+    unsigned n = gpu_blocks(tensor_pixels(op->in[0]));
+
+    return n < LOSS_BLOCKS ? n : LOSS_BLOCKS;
+}
+
+static int prepare_ce(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = loss_blocks(op) * sizeof(double);
+    return 0;
+}
+
+static struct ce_args ce_of(const struct op *op, const struct exec *x)
+{
+    const float *weights = op->attr.class_weights;
+    struct ce_args k = {op->in[0]->data, op->in[1]->data, x->device->scalars, op->out[0]->data,
+                        (double *)op->workspace, (unsigned)tensor_pixels(op->in[0]),
+                        (unsigned)tensor_channels(op->in[0]), {0}};
+    unsigned n = k.classes == 1 ? 2 : k.classes;
+
+    for (unsigned c = 0; c < n; c++)
+        k.weights[c] = weights ? weights[c] : 1;
+    return k;
+}
+
+static void add_up(const struct op *op, struct exec *x)
+{
+    struct loss_args k = {(const double *)op->workspace, x->device->scalars, loss_blocks(op)};
+
+    LAUNCH(add_losses, 1, x->device->stream, k);
+}
+
+static int run_bce(struct op *op, struct exec *x, struct err *e)
+{
+    struct ce_args k = ce_of(op, x);
+
+    (void)e;
+    LAUNCH(bce, loss_blocks(op), x->device->stream, k);
+    add_up(op, x);
+    return 0;
+}
+
+static bool fits_classes(const struct op *op)
+{
+    return cuda_supports(op) && tensor_channels(op->in[0]) <= MAX_CLASSES;
+}
+
+static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
+{
+    struct ce_args k = ce_of(op, x);
+
+    (void)e;
+    LAUNCH(softmax_ce, loss_blocks(op), x->device->stream, k);
+    add_up(op, x);
+    return 0;
+}
+
+static int prepare_dice(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = (size_t)op->in[0]->shape.dim[DIM_N] * tensor_channels(op->in[0]) * 2 *
+                         sizeof(double);
+    return 0;
+}
+
+static int run_dice(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *z = op->in[0];
+    struct dice_args k = {z->data, op->in[1]->data, x->device->scalars, op->out[0]->data,
+                          (double *)op->workspace, (unsigned)z->shape.dim[DIM_N],
+                          (unsigned)(z->shape.dim[DIM_H] * z->shape.dim[DIM_W]),
+                          (unsigned)tensor_channels(z)};
+    cudaStream_t stream = x->device->stream;
+
+    (void)e;
+    LAUNCH(dice_probabilities, gpu_blocks(tensor_pixels(z)), stream, k);
+    LAUNCH(dice_sum, k.images * k.classes, stream, k);
+    LAUNCH(dice_loss, 1, stream, k);
+    LAUNCH(dice_grad, gpu_blocks(tensor_pixels(z)), stream, k);
+    return 0;
+}
+
+const struct kernel cuda_bce = {&bce_kind, cuda_supports, prepare_ce, run_bce, NULL};
+const struct kernel cuda_softmax_ce = {&softmax_ce_kind, fits_classes, prepare_ce, run_softmax_ce,
+                                       NULL};
+const struct kernel cuda_dice = {&dice_kind, cuda_supports, prepare_dice, run_dice, NULL};
+
+C_END

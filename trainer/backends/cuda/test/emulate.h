@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the CUDA backend asks of the CUDA runtime, carried out on the CPU.
+ *
+ * Kernels run thread by thread; those of a block that meets at barriers are coroutines. Work is
+ * queued and done when somebody waits for it, as late as a GPU could: who reads a result too early
+ * reads old memory. Device memory can't be touched by the host at all. What is captured is replayed
+ * from a list. Included by one source only. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_TEST_EMULATE_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_TEST_EMULATE_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define GPU_BLOCK 64 /* a GPU has more; these are coroutines */
+#define EMULATE_STACK ((size_t)64 << 10)
+#define EMULATE_ALLOCATIONS 64
+#define EMULATE_THREADS GPU_BLOCK
+
+struct emulate_kernel {
+    void (*thunk)(const void *args);
+    size_t nargs;
+    bool cooperative;
+};
+
+struct emulate_work { /* a kernel, or a copy, or a fill where src is NULL */
+    const struct emulate_kernel *kernel;
+    unsigned nblocks;
+    void *args, *dst;
+    const void *src;
+    size_t nbytes;
+    struct emulate_work *next;
+};
+
+struct emulate_queue {
+    struct emulate_work *first, *last;
+};
+
+typedef struct {
+    struct emulate_queue queue, captured;
+    bool capturing;
+} *cudaStream_t;
+typedef struct {
+    cudaStream_t stream;
+} *cudaEvent_t;
+typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
+typedef enum {
+    cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture
+} cudaError_t;
+enum {
+    cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
+    cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal
+};
+
+/* A machine of that many GPUs, each with that much memory. */
+#define EMULATE_GPUS 2
+#define EMULATE_MEMORY ((size_t)1 << 30)
+
+static struct {
+    void *p;
+    size_t nbytes;
+} emulate_local[EMULATE_ALLOCATIONS];
+static size_t emulate_nbytes;
+static pthread_mutex_t emulate_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    unsigned x;
+} blockIdx, threadIdx, gridDim;
+
+/* ---- one launch */
+
+static ucontext_t emulate_scheduler, emulate_thread[EMULATE_THREADS];
+static char *emulate_stacks;
+static bool emulate_ended[EMULATE_THREADS];
+static const struct emulate_work *emulate_now;
+
+static void emulate_main(void)
+{
+    emulate_now->kernel->thunk(emulate_now->args);
+    emulate_ended[threadIdx.x] = true;
+}
+
+static void emulate_barrier(void)
+{
+    unsigned t = threadIdx.x;
+
+    swapcontext(&emulate_thread[t], &emulate_scheduler);
+    threadIdx.x = t;
+}
+
+/* All threads up to their next barrier, again and again. */
+static void emulate_block(void)
+{
+    if (!emulate_stacks)
+        emulate_stacks = mmap(NULL, EMULATE_THREADS * EMULATE_STACK, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (unsigned t = 0; t < EMULATE_THREADS; t++) {
+        emulate_ended[t] = false;
+        getcontext(&emulate_thread[t]);
+        emulate_thread[t].uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
+        emulate_thread[t].uc_stack.ss_size = EMULATE_STACK;
+        emulate_thread[t].uc_link = &emulate_scheduler;
+        makecontext(&emulate_thread[t], emulate_main, 0);
+    }
+    while (!emulate_ended[0])
+        for (unsigned t = 0; t < EMULATE_THREADS; t++) {
+            if (emulate_ended[t]) {
+                fprintf(stderr, "emulate: thread %u ended before the others' barrier\n", t);
+                exit(1);
+            }
+            threadIdx.x = t;
+            swapcontext(&emulate_scheduler, &emulate_thread[t]);
+        }
+}
+
+static void emulate_run(const struct emulate_work *w)
+{
+    emulate_now = w;
+    if (!w->kernel && w->src)
+        memcpy(w->dst, w->src, w->nbytes);
+    else if (!w->kernel)
+        memset(w->dst, 0, w->nbytes);
+    gridDim.x = w->nblocks;
+    for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
+        if (w->kernel->cooperative)
+            emulate_block();
+        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < EMULATE_THREADS;
+             threadIdx.x++)
+            w->kernel->thunk(w->args);
+    }
+}
+
+/* ---- queues */
+
+static void emulate_push(struct emulate_queue *q, struct emulate_work work)
+{
+    struct emulate_work *w = malloc(sizeof *w);
+
+    *w = work;
+    w->next = NULL;
+    if (q->last)
+        q->last->next = w;
+    else
+        q->first = w;
+    q->last = w;
+}
+
+static void *emulate_copy_args(const void *args, size_t n)
+{
+    void *copy = n ? malloc(n) : NULL;
+
+    if (n)
+        memcpy(copy, args, n);
+    return copy;
+}
+
+static void emulate_add(cudaStream_t s, struct emulate_work work)
+{
+    emulate_push(s->capturing ? &s->captured : &s->queue, work);
+}
+
+static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, cudaStream_t s,
+                           const void *args)
+{
+    emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks,
+                                         .args = emulate_copy_args(args, kernel->nargs)});
+}
+
+static void emulate_clear(struct emulate_queue *q)
+{
+    while (q->first) {
+        struct emulate_work *w = q->first;
+
+        q->first = w->next;
+        free(w->args);
+        free(w);
+    }
+    q->last = NULL;
+}
+
+static void emulate_protect(int how)
+{
+    for (size_t i = 0; i < EMULATE_ALLOCATIONS; i++)
+        if (emulate_local[i].p)
+            mprotect(emulate_local[i].p, emulate_local[i].nbytes, how);
+}
+
+static cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    if (s->capturing)
+        return cudaErrorCapture;
+    pthread_mutex_lock(&emulate_lock);
+    emulate_protect(PROT_READ | PROT_WRITE);
+    for (const struct emulate_work *w = s->queue.first; w; w = w->next)
+        emulate_run(w);
+    emulate_protect(PROT_NONE);
+    pthread_mutex_unlock(&emulate_lock);
+    emulate_clear(&s->queue);
+    return cudaSuccess;
+}
+
+/* ---- memory */
+
+static cudaError_t emulate_map(void **p, size_t nbytes, int how)
+{
+    cudaError_t rc = cudaErrorMemoryAllocation;
+
+    pthread_mutex_lock(&emulate_lock);
+    for (size_t i = 0; i < EMULATE_ALLOCATIONS && emulate_nbytes + nbytes <= EMULATE_MEMORY; i++) {
+        if (emulate_local[i].p)
+            continue;
+        *p = mmap(NULL, nbytes, how, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (*p == MAP_FAILED)
+            break;
+        emulate_local[i].p = *p;
+        emulate_local[i].nbytes = nbytes;
+        emulate_nbytes += nbytes;
+        rc = cudaSuccess;
+        break;
+    }
+    pthread_mutex_unlock(&emulate_lock);
+    return rc;
+}
+
+static cudaError_t cudaMalloc(void **p, size_t nbytes)
+{
+    return emulate_map(p, nbytes, PROT_NONE);
+}
+
+static cudaError_t cudaFree(void *p)
+{
+    pthread_mutex_lock(&emulate_lock);
+    for (size_t i = 0; p && i < EMULATE_ALLOCATIONS; i++)
+        if (emulate_local[i].p == p) {
+            munmap(p, emulate_local[i].nbytes);
+            emulate_nbytes -= emulate_local[i].nbytes;
+            emulate_local[i].p = NULL;
+            p = NULL;
+        }
+    pthread_mutex_unlock(&emulate_lock);
+    free(p); /* managed */
+    return cudaSuccess;
+}
+
+static cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
+{
+    (void)flags;
+    *p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
+    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t cudaMallocManaged(void **p, size_t nbytes, unsigned flags)
+{
+    return cudaHostAlloc(p, nbytes, flags);
+}
+
+static cudaError_t cudaFreeHost(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+
+static cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
+{
+    *total = EMULATE_MEMORY;
+    *room = EMULATE_MEMORY - emulate_nbytes;
+    return cudaSuccess;
+}
+
+static cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how, cudaStream_t s)
+{
+    (void)how;
+    emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
+    return cudaSuccess;
+}
+
+static cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaStream_t s)
+{
+    (void)value;
+    emulate_add(s, (struct emulate_work){.dst = dst, .nbytes = n});
+    return cudaSuccess;
+}
+
+/* ---- devices, streams, events, graphs */
+
+static cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = EMULATE_GPUS;
+    return cudaSuccess;
+}
+
+static cudaError_t cudaSetDevice(int index)
+{
+    return index < EMULATE_GPUS ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+struct cudaDeviceProp {
+    struct {
+        char bytes[16];
+    } uuid;
+};
+
+static cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
+{
+    memset(p, index, sizeof *p);
+    return cudaSuccess;
+}
+
+static cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+static const char *cudaGetErrorString(cudaError_t rc)
+{
+    return rc == cudaErrorMemoryAllocation ? "out of memory" : "emulated error";
+}
+
+static cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+    (void)flags;
+    *s = calloc(1, sizeof **s);
+    return *s ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    emulate_clear(&s->queue);
+    emulate_clear(&s->captured);
+    free(s);
+    return cudaSuccess;
+}
+
+static cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof **event);
+    return *event ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
+{
+    event->stream = s;
+    return cudaSuccess;
+}
+
+static cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudaStreamSynchronize(event->stream);
+}
+
+static cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    return cudaSuccess;
+}
+
+static cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
+{
+    (void)mode;
+    s->capturing = true;
+    return cudaSuccess;
+}
+
+static cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
+{
+    *graph = malloc(sizeof **graph);
+    **graph = s->captured;
+    s->captured = (struct emulate_queue){NULL, NULL};
+    s->capturing = false;
+    return cudaSuccess;
+}
+
+static cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned flags)
+{
+    (void)flags;
+    *exec = malloc(sizeof **exec);
+    **exec = *graph;
+    *graph = (struct emulate_queue){NULL, NULL};
+    return cudaSuccess;
+}
+
+static cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
+{
+    for (const struct emulate_work *w = exec->first; w; w = w->next) {
+        struct emulate_work again = *w;
+
+        again.args = emulate_copy_args(w->args, w->kernel ? w->kernel->nargs : 0);
+        emulate_add(s, again);
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    emulate_clear(exec);
+    free(exec);
+    return cudaSuccess;
+}
+
+static cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    return cudaGraphExecDestroy(graph);
+}
+
+#endif

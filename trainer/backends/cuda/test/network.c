@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole networks on the CUDA backend against the reference: weights after some steps, whatever
+ * queues, slots, recorded programs and moving arenas do in between. With emulated.c the device is
+ * the CPU, which is as late with its results as a GPU may be. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "t/tap.h"
+#include "trainer/core/kernel.h"
+#include "trainer/core/network.h"
+#include "trainer/optim/optim.h"
+
+static const struct network_config small = {
+    .model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 3, .height = 16,
+    .width = 12, .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .seed = 7};
+
+/* A network in training, with what it has lost so far. */
+struct training {
+    struct network *network;
+    struct network_config config;
+    struct optim *optim;
+    double loss;
+};
+
+static void start(struct training *t, struct network_config config, const char *backend,
+                  enum optim_kind kind)
+{
+    struct err e;
+
+    config.backend = backend;
+    *t = (struct training){.config = config, .network = network_create(&config, &e)};
+    if (!t->network)
+        bail_out("%s: %s", backend, e.text);
+    t->optim = optim_create(&(struct optim_config){.kind = kind, .momentum = 0.9,
+                                                   .weight_decay = 0.01},
+                            network_weights(t->network), &e);
+    if (!t->optim)
+        bail_out("%s", e.text);
+}
+
+static void stop(struct training *t)
+{
+    optim_destroy(t->optim);
+    network_destroy(t->network);
+}
+
+static void fill(struct training *t, bool training, int batch, uint64_t stream)
+{
+    const struct network_config *c = &t->config;
+    size_t pixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
+    struct err e;
+    float *input = network_input(t->network, training, batch, &e);
+    float *target = input ? network_target(t->network, training, batch, &e) : NULL;
+
+    if (!target)
+        bail_out("%s", e.text);
+    for (size_t i = 0; i < pixels * (size_t)c->channels; i++)
+        input[i] = (float)rng_uniform(1, stream, i);
+    for (size_t i = 0; i < pixels; i++)
+        target[i] = floorf((float)(c->classes > 1 ? c->classes : 2) *
+                           (float)rng_uniform(2, stream, i));
+}
+
+static void step(struct training *t, int batch, uint64_t stream)
+{
+    double pixels = (double)batch * t->config.height * t->config.width;
+    struct network_step whole = {batch, pixels};
+    struct err e;
+
+    fill(t, true, batch, stream);
+    if (network_train(t->network, batch, whole, &t->loss, NULL, NULL, &e) ||
+        (optim_needs_host(t->optim) && network_wait(t->network, &t->loss, &e)))
+        bail_out("%s", e.text);
+    optim_step(t->optim, network_weights(t->network), 0.01);
+}
+
+static double difference(const float *a, const float *b, size_t n)
+{
+    double largest = 0, scale = 1e-30;
+
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs((double)a[i] - (double)b[i]);
+
+        largest = isfinite(d) ? fmax(largest, d) : INFINITY;
+        scale = fmax(scale, fabs((double)b[i]));
+    }
+    return largest / scale;
+}
+
+static double compare_logits(struct training *a, struct training *b)
+{
+    const float *x, *y;
+    struct err e;
+
+    fill(a, false, 1, 99);
+    fill(b, false, 1, 99);
+    if (network_infer(a->network, 1, &x, &e) || network_infer(b->network, 1, &y, &e))
+        bail_out("%s", e.text);
+    return difference(x, y, (size_t)(a->config.height * a->config.width) *
+                                (size_t)(a->config.classes ? a->config.classes : 1));
+}
+
+/* A batch of 2 runs plainly, is recorded and replayed; 3 makes the arena move and spoils what was
+ * recorded; 1 shares the larger arena. */
+static void check_training(struct network_config config, enum optim_kind kind, const char *what)
+{
+    static const int batches[] = {2, 2, 2, 2, 3, 2, 2, 2, 1, 1, 1, 2};
+    struct training got, want;
+    struct err e;
+
+    start(&got, config, "cuda", kind);
+    start(&want, config, "ref", kind);
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        step(&got, batches[i], i);
+        step(&want, batches[i], i);
+    }
+    if (network_wait(got.network, &got.loss, &e))
+        bail_out("%s", e.text);
+    const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
+    double weights = difference(w->value, r->value, r->nparams);
+    double state = r->nstate ? difference(w->state, r->state, r->nstate) : 0;
+    ok(weights < 2e-3 && state < 1e-3, "%s: weights as the reference: %.1e, state %.1e", what,
+       weights, state);
+    ok(fabs(got.loss / want.loss - 1) < 1e-4, "%s: loss as the reference: %g, %g", what, got.loss,
+       want.loss);
+    double logits = compare_logits(&got, &want);
+    ok(logits < 5e-3, "%s: logits as the reference: %.1e", what, logits);
+    step(&got, 2, 50);
+    step(&want, 2, 50);
+    ok(compare_logits(&got, &want) < 5e-3, "%s: and after a step more", what);
+    stop(&got);
+    stop(&want);
+}
+
+static int double_it(void *arg, double *values, size_t n, struct err *e)
+{
+    int *calls = arg;
+
+    (void)e;
+    for (size_t i = 0; i < n; i++)
+        values[i] *= 2;
+    *calls += 1;
+    return 0;
+}
+
+/* Twice the sums over twice the pixels: a network beside one that has the same images. */
+static void check_sync(void)
+{
+    struct network_config config = small;
+    struct training got, want;
+    int calls[2] = {0};
+    struct err e;
+
+    config.batch_norm = BATCH_NORM_SYNC;
+    start(&got, config, "cuda", OPTIM_SGD);
+    start(&want, config, "ref", OPTIM_SGD);
+    network_set_sum(got.network, double_it, &calls[0]);
+    network_set_sum(want.network, double_it, &calls[1]);
+    for (uint64_t i = 0; i < 4; i++) {
+        step(&got, 2, i);
+        step(&want, 2, i);
+    }
+    if (network_wait(got.network, &got.loss, &e))
+        bail_out("%s", e.text);
+    const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
+    double weights = difference(w->value, r->value, r->nparams);
+    ok(weights < 2e-3, "synchronised batch norm: weights as the reference: %.1e", weights);
+    is_int(calls[0], calls[1], "and as many sums");
+    stop(&got);
+    stop(&want);
+}
+
+static size_t reported;
+
+static int note_ready(void *arg, size_t upto, struct err *e)
+{
+    const struct weights *w = arg;
+
+    (void)e;
+    reported = upto;
+    return w->grad[0] != 0 ? 0 : -1;
+}
+
+static void check_ready(void)
+{
+    struct training t;
+    struct err e;
+
+    start(&t, small, "cuda", OPTIM_ADAM);
+    fill(&t, true, 1, 3);
+    ok(network_train(t.network, 1, (struct network_step){1, 16 * 12}, &t.loss, note_ready,
+                     network_weights(t.network), &e) == 0 &&
+           reported == network_weights(t.network)->nparams && t.loss > 0,
+       "who sums gradients finds them, and the loss is there");
+    ok(network_train(t.network, 0, (struct network_step){1, 16 * 12}, &t.loss, NULL, NULL, &e) ==
+               0 &&
+           network_weights(t.network)->grad[0] == 0,
+       "a step without images has no gradients");
+    stop(&t);
+}
+
+/* More than any GPU has. */
+static void check_room(void)
+{
+    struct network_config config = small;
+    struct err e = {0};
+
+    config.height = config.width = 4096;
+    config.base = 16;
+    struct network *n = network_create(&config, &e);
+    if (!n)
+        bail_out("%s", e.text);
+    ok(!network_input(n, true, 1000, &e) && e.code == ERR_CONFIG, "too large a batch: %s", e.text);
+    network_destroy(n);
+    config.height = config.width = 512;
+    n = network_create(&config, &e);
+    if (!n)
+        bail_out("%s", e.text);
+    const char *fits = NULL;
+    for (int batch = 8; batch <= 2048 && !fits; batch *= 2)
+        if (!network_input(n, true, batch, &e))
+            fits = strstr(e.text, "a batch of ");
+    fits = fits ? strstr(fits + 1, "a batch of ") : NULL;
+    if (fits)
+        ok(network_input(n, true, atoi(fits + strlen("a batch of ")), &e) != NULL,
+           "memory is predicted, and the batch that is named fits: %s", e.text);
+    else
+        ok(strstr(e.text, "smaller batch") != NULL, "tensors are too large first: %s", e.text);
+    network_destroy(n);
+}
+
+static void need_device(void)
+{
+    struct err e;
+    struct device *d = backend_find("cuda")->device->open(0, &e);
+
+    if (!d)
+        skip_all(e.text);
+    backend_find("cuda")->device->close(d);
+}
+
+int main(void)
+{
+    struct network_config config = small;
+
+    need_device();
+
+    check_training(config, OPTIM_SGD, "SGD");
+    check_training(config, OPTIM_LARS, "LARS on the host");
+    config.batch_norm = BATCH_NORM_NONE;
+    config.loss = LOSS_CE_DICE;
+    check_training(config, OPTIM_ADAMW, "AdamW, CE + Dice, no batch norm");
+    config.classes = 3;
+    config.loss = LOSS_CE;
+    config.class_weights = (const float[]){1, 2, 0.5F};
+    check_training(config, OPTIM_SGD, "three classes with weights");
+    check_sync();
+    check_ready();
+    check_room();
+    return done_testing();
+}

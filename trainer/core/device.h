@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An accelerator as the rest of the trainer sees it: memory, and a queue in which copies, kernels
+ * and updates run one after the other while the host goes on. A backend that has one defines struct
+ * device. One thread per device. */
+#ifndef UNETCTL_TRAINER_CORE_DEVICE_H
+#define UNETCTL_TRAINER_CORE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+
+struct device;
+struct device_program;
+struct exec;
+
+#define DEVICE_SLOTS 2 /* runs that may be under way at a time */
+
+enum device_memory {
+    DEVICE_LOCAL,  /* the device's own; the host can't touch it */
+    DEVICE_SHARED, /* both reach it; the host only after device_ops.wait of all slots */
+    DEVICE_HOST    /* the host's, pinned: what copies go to and come from */
+};
+
+/* One step of Adam or AdamW on n parameters. v = keep2 v + add2 g^2, value = keep value - rate m /
+ * (sqrt(v) / root + eps), with g = grad + decay value. */
+struct device_adam {
+    float *value, *m, *v;
+    const float *grad;
+    size_t n;
+    float add1, keep2, add2, eps, decay, keep, rate, root;
+};
+
+/* One step of SGD: v = momentum v + g, value -= rate v, or rate (g + look v) if nesterov. */
+struct device_sgd {
+    float *value, *v;
+    const float *grad;
+    size_t n;
+    float momentum, look, decay, rate;
+    bool nesterov;
+};
+
+struct device_ops {
+    /* index: among the devices that this process sees, modulo their number: a process that was
+     * given one of its own sees only that. ERR_CONFIG if there is none. */
+    struct device *(*open)(int index, struct err *e);
+    /* Of this one device in the world; not 0. */
+    uint64_t (*id)(const struct device *d);
+    void (*close)(struct device *d); /* NULL is fine; waits */
+    /* Bytes of its own memory that are free. */
+    int (*room)(struct device *d, size_t *nbytes, struct err *e);
+    /* 64-byte aligned, not zeroed but for DEVICE_SHARED. */
+    void *(*alloc)(struct device *d, enum device_memory kind, size_t nbytes, struct err *e);
+    void (*free)(struct device *d, enum device_memory kind, void *p); /* NULL is fine */
+    /* Between DEVICE_LOCAL and DEVICE_HOST, queued. */
+    int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
+    /* A run of ops in a slot whose last run was waited for: x's numbers go along, its loss_sum
+     * comes back. Between begin and end the ops are queued, or a program. */
+    int (*begin)(struct device *d, int slot, const struct exec *x, struct err *e);
+    int (*end)(struct device *d, int slot, struct err *e);
+    /* Until the slot's run is done; *loss_sum: what it added up. 0 at once if none is under way. */
+    int (*wait)(struct device *d, int slot, double *loss_sum, struct err *e);
+    /* Until the queue is empty. */
+    int (*drain)(struct device *d, struct err *e);
+    /* What is queued between record and finish does not run, but becomes a program. */
+    int (*record)(struct device *d, struct err *e);
+    struct device_program *(*finish)(struct device *d, struct err *e);
+    int (*replay)(struct device *d, struct device_program *p, struct err *e); /* queued */
+    void (*discard)(struct device_program *p); /* NULL is fine; not while it runs */
+    /* Queued. */
+    void (*adam)(struct device *d, const struct device_adam *a);
+    void (*sgd)(struct device *d, const struct device_sgd *s);
+};
+
+#endif
