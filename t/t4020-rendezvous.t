@@ -8,7 +8,7 @@
 ok "synthetic data" unet-train data synth --out data --count 6 --size 64x64 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 host=$(uname -n)
-port=$((30000 + $$ % 10000))
+port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
 write_run() { # FILE LR
     cat >"$1" <<END
 {"schema":1,"study":"t","study_id":"1","run":"unet-g03-s1","engine":"embedded","seed":1,

@@ -11,7 +11,7 @@ unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI"
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 host=$(uname -n)
-port=$((40000 + $$ % 10000))
+port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
 cat >rank.sh <<'END'
 workers="\"$H:$P\",\"$H:$((P + 1))\",\"$H:$((P + 2))\""
 export TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"worker\",\"index\":$OMPI_COMM_WORLD_RANK}}"
