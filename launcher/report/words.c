@@ -223,12 +223,13 @@ static void add_noise(struct buf *b, const struct analysis_series *as)
 
     if (!n->measured)
         return;
-    buf_addf(b, "Critical batch: about %.0f images", n->critical_batch);
-    add_interval(b, &n->interval, 0);
+    int decimals = n->critical_batch < 10 ? 2 : 0;
+    buf_addf(b, "Critical batch: about %.*f images", decimals, n->critical_batch);
+    add_interval(b, &n->interval, decimals);
     if (n->over_epochs && interval_is_known(&n->interval))
         buf_add(b, " over the epochs of the runs");
     if (isfinite(n->gpus))
-        buf_addf(b, ", that is %.1f GPUs' batch", n->gpus);
+        buf_addf(b, ", that is %.*f GPUs' batch", n->gpus < 10 ? 2 : 0, n->gpus);
     buf_add(b, "; far above it a step hardly learns more.");
     add_batches(b, as);
     buf_add(b, "\n");
