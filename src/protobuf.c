@@ -36,6 +36,11 @@ void protobuf_add_bytes(struct buf *dst, uint32_t field, const void *data, size_
         buf_add_bytes(dst, data, n);
 }
 
+void protobuf_add_text(struct buf *dst, uint32_t field, const char *text)
+{
+    protobuf_add_bytes(dst, field, text, strlen(text));
+}
+
 static void add_fixed(struct buf *dst, uint64_t v, int n)
 {
     unsigned char bytes[8];
@@ -61,6 +66,14 @@ void protobuf_add_double(struct buf *dst, uint32_t field, double value)
     memcpy(&bits, &value, sizeof bits);
     add_tag(dst, field, PROTOBUF_64);
     add_fixed(dst, bits, 8);
+}
+
+void protobuf_add_message(struct buf *dst, uint32_t field, struct buf *message)
+{
+    protobuf_add_bytes(dst, field, message->data, message->length);
+    dst->failed = dst->failed || message->failed;
+    buf_destroy(message);
+    *message = (struct buf){0};
 }
 
 static int read_varint(struct protobuf_reader *r, uint64_t *v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wire format of protocol buffers: varints and length-delimited fields, written and read by
- * hand (https://protobuf.dev/programming-guides/encoding/). Messages of messages are fields of
- * bytes. */
+ * hand (https://protobuf.dev/programming-guides/encoding/). Messages within messages
+ * are fields of bytes. */
 #ifndef UNETCTL_SRC_PROTOBUF_H
 #define UNETCTL_SRC_PROTOBUF_H
 
@@ -9,10 +9,15 @@
 
 #include "src/buf.h"
 
+/* A negative number is its two's complement, as int64 has it: (uint64_t)number. */
 void protobuf_add_varint(struct buf *dst, uint32_t field, uint64_t value);
 void protobuf_add_bytes(struct buf *dst, uint32_t field, const void *data, size_t n);
+void protobuf_add_text(struct buf *dst, uint32_t field, const char *text);
 void protobuf_add_float(struct buf *dst, uint32_t field, float value);
 void protobuf_add_double(struct buf *dst, uint32_t field, double value);
+
+/* message becomes empty; a failure of its additions becomes one of dst. */
+void protobuf_add_message(struct buf *dst, uint32_t field, struct buf *message);
 
 enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_BYTES = 2, PROTOBUF_32 = 5 };
 

@@ -57,8 +57,7 @@ struct mpi {
     MPI_Comm across;      /* the first rank of each node; without nodes all ranks */
     int *node_ranks;      /* the node's, in the world */
     int nacross;
-    struct node_slice *pending; /* started, with nodes */
-    size_t npending, pending_capacity;
+    struct slice_list pending; /* started, with nodes */
 };
 
 static int provided_level;
@@ -196,7 +195,7 @@ static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
     return &m->requests[m->nrequests++];
 }
 
-static int start_reduce(struct comm *c, const struct node_slice *s, const char *what,
+static int start_reduce(struct comm *c, const struct slice *s, const char *what,
                         struct err *e)
 {
     static const struct { MPI_Datatype type; MPI_Op op; } kinds[] = {
@@ -217,7 +216,7 @@ static int start_reduce(struct comm *c, const struct node_slice *s, const char *
     return 0;
 }
 
-static int reduce_across(void *arg, const struct node_slice *slices, size_t nslices, struct err *e)
+static int reduce_across(void *arg, const struct slice *slices, size_t nslices, struct err *e)
 {
     struct comm *c = arg;
     const char *what = mpi_of(c)->what;
@@ -229,7 +228,7 @@ static int reduce_across(void *arg, const struct node_slice *slices, size_t nsli
 }
 
 /* Within the nodes in their memory, across them by MPI. */
-static int reduce(struct comm *c, const struct node_slice *slices, size_t nslices, const char *what,
+static int reduce(struct comm *c, const struct slice *slices, size_t nslices, const char *what,
                   struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -245,29 +244,29 @@ static int reduce(struct comm *c, const struct node_slice *slices, size_t nslice
 
 static int mpi_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
-    return reduce(c, &(struct node_slice){values, n, REDUCE_SUM_FLOAT}, 1, "a sum of floats", e);
+    return reduce(c, &(struct slice){values, n, REDUCE_SUM_FLOAT}, 1, "a sum of floats", e);
 }
 
 static int mpi_sum_double(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce(c, &(struct node_slice){values, n, REDUCE_SUM_DOUBLE}, 1, "a sum of doubles", e);
+    return reduce(c, &(struct slice){values, n, REDUCE_SUM_DOUBLE}, 1, "a sum of doubles", e);
 }
 
 static int mpi_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
 {
-    return reduce(c, &(struct node_slice){values, n, REDUCE_SUM_INT64}, 1, "a sum of counts", e);
+    return reduce(c, &(struct slice){values, n, REDUCE_SUM_INT64}, 1, "a sum of counts", e);
 }
 
 static int mpi_max_double(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce(c, &(struct node_slice){values, n, REDUCE_MAX_DOUBLE}, 1, "a maximum", e);
+    return reduce(c, &(struct slice){values, n, REDUCE_MAX_DOUBLE}, 1, "a maximum", e);
 }
 
 /* Starting the next slice also moves the earlier ones on: MPI has no thread for that. Within nodes
  * nothing is gained by summing early, but a meeting for all slices together. */
 static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
-    struct node_slice slice = {values, n, REDUCE_SUM_FLOAT};
+    struct slice slice = {values, n, REDUCE_SUM_FLOAT};
     struct mpi *m = mpi_of(c);
     int done;
 
@@ -277,33 +276,25 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
         int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
         return rc == MPI_SUCCESS ? 0 : fail(c, rc, gradients, e);
     }
-    if (m->npending == m->pending_capacity) {
-        size_t capacity = m->pending_capacity ? 2 * m->pending_capacity : 16;
-        struct node_slice *pending = realloc(m->pending, capacity * sizeof *pending);
-        if (!pending)
-            return err_set(e, ERR_INTERNAL, "out of memory");
-        m->pending = pending;
-        m->pending_capacity = capacity;
-    }
-    m->pending[m->npending++] = slice;
-    return 0;
+    return slice_list_add(&m->pending, slice, e);
 }
 
 /* A run of slices in the node's memory is one sum, and a run of others. */
 static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
-    size_t n = m->npending;
+    const struct slice *slices = m->pending.items;
+    size_t n = m->pending.n;
 
-    m->npending = 0;
+    m->pending.n = 0;
     if (!m->node)
         return finish(c, gradients, e);
     for (size_t at = 0, end; at < n; at = end) {
-        bool placed = node_has_place(m->node, m->pending[at].values);
+        bool placed = node_has_place(m->node, slices[at].values);
         for (end = at + 1; end < n; end++)
-            if (node_has_place(m->node, m->pending[end].values) != placed)
+            if (node_has_place(m->node, slices[end].values) != placed)
                 break;
-        if (reduce(c, m->pending + at, end - at, gradients, e))
+        if (reduce(c, slices + at, end - at, gradients, e))
             return -1;
     }
     return 0;
@@ -521,7 +512,7 @@ static void destroy(struct mpi *m)
         return;
     node_destroy(m->node);
     free(m->node_ranks);
-    free(m->pending);
+    free(m->pending.items);
     free(m->requests);
     free(m);
 }

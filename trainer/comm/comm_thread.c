@@ -8,19 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "trainer/comm/reduce.h"
-
-struct slice {
-    void *values;
-    size_t n;
-    enum reduce_op op;
-};
+#include "trainer/comm/slice.h"
 
 struct member {
     struct comm comm;
     struct comm_thread_group *group;
-    struct slice *pending; /* started and not waited for */
-    size_t npending, capacity;
+    struct slice_list pending; /* started and not waited for */
     struct slice one;          /* of a collective with one slice */
     const struct slice *shown; /* what the others may read between two meetings */
     size_t nshown;
@@ -205,27 +198,18 @@ static int thread_max_double(struct comm *c, double *values, size_t n, struct er
 
 static int thread_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
-    struct member *m = member_of(c);
+    struct slice slice = {values, n, REDUCE_SUM_FLOAT};
 
-    if (m->npending == m->capacity) {
-        size_t capacity = m->capacity ? 2 * m->capacity : 16;
-        struct slice *pending = realloc(m->pending, capacity * sizeof *pending);
-        if (!pending)
-            return err_set(e, ERR_INTERNAL, "out of memory");
-        m->pending = pending;
-        m->capacity = capacity;
-    }
-    m->pending[m->npending++] = (struct slice){values, n, REDUCE_SUM_FLOAT};
-    return 0;
+    return slice_list_add(&member_of(c)->pending, slice, e);
 }
 
 static int thread_wait(struct comm *c, struct err *e)
 {
     struct member *m = member_of(c);
-    size_t n = m->npending;
+    size_t n = m->pending.n;
 
-    m->npending = 0;
-    return reduce_all(c, m->pending, n, "the sum of gradients", e);
+    m->pending.n = 0;
+    return reduce_all(c, m->pending.items, n, "the sum of gradients", e);
 }
 
 static void show_bytes(struct member *m, void *data, size_t nbytes)
@@ -339,7 +323,7 @@ void comm_thread_destroy(struct comm_thread_group *g)
     if (!g)
         return;
     for (int r = 0; r < g->size; r++)
-        free(g->members[r].pending);
+        free(g->members[r].pending.items);
     pthread_cond_destroy(&g->changed);
     pthread_mutex_destroy(&g->lock);
     free(g->members);

@@ -306,7 +306,7 @@ int node_find_absent(const struct node *g)
 
 /* --- sums --- */
 
-static uint64_t hash_slices(const struct node *g, const struct node_slice *slices, size_t n)
+static uint64_t hash_slices(const struct node *g, const struct slice *slices, size_t n)
 {
     uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
     const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
@@ -337,7 +337,7 @@ static int check_same(const struct node *g, struct err *e)
     return 0;
 }
 
-static void point_to(struct node *g, const struct node_slice *s)
+static void point_to(struct node *g, const struct slice *s)
 {
     const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
     size_t offset = (size_t)((const char *)s->values - own);
@@ -347,7 +347,7 @@ static void point_to(struct node *g, const struct node_slice *s)
 }
 
 /* With other nodes: rank 0's memory gets the sum over all, the others fetch it from there. */
-static int reduce_placed(struct node *g, const struct node_slice *slices, size_t n,
+static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
                          node_across_f across, void *arg, struct err *e)
 {
     size_t from, to;
@@ -373,7 +373,7 @@ static int reduce_placed(struct node *g, const struct node_slice *slices, size_t
     return meet(g, e);
 }
 
-static int reduce_staged(struct node *g, struct node_slice s, node_across_f across, void *arg,
+static int reduce_staged(struct node *g, struct slice s, node_across_f across, void *arg,
                          struct err *e)
 {
     size_t nbytes = s.n * reduce_element(s.op), from, to;
@@ -394,7 +394,7 @@ static int reduce_staged(struct node *g, struct node_slice s, node_across_f acro
     if (meet(g, e))
         return -1;
     if (across) {
-        struct node_slice first = {g->values[0], s.n, s.op};
+        struct slice first = {g->values[0], s.n, s.op};
         if ((g->rank == 0 && across(arg, &first, 1, e)) || meet(g, e))
             return -1;
     }
@@ -402,13 +402,13 @@ static int reduce_staged(struct node *g, struct node_slice s, node_across_f acro
     return 0;
 }
 
-int node_reduce(struct node *g, const struct node_slice *slices, size_t nslices,
+int node_reduce(struct node *g, const struct slice *slices, size_t nslices,
                 node_across_f across, void *arg, struct err *e)
 {
     if (nslices > 0 && node_has_place(g, slices[0].values))
         return reduce_placed(g, slices, nslices, across, arg, e);
     for (size_t i = 0; i < nslices; i++) {
-        struct node_slice s = slices[i];
+        struct slice s = slices[i];
         size_t element = reduce_element(s.op), most = STAGE / element, left = s.n;
         do {
             s.n = left < most ? left : most;

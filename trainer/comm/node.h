@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "src/err.h"
-#include "trainer/comm/reduce.h"
+#include "trainer/comm/slice.h"
 
 struct node;
 
@@ -44,19 +44,13 @@ int node_join_place(struct node *g, size_t n, const struct node_offer *offer, fl
                     struct err *e);
 bool node_has_place(const struct node *g, const void *values);
 
-struct node_slice {
-    void *values;
-    size_t n;
-    enum reduce_op op;
-};
-
 /* Over the other nodes, in place; called by rank 0 of the node only. */
-typedef int (*node_across_f)(void *arg, const struct node_slice *slices, size_t nslices,
+typedef int (*node_across_f)(void *arg, const struct slice *slices, size_t nslices,
                              struct err *e);
 
 /* Collective: every rank brings the same slices, all of them in its place or none of them. across
  * NULL: there is no other node. */
-int node_reduce(struct node *g, const struct node_slice *slices, size_t nslices,
+int node_reduce(struct node *g, const struct slice *slices, size_t nslices,
                 node_across_f across, void *arg, struct err *e);
 
 /* A rank whose process has ended, or that has not come to the meeting which this rank waits in: its

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "src/crc32c.h"
-#include "trainer/export/protobuf.h"
+#include "src/protobuf.h"
 
 /* Fields of Event, Summary and Summary.Value in TensorFlow's event.proto and summary.proto. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
@@ -77,8 +77,8 @@ struct events *events_open(const char *dir, const char *host, struct err *e)
         free(v);
         return NULL;
     }
-    protobuf_double(&event, EVENT_WALL_TIME, at);
-    protobuf_string(&event, EVENT_FILE_VERSION, "brain.Event:2");
+    protobuf_add_double(&event, EVENT_WALL_TIME, at);
+    protobuf_add_text(&event, EVENT_FILE_VERSION, "brain.Event:2");
     if (write_event(v, &event, e) == 0)
         return v;
     events_close(v);
@@ -97,11 +97,11 @@ int events_add(struct events *v, int64_t step, const char *tag, double value, st
 {
     struct buf event = {0}, summary = {0}, inner = {0};
 
-    protobuf_string(&inner, VALUE_TAG, tag);
-    protobuf_float(&inner, VALUE_SIMPLE, (float)value);
-    protobuf_message(&summary, SUMMARY_VALUE, &inner);
-    protobuf_double(&event, EVENT_WALL_TIME, now());
-    protobuf_int(&event, EVENT_STEP, step);
-    protobuf_message(&event, EVENT_SUMMARY, &summary);
+    protobuf_add_text(&inner, VALUE_TAG, tag);
+    protobuf_add_float(&inner, VALUE_SIMPLE, (float)value);
+    protobuf_add_message(&summary, SUMMARY_VALUE, &inner);
+    protobuf_add_double(&event, EVENT_WALL_TIME, now());
+    protobuf_add_varint(&event, EVENT_STEP, step);
+    protobuf_add_message(&event, EVENT_SUMMARY, &summary);
     return write_event(v, &event, e);
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/protobuf.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/model.h"
-#include "trainer/export/protobuf.h"
 
 /* Fields of the messages in onnx.proto. */
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
@@ -29,20 +29,20 @@ static void add_float(struct buf *node, const char *name, double v)
 {
     struct buf a = {0};
 
-    protobuf_string(&a, ATTRIBUTE_NAME, name);
-    protobuf_float(&a, ATTRIBUTE_F, (float)v);
-    protobuf_int(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_FLOAT);
-    protobuf_message(node, NODE_ATTRIBUTE, &a);
+    protobuf_add_text(&a, ATTRIBUTE_NAME, name);
+    protobuf_add_float(&a, ATTRIBUTE_F, (float)v);
+    protobuf_add_varint(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_FLOAT);
+    protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
 static void add_int(struct buf *node, const char *name, int64_t v)
 {
     struct buf a = {0};
 
-    protobuf_string(&a, ATTRIBUTE_NAME, name);
-    protobuf_int(&a, ATTRIBUTE_I, v);
-    protobuf_int(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INT);
-    protobuf_message(node, NODE_ATTRIBUTE, &a);
+    protobuf_add_text(&a, ATTRIBUTE_NAME, name);
+    protobuf_add_varint(&a, ATTRIBUTE_I, v);
+    protobuf_add_varint(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INT);
+    protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
 /* n times v: ONNX wants one number per side and end. */
@@ -50,11 +50,11 @@ static void add_ints(struct buf *node, const char *name, int n, int64_t v)
 {
     struct buf a = {0};
 
-    protobuf_string(&a, ATTRIBUTE_NAME, name);
+    protobuf_add_text(&a, ATTRIBUTE_NAME, name);
     for (int i = 0; i < n; i++)
-        protobuf_int(&a, ATTRIBUTE_INTS, v);
-    protobuf_int(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INTS);
-    protobuf_message(node, NODE_ATTRIBUTE, &a);
+        protobuf_add_varint(&a, ATTRIBUTE_INTS, v);
+    protobuf_add_varint(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INTS);
+    protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
 static const char *name_of(const struct graph *g, const struct tensor *t)
@@ -108,22 +108,22 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     snprintf(pads, sizeof pads, "%s.pads", op->out[0]->name);
     add_ints(&node, "kernel_shape", 2, 1);
     add_ints(&node, "strides", 2, 2);
-    protobuf_string(&node, NODE_INPUT, name_of(g, op->in[0]));
-    protobuf_string(&node, NODE_OUTPUT, half);
-    protobuf_string(&node, NODE_NAME, half);
-    protobuf_string(&node, NODE_OP_TYPE, "MaxPool");
-    protobuf_message(graph, GRAPH_NODE, &node);
-    protobuf_string(&pad, NODE_INPUT, half);
-    protobuf_string(&pad, NODE_INPUT, pads);
-    protobuf_string(&pad, NODE_OUTPUT, op->out[0]->name);
-    protobuf_string(&pad, NODE_NAME, op->out[0]->name);
-    protobuf_string(&pad, NODE_OP_TYPE, "Pad");
-    protobuf_message(graph, GRAPH_NODE, &pad);
-    protobuf_int(&t, TENSOR_DIMS, 8);
-    protobuf_int(&t, TENSOR_DATA_TYPE, TENSOR_IS_INT64);
-    protobuf_string(&t, TENSOR_NAME, pads);
-    protobuf_bytes(&t, TENSOR_RAW_DATA, numbers, sizeof numbers);
-    protobuf_message(graph, GRAPH_INITIALIZER, &t);
+    protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[0]));
+    protobuf_add_text(&node, NODE_OUTPUT, half);
+    protobuf_add_text(&node, NODE_NAME, half);
+    protobuf_add_text(&node, NODE_OP_TYPE, "MaxPool");
+    protobuf_add_message(graph, GRAPH_NODE, &node);
+    protobuf_add_text(&pad, NODE_INPUT, half);
+    protobuf_add_text(&pad, NODE_INPUT, pads);
+    protobuf_add_text(&pad, NODE_OUTPUT, op->out[0]->name);
+    protobuf_add_text(&pad, NODE_NAME, op->out[0]->name);
+    protobuf_add_text(&pad, NODE_OP_TYPE, "Pad");
+    protobuf_add_message(graph, GRAPH_NODE, &pad);
+    protobuf_add_varint(&t, TENSOR_DIMS, 8);
+    protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_INT64);
+    protobuf_add_text(&t, TENSOR_NAME, pads);
+    protobuf_add_bytes(&t, TENSOR_RAW_DATA, numbers, sizeof numbers);
+    protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
 }
 
 static int add_op(struct buf *graph, const struct graph *g, const struct op *op, struct err *e)
@@ -141,11 +141,11 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
         return err_set(e, ERR_INTERNAL, "ONNX: no operator for %s", op->kind->name);
     }
     for (int i = 0; i < op->kind->nin; i++)
-        protobuf_string(&node, NODE_INPUT, name_of(g, op->in[i]));
-    protobuf_string(&node, NODE_OUTPUT, name_of(g, op->out[0]));
-    protobuf_string(&node, NODE_NAME, op->out[0]->name);
-    protobuf_string(&node, NODE_OP_TYPE, type);
-    protobuf_message(graph, GRAPH_NODE, &node);
+        protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[i]));
+    protobuf_add_text(&node, NODE_OUTPUT, name_of(g, op->out[0]));
+    protobuf_add_text(&node, NODE_NAME, op->out[0]->name);
+    protobuf_add_text(&node, NODE_OP_TYPE, type);
+    protobuf_add_message(graph, GRAPH_NODE, &node);
     return 0;
 }
 
@@ -153,13 +153,13 @@ static void add_probabilities(struct buf *graph, int classes)
 {
     struct buf node = {0};
 
-    protobuf_string(&node, NODE_INPUT, "logits");
-    protobuf_string(&node, NODE_OUTPUT, "probabilities");
-    protobuf_string(&node, NODE_NAME, "probabilities");
-    protobuf_string(&node, NODE_OP_TYPE, classes == 1 ? "Sigmoid" : "Softmax");
+    protobuf_add_text(&node, NODE_INPUT, "logits");
+    protobuf_add_text(&node, NODE_OUTPUT, "probabilities");
+    protobuf_add_text(&node, NODE_NAME, "probabilities");
+    protobuf_add_text(&node, NODE_OP_TYPE, classes == 1 ? "Sigmoid" : "Softmax");
     if (classes > 1)
         add_int(&node, "axis", 1);
-    protobuf_message(graph, GRAPH_NODE, &node);
+    protobuf_add_message(graph, GRAPH_NODE, &node);
 }
 
 static void add_weights(struct buf *graph, const struct weights *w)
@@ -170,11 +170,11 @@ static void add_weights(struct buf *graph, const struct weights *w)
         struct buf t = {0};
 
         for (int d = 0; d < entry->ndim; d++)
-            protobuf_int(&t, TENSOR_DIMS, entry->shape[d]);
-        protobuf_int(&t, TENSOR_DATA_TYPE, TENSOR_IS_FLOAT);
-        protobuf_string(&t, TENSOR_NAME, entry->name);
-        protobuf_bytes(&t, TENSOR_RAW_DATA, data, entry->count * sizeof *data);
-        protobuf_message(graph, GRAPH_INITIALIZER, &t);
+            protobuf_add_varint(&t, TENSOR_DIMS, entry->shape[d]);
+        protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_FLOAT);
+        protobuf_add_text(&t, TENSOR_NAME, entry->name);
+        protobuf_add_bytes(&t, TENSOR_RAW_DATA, data, entry->count * sizeof *data);
+        protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
     }
 }
 
@@ -187,17 +187,17 @@ static void add_value(struct buf *graph, int field, const char *name, int channe
 
     for (int d = 0; d < 4; d++) {
         if (free_dims[d])
-            protobuf_string(&dim, DIM_PARAM, free_dims[d]);
+            protobuf_add_text(&dim, DIM_PARAM, free_dims[d]);
         else
-            protobuf_int(&dim, DIM_VALUE, d == 1 ? channels : 1);
-        protobuf_message(&shape, SHAPE_DIM, &dim);
+            protobuf_add_varint(&dim, DIM_VALUE, d == 1 ? channels : 1);
+        protobuf_add_message(&shape, SHAPE_DIM, &dim);
     }
-    protobuf_int(&tensor, TYPE_ELEMENT, TENSOR_IS_FLOAT);
-    protobuf_message(&tensor, TYPE_SHAPE, &shape);
-    protobuf_message(&type, TYPE_TENSOR, &tensor);
-    protobuf_string(&value, VALUE_NAME, name);
-    protobuf_message(&value, VALUE_TYPE, &type);
-    protobuf_message(graph, field, &value);
+    protobuf_add_varint(&tensor, TYPE_ELEMENT, TENSOR_IS_FLOAT);
+    protobuf_add_message(&tensor, TYPE_SHAPE, &shape);
+    protobuf_add_message(&type, TYPE_TENSOR, &tensor);
+    protobuf_add_text(&value, VALUE_NAME, name);
+    protobuf_add_message(&value, VALUE_TYPE, &type);
+    protobuf_add_message(graph, field, &value);
 }
 
 static int encode_graph(const struct graph *g, const struct network_config *config,
@@ -210,7 +210,7 @@ static int encode_graph(const struct graph *g, const struct network_config *conf
         if (add_op(dst, g, g->ops[i], e))
             return -1;
     add_probabilities(dst, classes);
-    protobuf_string(dst, GRAPH_NAME, config->model);
+    protobuf_add_text(dst, GRAPH_NAME, config->model);
     add_weights(dst, w);
     add_value(dst, GRAPH_INPUT, "image", config->channels, false);
     add_value(dst, GRAPH_OUTPUT, "logits", classes, whole);
@@ -222,12 +222,12 @@ static void encode_model(struct buf *graph, struct buf *dst)
 {
     struct buf opset = {0};
 
-    protobuf_int(&opset, OPSET_VERSION, OPSET);
-    protobuf_int(dst, MODEL_IR_VERSION, IR_VERSION);
-    protobuf_string(dst, MODEL_PRODUCER, "unetctl");
-    protobuf_string(dst, MODEL_VERSION, PACKAGE_VERSION);
-    protobuf_message(dst, MODEL_GRAPH, graph);
-    protobuf_message(dst, MODEL_OPSET, &opset);
+    protobuf_add_varint(&opset, OPSET_VERSION, OPSET);
+    protobuf_add_varint(dst, MODEL_IR_VERSION, IR_VERSION);
+    protobuf_add_text(dst, MODEL_PRODUCER, "unetctl");
+    protobuf_add_text(dst, MODEL_VERSION, PACKAGE_VERSION);
+    protobuf_add_message(dst, MODEL_GRAPH, graph);
+    protobuf_add_message(dst, MODEL_OPSET, &opset);
 }
 
 int onnx_write(const char *path, const struct network_config *config, const struct weights *w,

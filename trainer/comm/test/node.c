@@ -51,7 +51,7 @@ static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)
 
     for (size_t i = 0; i < n; i++)
         v[i] = (int64_t)i * (rank + 1) - 5;
-    if (node_reduce(g, &(struct node_slice){v, n, REDUCE_SUM_INT64}, 1, NULL, NULL, e))
+    if (node_reduce(g, &(struct slice){v, n, REDUCE_SUM_INT64}, 1, NULL, NULL, e))
         return false;
     for (size_t i = 0; i < n; i++)
         if (v[i] != (int64_t)i * 6 - 15)
@@ -62,7 +62,7 @@ static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)
 static bool sum_placed(struct node *g, int rank, float *own, struct err *e)
 {
     static const float parts[N] = {1e8f, 1.0f, -1e8f};
-    struct node_slice slices[2] = {{own, 7, REDUCE_SUM_FLOAT},
+    struct slice slices[2] = {{own, 7, REDUCE_SUM_FLOAT},
                                    {own + 7, MOST - 7, REDUCE_SUM_FLOAT}};
 
     for (size_t i = 0; i < MOST; i++)
@@ -79,7 +79,7 @@ static bool maximum(struct node *g, int rank, struct err *e)
 {
     double d[2] = {rank, -rank};
 
-    return node_reduce(g, &(struct node_slice){d, 2, REDUCE_MAX_DOUBLE}, 1, NULL, NULL, e) == 0 &&
+    return node_reduce(g, &(struct slice){d, 2, REDUCE_MAX_DOUBLE}, 1, NULL, NULL, e) == 0 &&
            d[0] == N - 1 && d[1] == 0;
 }
 
