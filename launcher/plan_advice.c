@@ -77,34 +77,39 @@ static void judge_batches(const struct study *s, const struct run_plan *plan, st
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
-    long images = dst->train * s->data.repeat, batch = s->train.batch_per_gpu;
+    long images = dst->train * s->data.repeat;
+    char batch[48]; /* in words */
 
+    snprintf(batch, sizeof batch, s->train.global_batch ? "%ld" : "%ld x GPUs",
+             s->train.global_batch ? s->train.global_batch : s->train.batch_per_gpu);
     for (size_t i = 0; i < plan->count; i++) {
         int gpus = plan->runs[i].layout.gpus;
-        long global = batch * gpus, rest = images % global;
-        if (images < global)
-            note(&short_all, gpus);
-        else if (rest && rest < gpus && !drop)
+        long global = run_plan_global_batch(s, gpus), rest = images % global;
+        long steps = (images + global - 1) / global; /* equally long ones, give or take an image */
+        if (!drop && images / steps < gpus)
             note(&idle, gpus);
+        else if (images < global)
+            note(&short_all, gpus);
         else if (rest)
             note(&odd, gpus);
         if (dst->val < gpus)
             note(&blind, gpus);
     }
     if (*short_all.text && drop)
-        add(dst, "%ld training images fill no global batch (%ld x GPUs) on %s GPUs, and data.remainder is "
-            "drop: nothing would be trained; lower train.batch_per_gpu or raise data.repeat", images,
+        add(dst, "%ld training images fill no global batch (%s) on %s GPUs, and data.remainder is "
+            "drop: nothing would be trained; lower the batch or raise data.repeat", images,
             batch, short_all.text);
     else if (*short_all.text)
-        add(dst, "%ld training images fill no global batch (%ld x GPUs) on %s GPUs: every step is a short "
-            "one; lower train.batch_per_gpu or raise data.repeat", images, batch, short_all.text);
+        add(dst, "%ld training images fill no global batch (%s) on %s GPUs: every step is a short "
+            "one; lower the batch or raise data.repeat", images, batch, short_all.text);
     if (*odd.text)
-        add(dst, "%ld training images are no multiple of the global batch (%ld x GPUs) on %s GPUs: the "
-            "last step of an epoch is %s", images, batch, odd.text,
-            drop ? "dropped (data.remainder)" : "shorter, weighted by its real count");
+        add(dst, "%ld training images are no multiple of the global batch (%s) on %s GPUs: the "
+            "%s", images, batch, odd.text,
+            drop ? "last step of an epoch is dropped (data.remainder)"
+                 : "steps are a little shorter, weighted by their real counts");
     if (*idle.text)
-        add(dst, "%ld training images leave fewer images than GPUs for the last step on %s GPUs: some "
-            "GPUs idle there", images, idle.text);
+        add(dst, "%ld training images make steps of fewer images than GPUs on %s GPUs: some GPUs idle",
+            images, idle.text);
     if (*blind.text)
         add(dst, "there are fewer validation images (%ld) than ranks on %s GPUs: some ranks evaluate nothing",
             dst->val, blind.text);

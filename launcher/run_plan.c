@@ -27,6 +27,31 @@ static int choose_strategy(const struct study *study, const struct engine *engin
     return 0;
 }
 
+long run_plan_global_batch(const struct study *s, int gpus)
+{
+    return s->train.global_batch ? s->train.global_batch : s->train.batch_per_gpu * gpus;
+}
+
+long run_plan_batch_per_gpu(const struct study *s, int gpus)
+{
+    return (run_plan_global_batch(s, gpus) + gpus - 1) / gpus;
+}
+
+static int check_batch(const struct study *s, const struct engine *engine, int gpus, struct err *e)
+{
+    long global = s->train.global_batch;
+
+    if (global && global < gpus * s->train.accumulate)
+        return err_set(e, ERR_CONFIG, "train.global_batch: %ld images are fewer than %d GPUs x "
+                       "train.accumulate %ld; raise it, or ask for fewer GPUs", global, gpus,
+                       s->train.accumulate);
+    if (global % gpus && !engine->embedded)
+        return err_set(e, ERR_CONFIG, "train.global_batch: %ld images are no multiple of %d GPUs, and "
+                       "engine %s takes equal shares; choose a multiple, or other counts", global,
+                       gpus, engine->name);
+    return 0;
+}
+
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
                        struct run *dst, struct err *e)
 {
@@ -35,7 +60,8 @@ static int compute_run(const struct study *study, const struct site *site, int g
 
     dst->engine = engine_find(study->engine, e);
     if (!dst->engine || choose_strategy(study, dst->engine, &strategy, e) ||
-        layout_compute(gpus, per_node, strategy, &dst->layout, e))
+        layout_compute(gpus, per_node, strategy, &dst->layout, e) ||
+        check_batch(study, dst->engine, gpus, e))
         return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
     dst->seed = seed;
     snprintf(dst->id, sizeof dst->id, "%s-g%02d-s%d",
@@ -83,12 +109,13 @@ static json_t *encode_layout(const struct layout *l)
                      l->gpus_per_task, "strategy", layout_strategy_encode(l->strategy));
 }
 
-static json_t *encode_train(const struct study *s)
+static json_t *encode_train(const struct study *s, int gpus)
 {
     json_t *t = json_object();
 
     json_object_set_new(t, "epochs", json_integer(s->train.epochs));
-    json_object_set_new(t, "batch_per_gpu", json_integer(s->train.batch_per_gpu));
+    json_object_set_new(t, "batch_per_gpu", json_integer(run_plan_batch_per_gpu(s, gpus)));
+    json_object_set_new(t, "global_batch", json_integer(s->train.global_batch));
     json_object_set_new(t, "loss", json_string(s->train.loss));
     json_object_set_new(t, "class_weights", json_string(s->train.class_weights));
     json_object_set_new(t, "accumulate", json_integer(s->train.accumulate));
@@ -164,7 +191,8 @@ static json_t *encode_program(const struct study *s, const struct run *run)
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
                       struct err *e)
 {
-    json_t *data = encode_data(s), *train = encode_train(s), *layout = encode_layout(&run->layout);
+    json_t *data = encode_data(s), *train = encode_train(s, run->layout.gpus);
+    json_t *layout = encode_layout(&run->layout);
     json_t *model = json_pack("{s:s, s:I, s:I, s:s}", "name", s->model.name, "base",
                               (json_int_t)s->model.base, "depth", (json_int_t)s->model.depth,
                               "batch_norm", s->model.batch_norm);

@@ -57,8 +57,8 @@ static const struct script_marker markers[] = {
     {"data_dir", "", "data.dir: images/ and masks/"},
     {"split", "", "path of split.json"},
     {"epochs", "", "train.epochs"},
-    {"batch_per_gpu", "", "train.batch_per_gpu"},
-    {"global_batch", "", "batch_per_gpu x gpus"},
+    {"batch_per_gpu", "", "train.batch_per_gpu, or the share of train.global_batch, rounded up"},
+    {"global_batch", "", "train.global_batch, or batch_per_gpu x gpus"},
     {"lr", "", "train.lr, not scaled"},
     {"job_name", "", "the job's name, for #SBATCH lines of your own"},
     {"comment", "", "the job's comment, by which unetctl finds it again"},
@@ -269,8 +269,8 @@ static void set_layout(struct script *s)
     set(s, "cpus_per_task", "%d", s->job->cpus_per_task);
     set(s, "requeues", "%d", s->job->requeues);
     set(s, "epochs", "%ld", study->train.epochs);
-    set(s, "batch_per_gpu", "%ld", study->train.batch_per_gpu);
-    set(s, "global_batch", "%ld", study->train.batch_per_gpu * l->gpus);
+    set(s, "batch_per_gpu", "%ld", run_plan_batch_per_gpu(study, l->gpus));
+    set(s, "global_batch", "%ld", run_plan_global_batch(study, l->gpus));
     set(s, "lr", "%.15g", study->train.lr);
 }
 

@@ -155,6 +155,8 @@ const struct yaml_key study_keys[] = {
              .help = ""),
     YAML_KEY("train.batch_per_gpu", YAML_INT, AT(train.batch_per_gpu), "16", .min = 1, .max = 65536,
              .help = ""),
+    YAML_KEY("train.global_batch", YAML_INT, AT(train.global_batch), "0", .min = 0, .max = 1 << 24,
+             .help = "images of a step over all GPUs; 0: batch_per_gpu on each"),
     YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", .words = losses,
              .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
     YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "",

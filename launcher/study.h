@@ -56,7 +56,7 @@ struct study {
     } model;
     struct {
         const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
-        long epochs, batch_per_gpu, threads, bucket_mib, checkpoint_epochs, timeout_s;
+        long epochs, batch_per_gpu, global_batch, threads, bucket_mib, checkpoint_epochs, timeout_s;
         double lr, checkpoint_s, momentum, weight_decay, clip_norm;
         char *class_weights, *lr_steps, *lr_plateau, *until;
         const char *warmup, *keep;

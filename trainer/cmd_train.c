@@ -30,7 +30,7 @@ enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, O
        OPT_OPTIMIZER, OPT_MOMENTUM, OPT_WEIGHT_DECAY, OPT_LR_STEPS, OPT_WARMUP_EPOCHS, OPT_WARMUP,
        OPT_ACCUMULATE, OPT_CLIP_NORM, OPT_EVAL_EPOCHS, OPT_UNTIL, OPT_PATIENCE, OPT_KEEP,
        OPT_LR_PLATEAU,
-       OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
+       OPT_EPOCHS, OPT_BATCH_SIZE, OPT_GLOBAL_BATCH, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
        OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS,
        NKEYED };
@@ -48,6 +48,7 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_BATCH_NORM] = {"batch-norm", "model.batch_norm"},
     [OPT_EPOCHS] = {"epochs", "train.epochs"},
     [OPT_BATCH_SIZE] = {"batch-size", "train.batch_per_gpu"},
+    [OPT_GLOBAL_BATCH] = {"global-batch", "train.global_batch"},
     [OPT_OPTIMIZER] = {"optimizer", "train.optimizer"},
     [OPT_MOMENTUM] = {"momentum", "train.momentum"},
     [OPT_WEIGHT_DECAY] = {"weight-decay", "train.weight_decay"},
@@ -141,6 +142,9 @@ static const struct cli_option options[] = {
      0, 0},
     {"epochs", 'e', CLI_STRING, "N", "(200)", &keyed[OPT_EPOCHS], 0, 0},
     {"batch-size", 'b', CLI_STRING, "N", "per GPU (16)", &keyed[OPT_BATCH_SIZE], 0, 0},
+    {"global-batch", 0, CLI_STRING, "N",
+     "images of a step over all GPUs, whose number then changes neither batch nor rate; 0: as many as "
+     "--batch-size x GPUs (0)", &keyed[OPT_GLOBAL_BATCH], 0, 0},
     {"accumulate", 0, CLI_STRING, "N", "batches whose gradients make one step (1)",
      &keyed[OPT_ACCUMULATE], 0, 0},
     {"optimizer", 0, CLI_STRING, "WORD", "adam | adamw | sgd | lars | lamb (adam)",

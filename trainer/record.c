@@ -257,8 +257,8 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_int(b, "height", c->data.height);
     add_int(b, "width", c->data.width);
     add_int(b, "channels", c->data.channels);
-    add_int(b, "batch_per_gpu", c->train.batch_per_gpu);
-    add_int(b, "global_batch", (int64_t)c->train.batch_per_gpu * c->train.accumulate * c->layout.gpus);
+    add_int(b, "batch_per_gpu", run_config_step_batch(c) / c->train.accumulate);
+    add_int(b, "global_batch", (int64_t)run_config_step_images(c));
     add_int(b, "epochs", c->train.epochs);
     add_int(b, "repeat", c->data.repeat);
     add_string(b, "remainder", c->data.remainder);

@@ -18,7 +18,8 @@
 /* What is read besides s->at. */
 struct origin {
     int found;
-    int parts, batch;
+    int parts;
+    size_t step_images;
     size_t items; /* of the epoch that are done */
 };
 
@@ -119,10 +120,10 @@ static char *encode_state(const struct session *s, size_t items, const double *l
              "\",\"data\":\"%016" PRIx64 "\",\"config\":{", network_plan_hash(s->network),
              dataset_hash(s->dataset));
     encode_config(s->config, &b);
-    buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"batch\":%d,\"epoch\":%d,"
+    buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"step_images\":%zu,\"epoch\":%d,"
              "\"items\":%zu,\"begin\":%zu,\"step\":%zu,\"steps_before\":%zu,\"seconds\":%.17g,"
              "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", s->optim->steps,
-             s->comm->size, run_config_step_batch(s->config), at->epoch, items, at->begin, at->step,
+             s->comm->size, run_config_step_images(s->config), at->epoch, items, at->begin, at->step,
              at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
     buf_addf(&b, ",\"optimizer_rate\":%.17g,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
              "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d,\"loss\":[",
@@ -266,7 +267,7 @@ static void decode_losses(const cJSON *root, const struct origin *from, int part
 static void decode_point(const cJSON *root, struct resume_point *at, struct origin *from)
 {
     from->parts = (int)number(root, "parts");
-    from->batch = (int)number(root, "batch");
+    from->step_images = (size_t)number(root, "step_images");
     from->items = (size_t)number(root, "items");
     *at = (struct resume_point){
         .epoch = (int)number(root, "epoch"), .begin = (size_t)number(root, "begin"),
@@ -370,7 +371,7 @@ int resume_read(struct session *s, struct err *e)
     free(loss);
     if (rc || !from.found)
         return rc;
-    if (from.parts != s->comm->size || from.batch != run_config_step_batch(s->config)) {
+    if (from.parts != s->comm->size || from.step_images != run_config_step_images(s->config)) {
         s->at.steps_before += s->at.step;
         s->at.begin = from.items;
         s->at.step = 0;

@@ -85,6 +85,7 @@ static const struct key keys[] = {
     {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms, 0},
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
+    {"train", "global_batch", KEY_INT, AT(train.global_batch), "0", 0, 1 << 24, NULL, OPEN | OPTIONAL},
     {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, losses, OPTIONAL},
     {"train", "class_weights", KEY_STRING, AT(train.class_weights), "", 0, 0, NULL, OPTIONAL},
     {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers, 0},
@@ -449,7 +450,16 @@ static int check_comm(const struct run_config *c, struct err *e)
 
 int run_config_step_batch(const struct run_config *c)
 {
-    return c->train.batch_per_gpu * c->train.accumulate;
+    size_t gpus = (size_t)c->layout.gpus;
+
+    return (int)((run_config_step_images(c) + gpus - 1) / gpus);
+}
+
+size_t run_config_step_images(const struct run_config *c)
+{
+    if (c->train.global_batch)
+        return (size_t)c->train.global_batch;
+    return (size_t)c->train.batch_per_gpu * (size_t)c->train.accumulate * (size_t)c->layout.gpus;
 }
 
 int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CLASSES],
@@ -492,6 +502,11 @@ int run_config_check(const struct run_config *c, struct err *e)
                        "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
+    if (c->train.global_batch &&
+        c->train.global_batch < (int64_t)c->layout.gpus * c->train.accumulate)
+        return err_set(e, ERR_CONFIG, "train.global_batch: %d images cannot be shared by %d GPUs "
+                       "with %d batches each; at least %lld", c->train.global_batch, c->layout.gpus,
+                       c->train.accumulate, (long long)c->layout.gpus * c->train.accumulate);
     if (c->train.deterministic && strcmp(c->train.backend, "auto") != 0 &&
         strcmp(c->train.backend, "ref") != 0)
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "

@@ -35,7 +35,7 @@ struct run_config {
         const char *batch_norm; /* local | sync | none */
     } model;
     struct {
-        int epochs, batch_per_gpu;
+        int epochs, batch_per_gpu, global_batch;
         const char *loss;    /* ce | dice | ce+dice */
         char *class_weights; /* "": none; numbers with commas: run_config_class_weights */
         const char *optimizer;
@@ -91,7 +91,9 @@ int run_config_read(struct run_config *c, const char *path, struct err *e);
 /* Do the parts agree with each other (layout, sizes against depth)? ERR_CONFIG. */
 int run_config_check(const struct run_config *c, struct err *e);
 
-/* The most images of one replica's step. */
+/* The images of a full step: of all replicas (train.global_batch, or what their batches make), and the
+ * most of one replica. */
+size_t run_config_step_images(const struct run_config *c);
 int run_config_step_batch(const struct run_config *c);
 
 #define RUN_CONFIG_CLASSES 250 /* at most */

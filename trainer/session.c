@@ -519,7 +519,7 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
 {
     bool drop = strcmp(s->config->data.remainder, "drop") == 0;
 
-    shard_continue(plan, s->at.begin, run_config_step_batch(s->config),
+    shard_continue(plan, s->at.begin, run_config_step_images(s->config),
                    drop ? SHARD_DROP : SHARD_KEEP);
     /* Synchronised batch norm needs an image everywhere: the last few do without. */
     if (s->network_config.batch_norm == BATCH_NORM_SYNC && plan->steps > 0 &&
@@ -647,8 +647,8 @@ static int make_plan(const struct session *s, struct shard_plan *plan, struct er
     bool drop = strcmp(c->data.remainder, "drop") == 0;
     size_t images = dataset_count(s->dataset, DATASET_TRAIN);
 
-    if (shard_plan(images, (size_t)c->data.repeat, s->comm->size, run_config_step_batch(c),
-                   drop ? SHARD_DROP : SHARD_KEEP, plan, e))
+    if (shard_plan(images, (size_t)c->data.repeat, s->comm->size,
+                   run_config_step_images(c), drop ? SHARD_DROP : SHARD_KEEP, plan, e))
         return -1;
     if (s->network_config.batch_norm == BATCH_NORM_SYNC &&
         plan->used / plan->steps < (size_t)plan->parts * (size_t)c->train.accumulate)
@@ -663,7 +663,8 @@ static int make_schedule(struct session *s, struct err *e)
     const struct run_config *c = s->config;
 
     s->schedule = (struct schedule){
-        .base = c->train.lr, .epochs = c->train.epochs, .gpus = c->layout.gpus,
+        .base = c->train.lr, .epochs = c->train.epochs,
+        .gpus = c->train.global_batch ? 1 : c->layout.gpus,
         .scaling = strcmp(c->train.lr_scaling, "linear") == 0       ? SCHEDULE_SCALE_LINEAR
                    : strcmp(c->train.lr_scaling, "sqrt") == 0       ? SCHEDULE_SCALE_SQRT
                    : strcmp(c->train.lr_scaling, "two-thirds") == 0 ? SCHEDULE_SCALE_TWO_THIRDS

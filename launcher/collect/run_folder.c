@@ -86,7 +86,8 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
     r->gpus = gpus > 0 ? (int)gpus : 0;
     r->nodes = nodes > 0 ? (int)nodes : 0;
     r->batch_per_gpu = batch > 0 ? batch : 0;
-    r->global_batch = r->batch_per_gpu * r->gpus;
+    long global = get_integer(json_object_get(plan, "train"), "global_batch", 1, 1 << 24);
+    r->global_batch = global > 0 ? global : r->batch_per_gpu * r->gpus;
     json_decref(plan);
     return rc;
 }

@@ -13,10 +13,10 @@ static size_t cut(size_t n, size_t i, size_t parts)
     return n / parts * i + n % parts * i / parts;
 }
 
-int shard_plan(size_t images, size_t repeat, int parts, int batch, enum shard_remainder remainder,
+int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_remainder remainder,
                struct shard_plan *plan, struct err *e)
 {
-    size_t items, full = (size_t)parts * (size_t)batch;
+    size_t items;
 
     if (images == 0 || repeat == 0)
         return err_set(e, ERR_DATA, "no training images");
@@ -25,9 +25,9 @@ int shard_plan(size_t images, size_t repeat, int parts, int batch, enum shard_re
                        images, repeat);
     if (remainder == SHARD_DROP && items < full)
         return err_set(e, ERR_DATA,
-                       "%zu training images do not fill one step of %d x %d images, and remainder: "
-                       "drop uses only full steps; use remainder: keep, a smaller batch or fewer "
-                       "devices", items, parts, batch);
+                       "%zu training images do not fill one step of %zu images on %d devices, and "
+                       "remainder: drop uses only full steps; use remainder: keep, a smaller batch "
+                       "or fewer devices", items, full, parts);
     plan->items = items;
     plan->steps = remainder == SHARD_DROP ? items / full : (items + full - 1) / full;
     plan->used = remainder == SHARD_DROP ? plan->steps * full : items;
@@ -36,11 +36,10 @@ int shard_plan(size_t images, size_t repeat, int parts, int batch, enum shard_re
     return 0;
 }
 
-void shard_continue(struct shard_plan *plan, size_t begin, int batch,
+void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
                     enum shard_remainder remainder)
 {
     size_t left = begin < plan->items ? plan->items - begin : 0;
-    size_t full = (size_t)plan->parts * (size_t)batch;
 
     plan->begin = begin;
     plan->steps = remainder == SHARD_DROP ? left / full : (left + full - 1) / full;

@@ -14,7 +14,7 @@
 
 enum shard_remainder {
     SHARD_KEEP, /* every item is used once; steps are equally long, give or take one item */
-    SHARD_DROP  /* every step is full (devices x batch); what is left over is not used */
+    SHARD_DROP  /* every step is full; what is left over is not used */
 };
 
 struct shard_plan {
@@ -29,16 +29,17 @@ struct shard_range {
     size_t begin, end; /* positions in the epoch's order */
 };
 
-/* batch: per part. ERR_DATA without images, or when SHARD_DROP leaves no full step. */
-int shard_plan(size_t images, size_t repeat, int parts, int batch, enum shard_remainder remainder,
+/* full: the most items of a step, over all parts. ERR_DATA without images, or when SHARD_DROP leaves
+ * no full step. */
+int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_remainder remainder,
                struct shard_plan *plan, struct err *e);
 
 /* The plan becomes that of what is left of its epoch when the first `begin` items have been
  * processed already, by another number of parts. Maybe no step is left. */
-void shard_continue(struct shard_plan *plan, size_t begin, int batch,
+void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
                     enum shard_remainder remainder);
 
-/* What part (0..parts-1) processes in a step; at most `batch` items, maybe none with SHARD_KEEP. */
+/* What part (0..parts-1) processes in a step; at most full / parts items, rounded up, maybe none. */
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part);
 
 /* The images [begin, end) of the validation set that a part evaluates. */

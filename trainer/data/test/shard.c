@@ -57,9 +57,9 @@ static void test_all_sizes(void)
         for (size_t k = 0; k < sizeof images / sizeof *images; k++)
             for (int batch = 1; batch <= 16; batch += 5) {
                 size_t n = images[k], full = (size_t)(parts * batch);
-                keep = keep && shard_plan(n, 2, parts, batch, SHARD_KEEP, &plan, &e) == 0 &&
+                keep = keep && shard_plan(n, 2, parts, full, SHARD_KEEP, &plan, &e) == 0 &&
                        plan.used == 2 * n && epoch_is_complete(&plan, batch);
-                if (shard_plan(n, 2, parts, batch, SHARD_DROP, &plan, &e) == 0)
+                if (shard_plan(n, 2, parts, full, SHARD_DROP, &plan, &e) == 0)
                     drop = drop && epoch_is_complete(&plan, batch) &&
                            plan.used == plan.steps * full;
                 else
@@ -78,13 +78,13 @@ static void test_reference(void)
     struct shard_plan plan;
     struct err e;
 
-    ok(shard_plan(100, 1, 2, 4, SHARD_KEEP, &plan, &e) == 0 && plan.steps == 13,
+    ok(shard_plan(100, 1, 2, 2 * 4, SHARD_KEEP, &plan, &e) == 0 && plan.steps == 13,
        "100 items, 2 shards, batch 4: 13 batches per rank");
     ok(shard_plan(3922, 1, 1, 64, SHARD_DROP, &plan, &e) == 0 && plan.steps == 61,
        "3,922 images, batch 64: 61 whole batches");
     ok(shard_plan(692, 1, 1, 64, SHARD_DROP, &plan, &e) == 0 && plan.steps == 10,
        "692 images, batch 64: 10 whole batches");
-    ok(shard_plan(896, 2, 14, 16, SHARD_KEEP, &plan, &e) == 0 && plan.steps == 8 &&
+    ok(shard_plan(896, 2, 14, 14 * 16, SHARD_KEEP, &plan, &e) == 0 && plan.steps == 8 &&
            plan.items == 1792,
        "896 images used twice on 14 GPUs with batch 16: 8 steps of 1,792 items");
     struct shard_range r = shard_eval(224, 14, 13);
@@ -121,12 +121,12 @@ static void test_continue(enum shard_remainder remainder, size_t want)
     struct err e;
     size_t seen[61] = {0}, wrong = 0, total = 0;
 
-    shard_plan(61, 1, 2, 4, remainder, &plan, &e);
+    shard_plan(61, 1, 2, 2 * 4, remainder, &plan, &e);
     size_t done = shard_train(&plan, 3, 0).begin;
     for (size_t i = 0; i < done; i++)
         seen[i]++;
-    shard_plan(61, 1, 3, 4, remainder, &plan, &e);
-    shard_continue(&plan, done, 4, remainder);
+    shard_plan(61, 1, 3, 3 * 4, remainder, &plan, &e);
+    shard_continue(&plan, done, 3 * 4, remainder);
     for (size_t step = 0; step < plan.steps; step++)
         for (int part = 0; part < plan.parts; part++) {
             struct shard_range r = shard_train(&plan, step, part);
@@ -140,7 +140,7 @@ static void test_continue(enum shard_remainder remainder, size_t want)
     }
     is_int(wrong, 0, "continued by another number of parts: nothing twice, no batch too large");
     is_int(total, want, "%zu of 61 items", want);
-    shard_continue(&plan, 61, 4, remainder);
+    shard_continue(&plan, 61, 3 * 4, remainder);
     is_int(plan.steps, 0, "nothing is left of an epoch that is done");
 }
 
@@ -156,7 +156,7 @@ int main(void)
     test_order();
     ok(shard_plan(0, 1, 1, 16, SHARD_KEEP, &plan, &e) == -1 && e.code == ERR_DATA,
        "no images: %s", e.text);
-    ok(shard_plan(10, 1, 2, 16, SHARD_DROP, &plan, &e) == -1 && e.code == ERR_DATA,
+    ok(shard_plan(10, 1, 2, 2 * 16, SHARD_DROP, &plan, &e) == -1 && e.code == ERR_DATA,
        "no full step: %s", e.text);
     ok(shard_plan(SIZE_MAX / 2 + 2, 2, 1, 1, SHARD_KEEP, &plan, &e) == -1, "too many items: %s",
        e.text);
