@@ -203,14 +203,16 @@ static void check_data(const struct workspace *w, struct findings *f)
 
     if (data_look_count(w->study.data.dir, &look, &e)) {
         findings_add(f, FINDING_ERROR, "data", "%s", e.text);
-        findings_remedy(f, "name the folder with images/ and masks/ in data.dir of %s", w->study.file);
+        findings_remedy(f, "name the folder with images/ and masks/, or with images of one class "
+                        "each, in data.dir of %s", w->study.file);
     } else if (look.images == 0 || look.unpaired) {
         findings_add(f, look.images ? FINDING_WARNING : FINDING_ERROR, "data",
                      "%s: %zu images, %zu masks, %zu without a partner%s%s", w->study.data.dir, look.images,
                      look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
         findings_remedy(f, "give every image a mask of the same name (unetctl data check FILES)");
     } else {
-        findings_add(f, FINDING_OK, "data", "%zu images with masks in %s", look.images, w->study.data.dir);
+        findings_add(f, FINDING_OK, "data", "%zu images with %s in %s", look.images,
+                     look.classes ? "classes" : "masks", w->study.data.dir);
     }
 }
 

@@ -30,13 +30,13 @@ static struct cli_list set;
 #define ENGINE_ROWS 3
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder with images/ and masks/ (required)", &data_dir, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, class folders, CIFAR-10 ... (required)", &data_dir, 0, 0},
     {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)", &site,
      0, 0},
     {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, pytorch, command", &engine,
      0, 0},
     {"templates", 0, CLI_STRING, "PATH", "folder with job scripts of your own", &templates, 0, 0},
-    {"model", 0, CLI_STRING, "NAME", "network (the user's, or unet)", &model, 0, 0},
+    {"model", 0, CLI_STRING, "NAME", "network (the user's, or unet; resnet20 for images with classes)", &model, 0, 0},
     {"name", 0, CLI_STRING, "NAME", "name of the study (that of its folder)", &name, 0, 0},
     {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0, 0},
     {0},
@@ -71,10 +71,15 @@ static long fit_side(double side, long step)
 static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
 {
     long depth = user->model.depth;
+    bool halves = study_model_halves(user->model.name);
 
     for (size_t i = 0; i < n; i++)
         if (strcmp(settings[i].path, "model.depth") == 0)
             depth = strtol(settings[i].value, NULL, 10);
+        else if (strcmp(settings[i].path, "model.name") == 0)
+            halves = study_model_halves(settings[i].value);
+    if (!halves)
+        return 1;
     return depth > 0 && depth < 16 ? 1L << depth : 1;
 }
 
@@ -117,7 +122,11 @@ static void warn_about(const struct data_look *look, const char *dir)
 
 static void describe_data(const struct data_look *look, struct buf *dst)
 {
-    if (look->width)
+    if (look->width && look->classes)
+        buf_addf(dst, "# Data: %zu images of %ld classes; %ldx%ld (height x width), %s%s.\n",
+                 look->images, look->classes, look->height, look->width,
+                 look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
+    else if (look->width)
         buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n", look->images,
                  look->masks, look->height, look->width, look->channels >= 3 ? "colour" : "grey",
                  look->deep ? ", 16 bits" : "");
@@ -126,7 +135,8 @@ static void describe_data(const struct data_look *look, struct buf *dst)
 static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 {
     if (!data_dir)
-        return err_set(e, ERR_USAGE, "init: --data DIR is missing (a folder with images/ and masks/)");
+        return err_set(e, ERR_USAGE, "init: --data DIR is missing (a folder with images/ and masks/, "
+                       "or images of one class each)");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
     return data_look_sample(dst, look, e);
@@ -192,6 +202,8 @@ static int encode(const char *folder, const struct study *user, struct buf *text
     derive_name(folder, derived);
     settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
     settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
+    if (!model && look.classes && study_model_halves(user->model.name))
+        settings[n++] = (struct yaml_setting){"model.name", "resnet20", "--data"};
     if (model)
         settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
     if (site)

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,8 +27,9 @@ static int list_folder(const char *dir, const char *name, struct dirent ***entri
     snprintf(path, sizeof path, "%s/%s", dir, name);
     int n = scandir(path, entries, is_visible, alphasort);
     if (n < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return err_set(e, ERR_DATA, "%s has no folder %s/ (one mask for each image, equal names)", dir,
-                       name);
+        return err_set(e, ERR_DATA, "%s has no folder %s/ (one mask for each image, equal names)%s",
+                       dir, name, strcmp(name, "images") ? "" : "; nor does it hold class folders, "
+                       "CIFAR-10, idx or TFRecord files (unet-train data check says why)");
     return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : n;
 }
 
@@ -155,14 +157,61 @@ static void sort(struct dirent **list, int n)
         qsort(list, (size_t)n, sizeof(struct dirent *), by_stem);
 }
 
+/* One of the sizes of `unet-train data stats --json`, count images having it. */
+static void add_shape(const json_t *shape, struct data_look *dst)
+{
+    size_t count = (size_t)json_integer_value(json_object_get(shape, "count"));
+    long height = (long)json_integer_value(json_object_get(shape, "height"));
+    long width = (long)json_integer_value(json_object_get(shape, "width"));
+    int channels = (int)json_integer_value(json_object_get(shape, "channels"));
+
+    if (dst->sampled == 0 || count > dst->sampled / 2) {
+        dst->height = height;
+        dst->width = width;
+    }
+    dst->min_height = dst->sampled && dst->min_height < height ? dst->min_height : height;
+    dst->min_width = dst->sampled && dst->min_width < width ? dst->min_width : width;
+    dst->max_height = dst->max_height > height ? dst->max_height : height;
+    dst->max_width = dst->max_width > width ? dst->max_width : width;
+    dst->channels = dst->channels > channels ? dst->channels : channels;
+    dst->sampled += count;
+    dst->grey += channels < 3 ? count : 0;
+    dst->colour += channels >= 3 ? count : 0;
+    dst->deep += json_integer_value(json_object_get(shape, "bits")) == 16 ? count : 0;
+}
+
+/* What is not images/ and masks/. False: nothing that unet-train reads. */
+static bool look_elsewhere(const char *dir, struct data_look *dst)
+{
+    const char *argv[] = {"data", "stats", "--data", dir, "--json", NULL};
+    struct err ignored;
+    char *text = NULL;
+    json_t *root, *shape;
+    size_t i;
+
+    if (trainer_program_read(argv, &text, &ignored))
+        return false;
+    root = json_loads(text, 0, NULL);
+    free(text);
+    dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
+    dst->classes = (long)json_array_size(json_object_get(root, "classes"));
+    if (!dst->classes)
+        dst->masks = dst->images;
+    json_array_foreach(json_object_get(root, "shapes"), i, shape)
+        add_shape(shape, dst);
+    json_decref(root);
+    return dst->images > 0;
+}
+
 static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;
     int nmasks = -1, rc = -1, nimages = list_folder(dir, "images", &images, e);
 
     *dst = (struct data_look){0};
-    if (nimages >= 0)
-        nmasks = list_folder(dir, "masks", &masks, e);
+    if (nimages < 0)
+        return look_elsewhere(dir, dst) ? 0 : -1;
+    nmasks = list_folder(dir, "masks", &masks, e);
     if (nmasks >= 0) {
         dst->images = (size_t)nimages;
         dst->masks = (size_t)nmasks;

@@ -8,7 +8,8 @@
 #include "src/err.h"
 
 struct data_look {
-    size_t images, masks; /* files in images/ and masks/ */
+    size_t images, masks; /* files in images/ and masks/; images of any other layout */
+    long classes;         /* of images that have one class each; 0: they have masks */
     size_t unpaired;      /* images without a mask of the same stem, and the reverse */
     char odd[256];        /* one of these, as images/NAME or masks/NAME */
     /* Of a sample: some images spread evenly over the sorted names, read by unet-train. */
@@ -19,7 +20,8 @@ struct data_look {
     size_t grey, colour, deep;   /* images with 1 or 2 channels, with more; with 16 bits */
 };
 
-/* Count DIR/images and DIR/masks: 0, or -1 with ERR_DATA when one of them is missing. */
+/* Count DIR/images and DIR/masks; where there is no images/, what unet-train finds: class folders,
+ * CIFAR-10, idx, TFRecord. 0, or -1 with ERR_DATA: it is none of these. */
 int data_look_count(const char *dir, struct data_look *dst, struct err *e);
 
 /* The same, and read a sample. Files that cannot be read are only counted. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/range.h"
@@ -42,11 +43,45 @@ static void add_block(struct size *s, bool batch_norm, int64_t in, int64_t out)
     }
 }
 
+/* A convolution of K x K, with its batch norm unless that is 0. */
+static void add_conv(struct size *s, int64_t kernel, int64_t in, int64_t out, bool bias, bool norm)
+{
+    s->parameters += kernel * kernel * in * out + (bias ? out : 0) + (norm ? 2 * out : 0);
+    s->tensors += 1 + bias + (norm ? 4 : 0);
+    s->state += norm ? 2 * out : 0;
+}
+
+/* resnetN: 6 n + 2 layers, three stages (trainer/models/models.h). */
+static struct size measure_resnet(const struct study *study)
+{
+    bool norm = strcmp(study->model.batch_norm, "none") != 0;
+    bool projection = strchr(study->model.name, '-') != NULL, bias = projection || !norm;
+    int64_t blocks = (atol(study->model.name + strlen("resnet")) - 2) / 6;
+    int64_t base = study_base(study), in = base;
+    int64_t classes = study->data.classes > 1 ? study->data.classes : 10; /* the data tell later */
+    struct size s = {0};
+
+    add_conv(&s, 3, study->data.channels, base, bias, norm);
+    for (int64_t i = 0; i < 3 * blocks; i++) {
+        int64_t out = base << i / blocks;
+        add_conv(&s, 3, in, out, bias, norm);
+        add_conv(&s, 3, out, out, bias, norm);
+        if (in != out && projection)
+            add_conv(&s, 1, in, out, true, false);
+        in = out;
+    }
+    add_conv(&s, 1, in, classes, true, false);
+    return s;
+}
+
 static struct size measure(const struct study *study)
 {
     bool batch_norm = strcmp(study->model.batch_norm, "none") != 0;
-    int64_t base = study->model.base, in = study->data.channels;
+    int64_t base = study_base(study), in = study->data.channels;
     struct size s = {0};
+
+    if (strcmp(study->model.name, "unet") != 0)
+        return measure_resnet(study);
 
     for (long i = 0; i <= study->model.depth; i++) {
         add_block(&s, batch_norm, in, base << i);

@@ -194,7 +194,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     json_t *data = encode_data(s), *train = encode_train(s, run->layout.gpus);
     json_t *layout = encode_layout(&run->layout);
     json_t *model = json_pack("{s:s, s:I, s:I, s:s}", "name", s->model.name, "base",
-                              (json_int_t)s->model.base, "depth", (json_int_t)s->model.depth,
+                              (json_int_t)study_base(s), "depth", (json_int_t)s->model.depth,
                               "batch_norm", s->model.batch_norm);
     json_error_t error;
     json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o}",

@@ -46,6 +46,7 @@ static const struct script_marker markers[] = {
     {"attempt", "", "number of the attempt, from 1"},
     {"attempt_dir", "", "its folder: the place of log.csv"},
     {"seed", "", "seed of the run"},
+    {"model", "", "model.name"},
     {"gpus", "", "GPUs of the run"},
     {"nodes", "", "nodes of the job"},
     {"tasks", "", "ranks of the job"},
@@ -54,7 +55,7 @@ static const struct script_marker markers[] = {
     {"gpus_per_node", "", "GPUs on the fullest node"},
     {"gpus_per_task", "", "GPUs of a rank"},
     {"cpus_per_task", "", "CPUs of a rank"},
-    {"data_dir", "", "data.dir: images/ and masks/"},
+    {"data_dir", "", "data.dir: images/ and masks/, or images of one class each"},
     {"split", "", "path of split.json"},
     {"epochs", "", "train.epochs"},
     {"batch_per_gpu", "", "train.batch_per_gpu, or the share of train.global_batch, rounded up"},
@@ -314,6 +315,7 @@ static int set_names(struct script *s, struct err *e)
     set(s, "engine", "%s", s->run->engine->name);
     set(s, "attempt", "%d", s->attempt);
     set(s, "seed", "%d", s->run->seed);
+    set(s, "model", "%s", s->w->study.model.name);
     run_dir_path(w->study.dir, s->run->id, NULL, path);
     set(s, "run_dir", "%s", path);
     set(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);

@@ -22,7 +22,16 @@
 
 static const char *const strategies[] = {"auto", "mirrored", "multi-worker", NULL};
 static const char *const remainders[] = {"keep", "drop", NULL};
-static const char *const models[] = {"unet", NULL};
+static const struct {
+    const char *name;
+    long base; /* the usual width of the first layer */
+} models[] = {
+    {"unet", 8},
+    {"resnet20", 16}, {"resnet20-projection", 16}, {"resnet32", 16}, {"resnet32-projection", 16},
+    {"resnet44", 16}, {"resnet44-projection", 16}, {"resnet56", 16}, {"resnet56-projection", 16},
+    {"resnet110", 16}, {"resnet110-projection", 16},
+};
+#define NMODELS (sizeof models / sizeof *models)
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
@@ -54,6 +63,27 @@ static const char *check_mask_value(const char *text)
     if (strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) || atoi(text) > 65535)
         return "is no mask value (0 to 65535)";
     return NULL;
+}
+
+static const char *check_model(const char *text)
+{
+    for (size_t i = 0; i < NMODELS; i++)
+        if (strcmp(models[i].name, text) == 0)
+            return NULL;
+    return "is no model (unet; resnet20, 32, 44, 56, 110, or one of these with -projection)";
+}
+
+long study_base(const struct study *s)
+{
+    for (size_t i = 0; i < NMODELS && !s->model.base; i++)
+        if (strcmp(models[i].name, s->model.name) == 0)
+            return models[i].base;
+    return s->model.base;
+}
+
+bool study_model_halves(const char *name)
+{
+    return strcmp(name, "unet") == 0;
 }
 
 const char *study_check_name(const char *text)
@@ -102,7 +132,7 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("strategy", YAML_WORD, AT(strategy), "auto", .words = strategies,
              .help = "auto, mirrored (one process per node), multi-worker (per GPU)"),
     YAML_KEY("data.dir", YAML_PATH, AT(data.dir), NULL, .check = check_filled,
-             .help = "images/ and masks/, PNG with equal names"),
+             .help = "images/ and masks/ with equal names, or images of one class each"),
     YAML_KEY("data.height", YAML_INT, AT(data.height), NULL, .min = 1, .max = MAX_SIDE,
              .help = "every image is resized, aspect kept, and padded to this"),
     YAML_KEY("data.width", YAML_INT, AT(data.width), NULL, .min = 1, .max = MAX_SIDE,
@@ -143,12 +173,12 @@ const struct yaml_key study_keys[] = {
              .help = "cuts off up to this share of a side"),
     YAML_KEY("augment.elastic", YAML_REAL, AT(augment.elastic), "0", .min = 0, .max = 1000,
              .help = "moves each pixel by up to so many, smoothly"),
-    YAML_KEY("model.name", YAML_WORD, AT(model.name), "unet", .words = models,
-             .help = ""),
-    YAML_KEY("model.base", YAML_INT, AT(model.base), "8", .min = 1, .max = 1024,
-             .help = "filters of the first level"),
+    YAML_KEY("model.name", YAML_TEXT, AT(model.name), "unet", .check = check_model,
+             .help = "unet for masks; for a class per image resnet20, 32, 44, 56, 110"),
+    YAML_KEY("model.base", YAML_INT, AT(model.base), "0", .min = 0, .max = 1024,
+             .help = "filters of the first level; 0: the usual (unet 8, resnet 16)"),
     YAML_KEY("model.depth", YAML_INT, AT(model.depth), "4", .min = 1, .max = 10,
-             .help = "poolings"),
+             .help = "poolings of unet"),
     YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "local", .words = batch_norms,
              .help = "local, sync, none"),
     YAML_KEY("train.epochs", YAML_INT, AT(train.epochs), "200", .min = 1, .max = 1000000,
@@ -192,9 +222,9 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("train.eval_epochs", YAML_INT, AT(train.eval_epochs), "0", .min = 0, .max = 1000000,
              .help = "validation every so many epochs; 0: only at the end"),
     YAML_KEY("train.until", YAML_TEXT, AT(train.until), "",
-             .help = "a quality that ends the run, such as iou>=0.9"),
+             .help = "a quality that ends the run, such as iou>=0.9 or accuracy>=0.75"),
     YAML_KEY("train.patience", YAML_INT, AT(train.patience), "0", .min = 0, .max = 1000000,
-             .help = "epochs without a better IoU that end the run; 0: never"),
+             .help = "epochs without a better IoU or accuracy that end the run; 0: never"),
     YAML_KEY("train.keep", YAML_WORD, AT(train.keep), "last", .words = keeps,
              .help = "weights that are the result: the last or the best validated"),
     YAML_KEY("train.deterministic", YAML_SWITCH, AT(train.deterministic), "false",
@@ -320,7 +350,7 @@ static int check_side(const struct study *s, const char *path, long side, struct
 {
     long step = 1L << s->model.depth, below = side / step * step;
 
-    if (side % step == 0)
+    if (side % step == 0 || !study_model_halves(s->model.name))
         return 0;
     return err_set(e, ERR_CONFIG, "%s: %s %ld must be a multiple of %ld, such as %ld (2 to the power of "
                    "model.depth %ld, %s)", place(s, path), path, side, step, below + step,

@@ -51,8 +51,9 @@ struct study {
         double brightness, contrast, crop, elastic;
     } augment;
     struct {
-        const char *name, *batch_norm;
-        long base, depth;
+        char *name;
+        const char *batch_norm;
+        long base, depth; /* base 0: the model's usual one (study_base) */
     } model;
     struct {
         const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
@@ -91,6 +92,12 @@ int study_encode(const struct yaml_setting *settings, size_t nsettings, struct b
 
 /* Is text a study's name ([a-z0-9._-]+, not starting with a dot)? NULL, or what is wrong with it. */
 const char *study_check_name(const char *text);
+
+/* Filters of the first level, also where the study leaves them to the model. */
+long study_base(const struct study *s);
+
+/* Does this model halve its images model.depth times? */
+bool study_model_halves(const char *name);
 
 /* Is text a Slurm time limit? NULL, or what is wrong with it. */
 const char *study_check_time(const char *text);

@@ -74,6 +74,24 @@ int submission_check_limits(struct workspace *w, const struct run_plan *plan, st
     return 0;
 }
 
+/* Masks, or a class for each image: what the data have and the embedded networks learn. */
+static int check_split(const struct workspace *w, const char *file, struct err *e)
+{
+    const char *model = w->study.model.name;
+    bool wants_masks = study_model_halves(model);
+    json_t *root = json_load_file(file, 0, NULL);
+    bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
+
+    json_decref(root);
+    if (!known || strcmp(w->study.engine, "embedded") != 0 || wants_masks != has_classes)
+        return 0;
+    return err_set(e, ERR_CONFIG, wants_masks
+                       ? "model.name %s needs a mask for each image, and in %s an image has one class "
+                         "as a whole: --model resnet44 (or 20, 32, 56, 110)"
+                       : "model.name %s gives each image one class as a whole, and %s has masks: "
+                         "--model unet", model, w->study.data.dir);
+}
+
 /* Freeze the split once, with the trainer's own reader of the data. */
 static int make_split(const struct workspace *w, struct err *e)
 {
@@ -86,12 +104,12 @@ static int make_split(const struct workspace *w, struct err *e)
 
     snprintf(file, sizeof file, "%s/split.json", w->study.dir);
     if (access(file, F_OK) == 0)
-        return 0;
+        return check_split(w, file, e);
     snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
     snprintf(classes, sizeof classes, "%ld", w->study.data.classes);
     snprintf(seed, sizeof seed, "%ld", w->study.data.split_seed);
     log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
-    return trainer_program_run(argv, e);
+    return trainer_program_run(argv, e) ? -1 : check_split(w, file, e);
 }
 
 static void describe(const struct item *item, const char *id)

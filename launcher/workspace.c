@@ -102,6 +102,8 @@ static size_t take_words(const struct workspace_args *args, char seeds[24], stru
         dst[n++] = (struct yaml_setting){"gpus", args->gpus, "--gpus"};
     if (cli_is_given(&args->engine))
         dst[n++] = (struct yaml_setting){"engine", args->engine, "--engine"};
+    if (cli_is_given(&args->model))
+        dst[n++] = (struct yaml_setting){"model.name", args->model, "--model"};
     if (cli_is_given(&args->site))
         dst[n++] = (struct yaml_setting){"site", args->site, "--site"};
     if (cli_is_given(&args->seeds)) {
@@ -113,7 +115,7 @@ static size_t take_words(const struct workspace_args *args, char seeds[24], stru
 
 static int open_study(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
-    struct yaml_setting settings[CLI_LIST_MAX + 4];
+    struct yaml_setting settings[CLI_LIST_MAX + 5];
     char seeds[24];
     size_t n = take_words(args, seeds, settings + args->set.count);
 

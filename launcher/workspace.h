@@ -16,7 +16,7 @@
 
 /* What the command line said; NULL and 0: nothing. */
 struct workspace_args {
-    const char *dir, *site, *scheduler, *engine, *gpus, *templates;
+    const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds;
     struct cli_list set; /* KEY=VALUE */
 };
@@ -37,6 +37,8 @@ struct workspace_args {
      &(args).seeds, 1, 1000},                                                           \
     {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, "     \
      "pytorch, command (the study's)", &(args).engine, 0, 0},                           \
+    {"model", 0, CLI_STRING, "NAME", "network: unet, resnet44 ... (the study's)",        \
+     &(args).model, 0, 0},                                                              \
     {"set", 's', CLI_LIST, "KEY=VALUE", "any key over study.yaml's, such as train.epochs=30",   \
      &(args).set, 0, 0},                                                                \
     WORKSPACE_OPTION_SITE(args)

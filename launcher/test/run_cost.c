@@ -50,6 +50,15 @@ int main(void)
     ok(run_cost_disk(&study, 60) > 4 * 7717, "the weights are part of the bytes");
     is_int(run_cost_cache(&study, &plan, 10), 0, "80 MiB of images stay in memory");
     is_int(run_cost_cache(&study, &plan, 100), 800L << 20, "800 MiB do not");
+    study.model.base = 0;
+    study.model.depth = 4;
+    is_int(run_cost_parameters(&study), 487145, "the reference U-Net");
+    study.model.name = "resnet44";
+    study.data.channels = 3;
+    study.data.classes = 10;
+    is_int(run_cost_parameters(&study), 658586, "ResNet-44");
+    study.model.name = "resnet44-projection";
+    is_int(run_cost_parameters(&study), 662826, "with projections");
     study.data.cache = "off";
     is_int(run_cost_cache(&study, &plan, 100), 0, "unless they must");
     ok(run_cost_disk(&study, 0) > run_cost_disk(&study, 60), "no limit is a day");

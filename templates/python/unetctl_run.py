@@ -67,6 +67,14 @@ class Run:
         if self.rank == 0:
             self._write_header()
 
+    def need(self, model, mask):
+        """End where the study asks for another network, or other data, than the script has."""
+        if self.model["name"] != model:
+            raise SystemExit(f"model.name: {self.model['name']}: this script has {model} only; "
+                             "name one of yours, or use engine: embedded")
+        if mask and not all("mask" in item for item in self.train):
+            raise SystemExit("the images of this data set have classes, and this script needs masks")
+
     # ---- data
 
     def load(self, item):

@@ -91,6 +91,7 @@ def evaluate(run, model, device):
 
 def main():
     run = unetctl_run.Run()
+    run.need("unet", mask=True)
     cuda = torch.cuda.is_available()
     # Slurm may show this rank its own GPU only, or all of the node.
     device = torch.device("cuda", run.local_rank % torch.cuda.device_count()) if cuda else torch.device("cpu")

@@ -116,6 +116,7 @@ class Trainer:
 
 def main():
     run = unetctl_run.Run()
+    run.need("unet", mask=True)
     devices = choose_devices(run)
     tf.keras.utils.set_random_seed(run.seed)
     trainer = Trainer(run, choose_strategy(run, devices))
