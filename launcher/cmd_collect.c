@@ -32,7 +32,8 @@ static void add_row(struct buf *b, const struct result *r)
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
     if (r->state == RESULT_DONE)
-        buf_addf(&line, ", %ld epochs, IoU %.4f, logs/%s", r->epochs, r->iou, r->log);
+        buf_addf(&line, ", %ld epochs, %s %.4f, logs/%s", r->epochs,
+                 result_quality_word(r), result_quality(r), r->log);
     else
         buf_addf(&line, ": %s", r->note);
     struct buf safe = {0};

@@ -26,7 +26,7 @@ static long train_images, batch_per_gpu;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
-static const char *json_file, *out_dir, *mllog_dir;
+static const char *json_file, *out_dir, *mllog_dir, *reach;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
@@ -41,8 +41,10 @@ static const struct cli_option options[] = {
      &as_rules, 0, 0},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
      &deadline_s, 0, 1e9},
-    {"target-iou", 0, CLI_DOUBLE, "X", "time to this validation IoU (default: what all reach)",
-     &target_iou, 0, 1},
+    {"target-iou", 0, CLI_DOUBLE, "X",
+     "time to this validation IoU, or accuracy (default: what all reach)", &target_iou, 0, 1},
+    {"reach", 0, CLI_STRING, "X,X..",
+     "time to each of these IoU or accuracies (0.1 ... 0.9, 0.75, 0.95, 0.99)", &reach, 0, 0},
     {"target-loss", 0, CLI_DOUBLE, "X", "time to this training loss (default: what all reach)",
      &target_loss, 0, 1e9},
     {"train-images", 0, CLI_INT, "N",
@@ -187,22 +189,47 @@ static int write_report(const struct input *in, const struct report *r, struct e
     return json_on_stdout ? 0 : print_text(r, folder, e);
 }
 
-static struct analysis_options decide_options(void)
+#define MAX_LEVELS 32
+
+/* --reach: ascending numbers of 0 to 1. Their count, or -1. */
+static int decode_levels(double levels[MAX_LEVELS], struct err *e)
+{
+    const char *at = reach;
+    int n = 0;
+
+    while (at && n < MAX_LEVELS) {
+        char *end;
+        levels[n] = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(levels[n] > 0 && levels[n] <= 1) ||
+            (n && levels[n] <= levels[n - 1]))
+            return err_set(e, ERR_USAGE, "report: --reach %s: must be numbers above 0 and up to 1, "
+                           "ascending, such as 0.5,0.75,0.8", reach);
+        n++;
+        at = *end ? end + 1 : NULL;
+    }
+    return at ? err_set(e, ERR_USAGE, "report: --reach: at most %d numbers", MAX_LEVELS) : n;
+}
+
+static struct analysis_options decide_options(const double *levels, int nlevels)
 {
     return (struct analysis_options){
         .facts = {.train_images = train_images, .batch_per_gpu = batch_per_gpu,
                   .keep_remainder = keep_remainder, .watts_per_gpu = watts},
-        .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss};
+        .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss,
+        .levels = levels, .nlevels = (size_t)nlevels};
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct input in = {0};
-    struct analysis_options analysis = decide_options();
+    double levels[MAX_LEVELS];
     struct report report;
-    int rc = -1;
+    int rc = -1, nlevels = decode_levels(levels, e);
 
     (void)nrest, (void)rest;
+    if (nlevels < 0)
+        return -1;
+    struct analysis_options analysis = decide_options(levels, nlevels);
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "-C is for one study; several are named without it: report A B");

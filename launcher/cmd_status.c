@@ -56,8 +56,9 @@ static void print_run(const struct run_status *s)
     format_time(s, elapsed);
     if (s->progress.epochs)
         snprintf(epochs, sizeof epochs, "%d/%d", s->progress.epoch, s->progress.epochs);
-    if (s->phase == RUN_GOOD && s->progress.iou >= 0)
-        snprintf(result, sizeof result, "IoU %.4f", s->progress.iou);
+    if (s->phase == RUN_GOOD && s->progress.quality >= 0)
+        snprintf(result, sizeof result, "%s %.4f", s->progress.metric,
+                 s->progress.quality);
     else if (!*s->reason || strcmp(s->reason, "None") == 0)
         snprintf(result, sizeof result, "%s", s->nodes);
     else

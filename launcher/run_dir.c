@@ -274,7 +274,12 @@ static bool apply_record(const json_t *row, struct run_progress *p)
         p->step = (int)json_integer_value(json_object_get(row, "step"));
         p->steps = (int)json_integer_value(json_object_get(row, "steps"));
     } else if (strcmp(kind, "end") == 0 && (value = json_object_get(row, "iou"))) {
-        p->iou = json_number_value(value);
+        const char *metric = json_string_value(json_object_get(row, "metric"));
+        if (metric && strcmp(metric, "accuracy") == 0) {
+            p->metric = "accuracy";
+            value = json_object_get(row, "accuracy");
+        }
+        p->quality = json_number_value(value);
         p->training_s = json_number_value(json_object_get(row, "training_time"));
     }
     return false;
@@ -320,7 +325,7 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
     struct err ignored;
     size_t n;
 
-    *dst = (struct run_progress){.iou = -1};
+    *dst = (struct run_progress){.metric = "IoU", .quality = -1};
     if (!attempt->recorded)
         return;
     snprintf(file, sizeof file, "%s/record.jsonl", attempt->path);

@@ -32,7 +32,8 @@ struct run_progress {
     int epoch;      /* epochs completed */
     int step, steps; /* inside the present epoch; 0 before its first report */
     double loss, epoch_s; /* of the last epoch */
-    double iou, training_s; /* iou is negative before the end */
+    const char *metric; /* "IoU", or "accuracy" where images have classes */
+    double quality, training_s; /* quality is negative before the end */
 };
 
 /* STUDY/runs/RUN, and below it NAME unless that is NULL. */

@@ -360,7 +360,8 @@ json_t *run_status_encode(const struct run_status *s)
 {
     static const char *const phases[] = {"planned", "active", "done", "failed", "unknown"};
     const struct layout *l = &s->run.layout;
-    json_t *iou = s->progress.iou >= 0 ? json_real(s->progress.iou) : json_null();
+    json_t *quality = s->progress.quality >= 0 ? json_real(s->progress.quality) : json_null();
+    bool classes = s->progress.metric && strcmp(s->progress.metric, "accuracy") == 0;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
                      " s:f, s:o, s:i}",
@@ -370,5 +371,5 @@ json_t *run_status_encode(const struct run_status *s)
                      "tasks", l->tasks, "seed", s->run.seed, "strategy",
                      layout_strategy_encode(l->strategy),
                      "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
-                     s->progress.loss, "iou", iou, "exit_code", s->exit_code);
+                     s->progress.loss, classes ? "accuracy" : "iou", quality, "exit_code", s->exit_code);
 }

@@ -84,8 +84,9 @@ static void describe_progress(const struct run_status *s, char *dst, size_t size
 
     if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || strcmp(s->state, "PENDING") == 0)
         snprintf(dst, size, "%s", s->reason);
-    else if (p->iou >= 0)
-        snprintf(dst, size, "%d epochs  loss %.4f  IoU %.4f", p->epoch, p->loss, p->iou);
+    else if (p->quality >= 0)
+        snprintf(dst, size, "%d epochs  loss %.4f  %s %.4f", p->epoch, p->loss, p->metric,
+                 p->quality);
     else if (p->epoch > 0)
         snprintf(dst, size, "epoch %d/%d  loss %.4f  %.3g s/epoch", p->epoch, p->epochs, p->loss,
                  p->epoch_s);
@@ -150,8 +151,9 @@ static void tell_change(const struct run_status *s)
 {
     char text[sizeof s->reason + 2] = "";
 
-    if (s->phase == RUN_GOOD && s->progress.iou >= 0)
-        snprintf(text, sizeof text, ", IoU %.4f", s->progress.iou);
+    if (s->phase == RUN_GOOD && s->progress.quality >= 0)
+        snprintf(text, sizeof text, ", %s %.4f", s->progress.metric,
+                 s->progress.quality);
     else if (*s->reason && strcmp(s->reason, "None") != 0)
         snprintf(text, sizeof text, ": %s", s->reason);
     log_info("%s: %s%s%s%s%s%s", s->run.id, s->state, *s->job ? " job " : "", s->job,

@@ -4,11 +4,13 @@
 # and from idx, and the other verbs use it.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/classes.sh
+. "${srcdir:-$(dirname "$0")/..}/t/classes.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 
-# Ten kinds of pictures, told apart by colour and by which half is bright; noise over them.
-mkdir cifar idx
+make_cifar cifar 120 40
+mkdir idx
 python3 - <<'EOP'
 import gzip, random, struct
 rng = random.Random(5)
@@ -21,10 +23,6 @@ def picture(kind, side, channels):
                 level = 40 + 150 * bright * (1 + (kind // 2 + c) % 5) // 5
                 rows.append(min(255, max(0, level + rng.randrange(-20, 20))))
     return bytes(rows)
-for name, count in (("data_batch_1", 120), ("test_batch", 40)):
-    with open(f"cifar/{name}.bin", "wb") as f:
-        for i in range(count):
-            f.write(bytes([i % 10]) + picture(i % 10, 32, 3))
 for name, count in (("train", 60), ("t10k", 20)):
     with gzip.open(f"idx/{name}-images-idx3-ubyte.gz", "wb") as f:
         f.write(struct.pack(">IIII", 2051, count, 14, 14))

@@ -568,6 +568,7 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
     add_double(b, "training_time", training_time);
     add_double(b, "test_time", end->test_time);
     add_double(b, "startup_s", end->startup_s);
+    add_string(b, "metric", end->goal && end->goal->by_accuracy ? "accuracy" : "iou");
     record_add_score(b, end->score, r->classes, end->dataset);
     add_int(b, "val_images", (int64_t)end->val_images);
     add_double(b, "images_per_s", images_per_second(r));

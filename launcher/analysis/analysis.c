@@ -56,6 +56,39 @@ static int fit_models(struct analysis_series *as, struct err *e)
     return rc;
 }
 
+/* The default qualities of which the time to each is told. */
+static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99};
+
+static bool is_reached(const struct convergence *c)
+{
+    for (size_t i = 0; i < c->npoints; i++)
+        if (c->points[i].nreached)
+            return true;
+    return false;
+}
+
+/* Those that no run reached are left out. */
+static int add_levels(struct analysis_series *as, const struct analysis_options *options,
+                      struct err *e)
+{
+    const double *levels = options->nlevels ? options->levels : usual_levels;
+    size_t n = options->nlevels ? options->nlevels : sizeof usual_levels / sizeof *usual_levels;
+
+    as->levels = calloc(n, sizeof *as->levels);
+    if (!as->levels)
+        return out_of_memory(e);
+    for (size_t i = 0; i < n && as->convergence.scored; i++) {
+        struct convergence *c = &as->levels[as->nlevels];
+        if (convergence_compute(c, &as->series, levels[i], NAN, e))
+            return -1;
+        if (is_reached(c))
+            as->nlevels++;
+        else
+            convergence_destroy(c);
+    }
+    return 0;
+}
+
 /* Models and choices point into as, which does not move any more. */
 static int analyse_series(struct analysis_series *as, const struct results *table,
                           const struct analysis_options *options, struct err *e)
@@ -68,7 +101,8 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
                    options->deadline_s);
     noise_scale_compute(&as->noise, &as->series);
     if (convergence_compute(&as->convergence, &as->series, options->score_target,
-                            options->loss_target, e))
+                            options->loss_target, e) ||
+        add_levels(as, options, e))
         return -1;
     return as->series.npoints > 1
                ? decision_compute(&as->decision, &as->series, &as->advice, table, e)
@@ -248,6 +282,9 @@ void analysis_destroy(struct analysis *a)
     for (size_t i = 0; i < a->nseries; i++) {
         series_destroy(&a->series[i].series);
         convergence_destroy(&a->series[i].convergence);
+        for (size_t k = 0; k < a->series[i].nlevels; k++)
+            convergence_destroy(&a->series[i].levels[k]);
+        free(a->series[i].levels);
         decision_destroy(&a->series[i].decision);
     }
     for (size_t i = 0; i < a->npairs; i++)

@@ -27,6 +27,8 @@ struct analysis_options {
     struct series_facts facts;
     double deadline_s;               /* 0: none */
     double score_target, loss_target; /* NaN: chosen (convergence.h) */
+    const double *levels; /* qualities; of analysis_series.levels, ascending; none: the usual */
+    size_t nlevels;
 };
 #define ANALYSIS_OPTIONS_INIT {.score_target = NAN, .loss_target = NAN}
 
@@ -43,6 +45,8 @@ struct analysis_series {
     const struct model *steady_choice, *whole_choice; /* into those; NULL: none could be fitted */
     struct advice advice;
     struct convergence convergence;
+    struct convergence *levels; /* time to each of the qualities that some run reached */
+    size_t nlevels;
     struct noise_scale noise;
     struct decision decision; /* only with two points or more */
 };

@@ -92,21 +92,21 @@ static void add_quality(struct decision *d, const struct series *s)
     }
     if (best < LEARNT_IOU)
         add(d, CAVEAT_NOT_LEARNT,
-            "No network has learnt to segment (the best IoU is %.3f): the times hold, the quality "
+            "No network has learnt its task (the best %s is %.3f): the times hold, the quality "
             "tells nothing yet. Train longer.",
-            best);
+            s->quality, best);
     if (fewer && images && fewer->val_images)
         add(d, CAVEAT_UNEQUAL_IMAGES,
-            "IoU is counted over different validation images: %ld with %d GPUs, %ld with %d. Such "
-            "values do not compare.",
-            images, s->points[0].gpus, fewer->val_images, fewer->gpus);
+            "Quality (%s) is counted over different validation images: %ld with %d GPUs, %ld with "
+            "%d. Such values do not compare.",
+            s->quality, images, s->points[0].gpus, fewer->val_images, fewer->gpus);
     else if (fewer && !isnan(best))
         add(d, CAVEAT_UNEQUAL_IMAGES,
             "The logs do not say how many validation images were scored, and evaluation takes "
-            "%.2f s with %d GPU%s but %.2f s with %d: probably fewer were, and then these IoU do "
-            "not compare.",
+            "%.2f s with %d GPU%s but %.2f s with %d: probably fewer were, and then these values "
+            "of %s do not compare.",
             first, s->points[0].gpus, plural((size_t)s->points[0].gpus),
-            fewer->q[QUANTITY_EVALUATION].median, fewer->gpus);
+            fewer->q[QUANTITY_EVALUATION].median, fewer->gpus, s->quality);
 }
 
 static void add_repeats(struct decision *d, const struct series *s)
@@ -127,17 +127,19 @@ static void add_repeats(struct decision *d, const struct series *s)
     if (most == 1)
         add(d, CAVEAT_ONE_RUN,
             "One run per count: how much runs differ is not known, so intervals hold for these "
-            "runs only, and no difference of IoU can be told from chance. Not enough repeats to "
-            "say: 3 seeds tell the scatter, 10 are the least for a test without assumptions.");
+            "runs only, and no difference of %s can be told from chance. Not enough repeats to "
+            "say: 3 seeds tell the scatter, 10 are the least for a test without assumptions.",
+            s->quality);
     else if (known && !enough && needed)
         add(d, CAVEAT_FEW_RUNS,
-            "Not enough repeats to say whether IoU changes by %.2g: %zu run%s per count at the "
+            "Not enough repeats to say whether %s changes by %.2g: %zu run%s per count at the "
             "least, %zu are needed at the scatter seen so far.",
-            DECISION_IOU_MARGIN, fewest, plural(fewest), needed);
+            s->quality, DECISION_IOU_MARGIN, fewest, plural(fewest), needed);
     else if (known && !enough)
         add(d, CAVEAT_FEW_RUNS,
-            "Not enough repeats to say whether IoU changes: some count has a single run. 3 seeds "
-            "tell the scatter, 10 are the least for a test without assumptions.");
+            "Not enough repeats to say whether %s changes: some count has a single run. 3 seeds "
+            "tell the scatter, 10 are the least for a test without assumptions.",
+            s->quality);
 }
 
 static void add_missing(struct decision *d, const struct series *s, const struct results *table)
@@ -196,9 +198,9 @@ static void add_numbers(struct decision *d, const struct series *s)
             best);
     if (noutliers)
         add(d, CAVEAT_OUTLIERS,
-            "%zu value%s of epoch time or IoU lie%s far from the median of their count (first "
+            "%zu value%s of epoch time or %s lie%s far from the median of their count (first "
             "with %d GPUs). None was dropped.",
-            noutliers, plural(noutliers), noutliers == 1 ? "s" : "", where->gpus);
+            noutliers, plural(noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus);
 }
 
 void caveats_compute(struct decision *d, const struct series *s, const struct results *table)

@@ -92,7 +92,7 @@ int convergence_compute(struct convergence *c, const struct series *s, double sc
         convergence_destroy(c);
         return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", s->nrows);
     }
-    bool scored = has_score(s);
+    bool scored = c->scored = has_score(s);
     c->chosen = !isnan(loss_target) || (scored && !isnan(score_target));
     c->metric = scored && isnan(loss_target) ? CONVERGENCE_SCORE : CONVERGENCE_LOSS;
     c->target = !c->chosen ? choose_target(s, c->metric, room)

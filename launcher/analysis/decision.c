@@ -96,8 +96,8 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
     else if (d->iou[i] <= DECISION_IOU_HOLDS)
         n = snprintf(d->limit_why, size, "GPU-hours rise by a larger share than time falls");
     if (d->iou[i] > DECISION_IOU_HOLDS)
-        snprintf(d->limit_why + n, size - (size_t)n, "%sits IoU is %.3f against %.3f%s",
-                 n ? "; " : "", d->iou_change[i].b, d->iou_change[i].a,
+        snprintf(d->limit_why + n, size - (size_t)n, "%sits %s is %.3f against %.3f%s",
+                 n ? "; " : "", s->quality, d->iou_change[i].b, d->iou_change[i].a,
                  d->iou[i] == DECISION_IOU_FALLS
                      ? ""
                      : ", and repeats are too few to call that chance");

@@ -7,7 +7,7 @@
 
 struct definition {
     const char *key, *name, *unit, *text;
-    size_t offset; /* in struct result; WHOLE and ENERGY are computed */
+    size_t offset; /* in struct result, unless it is computed */
 };
 
 #define COMPUTED ((size_t)-1)
@@ -49,8 +49,10 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                        IN(images_per_s)},
     [QUANTITY_LOSS] = {"loss", "final loss", "", "the training loss of the last epoch", IN(loss)},
     [QUANTITY_IOU] = {"iou", "IoU", "",
-                      "intersection over union on the validation images after the last epoch",
-                      IN(iou)},
+                      "intersection over union on the validation images after the last epoch; "
+                      "where images have one class each, in its place the accuracy: the share of "
+                      "them that are right",
+                      COMPUTED},
     [QUANTITY_DICE] = {"dice", "Dice", "", "the Dice coefficient on the validation images",
                        IN(dice)},
     [QUANTITY_ENERGY] = {"energy_kwh", "energy", "kWh",
@@ -82,6 +84,8 @@ double quantity_of(const struct result *r, enum quantity q)
     if (q == QUANTITY_WHOLE)
         return (isnan(r->startup_s) ? 0 : r->startup_s) + r->training_time +
                (isnan(r->test_time) ? 0 : r->test_time);
+    if (q == QUANTITY_IOU)
+        return result_quality(r);
     if (q == QUANTITY_ENERGY)
         return r->energy_j / 3.6e6;
     return *(const double *)((const char *)r + definitions[q].offset);

@@ -21,7 +21,7 @@ enum quantity {
     QUANTITY_IMAGES = QUANTITY_NTIMES, /* really processed in an epoch, all ranks */
     QUANTITY_RATE,                     /* images per second of a steady epoch */
     QUANTITY_LOSS,                     /* of the last epoch */
-    QUANTITY_IOU,
+    QUANTITY_IOU, /* or the accuracy: result_quality */
     QUANTITY_DICE,
     QUANTITY_ENERGY, /* kWh, recorded, or watts per GPU x GPU-seconds */
     QUANTITY_COUNT

@@ -178,11 +178,11 @@ static void judge_comparison(struct rule *r, const struct facts *f)
 {
     if (f->tested)
         say(r, RULE_MET,
-            "IoU is compared with the base case by a paired or rank test, corrected by Holm over "
+            "Quality is compared with the base case by a paired or rank test, corrected by Holm over "
             "the counts.");
     else
         say(r, RULE_NOT_MET,
-            "Not enough repeats: some count has one run, and nothing tells its IoU from chance.");
+            "Not enough repeats: some count has one run, and nothing tells its quality from chance.");
 }
 
 static void judge_setup(struct rule *r, const struct facts *f)

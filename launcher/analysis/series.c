@@ -267,7 +267,13 @@ static int create(struct series *dst, const char *source, const struct result *r
         if (groups[i] & wanted)
             dst->rows[dst->nrows++] = rows[i];
     dst->mixed = dst->nrows < n;
+    dst->quality = dst->nrows ? result_quality_word(&dst->rows[0]) : "IoU";
     return fill(dst, e);
+}
+
+const char *series_quantity_name(const struct series *s, enum quantity q)
+{
+    return q == QUANTITY_IOU ? s->quality : quantity_name(q);
 }
 
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,

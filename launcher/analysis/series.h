@@ -66,6 +66,7 @@ struct series {
     size_t nrows;
     struct series_point *points; /* ascending counts; [0] is the base case */
     size_t npoints;
+    const char *quality; /* what QUANTITY_IOU is here: "IoU" or "accuracy" */
     bool by_images; /* all points have image_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all runs trained for as many */
@@ -91,6 +92,9 @@ void series_destroy(struct series *s);
 /* T(a) / T(b) of two points of any series, with its interval: above 1, b is faster. */
 struct ratio series_compare(const struct series_point *a, const struct series_point *b,
                             enum quantity q);
+
+/* As quantity_name, with the series' word for quality. */
+const char *series_quantity_name(const struct series *s, enum quantity q);
 
 /* gpus / base */
 double series_ideal(const struct series *s, int gpus);

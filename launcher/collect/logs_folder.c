@@ -61,7 +61,8 @@ static void read_scores(const char *dir, struct result *r)
 
     if (r->state != RESULT_DONE || !*r->images_log)
         return;
-    r->scores = scores_read(path_format(path, "%s/%s", dir, r->images_log), &e);
+    r->scores = scores_read(path_format(path, "%s/%s", dir, r->images_log),
+                            result_by_accuracy(r) ? "accuracy" : "iou", &e);
     if (!r->scores)
         refuse(r, e.text);
 }

@@ -62,6 +62,8 @@ static const struct column columns[] = {
     COLUMN(REAL, grad_sq),
     COLUMN(REAL, grad_var),
     COLUMN(TEXT, images_log),
+    COLUMN(REAL, accuracy),
+    COLUMN(TEXT, metric),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
@@ -78,6 +80,21 @@ enum { NSTATES = sizeof state_names / sizeof state_names[0] };
 const char *result_state_name(enum result_state state)
 {
     return state_names[state];
+}
+
+bool result_by_accuracy(const struct result *r)
+{
+    return strcmp(r->metric, "accuracy") == 0;
+}
+
+double result_quality(const struct result *r)
+{
+    return result_by_accuracy(r) ? r->accuracy : r->iou;
+}
+
+const char *result_quality_word(const struct result *r)
+{
+    return result_by_accuracy(r) ? "accuracy" : "IoU";
 }
 
 void result_init(struct result *r)

@@ -6,6 +6,7 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "launcher/collect/curve.h"
@@ -40,6 +41,8 @@ struct result {
     double images_per_s; /* median over the epochs after the first */
     double loss;         /* of the last epoch */
     double iou, dice;
+    double accuracy;       /* share of the images, or pixels, that are right */
+    char metric[16];       /* the quality: "accuracy" where images have classes; "iou", or "" */
     double startup_s;      /* process start to first step */
     double comm_s, data_s; /* in an epoch after the first, median; exposed waiting */
     int oversubscribed;    /* 1, 0; -1 not known */
@@ -64,6 +67,11 @@ struct results {
 };
 
 const char *result_state_name(enum result_state state);
+
+/* Is accuracy its quality, and not IoU? */
+bool result_by_accuracy(const struct result *r);
+double result_quality(const struct result *r);
+const char *result_quality_word(const struct result *r); /* "accuracy" or "IoU" */
 
 /* Everything unknown: NaN, 0, -1, "". */
 void result_init(struct result *r);

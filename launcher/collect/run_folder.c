@@ -238,19 +238,25 @@ static double steady(const struct run_record *record, enum field field,
     return result;
 }
 
+/* The validation after epoch i; NaN without one. */
+static double score_of(const struct run_record *record, size_t i)
+{
+    return record->by_accuracy ? record->epochs[i].val_accuracy : record->epochs[i].val_iou;
+}
+
 static struct curve *make_curve(const struct run_record *record, struct err *e)
 {
     int columns = 0;
 
     for (size_t i = 0; i < record->nepochs; i++)
-        columns |= (isnan(record->epochs[i].val_iou) ? 0 : CURVE_SCORE) |
+        columns |= (isnan(score_of(record, i)) ? 0 : CURVE_SCORE) |
                    (isnan(record->epochs[i].grad_var) ? 0 : CURVE_GRADIENT);
     struct curve *c = curve_create(record->nepochs, columns, e);
     for (size_t i = 0; c && i < record->nepochs; i++) {
         c->seconds[i] = record->epochs[i].seconds;
         c->loss[i] = record->epochs[i].loss;
         if (c->score)
-            c->score[i] = record->epochs[i].val_iou;
+            c->score[i] = score_of(record, i);
         if (c->grad_sq) {
             c->grad_sq[i] = record->epochs[i].grad_sq;
             c->grad_var[i] = record->epochs[i].grad_var;
@@ -278,6 +284,8 @@ static int measure(struct result *r, const struct run_record *record, struct err
     r->energy_j = record->energy_j;
     r->iou = record->iou;
     r->dice = record->dice;
+    r->accuracy = record->accuracy;
+    result_set_text(r->metric, sizeof r->metric, record->by_accuracy ? "accuracy" : "iou");
     return 0;
 }
 
@@ -307,7 +315,8 @@ static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
 
     if (!has_file(attempt_dir, "images.csv"))
         return 0;
-    r->scores = scores_read(path_format(path, "%s/images.csv", attempt_dir), e);
+    r->scores = scores_read(path_format(path, "%s/images.csv", attempt_dir),
+                            result_by_accuracy(r) ? "accuracy" : "iou", e);
     return r->scores ? 0 : -1;
 }
 

@@ -135,9 +135,11 @@ static int decode_eval(struct reader *r, const json_t *o)
         return -1;
     if ((size_t)epochs > d->nepochs)
         return refuse(r, "a validation of an epoch that has no line", "");
-    if (iou < 0 || iou > 1)
-        return refuse(r, "outside 0..1:", "iou");
+    double accuracy = optional_number(o, "accuracy");
+    if (iou < 0 || iou > 1 || accuracy < 0 || accuracy > 1)
+        return refuse(r, "outside 0..1:", iou < 0 || iou > 1 ? "iou" : "accuracy");
     d->epochs[epochs - 1].val_iou = iou;
+    d->epochs[epochs - 1].val_accuracy = accuracy;
     return 0;
 }
 
@@ -149,7 +151,8 @@ static int decode_epoch(struct reader *r, const json_t *o)
                               .compute_s = optional_number(o, "compute_s"),
                               .comm_s = optional_number(o, "comm_s"),
                               .wait_s = optional_number(o, "wait_s"),
-                              .val_iou = optional_number(o, "val_iou")};
+                              .val_iou = optional_number(o, "val_iou"),
+                              .val_accuracy = optional_number(o, "val_accuracy")};
     long number;
 
     if (get_integer(r, o, "epoch", 0, &number) || get_number(r, o, "seconds", &epoch.seconds) ||
@@ -200,6 +203,11 @@ static int decode_end(struct reader *r, const json_t *o)
     if (get_number(r, o, "training_time", &d->training_time) ||
         get_number(r, o, "test_time", &d->test_time) || get_number(r, o, "iou", &d->iou))
         return -1;
+    const char *metric = json_string_value(json_object_get(o, "metric"));
+    d->by_accuracy = metric && strcmp(metric, "accuracy") == 0;
+    d->accuracy = optional_number(o, "accuracy");
+    if (d->by_accuracy && !(d->accuracy >= 0 && d->accuracy <= 1))
+        return refuse(r, "there is none, or one outside 0..1:", "accuracy");
     return d->iou >= 0 && d->iou <= 1 ? 0 : refuse(r, "outside 0..1:", "iou");
 }
 

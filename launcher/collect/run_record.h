@@ -11,7 +11,7 @@
 struct run_epoch {
     double seconds, loss, lr, images;
     double data_s, compute_s, comm_s, wait_s; /* NaN when the line has none, as the next */
-    double val_iou;
+    double val_iou, val_accuracy;
     double grad_sq, grad_var; /* |G|^2, tr(Sigma): estimates without bias (noise_scale.h) */
 };
 
@@ -27,7 +27,8 @@ struct run_record {
 
     bool done; /* there is an end line that says so; only then the next are filled */
     bool stopped_early; /* a quality was reached, or got no better: fewer epochs than planned */
-    double training_time, test_time, startup_s, iou, dice, energy_j;
+    bool by_accuracy;   /* images have a class as a whole: accuracy is their quality */
+    double training_time, test_time, startup_s, iou, dice, accuracy, energy_j;
     char error[256]; /* of an end line "failed" */
     int exit_code;
 };

@@ -25,7 +25,8 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-static int decode_header(char *line, const char *path, struct layout *l, struct err *e)
+static int decode_header(char *line, const char *path, const char *column, struct layout *l,
+                         struct err *e)
 {
     char *cells[MAX_COLUMNS];
 
@@ -33,10 +34,10 @@ static int decode_header(char *line, const char *path, struct layout *l, struct 
     for (int i = 0; i < l->ncolumns; i++) {
         l->image = strcmp(cells[i], "image") == 0 ? i : l->image;
         l->class = strcmp(cells[i], "class") == 0 ? i : l->class;
-        l->iou = strcmp(cells[i], "iou") == 0 ? i : l->iou;
+        l->iou = strcmp(cells[i], column) == 0 ? i : l->iou;
     }
     if (l->image < 0 || l->class < 0 || l->iou < 0)
-        return err_set(e, ERR_DATA, "%s:1: there are no columns image, class and iou", path);
+        return err_set(e, ERR_DATA, "%s:1: there are no columns image, class and %s", path, column);
     return 0;
 }
 
@@ -52,7 +53,7 @@ static int decode_row(char *line, const struct layout *l, const char *path, size
         return 0;
     double iou = strtod(cells[l->iou], &end);
     if (!*cells[l->iou] || *end || !(iou >= 0 && iou <= 1))
-        return err_set(e, ERR_DATA, "%s:%zu: '%.40s' is no IoU", path, number, cells[l->iou]);
+        return err_set(e, ERR_DATA, "%s:%zu: '%.40s' is not in 0..1", path, number, cells[l->iou]);
     s->rows[s->count++] = (struct score){hash(cells[l->image]), iou};
     return 0;
 }
@@ -64,13 +65,13 @@ static int compare(const void *a, const void *b)
     return (x->image > y->image) - (x->image < y->image);
 }
 
-static int decode(char *text, const char *path, struct scores *s, struct err *e)
+static int decode(char *text, const char *path, const char *column, struct scores *s, struct err *e)
 {
     char *next = text, *line = strsep(&next, "\n");
     struct layout layout;
     size_t number = 1;
 
-    if (decode_header(line, path, &layout, e))
+    if (decode_header(line, path, column, &layout, e))
         return -1;
     for (line = strsep(&next, "\n"); next; line = strsep(&next, "\n"))
         if (decode_row(line, &layout, path, ++number, s, e))
@@ -86,7 +87,7 @@ static int decode(char *text, const char *path, struct scores *s, struct err *e)
     return 0;
 }
 
-struct scores *scores_read(const char *path, struct err *e)
+struct scores *scores_read(const char *path, const char *column, struct err *e)
 {
     size_t size, nlines = 1;
     char *text = atomicfile_read(path, MAX_FILE, &size, e);
@@ -103,7 +104,7 @@ struct scores *scores_read(const char *path, struct err *e)
         err_set(e, ERR_INTERNAL, "%s: out of memory", path);
     else if (strlen(text) != size)
         err_set(e, ERR_DATA, "%s: holds binary data", path);
-    else if (decode(text, path, s, e) == 0)
+    else if (decode(text, path, column, s, e) == 0)
         goto out;
     scores_destroy(s);
     s = NULL;

@@ -91,6 +91,15 @@ static const struct series *series_of(const struct report *r, size_t i)
     return &r->series[i].as->series;
 }
 
+/* What all series call their quality. */
+static const char *quality_of(const struct report *r)
+{
+    for (size_t i = 1; i < r->nseries; i++)
+        if (strcmp(series_of(r, i)->quality, series_of(r, 0)->quality) != 0)
+            return "IoU or accuracy";
+    return series_of(r, 0)->quality;
+}
+
 static int largest_of(const struct series *s)
 {
     return s->points[s->npoints - 1].gpus;
@@ -198,14 +207,18 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
         dots->mark = 0;
     }
     for (size_t k = 0; k < s->nrows; k++) /* a little to the left, so that bars do not hide them */
-        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r), s->rows[k].iou, NAN,
+        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r), result_quality(&s->rows[k]),
+                        NAN,
                         NAN);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
 {
+    char title[64];
+
+    snprintf(title, sizeof title, "Quality: %s after the last epoch", quality_of(r));
     start(
-        c, "iou", "Quality: IoU after the last epoch", "IoU", 4,
+        c, "iou", title, quality_of(r), 4,
         "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
         "otherwise the range. Light dots: single runs. Not joined, because each count trains its "
         "own network.");
@@ -286,15 +299,15 @@ static void make_cost(struct chart *c, const struct report *r)
 static void make_notebook(struct chart *c, const struct report *r)
 {
     start(c, "notebook", "As the reference notebook draws it", "speed-up of the second epoch", 2,
-          "Speed-up of a single epoch, the one of index 1 (filled), and IoU (open, right axis), "
+          "Speed-up of a single epoch, the one of index 1 (filled), and quality (open, right axis), "
           "without intervals: for comparison with figures that were made so.");
-    set_axis(&c->right, "IoU", 4);
+    set_axis(&c->right, quality_of(r), 4);
     c->right.high = 1;
     c->right.step = 0.2;
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *iou = hollow(add(c, r, i, CHART_JOINED, "IoU"));
+        struct chart_series *iou = hollow(add(c, r, i, CHART_JOINED, s->quality));
         if (iou)
             iou->right = iou->dashed = true;
         for (size_t k = 0; k < s->npoints; k++)

@@ -60,7 +60,7 @@ static void add_tile(struct buf *b, const char *name, const char *value, const c
     buf_add(b, "</small></dd></div>\n");
 }
 
-static void add_iou_tile(struct buf *b, const struct decision *d)
+static void add_quality_tile(struct buf *b, const struct series *s, const struct decision *d)
 {
     double iou = d->best->q[QUANTITY_IOU].median, base = d->base->q[QUANTITY_IOU].median;
     char value[64], more[96];
@@ -70,7 +70,7 @@ static void add_iou_tile(struct buf *b, const struct decision *d)
     snprintf(value, sizeof value, "%.3f", iou);
     snprintf(more, sizeof more, "%.3f with %d GPU%s", base, d->base->gpus,
              d->base->gpus == 1 ? "" : "s");
-    add_tile(b, "IoU", value, more);
+    add_tile(b, s->quality, value, more);
 }
 
 /* The verdict's numbers at a glance. */
@@ -97,7 +97,7 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
              100 * d->best->efficiency[QUANTITY_TRAINING].value);
     add_tile(b, "efficiency", value,
              isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more : "in steady epochs");
-    add_iou_tile(b, d);
+    add_quality_tile(b, s, d);
     snprintf(value, sizeof value, "%.3g", d->best->gpu_hours);
     snprintf(more, sizeof more, "a run; %.3g in the base case", d->base->gpu_hours);
     add_tile(b, "GPU-hours", value, more);
@@ -271,7 +271,7 @@ static void add_definitions(struct buf *b)
     buf_add(b, "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n");
     snprintf(rule, sizeof rule,
              "The largest number of GPUs measured whose steady epochs have an efficiency of at "
-             "least %.2f and whose IoU is not below the base case's by more than %.2f, unless "
+             "least %.2f and whose IoU (or accuracy) is not below the base case's by more than %.2f, unless "
              "there are repeats enough to say that such a fall is chance.",
              DECISION_EFFICIENCY, DECISION_IOU_MARGIN);
     add_definition(b, "worth it", rule);

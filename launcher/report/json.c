@@ -105,12 +105,13 @@ static void set_quantities(json_t *o, const struct series_point *p)
                  {"images", QUANTITY_IMAGES},
                  {"images_per_s", QUANTITY_RATE},
                  {"loss", QUANTITY_LOSS},
-                 {"iou", QUANTITY_IOU},
                  {"dice", QUANTITY_DICE},
                  {"energy_kwh", QUANTITY_ENERGY}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
+    json_object_set_new(o, result_by_accuracy(p->rows) ? "accuracy" : "iou",
+                        encode_summary(&p->q[QUANTITY_IOU]));
 }
 
 static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
@@ -210,7 +211,7 @@ static void set_decision(json_t *o, const struct decision *d, size_t npoints)
         json_object_set_new(one, "state", json_string(iou_names[d->iou[i]]));
         json_array_append_new(iou, one);
     }
-    json_object_set_new(o, "iou", iou);
+    json_object_set_new(o, result_by_accuracy(d->base->rows) ? "accuracy" : "iou", iou);
     for (size_t i = 0; i < d->ncaveats; i++)
         json_array_append_new(caveats, text(d->caveats[i].text));
     json_object_set_new(o, "caveats", caveats);
@@ -310,9 +311,10 @@ static json_t *encode_series(const struct report_series *rs)
     static const char *const modes[] = {"unknown", "one count", "strong", "weak in the batch",
                                         "weak"};
     const struct series *s = &rs->as->series;
-    json_t *o = json_object(), *points = json_array();
+    json_t *o = json_object(), *points = json_array(), *levels = json_array();
 
     json_object_set_new(o, "engine", text(s->engine));
+    json_object_set_new(o, "quality", json_string(s->quality));
     json_object_set_new(o, "study", text(rs->source->title));
     json_object_set_new(o, "label", text(rs->label));
     json_object_set_new(o, "scaling", json_string(modes[s->mode]));
@@ -326,6 +328,9 @@ static json_t *encode_series(const struct report_series *rs)
     json_object_set_new(o, "models_whole", encode_models(rs->as->whole, rs->as->whole_choice));
     json_object_set_new(o, "advice", encode_advice(&rs->as->advice));
     json_object_set_new(o, "convergence", encode_convergence(&rs->as->convergence));
+    for (size_t i = 0; i < rs->as->nlevels; i++)
+        json_array_append_new(levels, encode_convergence(&rs->as->levels[i]));
+    json_object_set_new(o, "reach", levels);
     json_object_set_new(o, "noise_scale", encode_noise(&rs->as->noise));
     return o;
 }
@@ -382,6 +387,7 @@ static json_t *encode_run(const struct result *r)
     json_object_set_new(o, "images_per_s", number(r->images_per_s));
     json_object_set_new(o, "loss", number(r->loss));
     json_object_set_new(o, "iou", number(r->iou));
+    json_object_set_new(o, "accuracy", number(r->accuracy));
     json_object_set_new(o, "dice", number(r->dice));
     json_object_set_new(o, "log", r->log[0] ? text(r->log) : json_null());
     json_object_set_new(o, "note", text(r->note));

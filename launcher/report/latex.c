@@ -20,7 +20,7 @@ int latex_write(const struct report *r, const char *path, struct err *e)
 {
     static tables_fill_f *const tables[] = {tables_fill_short, tables_fill_quality,
                                             tables_fill_parts, tables_fill_models,
-                                            tables_fill_convergence};
+                                            tables_fill_convergence, tables_fill_levels};
     struct buf b = {0};
     struct table t;
     char *text;

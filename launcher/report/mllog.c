@@ -84,7 +84,7 @@ void mllog_encode(const struct result *r, struct buf *b)
         at = add_epoch(b, r->curve, i, at);
     add_event(b, at, START, "eval_start", "null", last);
     at += isfinite(r->test_time) ? r->test_time : 0;
-    add_number(b, at, "eval_accuracy", r->iou, last);
+    add_number(b, at, "eval_accuracy", result_quality(r), last);
     add_event(b, at, END, "eval_stop", "null", last);
     add_event(b, at, END, "run_stop", "null", "\"status\": \"success\"");
 }

@@ -11,7 +11,8 @@
 
 tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_quality,
                                            tables_fill_parts,       tables_fill_models,
-                                           tables_fill_convergence, NULL};
+                                           tables_fill_convergence, tables_fill_levels,
+                                           NULL};
 
 static const char *plural(int n)
 {
@@ -126,19 +127,23 @@ static const char *iou_words(const struct decision *d, size_t i)
 
 void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {
-        {"GPUs", false},        {"runs", false},
-        {"IoU", false},         {"95 % interval", false},
-        {"least", false},       {"most", false},
-        {"change", false},      {"its interval", false},
-        {"p (Holm)", false},    {"test", true},
-        {"IoU", true},          {"Dice", false},
-        {"final loss", false},  {"images per epoch", false},
-        {"evaluation s", false}};
+#define QUALITY_COLUMNS(word)                         \
+    {                                                 \
+        {"GPUs", false},        {"runs", false},      \
+        {word, false},          {"95 % interval", false}, \
+        {"least", false},       {"most", false},      \
+        {"change", false},      {"its interval", false}, \
+        {"p (Holm)", false},    {"test", true},       \
+        {word, true},           {"Dice", false},      \
+        {"final loss", false},  {"images per epoch", false}, \
+        {"evaluation s", false}}
+    static const struct table_column by_iou[] = QUALITY_COLUMNS("IoU");
+    static const struct table_column by_accuracy[] = QUALITY_COLUMNS("accuracy");
     const struct series *s = &rs->as->series;
+    bool classes = result_by_accuracy(&s->rows[0]);
     const struct decision *d = &rs->as->decision;
 
-    table_init(t, columns, COUNT(columns),
+    table_init(t, classes ? by_accuracy : by_iou, COUNT(by_iou),
                "Quality of %s: medians over the runs of a count, after the last epoch; change "
                "against the base case.",
                rs->label);
@@ -161,7 +166,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         add_p(t, c);
         add_test(t, c);
         table_addf(t, "%s", d->iou && isfinite(iou->median) ? iou_words(d, i) : "-");
-        table_add_number(t, p->q[QUANTITY_DICE].median, 4);
+        table_add_number(t, classes ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, p->q[QUANTITY_LOSS].median, 4);
         table_add_number(t, p->q[QUANTITY_IMAGES].median, 0);
         table_add_number(t, p->q[QUANTITY_EVALUATION].median, 3);
@@ -251,7 +256,7 @@ void tables_fill_convergence(struct table *t, const struct report_series *rs)
     table_init(t, columns, COUNT(columns),
                "Time to accuracy of %s, to a %s of %.4g%s: epochs it takes (what the larger batch "
                "costs) and seconds of an epoch (what the hardware gives).",
-               rs->label, c->metric == CONVERGENCE_SCORE ? "score" : "loss", c->target,
+               rs->label, c->metric == CONVERGENCE_SCORE ? rs->as->series.quality : "loss", c->target,
                c->chosen ? "" : " (what the worst count's median run ends with)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
@@ -267,15 +272,43 @@ void tables_fill_convergence(struct table *t, const struct report_series *rs)
     }
 }
 
-void tables_fill_short(struct table *t, const struct report_series *rs)
+void tables_fill_levels(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"GPUs", false},     {"runs", false},       {"epoch s", false},
-        {"total s", false},  {"speed-up", false},   {"steady", false},
-        {"interval", false}, {"efficiency", false}, {"IoU", false}};
-    const struct series *s = &rs->as->series;
+        {"reach", false},   {"GPUs", false},    {"runs", false},    {"reached it", false},
+        {"epochs", false},  {"seconds", false}, {"speed-up", false}, {"of images/s", false}};
+    const struct analysis_series *as = rs->as;
 
     table_init(t, columns, COUNT(columns),
+               "Time of %s until the validation's %s first was so high, against the base case's; "
+               "beside it the speed-up of images per second, which knows nothing of learning.",
+               rs->label, as->series.quality);
+    for (size_t i = 0; i < as->nlevels; i++)
+        for (size_t k = 0; k < as->levels[i].npoints; k++) {
+            const struct convergence_point *p = &as->levels[i].points[k];
+            table_addf(t, "%.2f", as->levels[i].target);
+            table_addf(t, "%d", p->gpus);
+            table_addf(t, "%zu", p->nruns);
+            table_addf(t, "%zu", p->nreached);
+            table_add_number(t, p->epochs, 0);
+            table_add_number(t, p->seconds, 1);
+            table_add_number(t, p->speedup, 2);
+            table_add_number(t, as->series.points[k].image_speedup.value, 2);
+        }
+}
+
+void tables_fill_short(struct table *t, const struct report_series *rs)
+{
+#define SHORT_COLUMNS(word)                                             \
+    {                                                                   \
+        {"GPUs", false},     {"runs", false},       {"epoch s", false}, \
+        {"total s", false},  {"speed-up", false},   {"steady", false},  \
+        {"interval", false}, {"efficiency", false}, {word, false}}
+    static const struct table_column by_iou[] = SHORT_COLUMNS("IoU");
+    static const struct table_column by_accuracy[] = SHORT_COLUMNS("accuracy");
+    const struct series *s = &rs->as->series;
+
+    table_init(t, result_by_accuracy(&s->rows[0]) ? by_accuracy : by_iou, COUNT(by_iou),
                "%s: speed-up of the whole training, of steady epochs, and their efficiency",
                rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
@@ -312,7 +345,7 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
         table_addf(t, "%d", d->gpus);
-        table_addf(t, "%s", quantity_name(d->quantity));
+        table_addf(t, "%s", series_quantity_name(&r->series[pair->a].as->series, d->quantity));
         table_add_number(t, d->compare.a, 4);
         table_add_number(t, d->compare.b, 4);
         table_add_number(t, d->compare.difference, 4);
@@ -352,7 +385,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
 {
     static const struct table_column columns[] = {
         {"run", true}, {"engine", true}, {"GPUs", false}, {"seed", false}, {"attempt", false},
-        {"state", true}, {"epochs", false}, {"training s", false}, {"IoU", false}, {"host", true},
+        {"state", true}, {"epochs", false}, {"training s", false}, {"quality", false}, {"host", true},
         {"note", true}};
 
     if (results->count > most)
@@ -360,7 +393,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
                    "The first %zu of %zu runs and their states; results.csv has them all.",
                    most, results->count);
     else
-        table_init(t, columns, COUNT(columns), "Every run and its state.");
+        table_init(t, columns, COUNT(columns), "Every run, its state, and its IoU, or accuracy where images have classes.");
     for (size_t i = 0; i < results->count && i < most; i++) {
         const struct result *r = &results->rows[i];
         table_addf(t, "%s", r->run);
@@ -371,7 +404,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_addf(t, "%s", result_state_name(r->state));
         table_addf(t, "%ld", r->epochs);
         table_add_number(t, r->training_time, 1);
-        table_add_number(t, r->iou, 4);
+        table_add_number(t, result_quality(r), 4);
         table_addf(t, "%s", r->host[0] ? r->host : "-");
         table_addf(t, "%s", r->note[0] ? r->note : "-");
     }

@@ -14,6 +14,7 @@ void tables_fill_quality(struct table *t, const struct report_series *s);
 void tables_fill_parts(struct table *t, const struct report_series *s); /* where the time goes */
 void tables_fill_models(struct table *t, const struct report_series *s);
 void tables_fill_convergence(struct table *t, const struct report_series *s);
+void tables_fill_levels(struct table *t, const struct report_series *s); /* time to each quality */
 
 /* All of these, in the order of a document; NULL ends the list. */
 extern tables_fill_f *const tables_of_series[];

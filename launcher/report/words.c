@@ -34,25 +34,26 @@ static int speedup_decimals(const struct ratio *r)
     return interval_is_known(&r->interval) && r->interval.high - r->interval.low >= 0.2 ? 1 : 2;
 }
 
-static void add_iou(struct buf *b, const struct decision *d, size_t best)
+static void add_iou(struct buf *b, const struct decision *d, const char *quality, size_t best)
 {
     const struct comparison *c = &d->iou_change[best];
 
     if (d->iou[best] == DECISION_IOU_UNKNOWN) {
-        buf_add(b, ", IoU not known");
+        buf_addf(b, ", %s not known", quality);
     } else if (c->significant && c->difference > 0) {
-        buf_addf(b, ", IoU better (%.3f vs %.3f, significant)", c->b, c->a);
+        buf_addf(b, ", %s better (%.3f vs %.3f, significant)", quality, c->b, c->a);
     } else if (c->significant) {
-        buf_addf(b, ", IoU lower by less than %.3f (%.3f vs %.3f)", c->margin, c->b, c->a);
+        buf_addf(b, ", %s lower by less than %.3f (%.3f vs %.3f)", quality, c->margin, c->b, c->a);
     } else if (c->test == COMPARE_NONE) {
-        buf_addf(b, ", IoU %.3f vs %.3f (one run each: no test)", c->b, c->a);
+        buf_addf(b, ", %s %.3f vs %.3f (one run each: no test)", quality, c->b, c->a);
     } else if (c->enough) {
-        buf_addf(b, ", IoU unchanged (%.3f vs %.3f, difference not significant)", c->b, c->a);
+        buf_addf(b, ", %s unchanged (%.3f vs %.3f, difference not significant)", quality, c->b,
+                 c->a);
     } else {
         buf_addf(
             b,
-            ", IoU %.3f vs %.3f (difference not significant, but too few runs to see one of %.3f)",
-            c->b, c->a, c->margin);
+            ", %s %.3f vs %.3f (difference not significant, but too few runs to see one of %.3f)",
+            quality, c->b, c->a, c->margin);
     }
 }
 
@@ -71,7 +72,7 @@ static void add_use(struct buf *b, const struct analysis_series *as, const char 
     int decimals = speedup_decimals(&d->speedup);
     buf_addf(b, ": %.*fx faster than %d", decimals, d->speedup.value, d->base->gpus);
     add_interval(b, &d->speedup.interval, decimals);
-    add_iou(b, d, best);
+    add_iou(b, d, as->series.quality, best);
     buf_add(b, ".");
 }
 
@@ -112,8 +113,8 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         if (efficiency->value >= DECISION_EFFICIENCY &&
             (iou == DECISION_IOU_HOLDS || iou == DECISION_IOU_UNKNOWN))
             continue;
-        buf_addf(b, "%s%d GPUs (efficiency %.2f, IoU %.3f)", before, p->gpus, efficiency->value,
-                 p->q[QUANTITY_IOU].median);
+        buf_addf(b, "%s%d GPUs (efficiency %.2f, %s %.3f)", before, p->gpus, efficiency->value,
+                 as->series.quality, p->q[QUANTITY_IOU].median);
         before = ", ";
     }
     if (*before == ',')
@@ -191,7 +192,7 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
     buf_addf(b,
              "Time to %s %.4g: %.2fx faster than with %d GPU%s: epochs pass %.2fx as fast, and it "
              "takes %.2fx as many.\n",
-             c->metric == CONVERGENCE_SCORE ? "a score of" : "a loss of", c->target,
+             c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of", c->target,
              c->points[best].speedup, as->decision.base->gpus, plural(as->decision.base->gpus),
              c->points[best].epoch_s_ratio, c->points[best].epochs_ratio);
 }
@@ -285,11 +286,12 @@ void words_destroy(struct words *w)
 }
 
 void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
-                   const char *label_b)
+                   const char *label_b, const char *quality)
 {
     const struct comparison *c = &d->compare;
 
-    buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus), quantity_name(d->quantity));
+    buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus),
+             d->quantity == QUANTITY_IOU ? quality : quantity_name(d->quantity));
     if (d->quantity == QUANTITY_IOU) {
         buf_addf(b, "%s %.3f, %s %.3f", label_b, c->b, label_a, c->a);
     } else if (d->ratio.value >= 1) {

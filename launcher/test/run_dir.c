@@ -106,7 +106,7 @@ static void check_progress(void)
     struct run_progress p;
 
     run_dir_progress(&a, &p);
-    ok(p.epochs == 0 && p.iou < 0, "no record yet");
+    ok(p.epochs == 0 && p.quality < 0, "no record yet");
     write_text("runs/" RUN "/attempt-10/record.jsonl",
                "{\"kind\":\"run\",\"epochs\":30}\n"
                "{\"kind\":\"epoch\",\"epoch\":4,\"seconds\":1.5,\"loss\":0.25}\n"
@@ -130,7 +130,7 @@ static void check_progress(void)
                  "{\"kind\":\"end\",\"status\":\"done\",\"iou\":0.75,\"training_time\":9.5}\n");
     write_text("runs/" RUN "/attempt-10/record.jsonl", text);
     run_dir_progress(&a, &p);
-    ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.iou == 0.75 && p.training_s == 9.5, "the end");
+    ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.quality == 0.75 && p.training_s == 9.5, "the end");
 }
 
 static void check_output(void)

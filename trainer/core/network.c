@@ -89,7 +89,7 @@ static struct graph *build_graph(const struct network *n, bool training, int bat
 
     if (!g)
         return NULL;
-    if (n->model->build(g, &n->config, batch, e) < 0 || (training && graph_backward(g, e) < 0)) {
+    if (model_build(n->model, g, &n->config, batch, e) < 0 || (training && graph_backward(g, e) < 0)) {
         graph_destroy(g);
         return NULL;
     }

@@ -240,7 +240,7 @@ int onnx_write(const char *path, const struct network_config *config, const stru
 
     if (!model)
         return err_set(e, ERR_INTERNAL, "ONNX: there is no model %s", config->model);
-    if (g && model->build(g, config, 1, e) == 0)
+    if (g && model_build(model, g, config, 1, e) == 0)
         rc = encode_graph(g, config, w, &graph, e);
     if (rc == 0) {
         encode_model(&graph, &file);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "trainer/ops/ops.h"
+
 const struct model *const models[] = {
     &unet_model,
     &resnet20_model, &resnet20_projection_model,
@@ -21,4 +23,15 @@ const struct model *model_find(const char *name)
         if (strcmp(models[i]->name, name) == 0)
             return models[i];
     return NULL;
+}
+
+int model_build(const struct model *model, struct graph *g, const struct network_config *config,
+                int batch, struct err *e)
+{
+    if (model->build(g, config, batch, e) < 0)
+        return -1;
+    if (g->training)
+        return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
+    g->logits->pinned = true;
+    return 0;
 }

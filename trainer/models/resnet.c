@@ -90,12 +90,7 @@ static int build(struct graph *g, const struct network_config *config, int batch
             x = append_block(g, &d, stage, i, x, stage > 0 && i == 0 ? 2 : 1, e);
     /* A dense layer is a 1x1 convolution of a picture of one pixel. */
     g->logits = conv2d_append(g, "head", global_avg_pool_append(g, x, e), config->classes, 1, e);
-    if (!g->logits || !g->target)
-        return -1;
-    if (g->training)
-        return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
-    g->logits->pinned = true;
-    return 0;
+    return g->logits && g->target ? 0 : -1;
 }
 
 #define RESNET(layers)                                                                 \

@@ -82,12 +82,7 @@ static int build(struct graph *g, const struct network_config *config, int batch
         x = append_block(g, config, name, concat_append(g, x, skips[i], e), base << i, e);
     }
     g->logits = conv2d_append(g, "head", x, config->classes, 1, e);
-    if (!g->logits || !g->target)
-        return -1;
-    if (g->training)
-        return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
-    g->logits->pinned = true;
-    return 0;
+    return g->logits && g->target ? 0 : -1;
 }
 
 const struct model unet_model = {"unet", false, 8, check, build};

@@ -16,7 +16,7 @@ static struct scores *read_text(const char *text)
 {
     if (atomicfile_write(path, text, strlen(text), 0600, &e))
         bail_out("%s", e.text);
-    return scores_read(path, &e);
+    return scores_read(path, "iou", &e);
 }
 
 static void refused(const char *text, const char *why, const char *what)
@@ -44,8 +44,8 @@ int main(void)
     scores_destroy(b);
     refused("image,iou\na,1\n", ":1: there are no columns", "another header");
     refused(HEADER "a,all,0.5,0\n", ":2: the row has not 5 cells", "a short row");
-    refused(HEADER "a,all,nan,0,1\n", ":2: 'nan' is no IoU", "NaN");
-    refused(HEADER "a,all,1.5,0,1\n", "is no IoU", "an IoU above 1");
+    refused(HEADER "a,all,nan,0,1\n", ":2: 'nan' is not in 0..1", "NaN");
+    refused(HEADER "a,all,1.5,0,1\n", "is not in 0..1", "an IoU above 1");
     refused(HEADER "a,all,0.5,0,1\na,all,0.5,0,1\n", "twice", "an image twice");
     refused(HEADER "a,all,0.5,0,1\nb,all", "no newline", "a cut file");
     refused(HEADER, "there is no image", "no image");

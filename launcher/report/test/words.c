@@ -33,6 +33,7 @@ static void set_up(void)
     as = (struct analysis_series){0};
     strcpy(as.series.engine, "embedded");
     as.series.points = points;
+    as.series.quality = "IoU";
     as.series.npoints = 4;
     memset(points, 0, sizeof points);
     for (int i = 0; i < 4; i++) {
@@ -157,14 +158,14 @@ static void check_compare(void)
     struct buf b = {0};
 
     d.compare = (struct comparison){.test = COMPARE_WELCH, .p_holm = 0.001, .significant = true};
-    words_compare(&b, &d, "A", "B");
+    words_compare(&b, &d, "A", "B", "IoU");
     is_str(b.data, "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval 1.20-1.30); significant "
            "(p = 0.001).", "a faster one");
     buf_destroy(&b);
     b = (struct buf){0};
     d.ratio = (struct ratio){0.8, {0.5, 1, 0.95, INTERVAL_FIELLER}};
     d.compare.test = COMPARE_NONE;
-    words_compare(&b, &d, "A", "B");
+    words_compare(&b, &d, "A", "B", "IoU");
     is_str(b.data, "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval 1.00-2.00); too few runs for a "
            "test.", "a slower one is turned round");
     buf_destroy(&b);

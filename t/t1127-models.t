@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A study of a residual network on images with classes, from init to the report: accuracy takes the
+# place of IoU everywhere.
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "$srcdir/t/classes.sh"
+command -v python3 >/dev/null || skip_all 'python3 is not installed'
+json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
+
+make_cifar cifar 120 40
+exits 0 "init looks at CIFAR-10's files" unetctl init s --data cifar --site local --set model.base=4 \
+    --set train.epochs=8 --set train.batch_per_gpu=5 --set train.lr=0.01 --set train.lr_scaling=none \
+    --set train.eval_epochs=1 --set train.threads=1
+like s/study.yaml 'Data: 160 images of 10 classes; 32x32 .*colour' "their number, classes and size"
+like s/study.yaml 'name: resnet20 ' "a network for them"
+is "$(grep -cE '^  (height|width): 32 *' s/study.yaml)" 2 "at their size"
+exits 0 "plan" unetctl plan -C s --gpus 1..4 --model resnet44-projection --json
+is "$(json "$OUT" '[r["run"] for r in d["runs"]][3]')" resnet44-projection-g04-s1 "runs have the model's name"
+exits 0 "generate --model" unetctl generate -C s --gpus 3 --model resnet44
+is "$(json s/runs/resnet44-g03-s1/run.json '(d["model"]["name"], d["model"]["base"])')" "('resnet44', 4)" "run.json"
+exits 0 "the usual width" unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
+is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "is the model's"
+exits 2 "a model that nobody knows" unetctl generate -C s --gpus 1 --model resnet45
+like "$ERR" "'resnet45' is no model \(unet; resnet20" "is told what there is"
+exits 3 "masks are needed" unetctl submit -C s --gpus 1 --model unet
+like "$ERR" 'unet needs a mask for each image.*--model resnet44' "and which models do without"
+rm -r s/runs
+exits 0 "1 and 2 devices" unetctl submit -C s --gpus 1,2 --wait
+like "$ERR" 'resnet20-g02-s1: COMPLETED job [0-9]+, accuracy [01]\.[0-9]+' "accuracy is told"
+exits 0 "status" unetctl status -C s
+like "$OUT" 'resnet20-g01-s1 .*accuracy [01]\.' "likewise"
+exits 0 "status --json" unetctl status -C s --json
+ok "in JSON" python3 -c 'import json, sys
+for r in json.load(open(sys.argv[1]))["runs"]: assert 0 <= r["accuracy"] <= 1 and "iou" not in r' "$OUT"
+exits 0 "collect" unetctl collect -C s
+like "$OUT" '8 epochs, accuracy' "collect"
+exits 0 "report" unetctl report -C s --reach 0.2,0.3,1 --text --json report.json
+unlike "$OUT" 'IoU' "no word of IoU"
+like "$OUT" 'accuracy' "but of accuracy"
+ok "the numbers are those of the records" python3 - <<'EOF'
+import json
+e = json.load(open("report.json"))["engines"][0]
+assert e["quality"] == "accuracy"
+levels = {round(c["target"], 2): c["points"] for c in e["reach"]}
+assert 0.2 in levels
+for k, gpus in enumerate((1, 2)):
+    lines = [json.loads(l) for l in open(f"s/runs/resnet20-g0{gpus}-s1/attempt-1/record.jsonl")]
+    end = lines[-1]
+    assert end["metric"] == "accuracy"
+    assert abs(e["points"][k]["accuracy"]["median"] - end["accuracy"]) < 1e-9
+    seconds = [l["seconds"] for l in lines if l["kind"] == "epoch"]
+    for target, points in levels.items():
+        first = next((l["epochs"] for l in lines if l["kind"] == "eval" and l["accuracy"] >= target), None)
+        p = points[k]
+        assert p["epochs"] == first, (target, p, first)
+        assert first is None or abs(p["seconds"] - sum(seconds[:first])) < 1e-6
+        if p["seconds"] and points[0]["seconds"]:
+            assert abs(p["speedup"] - points[0]["seconds"] / p["seconds"]) < 1e-6
+EOF
+exits 0 "the page" unetctl report -C s
+ok "has the times to each accuracy" grep -q 'first was so high' s/report/report.html
+exits 0 "from the collected logs" unetctl report --logs s/logs --json again.json -o again
+is "$(json again.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" \
+    "$(json report.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" "the same"
+exits 2 "levels out of order" unetctl report -C s --reach 0.5,0.2
+ok "other engines' own scripts know the U-Net only" grep -q 'run.need("unet", mask=True)' \
+    "$srcdir/templates/pytorch/train.py"
+done_testing
