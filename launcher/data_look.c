@@ -186,19 +186,19 @@ static bool look_elsewhere(const char *dir, struct data_look *dst)
     const char *argv[] = {"data", "stats", "--data", dir, "--json", NULL};
     struct err ignored;
     char *text = NULL;
-    json_t *root, *shape;
-    size_t i;
+    json_t *root, *shapes;
 
     if (trainer_program_read(argv, &text, &ignored))
         return false;
     root = json_loads(text, 0, NULL);
     free(text);
+    shapes = json_object_get(root, "shapes");
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
     if (!dst->classes)
         dst->masks = dst->images;
-    json_array_foreach(json_object_get(root, "shapes"), i, shape)
-        add_shape(shape, dst);
+    for (size_t i = 0; i < json_array_size(shapes); i++)
+        add_shape(json_array_get(shapes, i), dst);
     json_decref(root);
     return dst->images > 0;
 }

@@ -88,5 +88,6 @@ double quantity_of(const struct result *r, enum quantity q)
         return result_quality(r);
     if (q == QUANTITY_ENERGY)
         return r->energy_j / 3.6e6;
-    return *(const double *)((const char *)r + definitions[q].offset);
+    const void *field = (const char *)r + definitions[q].offset;
+    return *(const double *)field;
 }

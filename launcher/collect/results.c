@@ -101,9 +101,11 @@ void result_init(struct result *r)
 {
     memset(r, 0, sizeof *r);
     r->oversubscribed = r->fake_gpus = -1;
-    for (int i = 0; i < NCOLUMNS; i++)
+    for (int i = 0; i < NCOLUMNS; i++) {
+        void *field = (char *)r + columns[i].offset;
         if (columns[i].kind == REAL)
-            *(double *)((char *)r + columns[i].offset) = NAN;
+            *(double *)field = NAN;
+    }
 }
 
 void result_set_text(char *dst, size_t size, const char *text)
