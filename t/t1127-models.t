@@ -30,8 +30,9 @@ like "$ERR" 'resnet20-g02-s1: COMPLETED job [0-9]+, accuracy [01]\.[0-9]+' "accu
 exits 0 "status" unetctl status -C s
 like "$OUT" 'resnet20-g01-s1 .*accuracy [01]\.' "likewise"
 exits 0 "status --json" unetctl status -C s --json
+cp "$OUT" status.json
 ok "in JSON" python3 -c 'import json, sys
-for r in json.load(open(sys.argv[1]))["runs"]: assert 0 <= r["accuracy"] <= 1 and "iou" not in r' "$OUT"
+for r in json.load(open(sys.argv[1]))["runs"]: assert 0 <= r["accuracy"] <= 1 and "iou" not in r' status.json
 exits 0 "collect" unetctl collect -C s
 like "$OUT" '8 epochs, accuracy' "collect"
 exits 0 "report" unetctl report -C s --reach 0.2,0.3,1 --text --json report.json
