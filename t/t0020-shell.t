@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every shell script of the tree is clean in shellcheck's eyes. (Templates are checked as rendered.)
+# Every shell script of the tree is clean in shellcheck's eyes (templates are checked as rendered), and
+# every test can be started.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
@@ -17,4 +18,5 @@ done
 for script in "${scripts[@]}"; do
     ok "$script" shellcheck -x "$script"
 done
+is "$(find t -name '*.t' -type f ! -perm -u+x)" '' 'no test lacks the permission to run'
 done_testing

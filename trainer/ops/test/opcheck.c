@@ -2,9 +2,11 @@
 /* Every kind of op on every backend: values against the reference kernels, gradients against
  * central differences, and nothing written outside the results.
  *
- * To cover a new kind add a line to `cases`. All tensors and workspaces of a case lie in guarded
- * memory of their own, filled with NaN before each run. Numbers are made from fixed seeds, so a
- * failing line can be repeated. */
+ *   opcheck.t                                 the checks
+ *   opcheck.t --list                          which backend has which op
+ *   opcheck.t --perf [BACKEND [OP [SECONDS]]] how fast each op is (OMP_NUM_THREADS), 0.3 s each
+ *
+ * To cover a new kind add a line to `cases`; for its speed one to opspeed.c's `sizes`. */
 #include "config.h"
 
 #include <math.h>
@@ -15,71 +17,11 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/core/graph.h"
+#include "trainer/backends/simd/simd.h"
+#include "trainer/ops/test/cases.h"
+#include "trainer/ops/test/opspeed.h"
 
-#define GUARD 64 /* floats before and behind each tensor */
-#define SENTINEL 12345.678F
-#define MAX_TENSORS 24
 #define MAX_PROBES 40
-
-enum values {
-    VALUES_NORMAL,   /* around 0 */
-    VALUES_POSITIVE, /* 0.5 .. 1.5: variances */
-    VALUES_UNIT,     /* 0 .. 1: targets */
-    VALUES_HOLES,    /* 0 .. 1, and -1: targets of which some do not count */
-    VALUES_CLASS,    /* 0, 1, 2, and -1: classes, of which some do not count */
-    VALUES_APART     /* all at least 0.02 apart and from 0: for ops with kinks */
-};
-
-struct test_case {
-    const struct op_kind *kind;
-    struct op_attr attr;
-    struct shape in[OP_MAX_IN];
-    enum values values[OP_MAX_IN];
-    int ndata;   /* the first inputs: activations with a gradient */
-    int nparams; /* the next: parameters; the rest has no gradient */
-    /* Of the central difference; 0: the kind has no gradient; below 0: it has kinks everywhere, and
-     * the reference was tested in its parts (core/test/fuse.c). */
-    double step;
-};
-
-#define NHWC(n, h, w, c) {4, {n, h, w, c}}
-#define VECTOR(c) {1, {c}}
-
-#define CONV(n, h, w, ci, co, k)                                                      \
-    {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
-     {VALUES_NORMAL}, 1, 2, 0.5}
-#define CONV_STRIDED(n, h, w, ci, co, k)                                                  \
-    {&conv2d_kind, {.kernel = k, .stride = 2},                                            \
-     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5}
-#define CONV_NOBIAS(n, h, w, ci, co, k, s)                                                    \
-    {&conv2d_nobias_kind, {.kernel = k, .stride = s}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
-     {VALUES_NORMAL}, 1, 1, 0.5}
-#define CONV_TRANSPOSE(n, h, w, ci, co)                                                        \
-    {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)},         \
-     {VALUES_NORMAL}, 1, 2, 0.5}
-#define BATCH_NORM(kind, n, h, w, c, step)                                             \
-    {&kind, {.eps = 1e-5, .momentum = 0.1},                                            \
-     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                   \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step}
-#define UNARY(kind, n, h, w, c) \
-    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008}
-#define CONCAT(n, h, w, a, b) \
-    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
-#define ADD(n, h, w, c) \
-    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5}
-#define POOL_ADD(n, h, w, c)                                                                \
-    {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
-                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0}
-#define GLOBAL_AVG_POOL(n, h, w, c) \
-    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
-#define SUBSAMPLE(n, h, w, a, b) \
-    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5}
-#define BCE(n, h, w) \
-    {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02}
-#define LOSS(kind, n, h, w, c, values, weights)                                          \
-    {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)},            \
-     {VALUES_NORMAL, values}, 1, 0, 0.04}
 
 static const float weights[] = {0.5F, 2, 1, 0.25F, 3, 1, 1};
 
@@ -131,11 +73,12 @@ static const struct test_case cases[] = {
     BATCH_NORM(batch_norm_kind, 3, 3, 5, 70, 0.02),
     BATCH_NORM(batch_norm_infer_kind, 2, 3, 5, 8, 0),
     BATCH_NORM(batch_norm_infer_kind, 1, 7, 3, 3, 0),
-    BATCH_NORM(batch_norm_relu_kind, 1, 5, 7, 1, -1),
-    BATCH_NORM(batch_norm_relu_kind, 2, 9, 7, 8, -1),
-    BATCH_NORM(batch_norm_relu_kind, 3, 13, 11, 5, -1),
-    BATCH_NORM(batch_norm_relu_kind, 1, 6, 5, 130, -1),
+    BATCH_NORM(batch_norm_relu_kind, 1, 5, 7, 1, 0.02),
+    BATCH_NORM(batch_norm_relu_kind, 2, 9, 7, 8, 0.02),
+    BATCH_NORM(batch_norm_relu_kind, 3, 13, 11, 5, 0.02),
+    BATCH_NORM(batch_norm_relu_kind, 1, 6, 5, 130, 0.02),
     BATCH_NORM(batch_norm_relu_infer_kind, 1, 7, 3, 3, 0),
+    BATCH_NORM(batch_norm_relu_infer_kind, 2, 5, 3, 16, 0),
     UNARY(relu_kind, 1, 5, 7, 3),
     UNARY(relu_kind, 2, 3, 3, 16),
     UNARY(max_pool2d_kind, 1, 2, 2, 1),
@@ -164,188 +107,10 @@ static const struct test_case cases[] = {
     LOSS(dice_kind, 2, 9, 8, 1, VALUES_HOLES, NULL),
     LOSS(dice_kind, 3, 5, 9, 4, VALUES_CLASS, NULL),
 };
-
-struct guarded {
-    float *block;
-    size_t count;
-    struct device *device;
-};
+#define NCASES (sizeof cases / sizeof *cases)
 
 /* Where the backend that is being tested computes; NULL: here. */
-static const struct device_ops *ops;
-static struct device *opened, *device;
-
-/* One case on one backend: its op and the ops of its gradient. */
-struct bench {
-    const struct test_case *test;
-    struct graph *graph;
-    struct op *op;
-    struct tensor *dy; /* NULL for the loss */
-    struct device *device;
-    struct guarded tensors[MAX_TENSORS], workspaces[MAX_TENSORS];
-    double loss;
-};
-
-static float *guarded_alloc(struct guarded *g, size_t count)
-{
-    size_t nbytes = (count + 2 * GUARD) * sizeof(float);
-    struct err e;
-
-    g->count = count;
-    g->device = device;
-    g->block = device ? ops->alloc(device, DEVICE_SHARED, nbytes, &e)
-                      : aligned_alloc(64, (nbytes + 63) / 64 * 64);
-    if (!g->block)
-        bail_out("out of memory");
-    return g->block + GUARD;
-}
-
-static void guarded_free(struct guarded *g)
-{
-    if (g->device)
-        ops->free(g->device, DEVICE_SHARED, g->block);
-    else
-        free(g->block);
-}
-
-static void guarded_clear(struct guarded *g)
-{
-    for (size_t i = 0; i < g->count + 2 * GUARD; i++)
-        g->block[i] = i < GUARD || i >= GUARD + g->count ? SENTINEL : NAN;
-}
-
-static bool guarded_intact(const struct guarded *g)
-{
-    for (size_t i = 0; i < GUARD; i++)
-        if (g->block[i] != SENTINEL || g->block[GUARD + g->count + i] != SENTINEL)
-            return false;
-    return true;
-}
-
-static double value_of(enum values how, uint64_t stream, uint64_t i)
-{
-    switch (how) {
-    case VALUES_POSITIVE:
-        return 0.5 + rng_uniform(11, stream, i);
-    case VALUES_UNIT:
-        return rng_uniform(12, stream, i);
-    case VALUES_HOLES:
-        return rng_uniform(16, stream, i) < 0.2 ? -1 : rng_uniform(12, stream, i);
-    case VALUES_CLASS:
-        return floor(4 * rng_uniform(12, stream, i)) - 1;
-    case VALUES_APART: /* odd multiples of 0.01 in a shuffled order: 911 is prime to 4096 */
-        return 0.02 * (double)(i * 911 % 4096) - 40.95;
-    default:
-        return rng_normal(13, stream, i);
-    }
-}
-
-static bool is_input(const struct bench *b, const struct tensor *t)
-{
-    for (int i = 0; i < b->test->kind->nin; i++)
-        if (b->op->in[i] == t)
-            return true;
-    return t == b->dy;
-}
-
-static void fill_inputs(struct bench *b)
-{
-    for (int i = 0; i < b->test->kind->nin; i++)
-        for (size_t k = 0; k < tensor_count(b->op->in[i]); k++)
-            b->op->in[i]->data[k] = (float)value_of(b->test->values[i], (uint64_t)i, k);
-    for (size_t k = 0; b->dy && k < tensor_count(b->dy); k++)
-        b->dy->data[k] = (float)rng_normal(14, 0, k);
-}
-
-static void append_gradient(struct bench *b, struct err *e)
-{
-    const struct test_case *t = b->test;
-
-    for (int i = 0; i < t->ndata + t->nparams; i++)
-        b->op->in[i]->needs_grad = true;
-    for (int i = t->ndata; i < t->ndata + t->nparams; i++)
-        b->op->in[i]->grad = graph_input(b->graph, "grad", t->in[i], e);
-    if (!op_is_loss(t->kind))
-        b->dy = b->op->out[0]->grad = graph_input(b->graph, "dy", b->op->out[0]->shape, e);
-    if (t->kind->grad(b->graph, b->op, e) < 0)
-        bail_out("%s: %s", t->kind->name, e->text);
-}
-
-static void create(struct bench *b, const struct test_case *test, const struct backend *backend)
-{
-    struct tensor *in[OP_MAX_IN];
-    struct err e = {0};
-
-    device = backend->device ? opened : NULL;
-    *b = (struct bench){.test = test, .device = device, .graph = graph_create(true, &e)};
-    for (int i = 0; i < test->kind->nin; i++)
-        in[i] = graph_input(b->graph, "in", test->in[i], &e);
-    b->op = graph_append(b->graph, test->kind, &test->attr, in, NULL, &e);
-    if (!b->op)
-        bail_out("%s: %s", test->kind->name, e.text);
-    if (test->step < 0 || test->step > 0)
-        append_gradient(b, &e);
-    for (size_t i = 0; i < b->graph->nops; i++) {
-        struct op *op = b->graph->ops[i];
-
-        op->kernel = backend_kernel(backend, op);
-        if (!op->kernel)
-            bail_out("%s: no kernel for %s", backend->name, op->kind->name);
-        if (op->kernel->prepare && op->kernel->prepare(op, &e) < 0)
-            bail_out("%s: %s", op->kind->name, e.text);
-        op->workspace = guarded_alloc(&b->workspaces[i], (op->workspace_size + 3) / 4);
-    }
-    for (size_t i = 0; i < b->graph->ntensors; i++) {
-        struct tensor *t = b->graph->tensors[i];
-
-        t->data = guarded_alloc(&b->tensors[i], tensor_count(t));
-        guarded_clear(&b->tensors[i]);
-    }
-    fill_inputs(b);
-}
-
-static void destroy(struct bench *b)
-{
-    for (size_t i = 0; i < b->graph->nops; i++)
-        guarded_free(&b->workspaces[i]);
-    for (size_t i = 0; i < b->graph->ntensors; i++)
-        guarded_free(&b->tensors[i]);
-    graph_destroy(b->graph);
-}
-
-/* Runs the first n ops; results and workspaces are NaN before. */
-static void run(struct bench *b, size_t n)
-{
-    struct exec x = {.grad_scale = 1, .image_scale = 1, .loss_per_weight = 1, .loss_per_image = 1,
-                     .device = b->device};
-    struct err e;
-
-    for (size_t i = 0; i < b->graph->ntensors; i++)
-        if (!is_input(b, b->graph->tensors[i]))
-            guarded_clear(&b->tensors[i]);
-    if (b->device && ops->begin(b->device, 0, &x, &e) < 0)
-        bail_out("%s", e.text);
-    for (size_t i = 0; i < n; i++) {
-        guarded_clear(&b->workspaces[i]);
-        if (b->graph->ops[i]->kernel->run(b->graph->ops[i], &x, &e) < 0)
-            bail_out("%s: %s", b->graph->ops[i]->kind->name, e.text);
-    }
-    if (b->device && (ops->end(b->device, 0, &e) < 0 ||
-                      ops->wait(b->device, 0, &x.loss_sum, &e) < 0))
-        bail_out("%s", e.text);
-    b->loss = x.loss_sum;
-}
-
-static bool all_intact(const struct bench *b)
-{
-    for (size_t i = 0; i < b->graph->ntensors; i++)
-        if (!guarded_intact(&b->tensors[i]))
-            return false;
-    for (size_t i = 0; i < b->graph->nops; i++)
-        if (!guarded_intact(&b->workspaces[i]))
-            return false;
-    return true;
-}
+static struct device *opened;
 
 /* Largest difference relative to the largest value; NaN and infinity where one has them. */
 static double difference(const float *a, const float *b, size_t n)
@@ -363,7 +128,7 @@ static double difference(const float *a, const float *b, size_t n)
     return largest / scale;
 }
 
-static double compare(const struct bench *got, const struct bench *want)
+static double compare(const struct rig *got, const struct rig *want)
 {
     double largest = fabs(got->loss - want->loss) / fmax(fabs(want->loss), 1e-30);
 
@@ -375,12 +140,12 @@ static double compare(const struct bench *got, const struct bench *want)
 }
 
 /* The scalar whose gradients are taken: the loss, or the result weighted with dy. */
-static double objective(struct bench *b)
+static double objective(struct rig *b)
 {
     const struct tensor *y = b->op->out[0];
     double sum = 0;
 
-    run(b, 1);
+    rig_run(b, 1);
     if (!b->dy)
         return b->loss;
     for (size_t i = 0; i < tensor_count(y); i++)
@@ -390,7 +155,7 @@ static double objective(struct bench *b)
 
 /* Central difference for value i of input k. Richardson's step (4 d(h) - d(2h)) / 3 removes the
  * error of second order. */
-static double slope(struct bench *b, int k, size_t i)
+static double slope(struct rig *b, int k, size_t i)
 {
     double d[2], h = b->test->step;
     float *value = &b->op->in[k]->data[i], old = *value;
@@ -405,13 +170,13 @@ static double slope(struct bench *b, int k, size_t i)
         below = objective(b);
         *value = old;
         d[n] = (above - below) / ((double)up - (double)down);
-        fill_inputs(b); /* batch norm moved its running statistics */
+        rig_fill(b); /* batch norm moved its running statistics */
     }
     return b->test->values[k] == VALUES_APART ? d[0] : (4 * d[0] - d[1]) / 3;
 }
 
 /* Largest error of the gradient of input k relative to its largest value. */
-static double check_slopes(struct bench *b, int k, const float *grad)
+static double check_slopes(struct rig *b, int k, const float *grad)
 {
     size_t n = tensor_count(b->op->in[k]), nprobes = n < MAX_PROBES ? n : MAX_PROBES;
     double largest = 0, scale = 1e-6;
@@ -427,7 +192,7 @@ static double check_slopes(struct bench *b, int k, const float *grad)
     return largest;
 }
 
-static double check_gradients(struct bench *b)
+static double check_gradients(struct rig *b)
 {
     double largest = 0;
 
@@ -435,9 +200,9 @@ static double check_gradients(struct bench *b)
         const struct tensor *grad = b->op->in[k]->grad;
         float *copy = malloc(tensor_count(grad) * sizeof *copy);
 
-        fill_inputs(b);
-        run(b, b->graph->nops);
-        fill_inputs(b);
+        rig_fill(b);
+        rig_run(b, b->graph->nops);
+        rig_fill(b);
         memcpy(copy, grad->data, tensor_count(grad) * sizeof *copy);
         largest = fmax(largest, check_slopes(b, k, copy));
         free(copy);
@@ -454,22 +219,32 @@ static void use_threads(int n)
 #endif
 }
 
-/* Whether a backend does something of the case itself: what falls back was tested already. */
-static bool has_own_kernel(const struct bench *b, const struct bench *ref)
+/* Whether the backend does something of the case itself: what others do for it is theirs. */
+static bool has_own_kernel(const struct rig *b, const struct backend *backend)
 {
     for (size_t i = 0; i < b->graph->nops; i++)
-        if (b->graph->ops[i]->kernel != ref->graph->ops[i]->kernel)
+        if (opspeed_owner(b->graph->ops[i]->kernel) == backend)
             return true;
     return false;
 }
 
-static bool covered[64];
+/* Kernels whose values were compared. */
+static const struct kernel *covered[128];
+static size_t ncovered;
+
+static bool is_covered(const struct kernel *kernel)
+{
+    for (size_t i = 0; i < ncovered; i++)
+        if (covered[i] == kernel)
+            return true;
+    return false;
+}
 
 static void note_coverage(const struct graph *g)
 {
     for (size_t i = 0; i < g->nops; i++)
-        for (size_t k = 0; op_kinds[k]; k++)
-            covered[k] = covered[k] || op_kinds[k] == g->ops[i]->kind;
+        if (!is_covered(g->ops[i]->kernel) && ncovered < sizeof covered / sizeof *covered)
+            covered[ncovered++] = g->ops[i]->kernel;
 }
 
 static const char *describe(const struct test_case *t)
@@ -488,25 +263,25 @@ static const char *describe(const struct test_case *t)
 static bool check_values(const struct test_case *t, const struct backend *backend,
                          const struct backend *reference)
 {
-    struct bench b, ref;
+    struct rig b, ref;
     double error;
     bool own;
 
     use_threads(2);
-    create(&b, t, backend);
-    create(&ref, t, reference);
-    own = backend == reference || has_own_kernel(&b, &ref);
+    rig_create(&b, t, backend, opened);
+    rig_create(&ref, t, reference, NULL);
+    own = has_own_kernel(&b, backend);
     if (own) {
         note_coverage(b.graph);
-        run(&b, b.graph->nops);
-        run(&ref, ref.graph->nops);
+        rig_run(&b, b.graph->nops);
+        rig_run(&ref, ref.graph->nops);
         error = compare(&b, &ref);
         ok(error < 1e-5, "%s: %s: values as the reference: %.1e", backend->name, describe(t),
            error);
-        ok(all_intact(&b), "%s: %s: writes nothing else", backend->name, describe(t));
+        ok(rig_is_intact(&b), "%s: %s: writes nothing else", backend->name, describe(t));
     }
-    destroy(&b);
-    destroy(&ref);
+    rig_destroy(&b);
+    rig_destroy(&ref);
     return own;
 }
 
@@ -515,46 +290,54 @@ static bool check_values(const struct test_case *t, const struct backend *backen
 static void check_case(const struct test_case *t, const struct backend *backend,
                        const struct backend *reference)
 {
-    struct bench b;
+    struct rig b;
     double error;
 
     if (!check_values(t, backend, reference) || t->step <= 0 || backend->device)
         return;
     use_threads(1);
-    create(&b, t, backend);
+    rig_create(&b, t, backend, opened);
     error = check_gradients(&b);
     ok(error < 2e-3, "%s: %s: gradients as differences: %.1e", backend->name, describe(t), error);
-    destroy(&b);
+    rig_destroy(&b);
 }
 
 /* The order of sums does not depend on the threads. */
 static void check_threads(const struct test_case *t, const struct backend *backend)
 {
-    struct bench one, two;
+    struct rig one, two;
     bool same = true;
 
     use_threads(1);
-    create(&one, t, backend);
-    run(&one, one.graph->nops);
+    rig_create(&one, t, backend, opened);
+    rig_run(&one, one.graph->nops);
     use_threads(2);
-    create(&two, t, backend);
-    run(&two, two.graph->nops);
+    rig_create(&two, t, backend, opened);
+    rig_run(&two, two.graph->nops);
     for (size_t i = 0; i < one.graph->ntensors; i++)
         same = same && memcmp(one.graph->tensors[i]->data, two.graph->tensors[i]->data,
                               tensor_count(one.graph->tensors[i]) * sizeof(float)) == 0;
     ok(same && one.loss == two.loss, "%s: %s: the same bits with one thread and two",
        backend->name, describe(t));
-    destroy(&one);
-    destroy(&two);
+    rig_destroy(&one);
+    rig_destroy(&two);
 }
 
-static void check_coverage(void)
+/* Every kernel of the backend's table has run, and the reference has one for every kind. */
+static void check_coverage(const struct backend *backend)
 {
-    for (size_t k = 0; op_kinds[k]; k++) {
-        struct op op = {.kind = op_kinds[k]};
-        const struct kernel *kernel = backend_kernel(backend_find("ref"), &op);
+    bool none = backend == &simd_backend && simd_isa() == SIMD_NONE;
 
-        ok(covered[k] && kernel && kernel->kind == op_kinds[k], "%s is covered", op_kinds[k]->name);
+    for (size_t k = 0; backend->kernels[k] && !none; k++)
+        ok(is_covered(backend->kernels[k]), "%s: %s: kernel %zu of its table was compared",
+           backend->name, backend->kernels[k]->kind->name, k);
+    if (none)
+        tap_skip(1, "this processor has no AVX2, or UNET_ISA is none");
+    for (size_t k = 0; op_kinds[k] && backend == backend_find("ref"); k++) {
+        struct op op = {.kind = op_kinds[k]};
+
+        ok(backend_kernel(backend, &op)->kind == op_kinds[k], "the reference has %s",
+           op_kinds[k]->name);
     }
 }
 
@@ -562,38 +345,38 @@ static void check_coverage(void)
 static void check_bce_extremes(void)
 {
     static const struct test_case t = BCE(1, 1, 4);
-    struct bench b;
+    struct rig b;
 
-    create(&b, &t, backend_find("ref"));
+    rig_create(&b, &t, backend_find("ref"), NULL);
     memcpy(b.op->in[0]->data, (float[]){200, -200, 200, -200}, 4 * sizeof(float));
     memcpy(b.op->in[1]->data, (float[]){1, 0, 0, 1}, 4 * sizeof(float));
-    run(&b, 1);
+    rig_run(&b, 1);
     ok(fabs(b.loss - 400) < 1e-3, "bce: extreme logits cost %g", b.loss);
     ok(b.op->out[0]->data[0] == 0 && b.op->out[0]->data[1] == 0 && b.op->out[0]->data[2] == 1 &&
            b.op->out[0]->data[3] == -1,
        "bce: and their gradients are 0, 0, 1, -1");
-    destroy(&b);
+    rig_destroy(&b);
 }
 
 /* A mean of a thousand deviations must not drown the variance. */
 static void check_batch_norm_offset(void)
 {
     static const struct test_case t = BATCH_NORM(batch_norm_kind, 2, 16, 16, 2, 0);
-    struct bench b;
+    struct rig b;
     double sum = 0, squares = 0;
 
-    create(&b, &t, backend_find("ref"));
+    rig_create(&b, &t, backend_find("ref"), NULL);
     for (size_t i = 0; i < 1024; i++)
         b.op->in[0]->data[i] += 1000;
     for (size_t i = 0; i < 1024; i += 2) {
         sum += (double)b.op->in[0]->data[i] / 512;
         squares += pow((double)b.op->in[0]->data[i] - 1000, 2) / 512;
     }
-    run(&b, 1);
+    rig_run(&b, 1);
     squares = 1 / sqrt(squares - (sum - 1000) * (sum - 1000) + 1e-5);
     ok(fabs((double)b.op->out[1]->data[2] / squares - 1) < 1e-5,
        "batch_norm: the scale is right at an offset of 1000");
-    destroy(&b);
+    rig_destroy(&b);
 }
 
 /* Equal values: the first in reading order has the gradient, as in PyTorch. */
@@ -601,30 +384,15 @@ static void check_pool_ties(const struct backend *backend)
 {
     static const struct test_case t = UNARY(max_pool2d_kind, 1, 2, 4, 1);
     static const float values[] = {1, 1, 0, 2, 1, 1, 2, 2}, want[] = {1, 0, 0, 1, 0, 0, 0, 0};
-    struct bench b;
+    struct rig b;
 
-    create(&b, &t, backend);
+    rig_create(&b, &t, backend, opened);
     memcpy(b.op->in[0]->data, values, sizeof values);
     b.dy->data[0] = b.dy->data[1] = 1;
-    run(&b, b.graph->nops);
+    rig_run(&b, b.graph->nops);
     ok(memcmp(b.op->in[0]->grad->data, want, sizeof want) == 0,
        "%s: max_pool2d: of equal values the first has the gradient", backend->name);
-    destroy(&b);
-}
-
-/* A device has nothing to fall back to: not every op is for it. */
-static bool has_kernel(const struct backend *backend, const struct test_case *t)
-{
-    struct tensor in[OP_MAX_IN], out[OP_MAX_OUT] = {0};
-    struct op op = {.kind = t->kind, .attr = t->attr};
-
-    for (int i = 0; i < t->kind->nin; i++) {
-        in[i] = (struct tensor){.shape = t->in[i]};
-        op.in[i] = &in[i];
-    }
-    for (int i = 0; i < t->kind->nout; i++)
-        op.out[i] = &out[i];
-    return backend_kernel(backend, &op) != NULL;
+    rig_destroy(&b);
 }
 
 /* A backend whose device is not there can't be tested. */
@@ -632,41 +400,87 @@ static bool open_backend(const struct backend *backend)
 {
     struct err e;
 
-    ops = backend->device;
-    opened = ops ? ops->open(0, &e) : NULL;
-    if (ops && !opened)
+    opened = backend->device ? backend->device->open(0, &e) : NULL;
+    if (backend->device && !opened)
         tap_skip(1, e.text);
-    return !ops || opened;
+    return !backend->device || opened;
 }
 
-static void close_backend(void)
+static void close_backend(const struct backend *backend)
 {
     if (opened)
-        ops->close(opened);
+        backend->device->close(opened);
     opened = NULL;
 }
 
-int main(void)
+static void check_backend(const struct backend *backend, const struct backend *reference)
+{
+    if (!open_backend(backend))
+        return;
+    for (size_t i = 0; i < NCASES; i++) /* a device has nothing to fall back to */
+        if (rig_is_possible(&cases[i], backend))
+            check_case(&cases[i], backend, reference);
+    check_pool_ties(backend);
+    close_backend(backend);
+    check_coverage(backend);
+}
+
+/* What a processor with less would choose. */
+static void check_isa(const char *isa, const struct backend *backend,
+                      const struct backend *reference)
+{
+    setenv("UNET_ISA", isa, 1);
+    for (size_t i = 0; i < NCASES; i++)
+        check_values(&cases[i], backend, reference);
+    unsetenv("UNET_ISA");
+}
+
+static int check(void)
 {
     const struct backend *reference = backend_find("ref");
 
-    for (size_t k = 0; backends[k]; k++) {
-        if (!open_backend(backends[k]))
-            continue;
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            if (!backends[k]->device || has_kernel(backends[k], &cases[i]))
-                check_case(&cases[i], backends[k], reference);
-        check_pool_ties(backends[k]);
-        close_backend();
-    }
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_isa("avx2", backend_find("simd"), reference);
+    if (backend_find("dnnl"))
+        check_isa("none", backend_find("dnnl"), reference);
+    for (size_t i = 0; i < NCASES; i++)
         check_threads(&cases[i], backend_find("simd"));
-        setenv("UNET_ISA", "avx2", 1);
-        check_values(&cases[i], backend_find("simd"), reference);
-        unsetenv("UNET_ISA");
-    }
-    check_coverage();
+    for (size_t k = 0; backends[k]; k++)
+        check_backend(backends[k], reference);
     check_bce_extremes();
     check_batch_norm_offset();
     return done_testing();
+}
+
+static int measure(int n, char **words)
+{
+    double seconds = n > 2 ? atof(words[2]) : 0.3;
+    struct err e;
+    int rc = 0;
+
+    if (n > 0 && !backend_find(words[0])) {
+        fprintf(stderr, "opcheck: there is no backend \"%s\"; --list names those that are here\n",
+                words[0]);
+        return 2;
+    }
+    for (size_t k = 0; backends[k]; k++)
+        if ((n == 0 || backends[k] == backend_find(words[0])) &&
+            opspeed_measure(backends[k], n > 1 ? words[1] : NULL, seconds, stdout, &e)) {
+            fprintf(stderr, "opcheck: %s: %s\n", backends[k]->name, e.text);
+            rc = n > 0;
+        }
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1)
+        return check();
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        opspeed_list(cases, NCASES, stdout);
+        return 0;
+    }
+    if (argc <= 5 && strcmp(argv[1], "--perf") == 0)
+        return measure(argc - 2, argv + 2);
+    fprintf(stderr, "usage: opcheck.t [--list | --perf [BACKEND [OP [SECONDS]]]]\n");
+    return 2;
 }

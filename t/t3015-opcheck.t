@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# opcheck's two other modes: the table of which backend has which op, and the speed of each. (Values
+# and gradients are its checks, trainer/ops/test/opcheck.c; times are not asserted.)
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+opcheck=$builddir/trainer/ops/test/opcheck.t
+[ -x "$opcheck" ] || skip_all "$opcheck is not built"
+kinds=$(sed -n 's/^extern const struct op_kind \([a-z0-9_]*\)_kind;.*/\1/p' "$srcdir/trainer/core/op.h" | sort)
+
+ok 'a table of ops and backends' "$opcheck" --list
+is "$(awk 'NR > 1 { print $1 }' "$OUT" | sort)" "$kinds" 'with every kind of op'
+is "$(awk 'NR > 1 { print $2 }' "$OUT" | sort -u)" f32 'in the only type that the trainer has'
+# Column of the reference: its own kernel for every kind; any backend of the host has one from somewhere.
+is "$(awk 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ref") ref = i; next } { print $ref }' "$OUT" | sort -u)" \
+    ref 'the reference has a kernel for each'
+host=$(sed -n '1s/^op *dtype//p' "$OUT" | tr ' ' '\n' | grep -cE '^(dnnl|simd|ref)$')
+is "$(awk -v n="$host" 'NR > 1 { for (i = 3; i < 3 + n; i++) if ($i ~ /-/) print }' "$OUT")" '' \
+    'every backend of the host has one, its own or another'
+
+export OMP_NUM_THREADS=2
+for backend in ref simd; do
+    ok "$backend: the speed of each op" "$opcheck" --perf $backend '' 0
+    is "$(awk '$1 == "'$backend'" { print $3 }' "$OUT" | sort -u)" "$kinds" "$backend: every kind was measured"
+    is "$(awk '$1 == "'$backend'" && !($2 == "f32" && $5 > 0 && ($6 == "-" || $6 > 0) && $7 > 0 && NF == 8)' "$OUT")" '' \
+        "$backend: time, GFLOP/s, GB/s and whose kernel"
+done
+ok 'one kind of op' "$opcheck" --perf ref max_pool2d 0
+is "$(awk '$1 == "ref" { print $3 }' "$OUT" | sort -u | xargs)" 'max_pool2d max_pool2d_grad' 'and its gradient'
+exits 2 'an unknown backend' "$opcheck" --perf nothing
+like "$ERR" 'no backend "nothing"' 'is named'
+done_testing

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Words for the tables of opcheck and opspeed: one struct test_case each, of an op on tensors of
+ * these sizes (n h w, channels in and out, side of the window). */
+#ifndef UNETCTL_TRAINER_OPS_TEST_CASES_H
+#define UNETCTL_TRAINER_OPS_TEST_CASES_H
+
+#include "trainer/ops/test/rig.h"
+
+#define NHWC(n, h, w, c) {4, {n, h, w, c}}
+#define VECTOR(c) {1, {c}}
+
+#define CONV(n, h, w, ci, co, k)                                                      \
+    {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
+     {VALUES_NORMAL}, 1, 2, 0.5}
+#define CONV_STRIDED(n, h, w, ci, co, k)                                                  \
+    {&conv2d_kind, {.kernel = k, .stride = 2},                                            \
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5}
+#define CONV_NOBIAS(n, h, w, ci, co, k, s)                                                    \
+    {&conv2d_nobias_kind, {.kernel = k, .stride = s}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
+     {VALUES_NORMAL}, 1, 1, 0.5}
+#define CONV_TRANSPOSE(n, h, w, ci, co)                                                        \
+    {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)},         \
+     {VALUES_NORMAL}, 1, 2, 0.5}
+#define BATCH_NORM(kind, n, h, w, c, step)                                             \
+    {&kind, {.eps = 1e-5, .momentum = 0.1},                                            \
+     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                   \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step}
+#define UNARY(kind, n, h, w, c) \
+    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008}
+#define CONCAT(n, h, w, a, b) \
+    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
+#define ADD(n, h, w, c) \
+    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5}
+#define POOL_ADD(n, h, w, c)                                                                \
+    {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
+                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0}
+#define GLOBAL_AVG_POOL(n, h, w, c) \
+    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+#define SUBSAMPLE(n, h, w, a, b) \
+    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5}
+#define BCE(n, h, w) \
+    {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02}
+#define LOSS(kind, n, h, w, c, values, weights)                                          \
+    {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)},            \
+     {VALUES_NORMAL, values}, 1, 0, 0.04}
+
+#endif

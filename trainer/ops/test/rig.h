@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One op and the ops of its gradient on one backend, by themselves. Every tensor and workspace lies
+ * in guarded memory of its own. Numbers are made from fixed seeds. What goes wrong here ends the
+ * program. */
+#ifndef UNETCTL_TRAINER_OPS_TEST_RIG_H
+#define UNETCTL_TRAINER_OPS_TEST_RIG_H
+
+#include "trainer/core/graph.h"
+
+#define RIG_MAX_TENSORS 24
+
+enum values {
+    VALUES_NORMAL,   /* around 0 */
+    VALUES_POSITIVE, /* 0.5 .. 1.5: variances */
+    VALUES_UNIT,     /* 0 .. 1: targets */
+    VALUES_HOLES,    /* 0 .. 1, and -1: targets of which some do not count */
+    VALUES_CLASS,    /* 0, 1, 2, and -1: classes, of which some do not count */
+    VALUES_APART     /* all at least 0.02 apart and from 0: for ops with kinks */
+};
+
+struct test_case {
+    const struct op_kind *kind;
+    struct op_attr attr;
+    struct shape in[OP_MAX_IN];
+    enum values values[OP_MAX_IN];
+    int ndata;   /* the first inputs: activations with a gradient */
+    int nparams; /* the next: parameters; the rest has no gradient */
+    double step; /* of the central difference; 0: the kind has no gradient */
+};
+
+struct guarded {
+    float *block;
+    size_t count;
+};
+
+struct rig {
+    const struct test_case *test;
+    struct graph *graph;
+    struct op *op;     /* the first of the graph; the gradient's come behind */
+    struct tensor *dy; /* NULL for a loss */
+    const struct device_ops *ops;
+    struct device *device; /* NULL: the host */
+    struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS];
+    double loss;
+};
+
+/* The op with its gradient, not yet on any backend. */
+struct graph *rig_graph(const struct test_case *test);
+
+/* Does the backend have kernels for all of it? */
+bool rig_is_possible(const struct test_case *test, const struct backend *backend);
+
+/* On a backend, whose device was opened if it has one; inputs filled. */
+void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
+                struct device *device);
+void rig_destroy(struct rig *r);
+
+/* The inputs' numbers anew: an op changes running statistics, a test anything. */
+void rig_fill(struct rig *r);
+
+/* Runs the first n ops; results and workspaces are NaN before. */
+void rig_run(struct rig *r, size_t n);
+
+/* Runs one op `times` times, on what the last rig_run left. */
+void rig_repeat(struct rig *r, struct op *op, long times);
+
+/* Nothing was written beside tensors and workspaces. */
+bool rig_is_intact(const struct rig *r);
+
+#endif
