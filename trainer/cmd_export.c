@@ -22,9 +22,11 @@ static const struct cli_option options[] = {
 
 static const char details[] =
     "ONNX (opset 13): input \"image\" [N][channels][H][W] with values 0..1, H and W multiples of 2 to\n"
-    "the power of the depth; outputs \"logits\" and \"probabilities\" [N][classes][H][W].\n"
+    "the power of a U-Net's depth; outputs \"logits\" and \"probabilities\" [N][classes][H][W], of a\n"
+    "residual network [N][classes][1][1].\n"
     "safetensors: what PyTorch's load_state_dict takes for a U-Net with these names (enc1.conv1,\n"
-    "enc1.bn1, ..., bridge, up1, dec1, ..., head), convolutions as [out][in][height][width].\n"
+    "enc1.bn1, ..., bridge, up1, dec1, ..., head) or a residual network (stem.conv1, stem.bn1,\n"
+    "stage1.1.conv1, ..., head), convolutions as [out][in][height][width].\n"
     "\n"
     "  unet-train export --checkpoint RUN --onnx unet.onnx --safetensors unet.safetensors\n";
 

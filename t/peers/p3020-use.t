@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What a trained network is exported to, read by those it is for: onnxruntime and PyTorch (from
-# safetensors) give our probabilities to 1e-5, TensorBoard reads the numbers over time.
+# safetensors) give our probabilities to 1e-5, of U-Nets and residual networks, TensorBoard reads the numbers over time.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/peers/peers.sh
 . "$srcdir/t/peers/peers.sh"
-need_python torch
-need_python onnxruntime
+need_python torch onnxruntime onnx safetensors PIL
 
 cat >compare.py <<'EOP'
-# compare.py onnx|safetensors FILE IMAGE.png-as-npy PROB.tif BASE DEPTH CLASSES: largest difference
-import struct, sys, zlib
+# compare.py onnx|safetensors FILE NETWORK BASE CHANNELS CLASSES PROBABILITIES IMAGE...: our
+# probabilities (a TIFF of one image, or classes.csv) against theirs. NETWORK: U-Net's depth or resnetN.
+import csv, struct, sys, zlib
 import numpy as np
-kind, path, image, prob, base, depth, classes = sys.argv[1:]
-base, depth, classes = int(base), int(depth), int(classes)
+from PIL import Image
+kind, path, network, base, channels, classes, prob, *images = sys.argv[1:]
+base, channels, classes = int(base), int(channels), int(classes)
 
 def read_tiff(name):
     """32-bit floats in deflated strips, as unet-train predict writes them."""
@@ -29,32 +30,15 @@ def read_tiff(name):
             where = at + 2 + 12 * i + 8 if n * size <= 4 else value
             tags[tag] = struct.unpack_from("<%d%s" % (n, {2: "H", 4: "I"}[size]), data, where)
     raw = b"".join(zlib.decompress(data[o:o + n]) for o, n in zip(tags[273], tags[279]))
-    return np.frombuffer(raw, "<f4").reshape(tags[257][0], tags[256][0], classes)
+    return np.frombuffer(raw, "<f4").reshape(tags[257][0], tags[256][0], classes).transpose(2, 0, 1)[None]
 
-def read_png(name):
-    """8-bit grey, as unet-train data synth draws it."""
-    data, at, raw = open(name, "rb").read(), 8, b""
-    while at < len(data):
-        n, tag = struct.unpack_from(">I4s", data, at)
-        body = data[at + 8:at + 8 + n]
-        if tag == b"IHDR":
-            width, height, bits, colour = struct.unpack_from(">IIBB", body)
-            assert (bits, colour) == (8, 0)
-        raw += body if tag == b"IDAT" else b""
-        at += n + 12
-    rows, flat = zlib.decompress(raw), np.zeros((height, width), np.uint8)
-    for y in range(height):
-        how, row = rows[y * (width + 1)], bytearray(rows[y * (width + 1) + 1:(y + 1) * (width + 1)])
-        up = flat[y - 1] if y else np.zeros(width, np.uint8)
-        for x in range(width):
-            a, b, c = row[x - 1] if x else 0, int(up[x]), int(up[x - 1]) if x else 0
-            p = a + b - c
-            nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-            row[x] = (row[x] + [0, a, b, (a + b) // 2, nearest][how]) % 256
-        flat[y] = np.frombuffer(bytes(row), np.uint8)
-    return flat
+def read_csv(name):
+    rows = [r for r in csv.DictReader(open(name))]
+    assert [r["image"] for r in rows] == images, (rows[0], images[0])
+    return np.array([[float(r["p%d" % c]) for c in range(classes)] for r in rows], np.float32)[:, :, None, None]
 
-x = (read_png(image).astype(np.float32) / np.float32(255))[None, None]
+pixels = np.stack([np.asarray(Image.open(i)).reshape(Image.open(i).height, -1, channels) for i in images])
+x = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255))
 if kind == "onnx":
     import onnx, onnxruntime
     onnx.checker.check_model(onnx.load(path), full_check=True)
@@ -62,14 +46,16 @@ if kind == "onnx":
 else:
     import torch
     from safetensors.torch import load_file
+    from torch_resnet import ResNet
     from torch_unet import UNet
-    model = UNet(base, depth, 1, True, classes)
+    model = (ResNet(network, base, channels, True, classes) if network.startswith("resnet") else
+             UNet(base, int(network), channels, True, classes))
     missing = model.load_state_dict(load_file(path), strict=False)
     assert not missing.unexpected_keys and all("num_batches" in k for k in missing.missing_keys), missing
     with torch.no_grad():
         logits = model.eval()(torch.from_numpy(x))
     got = (torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)).numpy()
-want = read_tiff(prob).transpose(2, 0, 1)[None]
+want = read_csv(prob) if prob.endswith(".csv") else read_tiff(prob)
 worst = float(np.abs(got - want).max())
 print(f"{worst:.1e} over {want.size} numbers from {want.min():.3f} to {want.max():.3f}")
 sys.exit(0 if got.shape == want.shape and worst <= 1e-5 and want.max() > want.min() else 1)
@@ -78,18 +64,42 @@ export PYTHONPATH=$srcdir/t
 printf '0 ground\n255 mark\n' >two.txt
 ok "synthetic data" unet-train data synth --out data --count 20 --size 64x80 --seed 1
 ok "larger images" unet-train data synth --out large --count 1 --size 96x112 --seed 3
-train=(unet-train train --data data --size 64x80 --base 4 --depth 3 --threads 1 --epochs 5 --batch-size 4 --lr 0.01)
-ok "one class" "${train[@]}" --tensorboard --eval-epochs 2 --out one
-ok "two classes" "${train[@]}" --classes 2 --class-file two.txt --out two
-for net in "one 1" "two 2"; do
-    read -r run classes <<<"$net"
-    ok "$run: probabilities" unet-train predict --checkpoint "$run" --tile 96x112 --format tiff -p --threads 1 \
-        --out "$run-p" large/images/0001.png
+compare() { # RUN PROBABILITIES NETWORK BASE CHANNELS CLASSES IMAGE...
+    local run=$1 prob=$2 kind
     ok "$run: export" unet-train export --checkpoint "$run" --onnx "$run.onnx" --safetensors "$run.safetensors"
     for kind in onnx safetensors; do
-        python3 compare.py $kind "$run.$kind" large/images/0001.png "$run-p/0001_prob.tif" 4 3 "$classes" >"$OUT" 2>"$ERR"
+        python3 compare.py $kind "$run.$kind" "${@:3:4}" "$prob" "${@:7}" >"$OUT" 2>"$ERR"
         report $? "$run: $kind gives our probabilities: $(cat "$OUT")" || diag <"$ERR"
     done
+}
+train=(unet-train train --data data --size 64x80 --threads 1 --epochs 5 --batch-size 4 --lr 0.01)
+ok "one class" "${train[@]}" --base 8 --depth 4 --tensorboard --eval-epochs 2 --out one
+ok "two classes" "${train[@]}" --base 4 --depth 3 --classes 2 --class-file two.txt --out two
+for net in "one 4 8 1" "two 3 4 2"; do
+    read -r run depth base classes <<<"$net"
+    ok "$run: probabilities" unet-train predict --checkpoint "$run" --tile 96x112 --format tiff -p --threads 1 \
+        --out "$run-p" large/images/0001.png
+    compare "$run" "$run-p/0001_prob.tif" "$depth" "$base" 1 "$classes" large/images/0001.png
+done
+
+# Images that have a class as a whole, in colour: bright at one side, the class says which.
+python3 - <<'EOP'
+import os
+import numpy as np
+from PIL import Image
+rng = np.random.default_rng(7)
+for i in range(40):
+    picture = rng.integers(0, 80, (32, 32, 3))
+    half = np.rot90(picture, i % 4)
+    half[:16] += 100
+    os.makedirs(f"sides/side{i % 4}", exist_ok=True)
+    Image.fromarray(picture.astype(np.uint8)).save(f"sides/side{i % 4}/{i:02}.png")
+EOP
+for model in resnet44 resnet20-projection; do
+    ok "$model" unet-train train --model $model --data sides --size 32x32 --channels 3 --threads 1 --epochs 3 \
+        --batch-size 8 --lr 0.003 --out $model
+    ok "$model: probabilities" unet-train predict --checkpoint $model -p --threads 1 --out $model-p sides/*/*.png
+    compare $model $model-p/classes.csv $model 16 3 4 sides/*/*.png
 done
 
 need_python tensorboard
