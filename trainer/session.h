@@ -33,8 +33,8 @@ struct session {
     const char *host, *out; /* out: folder of the results */
     int device;            /* of a backend that has one: the number on the node */
     double process_start; /* clock_now() then */
-    const volatile sig_atomic_t *interrupt; /* to end at once */
-    const volatile sig_atomic_t *request;   /* to leave with a checkpoint */
+    const atomic_int *interrupt; /* to end at once */
+    const atomic_int *request;   /* to leave with a checkpoint */
     const char *resume_from; /* folder of the attempt to continue; NULL: none */
     bool again;              /* the run's own folder had an earlier start of it */
 

@@ -3,14 +3,14 @@
 #include "trainer/shutdown.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
 
 #include "src/log.h"
 #include "trainer/comm/comm.h"
 
-volatile sig_atomic_t shutdown_signal, shutdown_request, shutdown_any;
+atomic_int shutdown_signal, shutdown_request, shutdown_any;
 
 #define NAPS_PER_CHECK 10
 

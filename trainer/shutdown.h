@@ -11,14 +11,15 @@
 #ifndef UNETCTL_TRAINER_SHUTDOWN_H
 #define UNETCTL_TRAINER_SHUTDOWN_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "trainer/record.h"
 
-extern volatile sig_atomic_t shutdown_signal;  /* that ends this process, 0 so far */
-extern volatile sig_atomic_t shutdown_request; /* that asks it to leave with a checkpoint */
-extern volatile sig_atomic_t shutdown_any;     /* the last of both */
+/* Written by a handler in whichever thread it runs, read by all. */
+extern atomic_int shutdown_signal;  /* that ends this process, 0 so far */
+extern atomic_int shutdown_request; /* that asks it to leave with a checkpoint */
+extern atomic_int shutdown_any;     /* the last of both */
 
 /* Install the handlers. resumable: there will be a checkpoint to go on from. */
 void shutdown_catch(bool resumable);

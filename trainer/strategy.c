@@ -276,7 +276,7 @@ void strategy_destroy(struct strategy *s)
 }
 
 int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
-                  const volatile sig_atomic_t *interrupt, struct rendezvous **dst, bool *relayed,
+                  const atomic_int *interrupt, struct rendezvous **dst, bool *relayed,
                   struct err *e)
 {
     struct rendezvous_config c = {

@@ -48,7 +48,7 @@ void strategy_destroy(struct strategy *s);
 /* Several tasks with a cluster spec meet, with the token in the folder of the results: 0. *relayed:
  * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. */
 int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
-                  const volatile sig_atomic_t *interrupt, struct rendezvous **dst, bool *relayed,
+                  const atomic_int *interrupt, struct rendezvous **dst, bool *relayed,
                   struct err *e);
 
 /* The same question to MPI, as soon as it is up. */

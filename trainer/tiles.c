@@ -90,7 +90,7 @@ static void add_tile(struct canvas *c, int y, int x, const float *logits)
         }
 }
 
-static int run_tiles(struct network *n, struct canvas *c, const volatile sig_atomic_t *interrupt,
+static int run_tiles(struct network *n, struct canvas *c, const atomic_int *interrupt,
                      struct err *e)
 {
     int th = c->config->height, tw = c->config->width;
@@ -114,8 +114,7 @@ static int run_tiles(struct network *n, struct canvas *c, const volatile sig_ato
 }
 
 float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
-                     int height, int width, int overlap, const volatile sig_atomic_t *interrupt,
-                     struct err *e)
+                     int height, int width, int overlap, const atomic_int *interrupt, struct err *e)
 {
     size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
     struct canvas c = {config, image, height, width, overlap, calloc(pixels * classes, sizeof(float)),

@@ -7,7 +7,7 @@
 #ifndef UNETCTL_TRAINER_TILES_H
 #define UNETCTL_TRAINER_TILES_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "trainer/core/network.h"
@@ -16,7 +16,7 @@
  * Returns [height][width][classes] (malloc; one class: of the foreground), NULL on failure.
  * interrupt: as in struct comm. */
 float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
-                     int height, int width, int overlap, const volatile sig_atomic_t *interrupt,
+                     int height, int width, int overlap, const atomic_int *interrupt,
                      struct err *e);
 
 /* Sigmoid of one logit, softmax of several: p[classes]. */

@@ -30,8 +30,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-int bounded_call(int (*body)(void), double timeout_s, const volatile sig_atomic_t *interrupt,
-                 int *rc)
+int bounded_call(int (*body)(void), double timeout_s, const atomic_int *interrupt, int *rc)
 {
     double deadline = clock_now() + timeout_s;
     pthread_condattr_t attr;

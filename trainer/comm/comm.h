@@ -9,7 +9,7 @@
 #ifndef UNETCTL_TRAINER_COMM_COMM_H
 #define UNETCTL_TRAINER_COMM_COMM_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ struct comm {
     const struct comm_ops *ops;
     int rank, size;
     double timeout_s;
-    const volatile sig_atomic_t *interrupt; /* signal that asks the run to end; NULL: none */
+    const atomic_int *interrupt; /* signal that asks the run to end; NULL: none */
     struct lifeline *lifeline; /* of processes that have met, not the comm's; NULL: none */
     bool background; /* a thread beside the one that computes calls it: its waits leave the core */
     bool relayed; /* the last error came from another rank, which reports it */

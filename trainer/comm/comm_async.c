@@ -3,6 +3,7 @@
 #include "trainer/comm/comm_async.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -23,7 +24,7 @@ struct async {
     size_t n, done, capacity;
     bool ending, failed;
     struct err error;
-    volatile sig_atomic_t interrupt; /* of the inner one */
+    atomic_int interrupt; /* of the inner one */
 };
 
 static struct async *async_of(struct comm *c)

@@ -5,7 +5,7 @@
 #ifndef HAVE_MPI
 
 struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
-                           const volatile sig_atomic_t *interrupt, struct err *e)
+                           const atomic_int *interrupt, struct err *e)
 {
     (void)expected_rank, (void)expected_size, (void)timeout_s, (void)interrupt;
     err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which several tasks need; "
@@ -534,7 +534,7 @@ static const struct comm_ops mpi_ops = {
 };
 
 static int init_mpi(int rank, int size, const char *host, double timeout_s,
-                    const volatile sig_atomic_t *interrupt, struct err *e)
+                    const atomic_int *interrupt, struct err *e)
 {
     char who[300];
     int rc = 0, verdict = bounded_call(init, timeout_s, interrupt, &rc);
@@ -557,7 +557,7 @@ static int init_mpi(int rank, int size, const char *host, double timeout_s,
 }
 
 struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
-                           const volatile sig_atomic_t *interrupt, struct err *e)
+                           const atomic_int *interrupt, struct err *e)
 {
     struct comm *c = calloc(1, sizeof *c);
     struct mpi *m = calloc(1, sizeof *m);

@@ -14,7 +14,7 @@
  * the text when MPI does not come up within timeout_s (ERR_PEER). A build without MPI: ERR_CONFIG.
  * Once per process. Ended by ops->close. */
 struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
-                           const volatile sig_atomic_t *interrupt, struct err *e);
+                           const atomic_int *interrupt, struct err *e);
 
 /* First line of the MPI library's version, or "" without MPI. */
 const char *comm_mpi_version(void);

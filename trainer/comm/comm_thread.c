@@ -283,8 +283,7 @@ static const struct comm_ops thread_ops = {
 };
 
 struct comm_thread_group *comm_thread_create(int size, double timeout_s,
-                                             const volatile sig_atomic_t *interrupt,
-                                             struct err *e)
+                                             const atomic_int *interrupt, struct err *e)
 {
     pthread_condattr_t attr;
     struct comm_thread_group *g = calloc(1, sizeof *g);

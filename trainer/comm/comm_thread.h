@@ -11,8 +11,7 @@ struct comm_thread_group;
 
 /* interrupt as in struct comm; may be NULL. */
 struct comm_thread_group *comm_thread_create(int size, double timeout_s,
-                                             const volatile sig_atomic_t *interrupt,
-                                             struct err *e);
+                                             const atomic_int *interrupt, struct err *e);
 /* Only when no thread uses a member any more. */
 void comm_thread_destroy(struct comm_thread_group *g);
 

@@ -15,7 +15,7 @@
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ struct rendezvous_config {
     uint64_t plan;       /* hash of what this rank would do */
     unsigned char token[TOKEN_SIZE];
     double timeout_s;    /* for ranks to come */
-    const volatile sig_atomic_t *interrupt; /* as in struct comm; may be NULL */
+    const atomic_int *interrupt; /* as in struct comm; may be NULL */
 };
 
 #define RENDEZVOUS_BLOB_MAX 4096

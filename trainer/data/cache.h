@@ -10,7 +10,7 @@
 #ifndef UNETCTL_TRAINER_DATA_CACHE_H
 #define UNETCTL_TRAINER_DATA_CACHE_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "src/buf.h"
@@ -24,7 +24,7 @@ struct cache_config {
     /* Appends record i to dst, which is empty. Called by several threads at once. */
     int (*make)(void *arg, size_t i, struct buf *dst, struct err *e);
     void *arg;
-    const volatile sig_atomic_t *interrupt; /* give up when it is set; may be NULL */
+    const atomic_int *interrupt; /* give up when it is set; may be NULL */
 };
 
 struct cache;

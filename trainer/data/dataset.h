@@ -4,7 +4,7 @@
 #ifndef UNETCTL_TRAINER_DATA_DATASET_H
 #define UNETCTL_TRAINER_DATA_DATASET_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ struct dataset_config {
                              * beside the split file */
     int sharers;            /* processes of this machine that read the same set; 0 is 1 */
     int threads;            /* that fill the file; 0 is 1 */
-    const volatile sig_atomic_t *interrupt; /* to give up filling it; may be NULL */
+    const atomic_int *interrupt; /* to give up filling it; may be NULL */
 };
 
 struct dataset;

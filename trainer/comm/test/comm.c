@@ -5,6 +5,7 @@
 #include "trainer/comm/comm_thread.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "t/tap.h"
@@ -30,7 +31,7 @@ static void *replica_main(void *arg)
 }
 
 /* Run body on `size` threads; replicas[] holds what came out. */
-static void run(int size, double timeout_s, const volatile sig_atomic_t *interrupt,
+static void run(int size, double timeout_s, const atomic_int *interrupt,
                 int (*body)(struct comm *, struct err *), struct replica *replicas)
 {
     struct err e;
@@ -115,7 +116,7 @@ static int wait_for_ever(struct comm *c, struct err *e)
 
 static void test_failures(void)
 {
-    static const volatile sig_atomic_t terminated = SIGTERM;
+    static const atomic_int terminated = SIGTERM;
     struct replica r[MOST_RANKS];
 
     run(3, 60, NULL, check_order, r);

@@ -435,7 +435,7 @@ static void test_port(void)
 
 static void test_interrupt(void)
 {
-    static const volatile sig_atomic_t terminated = SIGTERM;
+    static const atomic_int terminated = SIGTERM;
 
     prepare(2, 30);
     ranks[0].c.interrupt = &terminated;

@@ -20,7 +20,7 @@
 
 static struct err e;
 static atomic_int *made; /* shared with children */
-static volatile sig_atomic_t stop;
+static atomic_int stop;
 
 static void nap(long ms)
 {
