@@ -30,17 +30,20 @@ static void destroy(struct atomicfile *a)
 static char *resolve(const char *path, struct err *e)
 {
     struct stat st;
-    char *real;
+    char *real = NULL;
+    int rc = lstat(path, &st);
 
-    if (lstat(path, &st) && errno == ENOENT)
-        real = strdup(path);
-    else
+    if (rc == 0 && S_ISLNK(st.st_mode)) {
         real = realpath(path, NULL);
+        rc = real ? stat(real, &st) : -1;
+    } else if (rc == 0 || errno == ENOENT) {
+        real = strdup(path);
+    }
     if (!real) {
         err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
         return NULL;
     }
-    if (stat(real, &st) == 0 && !S_ISREG(st.st_mode)) {
+    if (rc == 0 && !S_ISREG(st.st_mode)) {
         err_set(e, ERR_INTERNAL, "cannot write %s: it exists and is not a regular file", path);
         free(real);
         return NULL;
@@ -48,16 +51,16 @@ static char *resolve(const char *path, struct err *e)
     return real;
 }
 
-/* Creates a->tmp; O_EXCL and not mkstemp, so that the umask applies to mode. */
-static int create_tmp(struct atomicfile *a, mode_t mode)
+/* Creates *tmp beside path; O_EXCL and not mkstemp, so that the umask applies to mode. */
+static int create_tmp(const char *path, char **tmp, mode_t mode)
 {
-    size_t size = strlen(a->path) + 64;
+    size_t size = strlen(path) + 64;
     int fd = -1;
 
-    a->tmp = malloc(size);
-    for (int i = 0; a->tmp && i < 1000; i++) {
-        snprintf(a->tmp, size, "%s.tmp-%ld-%d", a->path, (long)getpid(), i);
-        fd = open(a->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    *tmp = malloc(size);
+    for (int i = 0; *tmp && i < 1000; i++) {
+        snprintf(*tmp, size, "%s.tmp-%ld-%d", path, (long)getpid(), i);
+        fd = open(*tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EEXIST)
             break;
     }
@@ -77,7 +80,7 @@ struct atomicfile *atomicfile_open(const char *path, mode_t mode, struct err *e)
         destroy(a);
         return NULL;
     }
-    int fd = create_tmp(a, mode);
+    int fd = create_tmp(a->path, &a->tmp, mode);
     if (fd < 0) {
         err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
         destroy(a);
@@ -172,6 +175,38 @@ int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, 
     return atomicfile_commit(a, e);
 }
 
+/* 0, or -1 with errno. */
+static int write_all(int fd, const char *data, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, data, n);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return -1;
+        data += written;
+        n -= (size_t)written;
+    }
+    return 0;
+}
+
+/* The temporary file of pair->path, whole. 0, or -1 with errno and no file. */
+static int write_tmp(struct atomicfile_pair *pair, const void *data, size_t n, mode_t mode)
+{
+    int fd = create_tmp(pair->path, &pair->tmp, mode);
+    int rc = fd < 0 ? -1 : write_all(fd, data, n);
+    int saved = errno;
+
+    if (fd >= 0 && close(fd) && rc == 0) {
+        rc = -1;
+        saved = errno;
+    }
+    if (fd >= 0 && rc)
+        unlink(pair->tmp);
+    errno = saved;
+    return rc;
+}
+
 int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
                          mode_t mode, struct err *e)
 {
@@ -180,49 +215,50 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
     if (!grown)
         return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
     b->files = grown;
-    struct atomicfile *a = atomicfile_open(path, mode, e);
-    if (!a)
+    struct atomicfile_pair pair = {.path = resolve(path, e)};
+    if (!pair.path)
         return -1;
-    bool written = fwrite(data, 1, n, a->stream) == n && fflush(a->stream) == 0;
-    int saved = errno;
-    if (fclose(a->stream) || !written) {
-        a->stream = NULL;
-        err_errno(e, ERR_INTERNAL, written ? errno : saved, "cannot write %s", path);
-        atomicfile_abort(a);
+    if (write_tmp(&pair, data, n, mode)) {
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        free(pair.path);
+        free(pair.tmp);
         return -1;
     }
-    b->files[b->count++] = (struct atomicfile_pair){a->path, a->tmp};
-    free(a);
+    b->files[b->count++] = pair;
     return 0;
 }
 
-static int sync_all(const struct atomicfile_batch *b)
+int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e)
 {
-    int fd = open(b->files[0].tmp, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        fd = open(b->files[0].path, O_RDONLY | O_CLOEXEC);
-    int rc = fd < 0 ? -1 : syncfs(fd);
-    int saved = errno;
+    for (size_t i = 0; i < b->count; i++) {
+        struct atomicfile_pair *pair = &b->files[i];
+        if (pair->tmp && rename(pair->tmp, pair->path))
+            return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", pair->path);
+        free(pair->tmp);
+        pair->tmp = NULL;
+    }
+    return 0;
+}
 
+int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e)
+{
+    const char *file = !b->count ? NULL : b->files[0].tmp ? b->files[0].tmp : b->files[0].path;
+    int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+    int rc = !file ? 0 : fd < 0 ? -1 : syncfs(fd);
+
+    if (rc)
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", b->files[0].path);
     if (fd >= 0)
         close(fd);
-    errno = saved;
     return rc;
 }
 
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
 {
-    size_t n = 0;
-    int rc = b->count ? sync_all(b) : 0;
+    int rc = atomicfile_batch_sync(b, e) || atomicfile_batch_rename(b, e) || atomicfile_batch_sync(b, e)
+                 ? -1
+                 : 0;
 
-    while (rc == 0 && n < b->count) {
-        rc = rename(b->files[n].tmp, b->files[n].path);
-        n += rc == 0;
-    }
-    if (rc == 0 && b->count)
-        rc = sync_all(b);
-    if (rc)
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", b->files[n < b->count ? n : 0].path);
     atomicfile_batch_abort(b);
     return rc;
 }
@@ -230,7 +266,8 @@ int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
 void atomicfile_batch_abort(struct atomicfile_batch *b)
 {
     for (size_t i = 0; i < b->count; i++) {
-        unlink(b->files[i].tmp); /* is not there any more once it was renamed */
+        if (b->files[i].tmp)
+            unlink(b->files[i].tmp);
         free(b->files[i].tmp);
         free(b->files[i].path);
     }
@@ -347,10 +384,12 @@ static int append_line(int fd, const char *line)
 int atomicfile_append(const char *path, const char *line, struct err *e)
 {
     int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    struct stat st;
 
     if (fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path);
-    int rc = append_line(fd, line);
+    bool is_new = fstat(fd, &st) == 0 && st.st_size == 0;
+    int rc = append_line(fd, line) || (is_new && sync_folder(path)) ? -1 : 0;
     if (rc)
         err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path);
     close(fd);

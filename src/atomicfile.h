@@ -35,7 +35,7 @@ int atomicfile_sync_folder(const char *path, struct err *e);
  * file. All files lie in one file system. Zeroed is empty. */
 struct atomicfile_batch {
     struct atomicfile_pair {
-        char *path, *tmp;
+        char *path, *tmp; /* tmp is NULL once it was renamed */
     } * files;
     size_t count;
 };
@@ -46,15 +46,20 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
 
 /* Both empty the batch. A commit that fails leaves files as they were, or some new ones whole. */
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
-void atomicfile_batch_abort(struct atomicfile_batch *b);
+void atomicfile_batch_abort(struct atomicfile_batch *b); /* renamed files stay */
+
+/* The steps of a commit. Files that are renamed before they are synced are whole to every reader, but
+ * a power failure before the sync may leave them empty or away. Sync may run in another thread. */
+int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e);
+int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 
 /* The whole regular file, malloc'ed, with a NUL behind it that *n does not count. More than limit
  * bytes, a folder, a FIFO (without waiting for its writer) and a device are refused. */
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
 
-/* Append one line, or several with newlines between them, and fsync once. A last newline is added. A last line that an earlier
- * writer left without newline is closed first, so that it spoils no other. If the disk is full the
- * file is as before. One writer at a time. */
+/* Append one line, or several with newlines between them, and fsync once (a new file's folder, too). A
+ * last newline is added. A last line that an earlier writer left without newline is closed first, so that
+ * it spoils no other. If the disk is full the file is as before. One writer at a time. */
 int atomicfile_append(const char *path, const char *line, struct err *e);
 
 #endif

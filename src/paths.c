@@ -3,32 +3,41 @@
 #include "src/paths.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int paths_bindir(char *dst, size_t size)
-{
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+/* Where this program lies; "" if that cannot be told. */
+static char bindir[PATH_MAX];
+static bool in_build_tree;
 
-    if (n <= 0)
-        return -1;
-    exe[n] = 0;
-    char *slash = strrchr(exe, '/');
-    if (!slash)
-        return -1;
-    *slash = 0;
-    return (size_t)snprintf(dst, size, "%s", exe) < size ? 0 : -1;
+static void look(void)
+{
+    char path[PATH_MAX + 32];
+    ssize_t n = readlink("/proc/self/exe", bindir, sizeof bindir - 1);
+
+    bindir[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(bindir, '/');
+    if (slash)
+        *slash = 0;
+    snprintf(path, sizeof path, "%s/config.status", bindir);
+    in_build_tree = access(path, F_OK) == 0;
 }
 
-static bool is_build_tree(const char *bindir)
+static void look_once(void)
 {
-    char path[PATH_MAX];
-    return (size_t)snprintf(path, sizeof path, "%s/config.status", bindir) < sizeof path &&
-           access(path, F_OK) == 0;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, look);
+}
+
+int paths_bindir(char *dst, size_t size)
+{
+    look_once();
+    return *bindir && (size_t)snprintf(dst, size, "%s", bindir) < size ? 0 : -1;
 }
 
 static bool try_folder(const char *folder, const char *name, int access_mode, char *dst,
@@ -42,7 +51,7 @@ static bool try_folder(const char *folder, const char *name, int access_mode, ch
 static int find(const char *variable, const char *installed, const char *name, int access_mode,
                 char *dst, size_t size, struct err *e)
 {
-    char bindir[PATH_MAX], folder[PATH_MAX + 64];
+    char folder[PATH_MAX + 64];
     const char *chosen = getenv(variable);
 
     if (chosen && *chosen) {
@@ -51,10 +60,11 @@ static int find(const char *variable, const char *installed, const char *name, i
         return err_set(e, ERR_INTERNAL, "%s is not in %s, where the variable %s points", name,
                        chosen, variable);
     }
-    if (paths_bindir(bindir, sizeof bindir))
+    look_once();
+    if (!*bindir)
         return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?); "
                        "set %s to the folder that has %s", variable, name);
-    if (is_build_tree(bindir)) {
+    if (in_build_tree) {
         if (try_folder(bindir, name, access_mode, dst, size) ||
             try_folder(SOURCE_DIR, name, access_mode, dst, size))
             return 0;

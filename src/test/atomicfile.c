@@ -132,6 +132,40 @@ static void appending(void)
     ok(atomicfile_append("nowhere/l", "x", &e) == -1, "%s", e.text);
 }
 
+static void batches(void)
+{
+    struct atomicfile_batch b = {0};
+    int before = files_here();
+
+    atomicfile_write("b1", "old", 3, 0644, &e);
+    ok(atomicfile_batch_add(&b, "b1", "new", 3, 0600, &e) == 0 &&
+           atomicfile_batch_add(&b, "b2", "", 0, 0644, &e) == 0 && holds("b1", "old") &&
+           access("b2", F_OK) != 0, "files of a batch are not there yet");
+    ok(atomicfile_batch_add(&b, "sub", "x", 1, 0644, &e) == -1 && b.count == 2,
+       "what cannot be written is no part of it: %s", e.text);
+    ok(atomicfile_batch_rename(&b, &e) == 0 && holds("b1", "new") && holds("b2", "") &&
+           mode_of("b1") == 0600, "until they are renamed");
+    ok(atomicfile_batch_sync(&b, &e) == 0, "and then synced");
+    atomicfile_batch_abort(&b);
+    ok(holds("b1", "new") && files_here() == before + 2, "they stay, and no temporary file does");
+    ok(atomicfile_batch_add(&b, "b1", "newer", 5, 0644, &e) == 0 &&
+           atomicfile_batch_add(&b, "b3", "x", 1, 0644, &e) == 0 &&
+           atomicfile_batch_commit(&b, &e) == 0 && b.count == 0 && holds("b1", "newer") &&
+           holds("b3", "x"), "a commit does all of it");
+    ok(atomicfile_batch_add(&b, "b1", "lost", 4, 0644, &e) == 0 &&
+           atomicfile_batch_add(&b, "b4", "lost", 4, 0644, &e) == 0 && b.count == 2, "two more");
+    atomicfile_batch_abort(&b);
+    ok(holds("b1", "newer") && access("b4", F_OK) != 0 && files_here() == before + 3, "aborted");
+    ok(atomicfile_batch_commit(&b, &e) == 0, "nothing to commit");
+    limit_file_size(4096);
+    char big[9000] = {0};
+    ok(atomicfile_batch_add(&b, "b5", big, sizeof big, 0644, &e) == -1 && strstr(e.text, "b5"),
+       "no room: %s", e.text);
+    limit_file_size(RLIM_INFINITY);
+    atomicfile_batch_abort(&b);
+    is_int(files_here(), before + 3, "nothing is left of it");
+}
+
 int main(void)
 {
     char dir[] = "/tmp/unetctl-atomicfile.XXXXXX", command[64];
@@ -144,6 +178,7 @@ int main(void)
     full_disk();
     reading();
     appending();
+    batches();
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return system(command) || done_testing();
 }
