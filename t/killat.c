@@ -54,8 +54,9 @@ static bool is_meant(pid_t pid, pid_t program)
 {
     char path[64], name[64] = "";
 
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)program, (int)pid);
     if (!only)
-        return pid == program;
+        return pid == program || access(path, F_OK) == 0; /* a thread of it */
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
     FILE *f = fopen(path, "r");
     if (f && fgets(name, sizeof name, f))

@@ -65,7 +65,7 @@ kill_at() { # SITE N [KILLAT OPTIONS]
         sed 's/^/  again:  /' "$dir/again"
     fi
     if [ "$site" = local ]; then end_keepers; fi
-    rm -rf "$dir"
+    wait_until 10 rm -rf "$dir" # a keeper may still write while it ends
 }
 kill_at_each() { # SITE LANES [KILLAT OPTIONS]
     local site=$1 lanes=$2 n
