@@ -63,7 +63,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
         if (dry_run)
             rc = dry_run_print(&w, &plan, e);
-        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0)
+        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 && ledger_keep_id(&w.ledger, e) == 0)
             rc = generate_all(&w, &plan, e);
     }
     run_plan_destroy(&plan);

@@ -81,20 +81,49 @@ static int apply(struct ledger *l, enum ledger_event event, const char *run, int
     return 0;
 }
 
+static void take_id(struct ledger *l, const char *text)
+{
+    if (strspn(text, "0123456789abcdef") == LEDGER_STUDY_ID_SIZE - 1)
+        snprintf(l->study_id, sizeof l->study_id, "%.*s", LEDGER_STUDY_ID_SIZE - 1, text);
+}
+
+/* The file of the id, if there is one. It becomes durable together with the first event only, so it may
+ * be empty after a power failure. */
+static int read_id(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX], *text;
+    size_t n;
+
+    path_of(l, "id", file);
+    if (access(file, F_OK) != 0)
+        return 0;
+    text = atomicfile_read(file, 64, &n, e);
+    if (!text)
+        return -1;
+    *l->study_id = 0;
+    take_id(l, text);
+    l->is_new = false;
+    free(text);
+    return 0;
+}
+
 /* One line; a torn one is -2. */
 static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
                        size_t length, struct err *e)
 {
     json_error_t error;
     json_t *root = json_loadb(line, length, 0, &error);
-    const char *event = NULL, *run = NULL, *scheduler = NULL, *job = NULL;
+    const char *event = NULL, *run = NULL, *scheduler = NULL, *job = NULL, *tag = NULL;
     int schema = 0, attempt = 0, i = 0, rc = -2;
 
     if (root && json_unpack(root, "{s:i}", "schema", &schema) == 0 && schema != SCHEMA)
         rc = err_set(e, ERR_CONFIG, "%s:%zu: schema %d is not known to this unetctl (it knows %d)",
                      file, number, schema, SCHEMA);
-    else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s}", "event", &event, "run", &run,
-                                 "attempt", &attempt, "scheduler", &scheduler, "job", &job) == 0) {
+    else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s}", "event", &event, "run",
+                                 &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job, "tag",
+                                 &tag) == 0) {
+        if (!*l->study_id && tag)
+            take_id(l, tag + strcspn(tag, ":") + (strchr(tag, ':') != NULL));
         while (i < NEVENTS && strcmp(event, event_names[i]) != 0)
             i++;
         rc = i < NEVENTS ? apply(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
@@ -108,19 +137,13 @@ int ledger_reload(struct ledger *l, struct err *e)
 {
     char file[PATH_MAX];
     char *text, *line, *end;
-    size_t n, number = 1, id_length;
+    size_t n, number = 1;
     int rc = 0;
 
     l->count = 0;
     map_destroy(&l->index);
-    path_of(l, "id", file);
-    if (access(file, F_OK) == 0) {
-        text = atomicfile_read(file, 64, &id_length, e);
-        if (!text)
-            return -1;
-        snprintf(l->study_id, sizeof l->study_id, "%.16s", text);
-        free(text);
-    }
+    if (read_id(l, e))
+        return -1;
     path_of(l, "ledger.jsonl", file);
     if (access(file, F_OK) != 0)
         return 0;
@@ -207,19 +230,34 @@ static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
     return 0;
 }
 
-static int make_study_id(struct ledger *l, struct err *e)
+static int choose_study_id(struct ledger *l, struct err *e)
 {
-    char file[PATH_MAX], text[LEDGER_STUDY_ID_SIZE + 1];
     uint64_t id;
 
     if (getrandom(&id, sizeof id, 0) != sizeof id)
         return err_errno(e, ERR_INTERNAL, errno, "random numbers");
-    path_of(l, "id", file);
-    snprintf(text, sizeof text, "%016llx\n", (unsigned long long)id);
-    if (atomicfile_write(file, text, strlen(text), 0666, e))
-        return -1;
-    snprintf(l->study_id, sizeof l->study_id, "%.16s", text);
+    snprintf(l->study_id, sizeof l->study_id, "%016llx", (unsigned long long)id);
+    l->is_new = true;
     return 0;
+}
+
+int ledger_keep_id(struct ledger *l, struct err *e)
+{
+    struct atomicfile_batch files = {0};
+    char file[PATH_MAX], text[LEDGER_STUDY_ID_SIZE + 1];
+    int rc;
+
+    if (!l->is_new)
+        return 0;
+    path_of(l, "id", file);
+    snprintf(text, sizeof text, "%s\n", l->study_id);
+    rc = atomicfile_batch_add(&files, file, text, strlen(text), 0666, e) ||
+                 atomicfile_batch_rename(&files, e)
+             ? -1
+             : 0;
+    atomicfile_batch_abort(&files);
+    l->is_new = rc != 0;
+    return rc;
 }
 
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
@@ -233,7 +271,7 @@ int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
     if (l->lock_fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "%s", file);
     if (wait_for_lock(l->lock_fd, file, timeout_s, e) || write_holder(l->lock_fd, file, e) ||
-        ledger_reload(l, e) || (!*l->study_id && make_study_id(l, e))) {
+        ledger_reload(l, e) || (!*l->study_id && choose_study_id(l, e))) {
         ledger_unlock(l);
         return -1;
     }
@@ -280,9 +318,10 @@ int ledger_append_all(struct ledger *l, enum ledger_event event, const struct le
 {
     char date[32], file[PATH_MAX];
     struct buf lines = {0};
-    int rc = 0;
+    int rc;
 
     clock_date(date);
+    rc = ledger_keep_id(l, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = encode_event(l, event, &notes[i], scheduler, date, &lines, e);
     path_of(l, "ledger.jsonl", file);
@@ -290,6 +329,8 @@ int ledger_append_all(struct ledger *l, enum ledger_event event, const struct le
         rc = err_set(e, ERR_INTERNAL, "%s: no memory", l->dir);
     if (rc == 0 && count)
         rc = atomicfile_append(file, lines.data, e);
+    if (rc == 0 && count && l->count == 0) /* our folder may be as new as the file */
+        rc = atomicfile_sync_folder(l->dir, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = apply(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
     buf_destroy(&lines);

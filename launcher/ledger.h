@@ -31,6 +31,7 @@ struct ledger_entry {
 struct ledger {
     char *dir; /* STUDY/.unetctl */
     char study_id[LEDGER_STUDY_ID_SIZE]; /* 16 hex digits; "" before the first ledger_lock */
+    bool is_new; /* the id is in no file yet: no event and no job can have it */
     struct ledger_entry *entries;        /* in the order of their first event */
     size_t count, capacity;
     struct map index; /* of "RUN:ATTEMPT", and of "RUN" for its newest attempt */
@@ -46,12 +47,16 @@ void ledger_close(struct ledger *l); /* and unlock */
 int ledger_reload(struct ledger *l, struct err *e);
 
 /* Become the only writer, wait at most timeout_s for the present one, and reload. Makes the
- * folder and the study's id. The lock is an open file description lock on STUDY/.unetctl/lock
+ * folder, and chooses the study's id (see ledger_keep_id). The lock is an open file description lock on STUDY/.unetctl/lock
  * (works on NFS); programs started meanwhile share it, so that a scheduler's helper which outlives
  * a killed unetctl still keeps others out while it submits. 0, or -1 with ERR_TIMEOUT that names
  * host and pid of the holder. */
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
 void ledger_unlock(struct ledger *l);
+
+/* Write a new id to its file. It is durable with the next event, whose tag has it, too: should the file be
+ * lost, it is taken from there. Appending does this first. Only under the lock. */
+int ledger_keep_id(struct ledger *l, struct err *e);
 
 /* Append an event and fsync; the entry is updated. Only under the lock. job may be NULL. */
 int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,

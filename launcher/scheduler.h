@@ -115,8 +115,8 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
 
-/* These will be asked in a moment: a partition, a query by tag_prefix, a check of job. A scheduler
- * that can works on the answers meanwhile; nothing else follows from it. */
+/* These will be asked in a moment: a partition, a query by tag_prefix, a check of job (NULL: not the
+ * query, not the check). A scheduler that can works on the answers meanwhile; nothing else follows. */
 void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job);
 
 /* Submit one job. -1 means that no job exists, except when e->code is ERR_INTERNAL: lost. */

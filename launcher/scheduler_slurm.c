@@ -332,7 +332,8 @@ static void slurm_announce(struct scheduler *s, const char *tag_prefix, const st
     const struct slurm *slurm = s->priv;
 
     helper_post(slurm->helper, encode_partitions());
-    helper_post(slurm->helper, encode_query(tag_prefix));
+    if (tag_prefix)
+        helper_post(slurm->helper, encode_query(tag_prefix));
     if (job && !goes_through_sbatch(job)) /* sbatch reads the script, which is not there yet */
         helper_post(slurm->helper, encode_check(job));
 }

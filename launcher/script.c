@@ -634,6 +634,47 @@ char *script_read_template(const char *user, const struct engine *engine, enum s
     return read_own_template(engine, file, path, e);
 }
 
+/* Read once for all runs of a plan. */
+struct template {
+    char *user;
+    const struct engine *engine;
+    enum script_file file;
+    char path[PATH_MAX], *text;
+};
+
+static void forget(struct template *t)
+{
+    free(t->user);
+    free(t->text);
+    *t = (struct template){0};
+}
+
+/* Valid until the next but one has been read. */
+static const struct template *read_once(const char *user, const struct engine *engine,
+                                        enum script_file file, struct err *e)
+{
+    static struct template seen[4];
+    static size_t next;
+
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+        if (seen[i].text && seen[i].engine == engine && seen[i].file == file &&
+            strcmp(seen[i].user, user) == 0)
+            return &seen[i];
+    struct template *t = &seen[next];
+    forget(t);
+    *t = (struct template){.user = strdup(user), .engine = engine, .file = file};
+    if (!t->user)
+        err_errno(e, ERR_INTERNAL, ENOMEM, "templates");
+    else
+        t->text = script_read_template(user, engine, file, t->path, e);
+    if (!t->text) {
+        forget(t);
+        return NULL;
+    }
+    next = (next + 1) % (sizeof seen / sizeof *seen);
+    return t;
+}
+
 /* Are there lines for sbatch in the text itself? */
 static bool has_directives(const char *text)
 {
@@ -660,14 +701,9 @@ static bool directives_use(const char *text, const char *names)
 
 int script_has_directives(const char *user, const struct engine *engine, struct err *e)
 {
-    char path[PATH_MAX], *text = script_read_template(user, engine, SCRIPT_SUBMIT, path, e);
-    bool found;
+    const struct template *t = read_once(user, engine, SCRIPT_SUBMIT, e);
 
-    if (!text)
-        return -1;
-    found = has_directives(text);
-    free(text);
-    return found;
+    return t ? has_directives(t->text) : -1;
 }
 
 /* ---- what a template must use ---- */
@@ -768,28 +804,27 @@ static void add_epilogue(const struct script *s, struct buf *dst)
 /* The rendered file, or NULL; *tags: it was one of the reference's. */
 static char *render(struct script *s, enum script_file file, bool *tags, struct err *e)
 {
-    char path[PATH_MAX], *text, *rendered = NULL;
+    const struct template *t = read_once(s->w->templates, s->run->engine, file, e);
     bool used[TEMPLATE_VALUES_MAX];
+    char *rendered = NULL;
     struct buf b = {0};
 
-    text = script_read_template(s->w->templates, s->run->engine, file, path, e);
-    if (!text) {
+    if (!t) {
         e->code = ERR_CONFIG;
         return NULL;
     }
-    *tags = template_has_tags(text);
-    if (template_expand(path, text, s->values, used, &b, e) == 0 &&
-        (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, path, text, used, e) == 0) {
+    *tags = template_has_tags(t->text);
+    if (template_expand(t->path, t->text, s->values, used, &b, e) == 0 &&
+        (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used, e) == 0) {
         if (*tags && file == SCRIPT_SUBMIT)
             add_epilogue(s, &b);
         for (size_t i = 0; i < s->nuser; i++)
             s->used_by_user[i] |= used[i];
         rendered = buf_steal(&b);
         if (!rendered)
-            err_set(e, ERR_INTERNAL, "%s: no memory", path);
+            err_set(e, ERR_INTERNAL, "%s: no memory", t->path);
     }
     buf_destroy(&b);
-    free(text);
     return rendered;
 }
 

@@ -3,6 +3,7 @@
 #include "launcher/submission.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,16 +343,54 @@ static void stage(const struct workspace *w, const struct run_plan *plan, struct
     }
 }
 
-static int generate(struct workspace *w, struct batch *b, struct batch *staged, struct err *e)
+/* The files of all items get their names; they are not durable yet. */
+static int generate(const struct workspace *w, struct batch *b, struct batch *staged, struct err *e)
 {
-    if (staged->count && same_items(b, staged))
-        return atomicfile_batch_commit(&staged->files, e);
-    drop_files(w, staged);
-    if (write_files(w, b, e)) {
-        atomicfile_batch_abort(&b->files);
-        return -1;
+    if (staged->count && same_items(b, staged)) {
+        b->files = staged->files;
+        staged->files = (struct atomicfile_batch){0};
+    } else {
+        drop_files(w, staged);
+        if (write_files(w, b, e))
+            return -1;
     }
-    return atomicfile_batch_commit(&b->files, e);
+    return atomicfile_batch_rename(&b->files, e);
+}
+
+/* The sync of the files goes on while their jobs are submitted. What a power failure in this moment
+ * may cost is files, which the next submission writes again, and not what was submitted: that the
+ * ledger knows before. */
+struct sync {
+    const struct atomicfile_batch *files;
+    pthread_t thread;
+    bool runs;
+    int rc;
+    struct err e;
+};
+
+static void *sync_files(void *arg)
+{
+    struct sync *s = arg;
+
+    s->rc = atomicfile_batch_sync(s->files, &s->e);
+    return NULL;
+}
+
+static void sync_begin(struct sync *s, const struct atomicfile_batch *files)
+{
+    *s = (struct sync){.files = files};
+    s->runs = pthread_create(&s->thread, NULL, sync_files, s) == 0;
+}
+
+static int sync_end(struct sync *s, struct err *e)
+{
+    if (s->runs)
+        pthread_join(s->thread, NULL);
+    else
+        sync_files(s);
+    if (s->rc)
+        *e = s->e;
+    return s->rc;
 }
 
 /* ---- all in one job ---- */
@@ -429,6 +468,8 @@ static int submit_batch(struct workspace *w, struct batch *b, struct batch *stag
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct dependency dependency;
+    struct err later;
+    struct sync sync;
     int rc = 0;
 
     if (!scheduler || (b->count && make_split(w, e)))
@@ -438,6 +479,7 @@ static int submit_batch(struct workspace *w, struct batch *b, struct batch *stag
     if ((!w->one_allocation && check_largest(w, scheduler, b, e)) ||
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
+    sync_begin(&sync, &b->files);
     if (w->one_allocation && b->count)
         rc = submit_allocation(w, scheduler, &dependency, b, counts, e);
     for (size_t i = 0; !w->one_allocation && rc == 0 && i < b->count; i += CHUNK) {
@@ -448,6 +490,8 @@ static int submit_batch(struct workspace *w, struct batch *b, struct batch *stag
         rc = submit_chunk(w, scheduler, &dependency, &c, counts, e);
         chunk_close(&c);
     }
+    if (sync_end(&sync, rc ? &later : e) && rc == 0)
+        rc = err_prefix(e, "the runs are submitted, but their files may not last");
     dependency_close(&dependency);
     return rc;
 }
@@ -515,6 +559,20 @@ static void forget_vanished(struct run_status *s)
     s->phase = RUN_PLANNED;
 }
 
+/* A run that was submitted under another study.yaml is refused, even if it needs nothing. One whose
+ * files a power failure took away gets them again. */
+static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
+                       struct err *e)
+{
+    struct run ignored;
+    struct err damage;
+
+    if (s->attempt.begun || run_dir_read(w->study.dir, run->id, &ignored, NULL, &damage) == 0)
+        return attempt_compare(w, run, e);
+    log_warn("%s: its files are written again (%s)", run->id, damage.text);
+    return attempt_write(w, run, s->attempt.number ? s->attempt.number : 1, e);
+}
+
 static int choose_new(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
                       size_t njobs, struct batch *b, struct submission_counts *counts,
                       struct err *e)
@@ -526,8 +584,7 @@ static int choose_new(struct workspace *w, const struct run_plan *plan, const st
         if (decide(w, run->id, jobs, njobs, &s, e) || adopt(w, run, &s, e))
             return -1;
         forget_vanished(&s);
-        /* A run that was submitted under another study.yaml is refused, even if it needs nothing. */
-        if (s.phase != RUN_PLANNED && attempt_compare(w, run, e))
+        if (s.phase != RUN_PLANNED && check_files(w, run, &s, e))
             return -1;
         if (s.phase == RUN_PLANNED) {
             if (add_item(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
@@ -560,15 +617,14 @@ static int query(struct workspace *w, struct job_state **jobs, size_t *njobs, st
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
 
-    *jobs = NULL;
-    *njobs = 0;
     if (!scheduler || in_flight_settle(&w->ledger, scheduler, e))
         return -1;
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
-/* Starts the scheduler's work on what will be asked; of a new plan that is all. */
-static int announce(struct workspace *w, const struct run_plan *plan, struct err *e)
+/* Starts the scheduler's work on what will be asked; of a new plan that is all. is_new: no job can be
+ * of this study yet. */
+static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     const struct run *largest = plan->runs;
@@ -583,7 +639,7 @@ static int announce(struct workspace *w, const struct run_plan *plan, struct err
     if (attempt_job(w, largest, 1, &job, e))
         return -1;
     ledger_tag(&w->ledger, NULL, 0, prefix);
-    scheduler_announce(scheduler, prefix, w->one_allocation ? NULL : &job.job);
+    scheduler_announce(scheduler, is_new ? NULL : prefix, w->one_allocation ? NULL : &job.job);
     return 0;
 }
 
@@ -598,14 +654,16 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     *counts = (struct submission_counts){0};
     if (lock(w, e))
         return -1;
-    if (announce(w, plan, e) == 0) {
+    bool is_new = w->ledger.is_new;
+    if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage(w, plan, &staged);
-        if (submission_check_limits(w, plan, e) == 0 && query(w, &jobs, &njobs, e) == 0 &&
+        if (submission_check_limits(w, plan, e) == 0 && (is_new || query(w, &jobs, &njobs, e) == 0) &&
             choose_new(w, plan, jobs, njobs, &b, counts, e) == 0)
             rc = submit_batch(w, &b, &staged, jobs, njobs, counts, e);
         if (staged.files.count)
             drop_files(w, &staged);
     }
+    atomicfile_batch_abort(&b.files);
     free(staged.items);
     free(b.items);
     free(jobs);
@@ -690,6 +748,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids, struct submi
             rc = submit_batch(w, &b, &none, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);
+    atomicfile_batch_abort(&b.files);
     free(jobs);
     free(b.items);
     ledger_unlock(&w->ledger);

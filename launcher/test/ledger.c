@@ -45,11 +45,14 @@ static void check_events(void)
     if (ledger_lock(&l, 0, &e))
         bail_out("%s", e.text);
     strcpy(id, l.study_id);
-    is_int(strlen(id), 16, "the lock makes an id");
+    ok(strlen(id) == 16 && l.is_new, "the lock chooses an id");
+    snprintf(want, sizeof want, "%s/.unetctl/id", dir);
+    ok(access(want, F_OK) != 0, "which is not on disk yet");
     ok(ledger_append(&l, LEDGER_SUBMITTING, "unet-g01-s1", 1, "slurm", NULL, &e) == 0 &&
            ledger_append(&l, LEDGER_SUBMITTED, "unet-g01-s1", 1, "slurm", "17", &e) == 0 &&
            ledger_append(&l, LEDGER_SUBMITTING, "unet-g02-s1", 1, "slurm", NULL, &e) == 0,
        "events are appended");
+    ok(access(want, F_OK) == 0 && !l.is_new, "and so is the id kept");
     ledger_tag(&l, "unet-g01-s1", 1, tag);
     snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:1", id);
     is_str(tag, want, "tag");
@@ -64,6 +67,45 @@ static void check_events(void)
     entry = ledger_find(&l, "unet-g02-s1", 1);
     ok(entry && entry->last == LEDGER_SUBMITTING, "the second is open");
     ok(!ledger_find(&l, "unet-g02-s1", 2), "there is no second attempt");
+    ledger_close(&l);
+}
+
+static void write_id(const char *text)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/.unetctl/id", dir);
+    f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f))
+        bail_out("%s", path);
+}
+
+/* What a power failure may leave of the id's file. */
+static void check_id(void)
+{
+    struct ledger l = open_ledger();
+    char id[LEDGER_STUDY_ID_SIZE], path[128], torn[8];
+    struct err e = {0};
+
+    strcpy(id, l.study_id);
+    ledger_close(&l);
+    write_id("");
+    l = open_ledger();
+    is_str(l.study_id, id, "an empty id is told by the events");
+    if (ledger_lock(&l, 0, &e))
+        bail_out("%s", e.text);
+    ok(strcmp(l.study_id, id) == 0 && !l.is_new, "it stays under the lock");
+    ledger_close(&l);
+    snprintf(torn, sizeof torn, "%.5s", id);
+    write_id(torn);
+    l = open_ledger();
+    is_str(l.study_id, id, "so is a torn one");
+    ledger_close(&l);
+    snprintf(path, sizeof path, "%s/.unetctl/id", dir);
+    unlink(path);
+    l = open_ledger();
+    is_str(l.study_id, id, "so is one that is gone");
     ledger_close(&l);
 }
 
@@ -141,6 +183,7 @@ int main(void)
     if (!mkdtemp(dir))
         bail_out("no folder in /tmp");
     check_events();
+    check_id();
     check_torn();
     check_lock();
     check_schema();
