@@ -60,12 +60,12 @@ exits 0 "submit with an emptied ledger" unetctl submit -C killed --gpus 1..14 --
 is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
 
 # ---- the power failed while jobs were submitted, before their files were on disk
-before=$(cat killed/runs/unet-g0[12]-s1/*.*)
+before=$(cat killed/runs/unet-g0[12]-s1/{run.json,*_file.sh})
 : >killed/runs/unet-g01-s1/run.json
 rm -r killed/runs/unet-g02-s1
 exits 0 "submit when files of waiting jobs are gone" unetctl submit -C killed --gpus 1..14 -- --hold
 like "$ERR" 'unet-g01-s1: its files are written again .*/run.json' "says so"
-is "$(cat killed/runs/unet-g0[12]-s1/*.*)" "$before" "they are back"
+is "$(cat killed/runs/unet-g0[12]-s1/{run.json,*_file.sh})" "$before" "they are back"
 ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1
 is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
 
