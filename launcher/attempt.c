@@ -68,7 +68,8 @@ static int add_file(struct atomicfile_batch *files, const char *path, const char
     return atomicfile_batch_add(files, path, text, strlen(text), mode, e);
 }
 
-static int write_run_json(const struct workspace *w, const struct run *run,
+/* name: of the file in the run's folder. */
+static int write_run_json(const struct workspace *w, const struct run *run, const char *name,
                           struct atomicfile_batch *files, struct err *e)
 {
     char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
@@ -77,7 +78,7 @@ static int write_run_json(const struct workspace *w, const struct run *run,
 
     if (!text)
         return -1;
-    run_dir_path(w->study.dir, run->id, "run.json", file);
+    run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
     rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : add_file(files, file, b.data, 0666, e);
     buf_destroy(&b);
@@ -87,10 +88,13 @@ static int write_run_json(const struct workspace *w, const struct run *run,
 
 int attempt_compare(const struct workspace *w, const struct run *run, struct err *e)
 {
-    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e), *old = NULL;
-    struct run ignored;
-    int rc = text ? run_dir_read(w->study.dir, run->id, &ignored, &old, e) : -1;
+    char *text = NULL, *old = NULL;
+    struct run planned;
+    int rc = run_dir_read(w->study.dir, run->id, &planned, &old, e);
 
+    if (rc == 0)
+        text = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);
+    rc = text ? rc : -1;
     if (rc == 0 && run_plan_compare(old, text, e))
         rc = err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make "
                         "another study with 'unetctl init')", run->id, w->study.file);
@@ -174,13 +178,21 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
         return -1;
     run_dir_path(w->study.dir, run->id, NULL, path);
     if (make_folder(path, e) ||
-        (begun ? attempt_compare(w, run, e) : write_run_json(w, run, files, e)))
+        (begun ? attempt_compare(w, run, e) : write_run_json(w, run, "run.json", files, e)))
         return -1;
     if (newest.begun && newest.number >= attempt)
         return 0;
     snprintf(name, sizeof name, "attempt-%d", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
-    return make_folder(path, e) ? -1 : write_scripts(w, run, attempt, files, e);
+    if (make_folder(path, e))
+        return -1;
+    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
+    if (run->resized && write_run_json(w, run, name, files, e))
+        return -1;
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (!run->resized)
+        unlink(path); /* of a resized job of this attempt that never began */
+    return write_scripts(w, run, attempt, files, e);
 }
 
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)

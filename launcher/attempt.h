@@ -20,7 +20,8 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 /* Is run.json of a run still what the study says? 0, or -1 with ERR_CONFIG that names the value. */
 int attempt_compare(const struct workspace *w, const struct run *run, struct err *e);
 
-/* Write what the attempt needs, into files, which the caller commits: run.json (once per run),
+/* Write what the attempt needs, into files, which the caller commits: run.json (once per run; of a
+ * resized attempt its own, too),
  * run_file.sh, submit_file.sh; attempt-K/ at once. If an attempt of the run has begun, run.json is
  * compared instead, and a study that has changed since is ERR_CONFIG. Under the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,

@@ -66,7 +66,9 @@ static json_t *read_plan(const char *dir, struct err *e)
     json_error_t why;
     size_t n;
 
-    snprintf(path, sizeof path, "%s/../run.json", dir);
+    snprintf(path, sizeof path, "%s/run.json", dir); /* with other than the planned GPUs */
+    if (access(path, F_OK) != 0)
+        snprintf(path, sizeof path, "%s/../run.json", dir);
     char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
     if (!text)
         return NULL;

@@ -9,13 +9,19 @@
 #include "src/log.h"
 
 static struct workspace_args args;
-static bool wait_for_all, one_allocation;
+static bool wait_for_all, one_allocation, scale_batch;
+static long gpus;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_TEMPLATES(args),
     WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
+    {"gpus", 'g', CLI_INT, "N", "go on with N GPUs instead of the planned ones; RUN must be named",
+     &gpus, 1, STUDY_GPUS_MAX},
+    {"scale-batch", 0, CLI_FLAG, NULL,
+     "with --gpus: each GPU's batch stays, not that of all; the learning rate follows", &scale_batch,
+     0, 0},
     {"wait", 'w', CLI_FLAG, NULL, "then watch until they have ended", &wait_for_all, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -41,7 +47,14 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     struct watch_options watch = {.ids = nids ? ids : NULL, .nids = (size_t)nids};
     struct submission_counts counts;
 
-    if (submission_resume(w, ids, (size_t)nids, &counts, e))
+    const struct submission_size size = {(int)gpus, scale_batch};
+
+    if (gpus && !nids)
+        return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs that are to go on with so many "
+                       "(unetctl status lists them)", gpus);
+    if (scale_batch && !gpus)
+        return err_set(e, ERR_USAGE, "resume: --scale-batch goes with --gpus");
+    if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))
         return -1;
     if (counts.submitted)
         log_info("%zu run%s submitted again", counts.submitted, counts.submitted == 1 ? "" : "s");
@@ -75,7 +88,11 @@ const struct cli_command cmd_resume = {
     .details =
         "Each such run (all of them without operands) gets a new attempt, which goes on from the\n"
         "newest checkpoint of the earlier ones, or starts from the beginning if there is none. Nothing\n"
-        "of an old attempt is overwritten.\n",
+        "of an old attempt is overwritten.\n"
+        "\n"
+        "With --gpus the attempt has another number of GPUs. The batch over all of them stays, and so do\n"
+        "steps and learning rates: the curve goes on as it would have, up to rounding, unless batch norm is\n"
+        "local. Such a run measures no number of GPUs; `unetctl collect` calls it elastic.\n",
     .options = options,
     .max_operands = -1,
     .run = run,

@@ -64,7 +64,7 @@ static void print_run(const struct run_status *s)
     else
         snprintf(result, sizeof result, "%s%s(%s)", s->nodes, *s->nodes ? " " : "", s->reason);
     printf("%-16s %-13s %8s %4d %5d %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-",
-           s->run.layout.gpus, s->run.layout.nodes, elapsed, epochs, result);
+           s->layout.gpus, s->layout.nodes, elapsed, epochs, result);
 }
 
 static void print_table(const struct run_status_list *list)

@@ -125,6 +125,25 @@ int run_dir_read(const char *study_dir, const char *run, struct run *dst, char *
     return rc;
 }
 
+int run_dir_layout(const char *study_dir, const char *run, int attempt, struct layout *dst,
+                   struct err *e)
+{
+    char file[PATH_MAX], name[48], *text;
+    struct run own;
+    size_t n;
+
+    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
+    run_dir_path(study_dir, run, name, file);
+    if (attempt < 1 || access(file, F_OK) != 0)
+        return 0;
+    text = atomicfile_read(file, MAX_FILE, &n, e);
+    int rc = text ? decode_run(file, text, &own, e) : -1;
+    free(text);
+    if (rc == 0)
+        *dst = own.layout;
+    return rc ? -1 : 1;
+}
+
 static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);

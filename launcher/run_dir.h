@@ -48,6 +48,10 @@ void run_dir_list_destroy(char **ids, size_t count);
 int run_dir_read(const char *study_dir, const char *run, struct run *dst, char **text,
                  struct err *e);
 
+/* *dst becomes the layout of the attempt if that is not the planned one. 1: it is not; 0; -1. */
+int run_dir_layout(const char *study_dir, const char *run, int attempt, struct layout *dst,
+                   struct err *e);
+
 /* The newest of the attempts 1..newest that has a checkpoint; 0: none has. */
 int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
 

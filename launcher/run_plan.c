@@ -37,10 +37,19 @@ long run_plan_batch_per_gpu(const struct study *s, int gpus)
     return (run_plan_global_batch(s, gpus) + gpus - 1) / gpus;
 }
 
-static int check_batch(const struct study *s, const struct engine *engine, int gpus, struct err *e)
+struct run_batch run_plan_batch(const struct study *s, const struct run *run)
 {
-    long global = s->train.global_batch;
+    int gpus = run->layout.gpus;
 
+    if (!run->batch)
+        return (struct run_batch){run_plan_global_batch(s, gpus), run_plan_batch_per_gpu(s, gpus)};
+    return (struct run_batch){run->batch, (run->batch + gpus - 1) / gpus};
+}
+
+/* global: images of a step over all GPUs, where that was given; else 0. */
+static int check_batch(const struct study *s, const struct engine *engine, long global, int gpus,
+                       struct err *e)
+{
     if (global && global < gpus * s->train.accumulate)
         return err_set(e, ERR_CONFIG, "train.global_batch: %ld images are fewer than %d GPUs x "
                        "train.accumulate %ld; raise it, or ask for fewer GPUs", global, gpus,
@@ -52,17 +61,27 @@ static int check_batch(const struct study *s, const struct engine *engine, int g
     return 0;
 }
 
-static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
-                       struct run *dst, struct err *e)
+static int choose_layout(const struct study *study, const struct site *site, int gpus, long batch,
+                         struct run *dst, struct err *e)
 {
     enum layout_strategy strategy;
     int per_node = site->gpus_per_node ? (int)site->gpus_per_node : gpus;
 
+    return choose_strategy(study, dst->engine, &strategy, e) ||
+                   layout_compute(gpus, per_node, strategy, &dst->layout, e) ||
+                   check_batch(study, dst->engine, batch, gpus, e)
+               ? err_prefix(e, "%d GPUs on site %s", gpus, site->name)
+               : 0;
+}
+
+static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
+                       struct run *dst, struct err *e)
+{
     dst->engine = engine_find(study->engine, e);
-    if (!dst->engine || choose_strategy(study, dst->engine, &strategy, e) ||
-        layout_compute(gpus, per_node, strategy, &dst->layout, e) ||
-        check_batch(study, dst->engine, gpus, e))
+    if (!dst->engine)
         return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
+    if (choose_layout(study, site, gpus, study->train.global_batch, dst, e))
+        return -1;
     dst->seed = seed;
     snprintf(dst->id, sizeof dst->id, "%s-g%02d-s%d",
              dst->engine->embedded ? study->model.name : dst->engine->name, gpus, seed);
@@ -96,6 +115,31 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     return rc;
 }
 
+int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
+                    bool scale, struct err *e)
+{
+    const struct study_engine *section = study_engine(study, run->engine->name);
+    int planned = run->layout.gpus;
+
+    if (section && !section->resumes)
+        return err_set(e, ERR_CONFIG, "%s: engine %s cannot go on from a checkpoint (its section does "
+                       "not say 'resumes: true'), and so with no other number of GPUs", run->id,
+                       run->engine->name);
+    if (scale && study->train.global_batch)
+        return err_set(e, ERR_CONFIG, "%s: --scale-batch: the batch over all GPUs is the study's "
+                       "(train.global_batch); leave the option out", run->id);
+    if (gpus == planned)
+        return 0;
+    run->resized = true;
+    if (!scale && !study->train.global_batch) {
+        run->batch = run_plan_batch(study, run).global *
+                     (run->engine->embedded ? study->train.accumulate : 1);
+        run->rate_gpus = planned;
+    }
+    return choose_layout(study, site, gpus, run->batch ? run->batch : study->train.global_batch, run,
+                         e) ? err_prefix(e, "%s", run->id) : 0;
+}
+
 void run_plan_destroy(struct run_plan *plan)
 {
     free(plan->runs);
@@ -109,13 +153,16 @@ static json_t *encode_layout(const struct layout *l)
                      l->gpus_per_task, "strategy", layout_strategy_encode(l->strategy));
 }
 
-static json_t *encode_train(const struct study *s, int gpus)
+static json_t *encode_train(const struct study *s, const struct run *run)
 {
     json_t *t = json_object();
 
     json_object_set_new(t, "epochs", json_integer(s->train.epochs));
-    json_object_set_new(t, "batch_per_gpu", json_integer(run_plan_batch_per_gpu(s, gpus)));
-    json_object_set_new(t, "global_batch", json_integer(s->train.global_batch));
+    json_object_set_new(t, "batch_per_gpu", json_integer(run_plan_batch(s, run).per_gpu));
+    json_object_set_new(t, "global_batch",
+                        json_integer(run->batch ? run->batch : s->train.global_batch));
+    if (run->rate_gpus)
+        json_object_set_new(t, "rate_gpus", json_integer(run->rate_gpus));
     json_object_set_new(t, "loss", json_string(s->train.loss));
     json_object_set_new(t, "class_weights", json_string(s->train.class_weights));
     json_object_set_new(t, "accumulate", json_integer(s->train.accumulate));
@@ -191,7 +238,7 @@ static json_t *encode_program(const struct study *s, const struct run *run)
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
                       struct err *e)
 {
-    json_t *data = encode_data(s), *train = encode_train(s, run->layout.gpus);
+    json_t *data = encode_data(s), *train = encode_train(s, run);
     json_t *layout = encode_layout(&run->layout);
     json_t *model = json_pack("{s:s, s:I, s:I, s:s}", "name", s->model.name, "base",
                               (json_int_t)study_base(s), "depth", (json_int_t)s->model.depth,

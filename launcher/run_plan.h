@@ -18,6 +18,10 @@ struct run {
     const struct engine *engine;
     int seed;
     struct layout layout;
+    /* An attempt with other than the planned GPUs (unetctl resume --gpus) has a run.json of its own. */
+    bool resized;
+    long batch;    /* images of a step that it goes on with; 0: as the study says for its GPUs */
+    int rate_gpus; /* for which the learning rate is scaled; 0: likewise */
 };
 
 struct run_plan {
@@ -38,6 +42,17 @@ long run_plan_batch_per_gpu(const struct study *s, int gpus);
 /* run.json of a run, as doc/FORMATS.md has it; NULL with an error. The caller frees. */
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
                       struct err *e);
+
+/* The same of a run, maybe a resized one. */
+struct run_batch {
+    long global, per_gpu;
+};
+struct run_batch run_plan_batch(const struct study *study, const struct run *run);
+
+/* The layout of gpus on site for an attempt of run. ERR_USAGE, ERR_CONFIG. scale: the batch follows
+ * the number of GPUs, and with it the learning rate; else both stay. */
+int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
+                    bool scale, struct err *e);
 
 /* Do two run.json texts mean the same run? 0, or -1 with ERR_CONFIG that names the first value that
  * differs: "train.lr is 0.001, study.yaml now says 0.01". */

@@ -198,6 +198,9 @@ static int read_run(const char *study_dir, const char *id, struct run_status *s,
     if (run_dir_read(study_dir, id, &s->run, NULL, e) ||
         run_dir_attempt(study_dir, id, &s->attempt, e))
         return -1;
+    s->layout = s->run.layout;
+    if (run_dir_layout(study_dir, id, s->attempt.number, &s->layout, e) < 0)
+        return -1;
     run_dir_progress(&s->attempt, &s->progress);
     return 0;
 }
@@ -359,7 +362,7 @@ void run_status_destroy(struct run_status_list *list)
 json_t *run_status_encode(const struct run_status *s)
 {
     static const char *const phases[] = {"planned", "active", "done", "failed", "unknown"};
-    const struct layout *l = &s->run.layout;
+    const struct layout *l = &s->layout;
     json_t *quality = s->progress.quality >= 0 ? json_real(s->progress.quality) : json_null();
     bool classes = s->progress.metric && strcmp(s->progress.metric, "accuracy") == 0;
 

@@ -19,6 +19,7 @@ enum run_phase {
 struct run_status {
     struct run run;
     struct run_attempt attempt; /* the newest; number 0: none */
+    struct layout layout; /* its own, which may not be the planned one */
     enum run_phase phase;
     /* As Slurm names them: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...;
      * also PLANNED, LOST (it was submitted, and no one knows it any more) and UNKNOWN. */

@@ -251,6 +251,7 @@ static void set_layout(struct script *s)
 {
     const struct layout *l = &s->run->layout;
     const struct study *study = &s->w->study;
+    struct run_batch batch = run_plan_batch(study, s->run);
 
     set(s, "gpus", "%d", l->gpus);
     set(s, "nodes", "%d", l->nodes);
@@ -270,8 +271,8 @@ static void set_layout(struct script *s)
     set(s, "cpus_per_task", "%d", s->job->cpus_per_task);
     set(s, "requeues", "%d", s->job->requeues);
     set(s, "epochs", "%ld", study->train.epochs);
-    set(s, "batch_per_gpu", "%ld", run_plan_batch_per_gpu(study, l->gpus));
-    set(s, "global_batch", "%ld", run_plan_global_batch(study, l->gpus));
+    set(s, "batch_per_gpu", "%ld", batch.per_gpu);
+    set(s, "global_batch", "%ld", batch.global);
     set(s, "lr", "%.15g", study->train.lr);
 }
 
@@ -434,7 +435,8 @@ static int set_variables(struct script *s, struct err *e)
             snprintf(name, sizeof name, "UNETCTL_%s", rows[i].variable);
             add_export(&b, name, strlen(name), get(s, rows[i].marker));
         }
-        snprintf(json, sizeof json, "%s/run.json", get(s, "run_dir"));
+        snprintf(json, sizeof json, "%s/run.json",
+                 get(s, s->run->resized ? "attempt_dir" : "run_dir"));
         add_export(&b, "UNETCTL_RUN_JSON", strlen("UNETCTL_RUN_JSON"), json);
         if (s->run->engine->is_python)
             rc = add_python_path(&b, e);

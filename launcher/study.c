@@ -207,7 +207,7 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("train.lr", YAML_REAL, AT(train.lr), "0.001", .min = 1e-12, .max = 1000,
              .help = ""),
     YAML_KEY("train.lr_scaling", YAML_WORD, AT(train.lr_scaling), "linear", .words = lr_scalings,
-             .help = "none, linear, sqrt, two-thirds: with the number of GPUs"),
+             .help = "none, linear, sqrt, two-thirds: with global_batch / batch_per_gpu"),
     YAML_KEY("train.lr_schedule", YAML_WORD, AT(train.lr_schedule), "step", .words = lr_schedules,
              .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), step-tf (after 75 %), "
                      "constant"),

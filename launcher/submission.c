@@ -121,8 +121,8 @@ static void describe(const struct item *item, const char *id)
              l->gpus, l->gpus > 1 ? "s" : "", l->nodes, l->nodes > 1 ? "s" : "", l->tasks,
              l->tasks > 1 ? "s" : "", layout_strategy_encode(l->strategy));
     if (item->from)
-        log_info("%s: attempt %d goes on from the checkpoint of attempt %d", item->run.id,
-                 item->attempt, item->from);
+        log_info("%s: attempt %d goes on from the checkpoint of attempt %d%s", item->run.id,
+                 item->attempt, item->from, item->run.resized ? ", with another number of GPUs" : "");
     else if (item->attempt > 1)
         log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
                  item->attempt);
@@ -706,9 +706,20 @@ static int check_ids(const struct workspace *w, char **ids, size_t nids, struct 
     return 0;
 }
 
+static int add_again(const struct workspace *w, const struct run_status *s,
+                     const struct submission_size *size, struct batch *b, struct err *e)
+{
+    int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
+    struct run run = s->run;
+
+    if (size->gpus && run_plan_resize(&w->study, &w->site, &run, size->gpus, size->scale, e))
+        return -1;
+    return add_item(b, &run, s->attempt.number + 1, from, e);
+}
+
 static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
-                        size_t nids, struct batch *b, struct submission_counts *counts,
-                        struct err *e)
+                        size_t nids, const struct submission_size *size, struct batch *b,
+                        struct submission_counts *counts, struct err *e)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
@@ -716,8 +727,7 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
         if (!is_named(s->run.id, ids, nids))
             continue;
         if (s->phase == RUN_BAD) {
-            int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
-            if (add_item(b, &s->run, s->attempt.number + 1, from, e))
+            if (add_again(w, s, size, b, e))
                 return -1;
         } else if (nids) {
             return err_set(e, ERR_USAGE, "%s: is %s; only runs that ended without a result are "
@@ -729,7 +739,8 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
     return 0;
 }
 
-int submission_resume(struct workspace *w, char **ids, size_t nids, struct submission_counts *counts,
+int submission_resume(struct workspace *w, char **ids, size_t nids,
+                      const struct submission_size *size, struct submission_counts *counts,
                       struct err *e)
 {
     struct run_status_list list = {0};
@@ -744,7 +755,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids, struct submi
     if (query(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
-        else if (choose_again(w, &list, ids, nids, &b, counts, e) == 0)
+        else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)
             rc = submit_batch(w, &b, &none, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);

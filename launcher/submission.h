@@ -24,10 +24,17 @@ struct submission_counts {
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 
+/* With how many GPUs runs go on; 0: as planned. scale as for run_plan_resize. */
+struct submission_size {
+    int gpus;
+    bool scale;
+};
+
 /* Give a new attempt to each run of ids (nids 0: to all) that ended without a result. ERR_USAGE for
  * an id that does not exist, is active or done. */
 int submission_resume(struct workspace *w, char **ids, size_t nids,
-                      struct submission_counts *counts, struct err *e);
+                      const struct submission_size *size, struct submission_counts *counts,
+                      struct err *e);
 
 /* Does the partition have what each run of plan needs? ERR_SCHED that names the first GPU count
  * that does not fit, and the largest that does. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/clock.h"
@@ -30,7 +31,7 @@ enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, O
        OPT_OPTIMIZER, OPT_MOMENTUM, OPT_WEIGHT_DECAY, OPT_LR_STEPS, OPT_WARMUP_EPOCHS, OPT_WARMUP,
        OPT_ACCUMULATE, OPT_CLIP_NORM, OPT_EVAL_EPOCHS, OPT_UNTIL, OPT_PATIENCE, OPT_KEEP,
        OPT_LR_PLATEAU,
-       OPT_EPOCHS, OPT_BATCH_SIZE, OPT_GLOBAL_BATCH, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
+       OPT_EPOCHS, OPT_BATCH_SIZE, OPT_GLOBAL_BATCH, OPT_RATE_GPUS, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
        OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS,
        NKEYED };
@@ -49,6 +50,7 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_EPOCHS] = {"epochs", "train.epochs"},
     [OPT_BATCH_SIZE] = {"batch-size", "train.batch_per_gpu"},
     [OPT_GLOBAL_BATCH] = {"global-batch", "train.global_batch"},
+    [OPT_RATE_GPUS] = {"lr-gpus", "train.rate_gpus"},
     [OPT_OPTIMIZER] = {"optimizer", "train.optimizer"},
     [OPT_MOMENTUM] = {"momentum", "train.momentum"},
     [OPT_WEIGHT_DECAY] = {"weight-decay", "train.weight_decay"},
@@ -90,7 +92,8 @@ static bool opt_soft_masks, opt_nesterov, opt_uncorrected, opt_deterministic;
 static bool opt_tensorboard, opt_trace;
 
 static const struct cli_option options[] = {
-    {"run", 0, CLI_STRING, "FILE", "run.json of the run; no option below --resume goes with it",
+    {"run", 0, CLI_STRING, "FILE",
+     "run.json of the run, unless --out has one; no option below --resume goes with it",
      &opt_run, 0, 0},
     {"out", 'o', CLI_STRING, "DIR",
      "folder for the results; made if need be; a run that was cut off there goes on", &opt_out, 0, 0},
@@ -160,6 +163,9 @@ static const struct cli_option options[] = {
     {"lr-scaling", 0, CLI_STRING, "WORD",
      "with the number of GPUs: none | linear | sqrt | two-thirds (linear)",
      &keyed[OPT_LR_SCALING], 0, 0},
+    {"lr-gpus", 0, CLI_STRING, "N",
+     "GPUs that it counts; 0: those there are, or 1 with --global-batch (0)", &keyed[OPT_RATE_GPUS],
+     0, 0},
     {"lr-schedule", 0, CLI_STRING, "WORD",
      "step | step-tf | constant (step: 1/2, 1/4, 1/8 from 40, 60, 75 % of the epochs)",
      &keyed[OPT_LR_SCHEDULE], 0, 0},
@@ -228,7 +234,8 @@ static const char details[] =
     "  unet-train train --data DATA --size 96x128 --resume RUN --out RUN-again\n"
     "\n"
     "With the same number of GPUs and the same batch the result is that of a run that was never cut\n"
-    "off, to the last bit. A checkpoint of another network, data set or training is refused (exit\n"
+    "off, to the last bit. With another number batch and rate follow it; what RUN had on K GPUs stays\n"
+    "with --global-batch (its batch-size times K) and --lr-gpus K. A checkpoint of another network, data set or training is refused (exit\n"
     "code 9).\n";
 
 /* Tasks and devices when nothing but --gpus and --strategy is known. */
@@ -274,8 +281,17 @@ static int configure_by_hand(struct run_config *c, struct err *e)
     return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
 
+/* An attempt with other than the planned GPUs has a run.json of its own. */
+static const char *choose_plan(char own[PATH_MAX])
+{
+    snprintf(own, PATH_MAX, "%s/run.json", opt_out);
+    return access(own, F_OK) == 0 ? own : opt_run;
+}
+
 static int configure(struct run_config *c, struct err *e)
 {
+    char own[PATH_MAX];
+
     if (run_config_init(c, e))
         return -1;
     if (!opt_out)
@@ -289,7 +305,7 @@ static int configure(struct run_config *c, struct err *e)
     if (opt_size || opt_gpus || opt_augment)
         return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says it",
                        opt_size ? "size" : opt_gpus ? "gpus" : "augment");
-    return run_config_read(c, opt_run, e);
+    return run_config_read(c, choose_plan(own), e);
 }
 
 /* What depends on the model. */

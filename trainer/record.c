@@ -378,6 +378,15 @@ static int add_events(struct record *r, int64_t step, const char *const *tags, c
     return 0;
 }
 
+static void add_worlds(struct buf *b, const struct record_world *worlds, size_t n)
+{
+    buf_add(b, ",\"worlds\":[");
+    for (size_t i = 0; i < n; i++)
+        buf_addf(b, "%s{\"epoch\":%d,\"images\":%zu,\"gpus\":%d,\"global_batch\":%zu}", i ? "," : "",
+                 worlds[i].epoch, worlds[i].images, worlds[i].gpus, worlds[i].global_batch);
+    buf_add(b, "]");
+}
+
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e)
 {
     struct buf b = {0};
@@ -391,6 +400,8 @@ int record_resume(struct record *r, const struct record_resume *resume, struct e
     add_int(&b, "images", (int64_t)resume->images);
     if (resume->from)
         add_int(&b, "gpus", resume->gpus);
+    if (resume->nworlds > 1)
+        add_worlds(&b, resume->worlds, resume->nworlds);
     buf_add(&b, "}");
     return write_line(r, &b, e);
 }

@@ -46,12 +46,22 @@ int record_run(struct record *r, const struct record_run *run, struct err *e);
 /* From now on the numbers of epochs and validations also go to dir/tensorboard. */
 int record_tensorboard(struct record *r, const char *host, struct err *e);
 
+/* From where on a run had so many GPUs and so large a batch. */
+struct record_world {
+    int epoch;
+    size_t images; /* of that epoch that were done */
+    int gpus;
+    size_t global_batch;
+};
+
 /* What the run goes on from. */
 struct record_resume {
     const char *from; /* file of the checkpoint; NULL: none was found, it starts at the beginning */
     int epoch;
     size_t images;    /* of that epoch that are done */
     int gpus;         /* that it was made with */
+    const struct record_world *worlds; /* in order, the last one begins now */
+    size_t nworlds;
 };
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e);
 

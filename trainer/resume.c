@@ -110,6 +110,13 @@ static void encode_epochs(const struct record *r, struct buf *b)
     }
 }
 
+static void encode_worlds(const struct session *s, struct buf *b)
+{
+    for (size_t i = 0; i < s->nworlds; i++)
+        buf_addf(b, "%s[%d,%zu,%d,%zu]", i ? "," : "", s->worlds[i].epoch, s->worlds[i].images,
+                 s->worlds[i].gpus, s->worlds[i].global_batch);
+}
+
 /* loss: by rank */
 static char *encode_state(const struct session *s, size_t items, const double *loss)
 {
@@ -131,6 +138,8 @@ static char *encode_state(const struct session *s, size_t items, const double *l
              at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
     for (int i = 0; i < s->comm->size; i++)
         buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
+    buf_add(&b, "],\"worlds\":[");
+    encode_worlds(s, &b);
     buf_add(&b, "],\"epochs\":[");
     encode_epochs(s->record, &b);
     buf_add(&b, "]}");
@@ -281,6 +290,41 @@ static void decode_point(const cJSON *root, struct resume_point *at, struct orig
                  .cut_epoch = (int)number(root, "cut_epoch")}};
 }
 
+static size_t item_size(const cJSON *row, int i)
+{
+    const cJSON *item = cJSON_GetArrayItem(row, i);
+
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (size_t)item->valuedouble : 0;
+}
+
+/* Those of the checkpoint, then this one, unless it goes on as the last. */
+static int decode_worlds(struct session *s, const cJSON *root, const struct origin *from,
+                         struct err *e)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "worlds"), *row;
+    struct record_world now = {s->at.epoch, from->items, s->comm->size,
+                               run_config_step_images(s->config)};
+    struct record_world *worlds = calloc((size_t)cJSON_GetArraySize(list) + 2, sizeof *worlds);
+    size_t n = 0;
+
+    if (!worlds)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    cJSON_ArrayForEach(row, list)
+        worlds[n++] = (struct record_world){(int)item_size(row, 0), item_size(row, 1),
+                                            (int)item_size(row, 2), item_size(row, 3)};
+    if (n == 0)
+        worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
+    if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
+        log_info("%d GPUs now, it was %d; %zu images in a step, it was %zu", now.gpus,
+                 worlds[n - 1].gpus, now.global_batch, worlds[n - 1].global_batch);
+        worlds[n++] = now;
+    }
+    free(s->worlds);
+    s->worlds = worlds;
+    s->nworlds = n;
+    return 0;
+}
+
 static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
                   double *loss, struct err *e)
 {
@@ -297,13 +341,25 @@ static int decode(struct session *s, const struct snapshot *snapshot, struct ori
         s->optim->steps = (int64_t)number(root, "optimizer_steps");
         s->optim->rate = number(root, "optimizer_rate");
         decode_losses(root, from, s->comm->size, loss);
+        rc = decode_worlds(s, root, from, e);
         struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
-                                    .images = from->items, .gpus = from->parts};
-        rc = record_resume(s->record, &row, e) || decode_history(s, root, e) ? -1 : 0;
+                                    .images = from->items, .gpus = from->parts,
+                                    .worlds = s->worlds, .nworlds = s->nworlds};
+        rc = rc || record_resume(s->record, &row, e) || decode_history(s, root, e) ? -1 : 0;
     }
     free(list);
     cJSON_Delete(root);
     return rc ? err_prefix(e, "%s", snapshot->path) : 0;
+}
+
+static int begin_world(struct session *s, struct err *e)
+{
+    s->worlds = calloc(1, sizeof *s->worlds);
+    if (!s->worlds)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    s->worlds[0] = (struct record_world){0, 0, s->comm->size, run_config_step_images(s->config)};
+    s->nworlds = 1;
+    return 0;
 }
 
 /* Rank 0: find it and take it over. */
@@ -322,6 +378,8 @@ static int take_over(struct session *s, struct origin *from, double *loss, struc
     if (found < 0)
         return -1;
     if (!found) {
+        if (begin_world(s, e))
+            return -1;
         if (!s->again && !s->resume_from)
             return 0;
         log_info("no checkpoint found in %s: starts at the beginning",
@@ -371,7 +429,7 @@ int resume_read(struct session *s, struct err *e)
     free(loss);
     if (rc || !from.found)
         return rc;
-    if (from.parts != s->comm->size || from.step_images != run_config_step_images(s->config)) {
+    if (from.step_images != run_config_step_images(s->config)) {
         s->at.steps_before += s->at.step;
         s->at.begin = from.items;
         s->at.step = 0;

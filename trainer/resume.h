@@ -4,8 +4,9 @@
  * Everything else that training depends on is a function of the seed and of this point (rng.h,
  * shard.h, schedule.h), or equal on all ranks and in the checkpoint: weights, running statistics of
  * rank 0, the optimizer's state, the epochs so far. A training that goes on with the same number of
- * replicas and the same batch therefore goes on as if it had never stopped, bit by bit. With other
- * numbers the rest of the epoch is divided anew. */
+ * replicas and the same batch therefore goes on as if it had never stopped, bit by bit. With another
+ * number of replicas and the same batch over all of them (train.global_batch) the steps stay the same
+ * and are divided otherwise; with another batch the rest of the epoch is cut into steps anew. */
 #ifndef UNETCTL_TRAINER_RESUME_H
 #define UNETCTL_TRAINER_RESUME_H
 

@@ -86,6 +86,7 @@ static const struct key keys[] = {
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
     {"train", "global_batch", KEY_INT, AT(train.global_batch), "0", 0, 1 << 24, NULL, OPEN | OPTIONAL},
+    {"train", "rate_gpus", KEY_INT, AT(train.rate_gpus), "0", 0, 100000, NULL, OPEN | OPTIONAL},
     {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, losses, OPTIONAL},
     {"train", "class_weights", KEY_STRING, AT(train.class_weights), "", 0, 0, NULL, OPTIONAL},
     {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers, 0},

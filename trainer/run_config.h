@@ -36,6 +36,7 @@ struct run_config {
     } model;
     struct {
         int epochs, batch_per_gpu, global_batch;
+        int rate_gpus; /* that lr_scaling counts; 0: those of the run, or 1 with global_batch */
         const char *loss;    /* ce | dice | ce+dice */
         char *class_weights; /* "": none; numbers with commas: run_config_class_weights */
         const char *optimizer;

@@ -160,6 +160,8 @@ void session_destroy(struct session *s)
     free(s->sum);
     free(s->best_value);
     free(s->best_state);
+    free(s->worlds);
+    s->worlds = NULL;
     s->best_value = s->best_state = NULL;
     s->images = s->targets = s->sum = NULL;
     s->trace = NULL;
@@ -664,7 +666,9 @@ static int make_schedule(struct session *s, struct err *e)
 
     s->schedule = (struct schedule){
         .base = c->train.lr, .epochs = c->train.epochs,
-        .gpus = c->train.global_batch ? 1 : c->layout.gpus,
+        .gpus = c->train.rate_gpus      ? c->train.rate_gpus
+                : c->train.global_batch ? 1
+                                        : c->layout.gpus,
         .scaling = strcmp(c->train.lr_scaling, "linear") == 0       ? SCHEDULE_SCALE_LINEAR
                    : strcmp(c->train.lr_scaling, "sqrt") == 0       ? SCHEDULE_SCALE_SQRT
                    : strcmp(c->train.lr_scaling, "two-thirds") == 0 ? SCHEDULE_SCALE_TWO_THIRDS

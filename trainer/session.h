@@ -54,6 +54,8 @@ struct session {
     struct trace *trace; /* with train.trace */
     struct resume_point at;
     struct gradient_noise noise; /* of the epoch's steps since it was begun or continued */
+    struct record_world *worlds; /* rank 0: that the run has had, at last this one */
+    size_t nworlds;
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
     double last_checkpoint, first_step_at;
 };

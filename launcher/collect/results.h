@@ -23,6 +23,7 @@ enum result_state {
     RESULT_UNFINISHED,  /* neither DONE nor FAILED, and the scheduler could not be asked */
     RESULT_CORRUPT,     /* says DONE, but its files do not hold what they must */
     RESULT_NOT_STARTED, /* generated, never submitted */
+    RESULT_ELASTIC,     /* finished, but with other than the planned GPUs for some time */
     RESULT_MISSING      /* study.yaml asks for it, nobody generated it */
 };
 

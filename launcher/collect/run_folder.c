@@ -115,8 +115,8 @@ static void set_state(struct result *r, enum result_state state, const char *not
     result_set_text(r->note, sizeof r->note, note);
 }
 
-/* What was read before the fault came to light is in no number. */
-static void discard(struct result *r, const char *note)
+/* What was read before this came to light is in no number. */
+static void discard(struct result *r, enum result_state state, const char *note)
 {
     curve_destroy(r->curve);
     scores_destroy(r->scores);
@@ -125,8 +125,20 @@ static void discard(struct result *r, const char *note)
     memcpy(clean.run, r->run, sizeof clean.run);
     memcpy(clean.engine, r->engine, sizeof clean.engine);
     clean.gpus = r->gpus, clean.nodes = r->nodes, clean.seed = r->seed, clean.attempt = r->attempt;
-    set_state(&clean, RESULT_CORRUPT, note);
+    set_state(&clean, state, note);
     *r = clean;
+}
+
+/* A run that had other than the planned GPUs for some time measures none of these numbers. */
+static void set_elastic(struct result *r, const char *worlds)
+{
+    char note[sizeof r->note], quality[32] = "";
+
+    if (!isnan(r->iou))
+        snprintf(quality, sizeof quality, "; IoU %.4f", r->iou);
+    snprintf(note, sizeof note, "it ran with %s%s: a result, but no measurement of %d GPU%s", worlds,
+             quality, r->gpus, r->gpus == 1 ? "" : "s");
+    discard(r, RESULT_ELASTIC, note);
 }
 
 /* What stands in a note names files from the study's folder on. */
@@ -162,9 +174,10 @@ static bool agree(double a, double b)
 
 /* The record must be that of the plan, whole, and agree with log.csv. */
 static int check(const struct result *r, const struct run_record *record, const char *record_path,
-                 const struct epoch_csv *log, const char *log_path, struct err *e)
+                 bool resized, const struct epoch_csv *log, const char *log_path, struct err *e)
 {
-    if (strcmp(record->run, r->run) || record->gpus != r->gpus || record->seed != r->seed)
+    if (strcmp(record->run, r->run) || record->seed != r->seed ||
+        (record->gpus != r->gpus && !resized))
         return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPUs, seed %ld)",
                        record_path, record->run, record->gpus, record->seed);
     if (!record->done)
@@ -336,23 +349,40 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
     return check_done(path_format(path, "%s/DONE", attempt_dir), &end, e);
 }
 
-static int read_done(const char *attempt_dir, struct result *r, struct err *e)
+/* Had one of the attempts first..last a plan of its own? */
+static void find_resized(const char *attempt_dir, int first, int last, char worlds[200])
+{
+    char path[PATH_MAX];
+
+    *worlds = 0;
+    for (int k = first; k <= last && !*worlds; k++)
+        if (has_file(path_format(path, "%s/../attempt-%d", attempt_dir, k), "run.json"))
+            snprintf(worlds, 200, "another number of GPUs in attempt %d", k);
+}
+
+/* worlds: as run_record has them; of an engine without a record, from its attempts' run.json. */
+static int read_done(const char *attempt_dir, struct result *r, char worlds[200], struct err *e)
 {
     char record_path[PATH_MAX], log_path[PATH_MAX], done_path[PATH_MAX];
     struct run_record record;
     struct epoch_csv log = {0};
     int rc = -1;
 
-    if (strcmp(r->engine, "embedded") && !has_file(attempt_dir, "record.jsonl"))
+    if (strcmp(r->engine, "embedded") && !has_file(attempt_dir, "record.jsonl")) {
+        find_resized(attempt_dir, 1, r->attempt, worlds);
         return read_log_only(attempt_dir, r, e);
+    }
+    find_resized(attempt_dir, r->attempt, r->attempt, worlds);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
     path_format(log_path, "%s/log.csv", attempt_dir);
     path_format(done_path, "%s/DONE", attempt_dir);
     if (run_record_read(record_path, &record, e))
         return -1;
     describe(r, &record);
+    if (*record.worlds)
+        memcpy(worlds, record.worlds, sizeof record.worlds);
     if (epoch_csv_read(log_path, &log, e) == 0 &&
-        check(r, &record, record_path, &log, log_path, e) == 0 &&
+        check(r, &record, record_path, *worlds != 0, &log, log_path, e) == 0 &&
         check_done(done_path, &record, e) == 0)
         rc = measure(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
@@ -379,6 +409,7 @@ static long epochs_so_far(const char *attempt_dir)
 static void read_attempt(const char *study_dir, const char *attempt_dir, struct result *r)
 {
     char path[PATH_MAX];
+    char worlds[200];
     struct err e;
     bool done = has_file(attempt_dir, "DONE"), failed = has_file(attempt_dir, "FAILED");
 
@@ -389,8 +420,10 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
         read_failed(path, r);
     else if (!done)
         set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
-    else if (read_done(attempt_dir, r, &e))
-        discard(r, from_study(e.text, study_dir));
+    else if (read_done(attempt_dir, r, worlds, &e))
+        discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
+    else if (*worlds)
+        set_elastic(r, worlds);
     else
         set_state(r, RESULT_DONE, "");
     if (r->state != RESULT_DONE)

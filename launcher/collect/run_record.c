@@ -175,6 +175,32 @@ static int decode_epoch(struct reader *r, const json_t *o)
     return 0;
 }
 
+/* With how many GPUs the run went on where. */
+static void decode_resume(struct reader *r, const json_t *o)
+{
+    char *dst = r->dst->worlds;
+    size_t used = 0, size = sizeof r->dst->worlds, i;
+    const json_t *world;
+    long before = 0;
+
+    *dst = 0;
+    json_array_foreach(json_object_get(o, "worlds"), i, world) {
+        long gpus = optional_count(world, "gpus");
+        long epoch = optional_count(world, "epoch");
+        bool part = optional_count(world, "images") > 0;
+        if (gpus == before || used >= size)
+            continue;
+        if (before)
+            used += (size_t)snprintf(dst + used, size - used, ", %ld from %sepoch %ld on", gpus,
+                                     part ? "within " : "", epoch);
+        else
+            used += (size_t)snprintf(dst, size, "%ld GPU%s", gpus, gpus == 1 ? "" : "s");
+        before = gpus;
+    }
+    if (!strchr(dst, ','))
+        *dst = 0;
+}
+
 static int decode_end(struct reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
@@ -223,6 +249,8 @@ static int decode_object(struct reader *r, const json_t *o)
         return decode_run(r, o);
     if (!r->started)
         return refuse(r, "the first line must be of the kind", "run");
+    if (strcmp(kind, "resume") == 0)
+        decode_resume(r, o);
     if (strcmp(kind, "epoch") == 0)
         return decode_epoch(r, o);
     if (strcmp(kind, "eval") == 0)

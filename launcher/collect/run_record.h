@@ -25,6 +25,8 @@ struct run_record {
     struct run_epoch *epochs;
     size_t nepochs, capacity;
 
+    char worlds[200]; /* "4 GPUs, 2 from epoch 12 on": where they changed; else "" */
+
     bool done; /* there is an end line that says so; only then the next are filled */
     bool stopped_early; /* a quality was reached, or got no better: fewer epochs than planned */
     bool by_accuracy;   /* images have a class as a whole: accuracy is their quality */

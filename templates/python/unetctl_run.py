@@ -116,7 +116,8 @@ class Run:
             yield [(s, 1.0) if s else ([items[chosen[0]]], 0.0) for s in shares], len(chosen)
 
     def lr(self, epoch):
-        scale = {"none": 1, "linear": self.gpus, "sqrt": math.sqrt(self.gpus)}[self.options["lr_scaling"]]
+        gpus = self.options.get("rate_gpus") or (1 if self.options.get("global_batch") else self.gpus)
+        scale = {"none": 1, "linear": gpus, "sqrt": math.sqrt(gpus)}[self.options["lr_scaling"]]
         percent = 100 * epoch
         factor = 1.0
         if self.options["lr_schedule"] == "step":

@@ -144,8 +144,26 @@ static void test_continue(enum shard_remainder remainder, size_t want)
     is_int(plan.steps, 0, "nothing is left of an epoch that is done");
 }
 
+/* Steps of the same size begin and end at the same items for any number of parts. */
+static void test_same_steps(void)
+{
+    struct shard_plan one, plan;
+    struct err e;
+    bool same = true;
+
+    shard_plan(61, 1, 1, 8, SHARD_KEEP, &one, &e);
+    for (int parts = 2; parts <= 11; parts++) {
+        same = same && shard_plan(61, 1, parts, 8, SHARD_KEEP, &plan, &e) == 0 &&
+               plan.steps == one.steps && epoch_is_complete(&plan, (8 + parts - 1) / parts);
+        for (size_t step = 0; step < one.steps; step++)
+            same = same && shard_train(&plan, step, 0).begin == shard_train(&one, step, 0).begin;
+    }
+    ok(same, "steps of 8 items are the same for 1 to 11 parts");
+}
+
 int main(void)
 {
+    test_same_steps();
     test_continue(SHARD_KEEP, 61);
     test_continue(SHARD_DROP, 60);
     struct shard_plan plan;
