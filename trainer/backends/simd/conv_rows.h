@@ -36,7 +36,7 @@ struct conv_rows {
                         const float *weights, const float *bias, size_t ngroups, size_t dst_step,
                         float *const dst[2]);
     /* One row of the source; dst[r] is the row of results that has it in its window's row r;
-     * nrows = 2 or 3. */
+     * nrows = 1, 2 or 3. */
     void (*grad_weights)(const float *src, size_t step, size_t nk, const float *const *dst,
                          size_t nrows, size_t ngroups, size_t dst_step, float *sums);
     /* sum[lanes] += sum over g of dst[g] */

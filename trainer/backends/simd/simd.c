@@ -49,6 +49,7 @@ const struct kernel *const simd_kernels[] = {
     &simd_batch_norm_relu_infer,
     &simd_winograd,
     &simd_winograd_grad_input,
+    &simd_winograd_grad_weights,
     &simd_conv2d,
     &simd_conv2d_grad_input,
     &simd_conv2d_grad_weights,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions with 16 to 256 channels by Winograd's transforms (winograd_rows.h), a band of
- * rows at a time, so that what is transformed stays in the cache of a core. The products are those
- * of conv_rows.h, with two vectors of results: with one the transforms cost more than they save.
+/* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, so
+ * that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
  *
  * The gradient of the input is the same convolution with the window turned by 180 degrees and the
- * roles of the channels changed. */
+ * roles of the channels changed. The gradient of the weights is summed in chunks of bands whose
+ * number does not depend on the threads, and these are added in order. */
 #include "config.h"
 #include "trainer/backends/simd/simd.h"
 
@@ -15,11 +15,13 @@
 #include "trainer/backends/simd/winograd_rows.h"
 
 #define KERNEL 3
-#define MIN_CHANNELS 16
-#define BAND_TILES 32      /* of a band, about */
-#define MAX_WEIGHTS 8192   /* of a place: what fits the cache beside a band */
-#define PLACES WINOGRAD_PLACES
-#define TILE WINOGRAD_TILE
+#define BAND_TILES 32            /* of a band, about */
+#define MAX_WEIGHTS (512 * 512)  /* of a place; more are a library's field */
+#define MAX_SUMS (1 << 24)       /* floats of all chunks: 64 MiB */
+#define MIN_CHUNKS 4
+#define MAX_CHUNKS 16
+#define CHUNK_TILES 64           /* at least */
+#define WIDE 2                   /* vectors of results computed at once, where there are as many */
 
 /* op->priv; for the gradient of the input, src is dy. */
 struct winograd {
@@ -27,129 +29,126 @@ struct winograd {
     const struct winograd_rows *rows;
     size_t nimages, height, width;
     size_t src_channels, dst_channels;
-    size_t wide;             /* result channels computed at once: two vectors */
-    size_t band, ntiles;     /* rows of tiles of a band, and tiles */
-    size_t nthreads;
-    size_t weights, scratch; /* floats: transformed weights; of one thread */
+    size_t places;
+    size_t nvectors, wide;   /* vectors and channels of results computed at once */
+    size_t across, down;     /* tiles of a row; rows of tiles of an image */
+    size_t band, ntiles;     /* rows of tiles of a band, of all images counted through; tiles */
+    /* Floats from one place to the next of what is transformed: never a multiple of a page, whose
+     * lines would all meet in the same few of the cache. */
+    size_t src_place, dst_place;
+    size_t nthreads, nchunks;
+    size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
+                              * one thread */
+    size_t zeros;
 };
 
-static const struct winograd_rows *choose(void)
+static bool supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
 {
-#ifdef __x86_64__
-    enum simd_isa isa = simd_isa();
-
-    if (isa == SIMD_AVX512)
-        return &winograd_rows_avx512;
-    if (isa == SIMD_AVX2)
-        return &winograd_rows_avx2;
-#endif
-    return NULL;
-}
-
-static bool supports(const struct op *op)
-{
-    const struct winograd_rows *rows = choose();
-    const struct tensor *src = op->in[0], *dst = op->out[0];
+    size_t height = (size_t)src->shape.dim[DIM_H], width = (size_t)src->shape.dim[DIM_W];
+    const struct winograd_rows *rows = winograd_rows_best(height, width);
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
-    return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
-           ns % rows->lanes == 0 && ns >= MIN_CHANNELS &&
-           nd % (2 * rows->lanes) == 0 && ns * nd <= MAX_WEIGHTS &&
-           src->shape.dim[DIM_H] % TILE == 0 && src->shape.dim[DIM_W] % TILE == 0;
+    return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 && ns % rows->lanes == 0 &&
+           nd % rows->lanes == 0 && ns * nd <= MAX_WEIGHTS;
 }
 
-static int prepare(struct op *op, struct err *e)
+static struct winograd *create(const struct tensor *src, const struct tensor *dst)
 {
     struct winograd *g = calloc(1, sizeof *g);
-    const struct tensor *src = op->in[0];
 
     if (!g)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
     g->products = conv_rows_best();
-    g->rows = choose();
     g->nimages = (size_t)src->shape.dim[DIM_N];
     g->height = (size_t)src->shape.dim[DIM_H];
     g->width = (size_t)src->shape.dim[DIM_W];
+    g->rows = winograd_rows_best(g->height, g->width);
     g->src_channels = tensor_channels(src);
-    g->dst_channels = tensor_channels(op->out[0]);
-    g->wide = 2 * g->rows->lanes;
-    g->band = BAND_TILES / (g->width / TILE) > 1 ? BAND_TILES / (g->width / TILE) : 1;
-    g->ntiles = g->band * (g->width / TILE);
+    g->dst_channels = tensor_channels(dst);
+    g->places = g->rows->side * g->rows->side;
+    g->nvectors = g->dst_channels % (WIDE * g->rows->lanes) == 0 ? WIDE : 1;
+    g->wide = g->nvectors * g->rows->lanes;
+    g->across = g->width / g->rows->tile;
+    g->down = g->height / g->rows->tile;
+    g->band = g->across < BAND_TILES ? BAND_TILES / g->across : 1;
+    g->ntiles = g->band * g->across;
     g->nthreads = simd_threads();
-    g->weights = PLACES * g->src_channels * g->dst_channels;
-    g->scratch = PLACES * g->ntiles * (g->src_channels + g->dst_channels);
-    op->workspace_size = (g->weights + g->nthreads * g->scratch + g->dst_channels +
-                          g->width * g->src_channels) * sizeof(float);
-    op->priv = g;
-    return 0;
+    g->weights = g->places * g->src_channels * g->dst_channels;
+    g->src_place = g->ntiles * g->src_channels + g->rows->lanes;
+    g->dst_place = g->ntiles * g->dst_channels + g->rows->lanes;
+    g->scratch = g->places * (g->src_place + g->dst_place);
+    g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
+    return g;
 }
 
-/* G of three values that lie `step` apart. */
-static void transform_three(const float *g, size_t step, float *dst, size_t dst_step)
+/* The rows of pixels under row of tiles r, counted through all images, from its first on. */
+static void source_rows(const struct winograd *g, const float *src, const float *zeros, size_t r,
+                        const float **rows)
 {
-    float a = g[0], b = g[step], c = g[2 * step];
+    size_t line = g->width * g->src_channels;
 
-    dst[0] = a;
-    dst[dst_step] = (a + b + c) / 2;
-    dst[2 * dst_step] = (a - b + c) / 2;
-    dst[3 * dst_step] = c;
-}
+    for (size_t i = 0; i < g->rows->side; i++) {
+        size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
 
-/* packed[place][block of d][s][d]; turned: for the gradient of the input. */
-static void pack_result(const struct winograd *g, const float *w, bool turned, size_t d,
-                        float *packed)
-{
-    size_t ns = g->src_channels, nd = g->dst_channels;
-
-    for (size_t s = 0; s < ns; s++) {
-        const float *tap = w + (turned ? s * nd + d : d * ns + s) * KERNEL * KERNEL;
-        float window[KERNEL * KERNEL], half[4 * KERNEL], all[PLACES];
-
-        for (size_t k = 0; k < (size_t)KERNEL * KERNEL; k++)
-            window[k] = tap[turned ? KERNEL * KERNEL - 1 - k : k];
-        for (size_t j = 0; j < KERNEL; j++)
-            transform_three(window + j, KERNEL, half + j, KERNEL);
-        for (size_t i = 0; i < 4; i++)
-            transform_three(half + i * KERNEL, 1, all + i * 4, 1);
-        for (size_t p = 0; p < PLACES; p++)
-            packed[((p * nd + d / g->wide * g->wide) * ns) + s * g->wide + d % g->wide] = all[p];
+        rows[i] = y < g->height ? src + (r / g->down * g->height + y) * line : zeros;
     }
 }
 
-static void compute_products(const struct winograd *g, const float *packed, const float *zeros,
-                             size_t ntiles, const float *d, float *m)
+/* Rows of tiles [from, to) to scratch. */
+static void transform_source(const struct winograd *g, const float *src, const float *zeros,
+                             size_t from, size_t to, float *d)
+{
+    const float *rows[WINOGRAD_SIDE];
+    size_t ns = g->src_channels;
+
+    for (size_t r = from; r < to; r++, d += g->across * ns) {
+        source_rows(g, src, zeros, r, rows);
+        g->rows->source(rows, g->width, ns, zeros, g->src_place, d);
+    }
+}
+
+/* packed[place][block of d][s][d]; turned: for the gradient of the input. Shares the work among
+ * the threads of the parallel region. */
+static void pack(const struct winograd *g, const float *w, bool turned, float *packed)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+    size_t window = (size_t)KERNEL * KERNEL;
+
+#pragma omp for schedule(static)
+    for (size_t d = 0; d < nd; d += lanes)
+        for (size_t s = 0; s < ns; s++)
+            g->rows->window(w + (turned ? s * nd + d : d * ns + s) * window,
+                            (turned ? 1 : ns) * window, turned, ns * nd,
+                            packed + d / g->wide * g->wide * ns + s * g->wide + d % g->wide);
+}
+
+static void multiply(const struct winograd *g, const float *packed, const float *zeros,
+                     size_t ntiles, const float *d, float *m)
 {
     size_t ns = g->src_channels, nd = g->dst_channels;
 
-    for (size_t p = 0; p < PLACES; p++, d += g->ntiles * ns, m += g->ntiles * nd)
+    for (size_t p = 0; p < g->places; p++, d += g->src_place, m += g->dst_place)
         for (size_t at = 0; at < nd; at += g->wide)
             g->products->forward(&d, 1, ns, ns, packed + (p * nd + at) * ns, zeros, ntiles, nd,
-                                 2, m + at);
+                                 g->nvectors, m + at);
 }
 
-/* Rows of tiles [from, to) of an image; zeros: a row of the source. */
+/* Rows of tiles [from, to). */
 static void correlate_band(const struct winograd *g, const float *src, const float *packed,
                            const float *bias, const float *zeros, size_t from, size_t to,
                            float *scratch, float *dst)
 {
-    size_t ns = g->src_channels, nd = g->dst_channels, across = g->width / TILE;
-    float *d = scratch, *m = scratch + PLACES * g->ntiles * ns;
+    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
+    float *m = scratch + g->places * g->src_place;
 
-    for (size_t t = from; t < to; t++) {
-        const float *rows[WINOGRAD_SIDE];
+    transform_source(g, src, zeros, from, to, scratch);
+    multiply(g, packed, zeros, (to - from) * g->across, scratch, m);
+    for (size_t r = from; r < to; r++, m += g->across * nd) {
+        float *rows[WINOGRAD_SIDE];
 
-        for (size_t i = 0; i < WINOGRAD_SIDE; i++) {
-            size_t y = TILE * t + i - 1; /* wraps: too large as well */
-
-            rows[i] = y < g->height ? src + y * g->width * ns : zeros;
-        }
-        g->rows->source(rows, g->width, ns, zeros, g->ntiles * ns, d + (t - from) * across * ns);
-    }
-    compute_products(g, packed, zeros, (to - from) * across, d, m);
-    for (size_t t = from; t < to; t++) {
-        float *rows[TILE] = {dst + TILE * t * g->width * nd, dst + (TILE * t + 1) * g->width * nd};
-
-        g->rows->result(m + (t - from) * across * nd, g->ntiles * nd, g->width, nd, bias, rows);
+        for (size_t i = 0; i < tile; i++)
+            rows[i] = dst + (r * tile + i) * line;
+        g->rows->result(m, g->dst_place, g->width, nd, bias, rows);
     }
 }
 
@@ -157,29 +156,24 @@ static void correlate_band(const struct winograd *g, const float *src, const flo
 static void correlate(const struct op *op, const float *bias, bool turned)
 {
     const struct winograd *g = op->priv;
-    size_t down = g->height / TILE, nbands = (down + g->band - 1) / g->band;
-    size_t ns = g->src_channels, nd = g->dst_channels, image = g->height * g->width;
+    size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     float *packed = op->workspace, *copy = packed + g->weights, *zeros = copy + nd;
-    float *scratch = zeros + g->width * ns;
+    float *scratch = zeros + g->zeros;
     const float *src = op->in[0]->data, *w = op->in[1]->data;
     float *dst = op->out[0]->data;
 
-    memset(zeros, 0, g->width * ns * sizeof *zeros);
+    memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(copy, 0, nd * sizeof *copy);
     if (bias)
         memcpy(copy, bias, nd * sizeof *copy);
 #pragma omp parallel num_threads(g->nthreads)
     {
-#pragma omp for schedule(static)
-        for (size_t d = 0; d < nd; d++)
-            pack_result(g, w, turned, d, packed);
+        pack(g, w, turned, packed);
 #pragma omp for schedule(dynamic)
-        for (size_t i = 0; i < g->nimages * nbands; i++) {
-            size_t from = i % nbands * g->band, to = from + g->band < down ? from + g->band : down;
-
-            correlate_band(g, src + i / nbands * image * ns, packed, copy, zeros, from, to,
-                           scratch + simd_thread() * g->scratch, dst + i / nbands * image * nd);
-        }
+        for (size_t from = 0; from < nrows; from += g->band)
+            correlate_band(g, src, packed, copy, zeros, from,
+                           from + g->band < nrows ? from + g->band : nrows,
+                           scratch + simd_thread() * g->scratch, dst);
     }
 }
 
@@ -199,11 +193,135 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+/* u[place][block of d][s][d] += the products of a band. */
+static void add_products(const struct winograd *g, size_t ntiles, const float *d, const float *y,
+                         float *u)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+
+    for (size_t p = 0; p < g->places; p++, d += g->src_place, y += g->dst_place)
+        for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
+            const float *both[WIDE] = {y + at, y + at + lanes};
+
+            g->products->grad_weights(d, ns, ns, both, g->nvectors, ntiles, nd, u);
+        }
+}
+
+/* Rows of tiles [from, to) into sums: of the products, then of dy. */
+static void sum_chunk(const struct winograd *g, const float *src, const float *dy,
+                      const float *zeros, size_t from, size_t to, float *scratch, float *sums)
+{
+    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
+    float *spread = scratch + g->places * g->src_place;
+
+    memset(sums, 0, (g->weights + nd) * sizeof *sums);
+    for (; from < to; from += g->band) {
+        size_t n = to - from < g->band ? to - from : g->band;
+
+        transform_source(g, src, zeros, from, from + n, scratch);
+        for (size_t r = 0; r < n; r++) {
+            const float *rows[WINOGRAD_SIDE];
+
+            for (size_t i = 0; i < tile; i++) {
+                rows[i] = dy + ((from + r) * tile + i) * line;
+                for (size_t d = 0; d < nd; d += g->rows->lanes)
+                    g->products->sum(rows[i] + d, g->width, nd, sums + g->weights + d);
+            }
+            g->rows->spread(rows, g->width, nd, g->dst_place, spread + r * g->across * nd);
+        }
+        add_products(g, n * g->across, scratch, spread, sums);
+    }
+}
+
+/* Workspace: the sums of all chunks, zeros, scratch for each thread. */
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    const struct winograd *g = op->priv;
+    const float *dy = op->in[0]->data, *src = op->in[1]->data;
+    size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
+    size_t size = g->weights + nd, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
+    float *sums = op->workspace, *zeros = sums + g->nchunks * size, *scratch = zeros + g->zeros;
+    float *dw = op->out[0]->data;
+
+    (void)x;
+    (void)e;
+    memset(zeros, 0, g->zeros * sizeof *zeros);
+#pragma omp parallel num_threads(g->nthreads)
+    {
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < g->nchunks; i++)
+            sum_chunk(g, src, dy, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
+                      scratch + simd_thread() * g->scratch, sums + i * size);
+        conv_rows_add(sums, size, g->nchunks);
+#pragma omp for schedule(static)
+        for (size_t d = 0; d < nd; d += lanes)
+            for (size_t s = 0; s < ns; s++)
+                g->rows->gather(sums + d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
+                                    s * lanes,
+                                ns * nd, ns * window, dw + (d * ns + s) * window);
+    }
+    memcpy(op->out[1]->data, sums + g->weights, nd * sizeof *sums);
+    return 0;
+}
+
+static bool supports_forward(const struct op *op)
+{
+    return supports(op, op->in[0], op->out[0]);
+}
+
+static size_t chunks_of(const struct winograd *g)
+{
+    size_t most = MAX_SUMS / (g->weights + g->dst_channels);
+    size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
+
+    n = n < MAX_CHUNKS ? n : MAX_CHUNKS;
+    n = n < most ? n : most;
+    return n > 0 ? n : 1;
+}
+
+/* With few chunks the threads would have nothing to do. */
+static bool supports_grad_weights(const struct op *op)
+{
+    struct winograd *g = supports(op, op->in[1], op->in[0]) ? create(op->in[1], op->in[0]) : NULL;
+    bool pays = g && chunks_of(g) >= MIN_CHUNKS;
+
+    free(g);
+    return pays;
+}
+
+static int prepare_forward(struct op *op, struct err *e)
+{
+    struct winograd *g = create(op->in[0], op->out[0]);
+
+    if (!g)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    op->workspace_size = (g->weights + g->dst_channels + g->zeros + g->nthreads * g->scratch) *
+                         sizeof(float);
+    op->priv = g;
+    return 0;
+}
+
+static int prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct winograd *g = create(op->in[1], op->in[0]);
+
+    if (!g)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    g->nchunks = chunks_of(g);
+    op->workspace_size = (g->nchunks * (g->weights + g->dst_channels) + g->zeros +
+                          g->nthreads * g->scratch) * sizeof(float);
+    op->priv = g;
+    return 0;
+}
+
 static void release(struct op *op)
 {
     free(op->priv);
 }
 
-const struct kernel simd_winograd = {&conv2d_kind, supports, prepare, run_conv2d, release};
-const struct kernel simd_winograd_grad_input = {&conv2d_grad_input_kind, supports, prepare,
-                                                run_grad_input, release};
+const struct kernel simd_winograd = {&conv2d_kind, supports_forward, prepare_forward, run_conv2d,
+                                     release};
+const struct kernel simd_winograd_grad_input = {&conv2d_grad_input_kind, supports_forward,
+                                                prepare_forward, run_grad_input, release};
+const struct kernel simd_winograd_grad_weights = {&conv2d_grad_weights_kind, supports_grad_weights,
+                                                  prepare_grad_weights, run_grad_weights, release};

@@ -1,33 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Winograd's transforms of 3x3 convolutions, F(2x2, 3x3): 16 multiplications instead of 36 for four
- * neighbouring results (Lavin, Gray: Fast Algorithms for Convolutional Neural Networks, 2016).
+/* Winograd's transforms of 3x3 convolutions, F(m x m, 3x3): (m + 2)^2 multiplications for m^2
+ * neighbouring results instead of 9 m^2 (Lavin, Gray: Fast Algorithms for Convolutional Neural
+ * Networks, 2016, https://arxiv.org/abs/1509.09308).
  *
- *     results = A^T [ (G g G^T) * (B^T d B) ] A,    * summed over channels
+ *     results         = A^T [ (G w G^T) * (B^T x B) ] A,      * summed over source channels
+ *     gradient of w   = G^T [ (A dy A^T) * (B^T x B) ] G,     * summed over tiles
  *
- * d: 4x4 pixels of the source; g: the window. Place p = 4 i + j of the 4x4 is a matrix product of
- * its own, [tiles][source channels] by [source channels][result channels]. */
+ * x: m + 2 by m + 2 pixels of the source; w: a window; dy: the gradient of a tile's results. Place
+ * p = (m + 2) i + j is a product of matrices of its own. m is 2 or 4. The points that make the
+ * matrices are 0, 1, -1 and infinity for m = 2; for m = 4 they are 0, 1/sqrt(2), -1/sqrt(2),
+ * sqrt(2), -sqrt(2) and infinity, whose numbers are nearer to 1 than those of the usual 1 and 2, and
+ * so are the rounding errors nearer to those of the sum itself. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_ROWS_H
 
 #include <stddef.h>
 
-#define WINOGRAD_TILE 2   /* results on a side */
-#define WINOGRAD_SIDE 4   /* pixels of the source on a side */
-#define WINOGRAD_PLACES 16
+#define WINOGRAD_SIDE 6 /* of the largest tile's source */
 
 struct winograd_rows {
     size_t lanes;
-    /* A row of tiles: src are the four rows of pixels, [width][n]; zeros[n] stands for what is
-     * outside. d[p] + tile n receives B^T d B; d[p] are `place` floats apart. */
-    void (*source)(const float *const src[WINOGRAD_SIDE], size_t width, size_t n,
-                   const float *zeros, size_t place, float *d);
-    /* The two rows of results, [width][n], from the products m[p] + tile n. */
+    size_t tile, side; /* m results and m + 2 pixels of the source on a side */
+    /* A row of tiles. src: `side` rows of pixels, [width][n]; zeros[n] stands for what is outside.
+     * d[p] + tile n receives B^T x B; places are `place` floats apart, here and below. */
+    void (*source)(const float *const *src, size_t width, size_t n, const float *zeros,
+                   size_t place, float *d);
+    /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile n. */
     void (*result)(const float *m, size_t place, size_t width, size_t n, const float *bias,
-                   float *const dst[WINOGRAD_TILE]);
+                   float *const *dst);
+    /* G w G^T of `lanes` windows of nine that are `step` apart; turned: by 180 degrees. */
+    void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);
+    /* The gradients' way back. y[p] + tile n receives A dy A^T of `tile` rows of dy. */
+    void (*spread)(const float *const *dy, size_t width, size_t n, size_t place, float *y);
+    /* `lanes` windows of nine, `step` apart, G^T u G. */
+    void (*gather)(const float *u, size_t place, size_t step, float *dw);
 };
 
+/* For a picture of this size, with the instructions of simd_isa(); NULL: none. */
+const struct winograd_rows *winograd_rows_best(size_t height, size_t width);
+
 #ifdef __x86_64__
-extern const struct winograd_rows winograd_rows_avx512, winograd_rows_avx2;
+extern const struct winograd_rows winograd_rows_avx512[2], winograd_rows_avx2[2]; /* m = 4, 2 */
 #endif
 
 #endif
