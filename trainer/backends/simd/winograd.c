@@ -4,7 +4,8 @@
  *
  * The gradient of the input is the same convolution with the window turned by 180 degrees and the
  * roles of the channels changed. The gradient of the weights is summed in chunks of bands whose
- * number does not depend on the threads, and these are added in order. */
+ * number does not depend on the threads, and these are added in order; with so many channels that
+ * few chunks have room, the threads share the places of one sum instead. */
 #include "config.h"
 #include "trainer/backends/simd/simd.h"
 
@@ -16,7 +17,9 @@
 
 #define KERNEL 3
 #define BAND_TILES 32            /* of a band, about */
-#define MAX_WEIGHTS (512 * 512)  /* of a place; more are a library's field */
+#define SHARED_TILES 256         /* of a band whose products the threads share */
+#define MIN_TILES 16             /* of all images: fewer would not pay for the weights' transform */
+#define MAX_WEIGHTS (1 << 20)    /* of a place */
 #define MAX_SUMS (1 << 24)       /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4
 #define MAX_CHUNKS 16
@@ -36,7 +39,7 @@ struct winograd {
     /* Floats from one place to the next of what is transformed: never a multiple of a page, whose
      * lines would all meet in the same few of the cache. */
     size_t src_place, dst_place;
-    size_t nthreads, nchunks;
+    size_t nthreads, nchunks; /* no chunks: the threads share places */
     size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
                               * one thread */
     size_t zeros;
@@ -47,9 +50,30 @@ static bool supports(const struct op *op, const struct tensor *src, const struct
     size_t height = (size_t)src->shape.dim[DIM_H], width = (size_t)src->shape.dim[DIM_W];
     const struct winograd_rows *rows = winograd_rows_best(height, width);
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
+    size_t pixels = (size_t)src->shape.dim[DIM_N] * height * width;
 
     return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 && ns % rows->lanes == 0 &&
-           nd % rows->lanes == 0 && ns * nd <= MAX_WEIGHTS;
+           nd % rows->lanes == 0 && ns * nd <= MAX_WEIGHTS &&
+           pixels >= MIN_TILES * rows->tile * rows->tile;
+}
+
+static size_t chunks_of(const struct winograd *g)
+{
+    size_t most = MAX_SUMS / (g->weights + g->dst_channels);
+    size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
+
+    n = n < MAX_CHUNKS ? n : MAX_CHUNKS;
+    n = n < most ? n : most;
+    return n >= MIN_CHUNKS ? n : 0;
+}
+
+static void set_band(struct winograd *g, size_t tiles)
+{
+    g->band = g->across < tiles ? tiles / g->across : 1;
+    g->ntiles = g->band * g->across;
+    g->src_place = g->ntiles * g->src_channels + g->rows->lanes;
+    g->dst_place = g->ntiles * g->dst_channels + g->rows->lanes;
+    g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
 static struct winograd *create(const struct tensor *src, const struct tensor *dst)
@@ -70,13 +94,9 @@ static struct winograd *create(const struct tensor *src, const struct tensor *ds
     g->wide = g->nvectors * g->rows->lanes;
     g->across = g->width / g->rows->tile;
     g->down = g->height / g->rows->tile;
-    g->band = g->across < BAND_TILES ? BAND_TILES / g->across : 1;
-    g->ntiles = g->band * g->across;
     g->nthreads = simd_threads();
     g->weights = g->places * g->src_channels * g->dst_channels;
-    g->src_place = g->ntiles * g->src_channels + g->rows->lanes;
-    g->dst_place = g->ntiles * g->dst_channels + g->rows->lanes;
-    g->scratch = g->places * (g->src_place + g->dst_place);
+    set_band(g, BAND_TILES);
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
     return g;
 }
@@ -193,54 +213,91 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* u[place][block of d][s][d] += the products of a band. */
-static void add_products(const struct winograd *g, size_t ntiles, const float *d, const float *y,
+/* Rows of tiles [from, to) of dy to scratch. */
+static void transform_dy(const struct winograd *g, const float *dy, size_t from, size_t to, float *y)
+{
+    size_t nd = g->dst_channels, tile = g->rows->tile;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t r = from; r < to; r++, y += g->across * nd) {
+        for (size_t i = 0; i < tile; i++)
+            rows[i] = dy + (r * tile + i) * g->width * nd;
+        g->rows->spread(rows, g->width, nd, g->dst_place, y);
+    }
+}
+
+/* u[block of d][s][d] of place p += the products of a band. */
+static void add_products(const struct winograd *g, size_t p, size_t ntiles, const float *scratch,
                          float *u)
 {
+    const float *d = scratch + p * g->src_place;
+    const float *y = scratch + g->places * g->src_place + p * g->dst_place;
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
 
-    for (size_t p = 0; p < g->places; p++, d += g->src_place, y += g->dst_place)
-        for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
-            const float *both[WIDE] = {y + at, y + at + lanes};
+    for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
+        const float *both[WIDE] = {y + at, y + at + lanes};
 
-            g->products->grad_weights(d, ns, ns, both, g->nvectors, ntiles, nd, u);
-        }
+        g->products->grad_weights(d, ns, ns, both, g->nvectors, ntiles, nd, u);
+    }
 }
 
 /* Rows of tiles [from, to) into sums: of the products, then of dy. */
 static void sum_chunk(const struct winograd *g, const float *src, const float *dy,
                       const float *zeros, size_t from, size_t to, float *scratch, float *sums)
 {
-    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
-    float *spread = scratch + g->places * g->src_place;
+    size_t nd = g->dst_channels, area = g->rows->tile * g->width;
 
     memset(sums, 0, (g->weights + nd) * sizeof *sums);
+    for (size_t d = 0; d < nd; d += g->rows->lanes)
+        g->products->sum(dy + from * area * nd + d, (to - from) * area, nd, sums + g->weights + d);
     for (; from < to; from += g->band) {
         size_t n = to - from < g->band ? to - from : g->band;
 
         transform_source(g, src, zeros, from, from + n, scratch);
-        for (size_t r = 0; r < n; r++) {
-            const float *rows[WINOGRAD_SIDE];
-
-            for (size_t i = 0; i < tile; i++) {
-                rows[i] = dy + ((from + r) * tile + i) * line;
-                for (size_t d = 0; d < nd; d += g->rows->lanes)
-                    g->products->sum(rows[i] + d, g->width, nd, sums + g->weights + d);
-            }
-            g->rows->spread(rows, g->width, nd, g->dst_place, spread + r * g->across * nd);
-        }
-        add_products(g, n * g->across, scratch, spread, sums);
+        transform_dy(g, dy, from, from + n, scratch + g->places * g->src_place);
+        for (size_t p = 0; p < g->places; p++)
+            add_products(g, p, n * g->across, scratch, sums + p * g->src_channels * nd);
     }
 }
 
-/* Workspace: the sums of all chunks, zeros, scratch for each thread. */
+/* The same of all rows, shared among the threads of the parallel region. */
+static void sum_shared(const struct winograd *g, const float *src, const float *dy,
+                       const float *zeros, float *scratch, float *sums)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
+    float *y = scratch + g->places * g->src_place;
+
+#pragma omp for schedule(static) nowait
+    for (size_t d = 0; d < nd; d += g->rows->lanes) {
+        memset(sums + g->weights + d, 0, g->rows->lanes * sizeof *sums);
+        g->products->sum(dy + d, g->nimages * g->height * g->width, nd, sums + g->weights + d);
+    }
+    for (size_t from = 0; from < nrows; from += g->band) {
+        size_t n = nrows - from < g->band ? nrows - from : g->band;
+
+#pragma omp for schedule(dynamic)
+        for (size_t r = 0; r < n; r++) {
+            transform_source(g, src, zeros, from + r, from + r + 1, scratch + r * g->across * ns);
+            transform_dy(g, dy, from + r, from + r + 1, y + r * g->across * nd);
+        }
+#pragma omp for schedule(dynamic)
+        for (size_t p = 0; p < g->places; p++) {
+            if (from == 0)
+                memset(sums + p * ns * nd, 0, ns * nd * sizeof *sums);
+            add_products(g, p, n * g->across, scratch, sums + p * ns * nd);
+        }
+    }
+}
+
+/* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all. */
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
     const float *dy = op->in[0]->data, *src = op->in[1]->data;
     size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
     size_t size = g->weights + nd, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
-    float *sums = op->workspace, *zeros = sums + g->nchunks * size, *scratch = zeros + g->zeros;
+    float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
+    float *scratch = zeros + g->zeros;
     float *dw = op->out[0]->data;
 
     (void)x;
@@ -252,7 +309,10 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < g->nchunks; i++)
             sum_chunk(g, src, dy, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
                       scratch + simd_thread() * g->scratch, sums + i * size);
-        conv_rows_add(sums, size, g->nchunks);
+        if (g->nchunks)
+            conv_rows_add(sums, size, g->nchunks);
+        else
+            sum_shared(g, src, dy, zeros, scratch, sums);
 #pragma omp for schedule(static)
         for (size_t d = 0; d < nd; d += lanes)
             for (size_t s = 0; s < ns; s++)
@@ -269,24 +329,9 @@ static bool supports_forward(const struct op *op)
     return supports(op, op->in[0], op->out[0]);
 }
 
-static size_t chunks_of(const struct winograd *g)
-{
-    size_t most = MAX_SUMS / (g->weights + g->dst_channels);
-    size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
-
-    n = n < MAX_CHUNKS ? n : MAX_CHUNKS;
-    n = n < most ? n : most;
-    return n > 0 ? n : 1;
-}
-
-/* With few chunks the threads would have nothing to do. */
 static bool supports_grad_weights(const struct op *op)
 {
-    struct winograd *g = supports(op, op->in[1], op->in[0]) ? create(op->in[1], op->in[0]) : NULL;
-    bool pays = g && chunks_of(g) >= MIN_CHUNKS;
-
-    free(g);
-    return pays;
+    return supports(op, op->in[1], op->in[0]);
 }
 
 static int prepare_forward(struct op *op, struct err *e)
@@ -308,8 +353,11 @@ static int prepare_grad_weights(struct op *op, struct err *e)
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
     g->nchunks = chunks_of(g);
-    op->workspace_size = (g->nchunks * (g->weights + g->dst_channels) + g->zeros +
-                          g->nthreads * g->scratch) * sizeof(float);
+    if (!g->nchunks)
+        set_band(g, g->nimages * g->down * g->across < SHARED_TILES
+                        ? g->nimages * g->down * g->across : SHARED_TILES);
+    op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->dst_channels) + g->zeros +
+                          (g->nchunks ? g->nthreads : 1) * g->scratch) * sizeof(float);
     op->priv = g;
     return 0;
 }
