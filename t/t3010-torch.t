@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The same weights and images through our network and PyTorch: loss, gradients, running statistics,
-# three Adam steps and inference agree to 1e-4 in fp32. Every optimizer takes the steps that PyTorch's
+# three Adam steps and inference agree to 1e-4 in fp32, gradients at the kink of a ReLU or of a pooling
+# with those of one of its sides (torch_kinks.py). Every optimizer takes the steps that PyTorch's
 # takes.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"

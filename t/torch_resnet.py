@@ -2,6 +2,8 @@
 """The residual networks of trainer/models/resnet.c in PyTorch, with their names of weights."""
 from torch import nn
 
+from torch_kinks import relu
+
 
 class Block(nn.Module):
     def __init__(self, ci, co, batch_norm, projection):
@@ -15,13 +17,13 @@ class Block(nn.Module):
         self.shortcut = nn.Conv2d(ci, co, 1, stride) if projection and self.extra else None
 
     def forward(self, x):
-        y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
+        y = self.bn2(self.conv2(relu(self.bn1(self.conv1(x)))))
         if self.shortcut:
             x = self.shortcut(x)
         elif self.extra:
             half = self.extra // 2
             x = nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, half, self.extra - half))
-        return (x + y).relu()
+        return relu(x + y)
 
 
 class ResNet(nn.Module):
@@ -42,5 +44,5 @@ class ResNet(nn.Module):
         self.head = nn.Conv2d(width, classes, 1)
 
     def forward(self, x):
-        x = self.stem.bn1(self.stem.conv1(x)).relu()
+        x = relu(self.stem.bn1(self.stem.conv1(x)))
         return self.head(self.stage3(self.stage2(self.stage1(x))).mean((2, 3), keepdim=True))

@@ -12,7 +12,8 @@ bound.
 Before each step PyTorch takes over our weights; Adam's moments are its own. An Adam step has the
 size of the learning rate whatever the gradient is, and where that is within rounding of zero the
 sign of the step is chance. Steps are therefore compared, relative to the learning rate, where all
-gradients so far stand out from the rounding.
+gradients so far stand out from the rounding. Gradients at a kink may be those of either side
+(torch_kinks.py).
 """
 import sys
 
@@ -20,6 +21,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from torch_kinks import kinks, max_pool2d, relu
 from torch_resnet import ResNet
 
 LEARNING_RATE = 1e-3
@@ -36,8 +38,8 @@ class Block(nn.Module):
         self.bn2 = nn.BatchNorm2d(co) if batch_norm else nn.Identity()
 
     def forward(self, x):
-        x = torch.relu(self.bn1(self.conv1(x)))
-        return torch.relu(self.bn2(self.conv2(x)))
+        x = relu(self.bn1(self.conv1(x)))
+        return relu(self.bn2(self.conv2(x)))
 
 
 class UNet(nn.Module):
@@ -56,7 +58,7 @@ class UNet(nn.Module):
         skips = []
         for i in range(1, self.depth + 1):
             skips.append(getattr(self, f"enc{i}")(x))
-            x = nn.functional.max_pool2d(skips[-1], 2)
+            x = max_pool2d(skips[-1])
         x = self.bridge(x)
         for i in range(self.depth, 0, -1):
             x = torch.cat([getattr(self, f"up{i}")(x), skips.pop()], 1)
@@ -158,23 +160,26 @@ def main():
     if names != set(dump["weight"][0]):
         sys.exit(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    nsteps, clear = max(dump["loss"]), {}
+    nsteps, clear, sides = max(dump["loss"]), {}, [0, 0]
     # Convolution biases in front of a batch norm have no effect: their gradients are rounding, to
     # be measured against those of the weights beside them.
     void = [n for n in names if batch_norm and ".conv" in n and n.endswith(".bias")]
     for step in range(1, nsteps + 1):
         take_over(model, dump["weight"][step - 1])
         optimizer.zero_grad()
+        kinks.clear()
         logits = model(image(dump["input"][step]["-"], batch, height, width, channels))
         target = image(dump["target"][step]["-"], batch, *target_size, 1)
         loss = loss_of(loss_kind, logits, target)
-        loss.backward()
+        loss.backward(retain_graph=True)
+        params, ours = dict(model.named_parameters()), dump["grad"][step]
+        beside = {n: n.replace(".bias", ".weight") if n in void else n for n in params}
+        scale = {n: max(float(params[beside[n]].grad.abs().max()), 1e-12) for n in params}
+        sides = [a + b for a, b in zip(sides, kinks.take_sides(params, ours, scale))]
         worst.compare("loss", f"step {step}", dump["loss"][step]["-"], loss)
-        grads = {n: p.grad for n, p in model.named_parameters()}
+        grads = {n: p.grad for n, p in params.items()}
         for name, grad in grads.items():
-            beside = grads[name.replace(".bias", ".weight")] if name in void else grad
-            worst.compare("gradients", f"step {step} {name}", dump["grad"][step][name], grad,
-                          scale=float(beside.abs().max()))
+            worst.compare("gradients", f"step {step} {name}", ours[name], grad, scale=scale[name])
         optimizer.step()
         for name, tensor in model.state_dict().items():
             if name.endswith("num_batches_tracked") or name in void:
@@ -191,6 +196,7 @@ def main():
     logits = model(image(dump["input"][nsteps + 1]["-"], batch, height, width, channels))
     worst.compare("inference", "logits", dump["logits"][nsteps + 1]["-"],
                   logits.permute(0, 2, 3, 1))
+    print(f"at kinks: {sides[1]} places, on our side: {sides[0]}")
     return worst.report()
 
 
