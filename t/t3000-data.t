@@ -6,7 +6,7 @@
 . "${srcdir:?}/t/lib.sh"
 
 # Runs a command with 50 MB for its heap. Not under a sanitizer, which needs more for itself.
-sanitized() { nm "$builddir/unet-train" 2>/dev/null | grep -q '__asan_init'; }
+sanitized() { nm "$builddir/unet-train" 2>/dev/null | grep -q '__[at]san_init'; }
 limited() {
     if sanitized; then "$@"; else (ulimit -d 50000 && exec "$@"); fi
 }
