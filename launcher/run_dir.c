@@ -79,6 +79,17 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
+/* Of older runs the usual one. */
+static const char *decode_allreduce(const json_t *root)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), "allreduce"));
+
+    for (size_t i = 0; text && study_allreduces[i]; i++)
+        if (strcmp(study_allreduces[i], text) == 0)
+            return study_allreduces[i];
+    return study_allreduces[0];
+}
+
 static int decode_run(const char *file, const char *text, struct run *dst, struct err *e)
 {
     json_error_t error;
@@ -100,6 +111,7 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
         err_prefix(e, "%s", file);
     else
         rc = 0;
+    dst->allreduce = decode_allreduce(root);
     json_decref(root);
     return rc;
 }

@@ -83,8 +83,11 @@ static int compute_run(const struct study *study, const struct site *site, int g
     if (choose_layout(study, site, gpus, study->train.global_batch, dst, e))
         return -1;
     dst->seed = seed;
-    snprintf(dst->id, sizeof dst->id, "%s-g%02d-s%d",
-             dst->engine->embedded ? study->model.name : dst->engine->name, gpus, seed);
+    dst->allreduce = study->train.allreduce;
+    bool usual = !dst->engine->embedded || strcmp(dst->allreduce, study_allreduces[0]) == 0;
+    snprintf(dst->id, sizeof dst->id, "%s%s%s-g%02d-s%d",
+             dst->engine->embedded ? study->model.name : dst->engine->name, usual ? "" : "-",
+             usual ? "" : dst->allreduce, gpus, seed);
     return 0;
 }
 
@@ -189,7 +192,11 @@ static json_t *encode_train(const struct study *s, const struct run *run)
     json_object_set_new(t, "backend", json_string(s->train.backend));
     json_object_set_new(t, "comm", json_string(s->train.comm));
     json_object_set_new(t, "threads", json_integer(s->train.threads));
+    json_object_set_new(t, "allreduce", json_string(run->allreduce));
     json_object_set_new(t, "bucket_mib", json_integer(s->train.bucket_mib));
+    json_object_set_new(t, "fusion_mib", json_integer(s->train.fusion_mib));
+    json_object_set_new(t, "cycle_ms", json_real(s->train.cycle_ms));
+    json_object_set_new(t, "compress", json_string(s->train.compress));
     json_object_set_new(t, "checkpoint_epochs", json_integer(s->train.checkpoint_epochs));
     json_object_set_new(t, "checkpoint_s", json_real(s->train.checkpoint_s));
     json_object_set_new(t, "timeout_s", json_integer(s->train.timeout_s));

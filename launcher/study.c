@@ -40,7 +40,10 @@ static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
 static const char *const keeps[] = {"last", "best", NULL};
 static const char *const warmups[] = {"batch", "epoch", NULL};
 static const char *const backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
+static const char *const compressions[] = {"none", "bf16", "fp16", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
+
+const char *const study_allreduces[] = {"bucketed", "native", "horovod", NULL};
 
 static const char *check_filled(const char *text)
 {
@@ -239,8 +242,16 @@ const struct yaml_key study_keys[] = {
              .help = "auto, self, thread, mpi"),
     YAML_KEY("train.threads", YAML_INT, AT(train.threads), "0", .min = 0, .max = 4096,
              .help = "per GPU; 0: what the allocation gives"),
-    YAML_KEY("train.bucket_mib", YAML_INT, AT(train.bucket_mib), "1", .min = 1, .max = 4096,
-             .help = "size of one all-reduce"),
+    YAML_KEY("train.allreduce", YAML_WORD, AT(train.allreduce), "bucketed", .words = study_allreduces,
+             .help = "bucketed, native (each tensor by itself), horovod (fused in cycles)"),
+    YAML_KEY("train.bucket_mib", YAML_INT, AT(train.bucket_mib), "1", .min = 0, .max = 4096,
+             .help = "of bucketed; 0: chosen by the time of the first steps"),
+    YAML_KEY("train.fusion_mib", YAML_INT, AT(train.fusion_mib), "128", .min = 1, .max = 4096,
+             .help = "of horovod: the buffer"),
+    YAML_KEY("train.cycle_ms", YAML_REAL, AT(train.cycle_ms), "1", .min = 0, .max = 1000,
+             .help = "of horovod: least time between two sums"),
+    YAML_KEY("train.compress", YAML_WORD, AT(train.compress), "none", .words = compressions,
+             .help = "gradients between nodes: none, bf16, fp16"),
     YAML_KEY("train.checkpoint_epochs", YAML_INT, AT(train.checkpoint_epochs), "0", .min = 0,
              .max = 1000000, .help = "a checkpoint every so many epochs; 0: not by epochs"),
     YAML_KEY("train.checkpoint_s", YAML_REAL, AT(train.checkpoint_s), "600", .min = 0, .max = 1e9,
@@ -366,6 +377,9 @@ static int check_together(const struct study *s, struct err *e)
     if (*s->data.class_file && s->data.classes < 2)
         return err_set(e, ERR_CONFIG, "%s: data.class_file: data.classes must say how many it has",
                        place(s, "data.class_file"));
+    if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
+        return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
+                       "sync; use bucketed or native", place(s, "train.allreduce"));
     return check_side(s, "data.height", s->data.height, e) ||
                    check_side(s, "data.width", s->data.width, e)
                ? -1

@@ -56,9 +56,9 @@ struct study {
         long base, depth; /* base 0: the model's usual one (study_base) */
     } model;
     struct {
-        const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm;
-        long epochs, batch_per_gpu, global_batch, threads, bucket_mib, checkpoint_epochs, timeout_s;
-        double lr, checkpoint_s, momentum, weight_decay, clip_norm;
+        const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm, *allreduce, *compress;
+        long epochs, batch_per_gpu, global_batch, threads, bucket_mib, fusion_mib, checkpoint_epochs, timeout_s;
+        double lr, checkpoint_s, cycle_ms, momentum, weight_decay, clip_norm;
         char *class_weights, *lr_steps, *lr_plateau, *until;
         const char *warmup, *keep;
         bool nesterov, momentum_correction, deterministic, tensorboard;
@@ -73,6 +73,8 @@ struct study {
     struct yaml_lines markers; /* NAME=VALUE, for the templates */
     struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
 };
+
+extern const char *const study_allreduces[]; /* of train.allreduce; the usual one first */
 
 /* The keys of study.yaml, of the user's file and of --set. */
 extern const struct yaml_key study_keys[];

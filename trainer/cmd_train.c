@@ -11,12 +11,12 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/lifeline.h"
 #include "trainer/core/model.h"
 #include "trainer/data/split.h"
+#include "trainer/exchange.h"
 #include "trainer/record.h"
 #include "trainer/replicas.h"
 #include "trainer/shutdown.h"
@@ -32,7 +32,7 @@ enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, O
        OPT_ACCUMULATE, OPT_CLIP_NORM, OPT_EVAL_EPOCHS, OPT_UNTIL, OPT_PATIENCE, OPT_KEEP,
        OPT_LR_PLATEAU,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_GLOBAL_BATCH, OPT_RATE_GPUS, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
-       OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
+       OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_ALLREDUCE, OPT_FUSION, OPT_CYCLE, OPT_COMPRESS, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
        OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS,
        NKEYED };
 static const char *keyed[NKEYED];
@@ -72,6 +72,10 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_COMM] = {"comm", "train.comm"},
     [OPT_THREADS] = {"threads", "train.threads"},
     [OPT_BUCKET] = {"bucket-mib", "train.bucket_mib"},
+    [OPT_ALLREDUCE] = {"allreduce", "train.allreduce"},
+    [OPT_FUSION] = {"fusion-mib", "train.fusion_mib"},
+    [OPT_CYCLE] = {"cycle-ms", "train.cycle_ms"},
+    [OPT_COMPRESS] = {"compress", "train.compress"},
     [OPT_CHECKPOINT_EPOCHS] = {"checkpoint-epochs", "train.checkpoint_epochs"},
     [OPT_CHECKPOINT_S] = {"checkpoint-seconds", "train.checkpoint_s"},
     [OPT_TIMEOUT] = {"timeout", "train.timeout_s"},
@@ -206,7 +210,16 @@ static const struct cli_option options[] = {
     {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi (auto)", &keyed[OPT_COMM], 0, 0},
     {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
      &keyed[OPT_THREADS], 0, 0},
-    {"bucket-mib", 0, CLI_STRING, "N", "all-reduce bucket (1)", &keyed[OPT_BUCKET], 0, 0},
+    {"allreduce", 0, CLI_STRING, "WORD",
+     "bucketed | native (each tensor by itself) | horovod (fused in cycles) (bucketed)",
+     &keyed[OPT_ALLREDUCE], 0, 0},
+    {"bucket-mib", 0, CLI_STRING, "N", "of bucketed; 0: chosen by the time of the first steps (1)",
+     &keyed[OPT_BUCKET], 0, 0},
+    {"fusion-mib", 0, CLI_STRING, "N", "of horovod: the buffer (128)", &keyed[OPT_FUSION], 0, 0},
+    {"cycle-ms", 0, CLI_STRING, "T", "of horovod: least time between two sums (1)",
+     &keyed[OPT_CYCLE], 0, 0},
+    {"compress", 0, CLI_STRING, "WORD", "gradients between nodes: none | bf16 | fp16 (none)",
+     &keyed[OPT_COMPRESS], 0, 0},
     {"checkpoint-epochs", 0, CLI_STRING, "N", "a checkpoint every N epochs; 0: not by epochs (0)",
      &keyed[OPT_CHECKPOINT_EPOCHS], 0, 0},
     {"checkpoint-seconds", 0, CLI_STRING, "S", "and every S seconds; 0: not by time (600)",
@@ -391,8 +404,7 @@ static int set_left(struct err *e)
                    "newest checkpoint");
 }
 
-/* No signal may be lost while ranks that are not there yet are waited for. Between nodes sums take
- * long enough to be worth a thread of their own. */
+/* No signal may be lost while ranks that are not there yet are waited for. */
 static struct comm *open_comm(const struct run_config *c, const struct strategy *s,
                               struct lifeline *lifeline, struct err *e)
 {
@@ -406,7 +418,7 @@ static struct comm *open_comm(const struct run_config *c, const struct strategy 
     }
     comm->interrupt = &shutdown_signal;
     comm->lifeline = lifeline;
-    return c->layout.nodes > 1 ? comm_async_open(comm, e) : comm;
+    return exchange_open_comm(c, comm, e);
 }
 
 /* From here on a failure of one rank must end the others, and rank 0 marks it. */

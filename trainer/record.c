@@ -285,7 +285,11 @@ static void add_config(struct buf *b, const struct run_config *c, size_t paramet
     add_int(b, "patience", c->train.patience);
     add_string(b, "keep", c->train.keep);
     add_string(b, "lr_plateau", c->train.lr_plateau);
+    add_string(b, "allreduce", c->train.allreduce);
     add_int(b, "bucket_mib", c->train.bucket_mib);
+    add_int(b, "fusion_mib", c->train.fusion_mib);
+    add_double(b, "cycle_ms", c->train.cycle_ms);
+    add_string(b, "compress", c->train.compress);
     add_int(b, "checkpoint_epochs", c->train.checkpoint_epochs);
     add_double(b, "checkpoint_s", c->train.checkpoint_s);
 }
@@ -403,6 +407,21 @@ int record_resume(struct record *r, const struct record_resume *resume, struct e
     if (resume->nworlds > 1)
         add_worlds(&b, resume->worlds, resume->nworlds);
     buf_add(&b, "}");
+    return write_line(r, &b, e);
+}
+
+int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n, size_t chosen,
+                   struct err *e)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "{\"kind\":\"bucket\"");
+    add_int(&b, "bytes", (int64_t)sizes[chosen].nbytes);
+    buf_add(&b, ",\"tried\":[");
+    for (size_t i = 0; i < n; i++)
+        buf_addf(&b, "%s{\"bytes\":%zu,\"step_s\":%.9g}", i ? "," : "", sizes[i].nbytes,
+                 sizes[i].step_s);
+    buf_add(&b, "]}");
     return write_line(r, &b, e);
 }
 

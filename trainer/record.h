@@ -65,6 +65,14 @@ struct record_resume {
 };
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e);
 
+/* The size of the buckets of gradients was chosen among these, by the time of a step. */
+struct record_bucket {
+    size_t nbytes;
+    double step_s;
+};
+int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n, size_t chosen,
+                   struct err *e);
+
 /* A checkpoint was written, in so many seconds. */
 int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e);
 

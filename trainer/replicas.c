@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "trainer/comm/comm_thread.h"
+#include "trainer/exchange.h"
 
 struct replica {
     struct session session;
@@ -68,6 +69,12 @@ static int first_error(const struct replica *replicas, int n, struct err *e)
     return rc;
 }
 
+static void close_comms(struct replica *replicas, int n)
+{
+    for (int i = 0; i < n; i++)
+        replicas[i].session.comm->ops->close(replicas[i].session.comm);
+}
+
 int replicas_run_threads(const struct session *common, int n, struct err *e)
 {
     struct comm_thread_group *g = comm_thread_create(n, common->config->train.timeout_s,
@@ -80,7 +87,13 @@ int replicas_run_threads(const struct session *common, int n, struct err *e)
     }
     for (int i = 0; i < n; i++) {
         replicas[i].session = *common;
-        replicas[i].session.comm = comm_thread_member(g, i);
+        replicas[i].session.comm = exchange_open_comm(common->config, comm_thread_member(g, i), e);
+        if (!replicas[i].session.comm) {
+            close_comms(replicas, i);
+            free(replicas);
+            comm_thread_destroy(g);
+            return -1;
+        }
         replicas[i].session.device = i;
         if (i > 0)
             replicas[i].session.record = NULL;
@@ -91,6 +104,7 @@ int replicas_run_threads(const struct session *common, int n, struct err *e)
     int rc = first_error(replicas, n, e);
     if (rc == 0)
         rc = replicas[0].rc; /* all have left, or none */
+    close_comms(replicas, n); /* before what their threads may be reading */
     for (int i = 0; i < n; i++)
         session_destroy(&replicas[i].session);
     free(replicas);

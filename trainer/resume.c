@@ -132,9 +132,9 @@ static char *encode_state(const struct session *s, size_t items, const double *l
              "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", s->optim->steps,
              s->comm->size, run_config_step_images(s->config), at->epoch, items, at->begin, at->step,
              at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
-    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
+    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"bucket\":%zu,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
              "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d,\"loss\":[",
-             s->optim->rate, at->due, at->goal.best, at->goal.best_epoch, at->goal.reached,
+             s->optim->rate, at->bucket, at->due, at->goal.best, at->goal.best_epoch, at->goal.reached,
              at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
     for (int i = 0; i < s->comm->size; i++)
         buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
@@ -283,7 +283,7 @@ static void decode_point(const cJSON *root, struct resume_point *at, struct orig
         .step = (size_t)number(root, "step"), .steps_before = (size_t)number(root, "steps_before"),
         .seconds = number(root, "seconds"), .data_s = number(root, "data_s"),
         .compute_s = number(root, "compute_s"), .comm_s = number(root, "comm_s"),
-        .due = number(root, "due") != 0,
+        .due = number(root, "due") != 0, .bucket = (size_t)number(root, "bucket"),
         .goal = {.best = number(root, "best"), .best_epoch = (int)number(root, "best_epoch"),
                  .reached = (int)number(root, "reached"),
                  .stopped = (int)number(root, "stopped"), .cuts = (int)number(root, "cuts"),
@@ -413,6 +413,8 @@ static int share(struct session *s, struct origin *from, double *loss, struct er
         if (c->ops->broadcast(c, s->optim->slots[i], s->optim->n * sizeof **s->optim->slots, 0, e))
             return -1;
     s->at.loss = loss[c->rank];
+    if (from->parts != c->size)
+        s->at.bucket = 0; /* another number of ranks chooses anew */
     return 0;
 }
 

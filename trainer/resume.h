@@ -29,6 +29,7 @@ struct resume_point {
     double data_s, compute_s, comm_s; /* of the epoch so far, this replica's */
     bool due;          /* the epochs that are done are to be validated */
     struct goal_state goal;
+    size_t bucket;     /* numbers of a bucket of gradients, when that was chosen; else 0 */
 };
 
 /* Collective. Writes s->at into the run's folder; items: of the epoch that are done. What fails in

@@ -50,6 +50,8 @@ static const char *const keeps[] = {"last", "best", NULL};
 static const char *const warmups[] = {"batch", "epoch", NULL};
 static const char *const backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
+static const char *const allreduces[] = {"bucketed", "native", "horovod", NULL};
+static const char *const compressions[] = {"none", "bf16", "fp16", NULL};
 static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
 
 #define AT(member) offsetof(struct run_config, member)
@@ -115,7 +117,13 @@ static const struct key keys[] = {
     {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends, OPEN},
     {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
-    {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 1, 4096, NULL, OPEN},
+    {"train", "allreduce", KEY_WORD, AT(train.allreduce), "bucketed", 0, 0, allreduces,
+     OPEN | OPTIONAL},
+    {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 0, 4096, NULL, OPEN},
+    {"train", "fusion_mib", KEY_INT, AT(train.fusion_mib), "128", 1, 4096, NULL, OPEN | OPTIONAL},
+    {"train", "cycle_ms", KEY_DOUBLE, AT(train.cycle_ms), "1", 0, 1000, NULL, OPEN | OPTIONAL},
+    {"train", "compress", KEY_WORD, AT(train.compress), "none", 0, 0, compressions,
+     OPEN | OPTIONAL},
     {"train", "checkpoint_epochs", KEY_INT, AT(train.checkpoint_epochs), "0", 0, 1000000, NULL,
      OPEN | OPTIONAL},
     {"train", "checkpoint_s", KEY_DOUBLE, AT(train.checkpoint_s), "600", 0, 1e9, NULL,
@@ -512,6 +520,10 @@ int run_config_check(const struct run_config *c, struct err *e)
         strcmp(c->train.backend, "ref") != 0)
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
                        "number of threads; use train.backend ref or auto", c->train.backend);
+    if (strcmp(c->train.allreduce, "horovod") == 0 && strcmp(c->model.batch_norm, "sync") == 0)
+        return err_set(e, ERR_CONFIG, "train.allreduce: horovod sums gradients while batch norm sums "
+                       "statistics (model.batch_norm: sync), and ranks would meet in the wrong order; "
+                       "use bucketed or native");
     return check_masks(c, e) || run_config_class_weights(c, weights, e) < 0 || check_layout(c, e) ||
            check_comm(c, e) ? -1 : 0;
 }

@@ -62,7 +62,11 @@ struct run_config {
         const char *backend;     /* auto | ref | simd | dnnl | cuda */
         const char *comm;        /* auto | self | thread | mpi */
         int threads;             /* 0: what the allocation gives */
-        int bucket_mib;
+        const char *allreduce;   /* bucketed | native | horovod */
+        int bucket_mib;          /* of bucketed; 0: chosen by the time of the first steps */
+        int fusion_mib;          /* of horovod */
+        double cycle_ms;
+        const char *compress;    /* none | bf16 | fp16: gradients on their way between nodes */
         int timeout_s;
         int checkpoint_epochs; /* a checkpoint every so many epochs; 0: not by epochs */
         double checkpoint_s;   /* every so many seconds; 0: not by time */

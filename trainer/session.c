@@ -23,7 +23,7 @@
 /* Gradients on their way to the other replicas while backward goes on. */
 struct reduction {
     struct session *session;
-    size_t started;  /* gradients [0, started) are under way */
+    size_t ncuts;    /* slices that are under way: those before */
     double square;   /* of those, before others' were added */
     double comm_s;
 };
@@ -150,6 +150,7 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
 void session_destroy(struct session *s)
 {
     trace_close(s->trace);
+    exchange_end(&s->exchange);
     optim_destroy(s->optim);
     network_destroy(s->network);
     loader_destroy(s->loader);
@@ -232,26 +233,23 @@ static bool has_noise(const struct session *s)
     return s->comm->size > 1 || s->config->train.accumulate > 1;
 }
 
-/* Buckets are cut at the same places on every rank, however far each call of backward gets: a rank
+/* Slices are cut at the same places on every rank, however far each call of backward gets: a rank
  * without images in a step has all its gradients at once. */
 static int start_buckets(void *arg, size_t upto, struct err *e)
 {
     struct reduction *r = arg;
     struct comm *c = r->session->comm;
     const struct weights *w = network_weights(r->session->network);
-    size_t bucket = (size_t)r->session->config->train.bucket_mib * (1 << 20) / sizeof *w->grad;
+    const struct gradient_cuts *cuts = &r->session->exchange.cuts;
 
-    while (r->started < upto) {
-        size_t end = w->nparams - r->started < bucket ? w->nparams : r->started + bucket;
-        if (end > upto)
-            break;
+    for (; r->ncuts < cuts->n && cuts->ends[r->ncuts] <= upto; r->ncuts++) {
+        size_t begin = r->ncuts ? cuts->ends[r->ncuts - 1] : 0, n = cuts->ends[r->ncuts] - begin;
         if (c->size > 1 && r->session->config->train.accumulate == 1)
-            r->square += gradient_noise_square(w->grad + r->started, end - r->started);
+            r->square += gradient_noise_square(w->grad + begin, n);
         double began = clock_now();
-        if (c->ops->start_sum_float(c, w->grad + r->started, end - r->started, e))
+        if (c->ops->start_sum_float(c, w->grad + begin, n, e))
             return -1;
         r->comm_s += clock_now() - began;
-        r->started = end;
     }
     return 0;
 }
@@ -426,7 +424,7 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     trace_span(s->trace, "forward, backward", loaded, computed);
     trace_span(s->trace, "wait for sums", computed, summed);
     trace_span(s->trace, "update", summed, ended);
-    return 0;
+    return exchange_add_step(&s->exchange, s->comm, w, ended - loaded, s->record, &s->at.bucket, e);
 }
 
 static int check_loss(double loss, int epoch, size_t step, double rate, struct err *e)
@@ -560,7 +558,7 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, struct
     if (finish_epoch(s, &plan, progress, s->at.seconds + clock_now() - began, e))
         return -1;
     s->at = (struct resume_point){.epoch = s->at.epoch + 1, .due = is_due(s, s->at.epoch + 1),
-                                  .goal = s->at.goal};
+                                  .goal = s->at.goal, .bucket = s->at.bucket};
     int every = s->config->train.checkpoint_epochs;
     return every > 0 && s->at.epoch % every == 0 ? write_checkpoint(s, 0, false, e) : 0;
 }
@@ -795,6 +793,7 @@ int session_run(struct session *s, struct err *e)
     }
     if (rc || place_gradients(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
         resume_read(s, e) || share_weights(s, e) ||
+        exchange_begin(&s->exchange, s->config, network_weights(s->network), s->at.bucket, e) ||
         open_loader(s, &plan, e))
         return -1;
     s->last_checkpoint = clock_now();

@@ -14,6 +14,7 @@
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/loader.h"
+#include "trainer/exchange.h"
 #include "trainer/goal.h"
 #include "trainer/gradient_noise.h"
 #include "trainer/metric/image_loss.h"
@@ -48,6 +49,7 @@ struct session {
     struct image_loss *losses; /* of the validation images */
     float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients */
     float *best_value, *best_state; /* with train.keep best: the best weights so far; rank 0 */
+    struct exchange exchange;
     struct schedule schedule;
     struct goal goal;
     struct record_end end;

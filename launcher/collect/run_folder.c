@@ -19,6 +19,7 @@
 
 #define MAX_DOCUMENT (1 << 20)
 #define SCHEMA 1
+#define EMBEDDED "embedded"
 
 /* A JSON object with schema 1, which the caller unrefs. */
 static json_t *read_document(const char *path, int code, struct err *e)
@@ -52,6 +53,18 @@ static long get_integer(const json_t *o, const char *key, long min, long max)
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
+/* The embedded engine with another way to sum gradients is a series of its own. */
+static void name_allreduce(const json_t *plan, struct result *r)
+{
+    const char *way = json_string_value(json_object_get(json_object_get(plan, "train"), "allreduce"));
+    char name[sizeof r->engine];
+
+    if (!way || strcmp(r->engine, EMBEDDED) != 0 || strcmp(way, "bucketed") == 0)
+        return;
+    snprintf(name, sizeof name, EMBEDDED "-%.15s", way);
+    result_set_text(r->engine, sizeof r->engine, name);
+}
+
 static int read_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
@@ -83,6 +96,7 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
     result_set_text(r->run, sizeof r->run, name);
     if (engine)
         result_set_text(r->engine, sizeof r->engine, engine);
+    name_allreduce(plan, r);
     r->gpus = gpus > 0 ? (int)gpus : 0;
     r->nodes = nodes > 0 ? (int)nodes : 0;
     r->batch_per_gpu = batch > 0 ? batch : 0;
@@ -368,7 +382,7 @@ static int read_done(const char *attempt_dir, struct result *r, char worlds[200]
     struct epoch_csv log = {0};
     int rc = -1;
 
-    if (strcmp(r->engine, "embedded") && !has_file(attempt_dir, "record.jsonl")) {
+    if (strncmp(r->engine, EMBEDDED, strlen(EMBEDDED)) && !has_file(attempt_dir, "record.jsonl")) {
         find_resized(attempt_dir, 1, r->attempt, worlds);
         return read_log_only(attempt_dir, r, e);
     }

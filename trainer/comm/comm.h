@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/comm/half.h"
 
 struct comm;
 struct lifeline;
@@ -50,6 +51,7 @@ struct comm {
     double timeout_s;
     const atomic_int *interrupt; /* signal that asks the run to end; NULL: none */
     struct lifeline *lifeline; /* of processes that have met, not the comm's; NULL: none */
+    enum half_kind wire; /* as what start_sum_float sends numbers to other nodes; sums are of floats */
     bool background; /* a thread beside the one that computes calls it: its waits leave the core */
     bool relayed; /* the last error came from another rank, which reports it */
     void *priv;

@@ -5,7 +5,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include "src/clock.h"
 
 #define NAP_NS 100000000L /* the interrupt flag wakes nobody */
 
@@ -22,7 +25,15 @@ struct async {
     pthread_cond_t changed;
     struct slice *queue; /* [done, n): to be summed */
     size_t n, done, capacity;
-    bool ending, failed;
+    bool fusing;
+    struct comm_async_fusion fusion;
+    float *buffer;         /* of the fusion */
+    size_t room;           /* floats in it */
+    bool owns_buffer;
+    struct slice *cycle;   /* that are summed in this one */
+    size_t cycle_capacity;
+    double last_cycle;
+    bool ending, failed, joined;
     struct err error;
     atomic_int interrupt; /* of the inner one */
 };
@@ -30,6 +41,87 @@ struct async {
 static struct async *async_of(struct comm *c)
 {
     return c->priv;
+}
+
+static int sum(struct comm *inner, float *values, size_t n, struct err *e)
+{
+    return inner->ops->start_sum_float(inner, values, n, e) || inner->ops->wait(inner, e) ? -1 : 0;
+}
+
+/* As many of the slices as fit, at least one: how many, or 0 on error. */
+static size_t sum_fused(struct async *a, const struct slice *slices, size_t n, struct err *e)
+{
+    size_t taken = 0, total = 0, at = 0;
+
+    while (taken < n && slices[taken].n <= a->room - total)
+        total += slices[taken++].n;
+    if (taken < 2)
+        return sum(a->inner, slices->values, slices->n, e) ? 0 : 1;
+    for (size_t i = 0; i < taken; at += slices[i++].n)
+        memcpy(a->buffer + at, slices[i].values, slices[i].n * sizeof *a->buffer);
+    if (sum(a->inner, a->buffer, total, e))
+        return 0;
+    at = 0;
+    for (size_t i = 0; i < taken; at += slices[i++].n)
+        memcpy(slices[i].values, a->buffer + at, slices[i].n * sizeof *a->buffer);
+    return taken;
+}
+
+static int open_buffer(struct async *a, struct err *e)
+{
+    if (a->buffer)
+        return 0;
+    a->room = a->fusion.nbytes / sizeof *a->buffer;
+    a->buffer = malloc(a->room * sizeof *a->buffer);
+    a->owns_buffer = true;
+    return a->buffer ? 0 : err_set(e, ERR_INTERNAL, "out of memory for a fusion buffer of %zu bytes",
+                                   a->fusion.nbytes);
+}
+
+/* Keeps the slices that all ranks have in a->cycle: how many, or 0 on error. */
+static size_t agree(struct async *a, size_t ready, struct err *e)
+{
+    double fewest = -(double)ready;
+
+    if (a->inner->ops->max_double(a->inner, &fewest, 1, e))
+        return 0;
+    size_t n = (size_t)-fewest;
+    if (n > a->cycle_capacity) {
+        struct slice *grown = realloc(a->cycle, n * sizeof *grown);
+        if (!grown) {
+            err_set(e, ERR_INTERNAL, "out of memory");
+            return 0;
+        }
+        a->cycle = grown;
+        a->cycle_capacity = n;
+    }
+    pthread_mutex_lock(&a->lock);
+    memcpy(a->cycle, a->queue + a->done, n * sizeof *a->cycle);
+    pthread_mutex_unlock(&a->lock);
+    return n;
+}
+
+/* How many slices were summed; 0 on error. */
+static size_t run_cycle(struct async *a, struct err *e)
+{
+    double now = clock_now(), rest = a->last_cycle + a->fusion.cycle_s - now;
+
+    if (rest > 0)
+        nanosleep(&(struct timespec){(time_t)rest, (long)(1e9 * (rest - (double)(time_t)rest))},
+                  NULL);
+    a->last_cycle = clock_now();
+    pthread_mutex_lock(&a->lock);
+    size_t ready = a->n - a->done;
+    pthread_mutex_unlock(&a->lock);
+    if (open_buffer(a, e))
+        return 0;
+    size_t n = agree(a, ready, e);
+    for (size_t at = 0, taken; at < n; at += taken) {
+        taken = sum_fused(a, a->cycle + at, n - at, e);
+        if (taken == 0)
+            return 0;
+    }
+    return n;
 }
 
 /* With the lock held, but not while it sums. */
@@ -41,10 +133,10 @@ static void sum_next(struct async *a)
 
     inner->interrupt = &a->interrupt;
     pthread_mutex_unlock(&a->lock);
-    int rc = inner->ops->start_sum_float(inner, s.values, s.n, &e) || inner->ops->wait(inner, &e);
+    size_t n = a->fusing ? run_cycle(a, &e) : sum(inner, s.values, s.n, &e) ? 0 : 1;
     pthread_mutex_lock(&a->lock);
-    a->done++;
-    if (rc) {
+    a->done += n ? n : 1;
+    if (n == 0) {
         a->failed = true;
         a->error = e;
     }
@@ -135,9 +227,19 @@ static int give(struct comm *c, int rc)
 
 static int async_place(struct comm *c, size_t n, float **values, struct err *e)
 {
+    struct async *a = async_of(c);
     struct comm *inner = take(c, e);
+    size_t most = a->fusion.nbytes / sizeof *a->buffer;
 
-    return inner ? give(c, inner->ops->place(inner, n, values, e)) : -1;
+    if (!inner || !a->fusing)
+        return inner ? give(c, inner->ops->place(inner, n, values, e)) : -1;
+    *values = NULL; /* the buffer is where the others reach it */
+    if (a->owns_buffer)
+        free(a->buffer);
+    a->buffer = NULL;
+    a->owns_buffer = false;
+    a->room = n < most ? n : most;
+    return give(c, inner->ops->place(inner, a->room, &a->buffer, e));
 }
 
 static int async_sum_float(struct comm *c, float *values, size_t n, struct err *e)
@@ -198,7 +300,9 @@ static void end_thread(struct async *a, bool now)
         a->interrupt = SIGTERM;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
-    pthread_join(a->thread, NULL);
+    if (!a->joined)
+        pthread_join(a->thread, NULL);
+    a->joined = true;
 }
 
 static void release(struct async *a)
@@ -206,6 +310,9 @@ static void release(struct async *a)
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->queue);
+    free(a->cycle);
+    if (a->owns_buffer)
+        free(a->buffer);
     free(a);
 }
 
@@ -244,7 +351,8 @@ static const struct comm_ops async_ops = {
     .close = async_close,
 };
 
-struct comm *comm_async_open(struct comm *inner, struct err *e)
+struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion *fusion,
+                             struct err *e)
 {
     struct comm *c = calloc(1, sizeof *c);
     struct async *a = calloc(1, sizeof *a);
@@ -260,6 +368,9 @@ struct comm *comm_async_open(struct comm *inner, struct err *e)
     a->ops = async_ops;
     a->ops.name = inner->ops->name;
     a->inner = inner;
+    a->fusing = fusion != NULL;
+    if (fusion)
+        a->fusion = *fusion;
     c->ops = &a->ops;
     c->priv = a;
     inner->background = true;

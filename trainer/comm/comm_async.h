@@ -8,8 +8,17 @@
 
 #include "trainer/comm/comm.h"
 
-/* Takes over inner, whose interrupt and lifeline must have been set. NULL on error, and inner stays
- * the caller's. */
-struct comm *comm_async_open(struct comm *inner, struct err *e);
+/* Slices that are there are copied into a buffer of so many bytes and summed together: at most once
+ * in a cycle, those that all ranks have by then, which costs a small collective to find out. As
+ * Horovod does it. Between start and wait no rank may call anything else. */
+struct comm_async_fusion {
+    size_t nbytes;
+    double cycle_s;
+};
+
+/* Takes over inner, whose interrupt, lifeline and wire must have been set. fusion NULL: each slice is
+ * summed by itself. NULL on error, and inner stays the caller's. */
+struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion *fusion,
+                             struct err *e);
 
 #endif

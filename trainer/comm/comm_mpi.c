@@ -57,7 +57,11 @@ struct mpi {
     MPI_Comm across;      /* the first rank of each node; without nodes all ranks */
     int *node_ranks;      /* the node's, in the world */
     int nacross;
-    struct slice_list pending; /* started, with nodes */
+    struct slice_list pending; /* started, with nodes or 16 bits */
+    bool halving;         /* the sum under way goes across as 16 bits */
+    uint16_t *halves;     /* room for that */
+    size_t nhalves;
+    int *counts;          /* [3][nacross]: of shares, where they begin, where they are put */
 };
 
 static int provided_level;
@@ -190,7 +194,7 @@ static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
         m->requests = requests;
         m->capacity = capacity;
     }
-    enter_collective(c, what);
+    m->what = what;
     m->requests[m->nrequests] = MPI_REQUEST_NULL;
     return &m->requests[m->nrequests++];
 }
@@ -216,10 +220,107 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
     return 0;
 }
 
+/* Room for a slice as 16 bits, and for all nodes' parts of this one's share. */
+static int reserve_halves(struct mpi *m, size_t n, size_t share, int size, struct err *e)
+{
+    size_t need = n + share * (size_t)size;
+
+    if (!m->counts && !(m->counts = calloc(4 * (size_t)size, sizeof *m->counts)))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (need <= m->nhalves)
+        return 0;
+    uint16_t *grown = realloc(m->halves, need * sizeof *grown);
+    if (!grown)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu gradients as 16 bits", need);
+    m->halves = grown;
+    m->nhalves = need;
+    return 0;
+}
+
+/* The sum of all nodes' parts, which lie one behind the other. */
+static void add_halves(enum half_kind kind, const uint16_t *parts, size_t n, int size, uint16_t *dst)
+{
+    float sum[512], part[512];
+
+    for (size_t at = 0; at < n; at += 512) {
+        size_t some = n - at < 512 ? n - at : 512;
+        half_decode(kind, parts + at, sum, some);
+        for (int r = 1; r < size; r++) {
+            half_decode(kind, parts + (size_t)r * n + at, part, some);
+            for (size_t i = 0; i < some; i++)
+                sum[i] += part[i];
+        }
+        half_encode(kind, sum, dst + at, some);
+    }
+}
+
+static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+    const char *what = m->what;
+    size_t from = 0, to = 0;
+    int rank, size;
+
+    MPI_Comm_rank(m->across, &rank);
+    MPI_Comm_size(m->across, &size);
+    reduce_share(n, rank, size, &from, &to);
+    size_t share = to - from;
+    if (reserve_halves(m, n, share, size, e))
+        return -1;
+    int *counts = m->counts, *begins = counts + size, *shares = begins + size;
+    int *places = shares + size;
+    uint16_t *own = m->halves, *parts = own + n;
+    for (int r = 0; r < size; r++) {
+        reduce_share(n, r, size, &from, &to);
+        counts[r] = (int)(to - from);
+        begins[r] = (int)from;
+        shares[r] = (int)share;
+        places[r] = (int)((size_t)r * share);
+    }
+    half_encode(c->wire, values, own, n);
+    MPI_Request *request = new_request(c, what, e);
+    if (!request)
+        return -1;
+    int rc = MPI_Ialltoallv(own, counts, begins, MPI_UINT16_T, parts, shares, places, MPI_UINT16_T,
+                            m->across, request);
+    if (rc != MPI_SUCCESS)
+        return fail(c, rc, what, e);
+    if (finish(c, what, e))
+        return -1;
+    add_halves(c->wire, parts, share, size, own + begins[rank]);
+    request = new_request(c, what, e);
+    if (!request)
+        return -1;
+    rc = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, own, counts, begins, MPI_UINT16_T,
+                         m->across, request);
+    if (rc != MPI_SUCCESS)
+        return fail(c, rc, what, e);
+    if (finish(c, what, e))
+        return -1;
+    half_decode(c->wire, own, values, n);
+    return 0;
+}
+
+/* Counts of MPI are int, also the parts of a share together. */
+static int reduce_all_halves(struct comm *c, const struct slice *slices, size_t nslices,
+                             struct err *e)
+{
+    for (size_t i = 0; i < nslices; i++)
+        for (size_t at = 0; at < slices[i].n; at += CHUNK / 2) {
+            size_t part = slices[i].n - at < CHUNK / 2 ? slices[i].n - at : CHUNK / 2;
+            if (reduce_halves(c, (float *)slices[i].values + at, part, e))
+                return -1;
+        }
+    return 0;
+}
+
 static int reduce_across(void *arg, const struct slice *slices, size_t nslices, struct err *e)
 {
     struct comm *c = arg;
     const char *what = mpi_of(c)->what;
+
+    if (mpi_of(c)->halving)
+        return reduce_all_halves(c, slices, nslices, e);
 
     for (size_t i = 0; i < nslices; i++)
         if (start_reduce(c, &slices[i], what, e))
@@ -233,10 +334,9 @@ static int reduce(struct comm *c, const struct slice *slices, size_t nslices, co
 {
     struct mpi *m = mpi_of(c);
 
-    m->what = what;
+    enter_collective(c, what);
     if (!m->node)
         return reduce_across(c, slices, nslices, e);
-    enter_collective(c, what);
     if (c->background)
         node_set_yielding(m->node);
     return node_reduce(m->node, slices, nslices, m->nacross > 1 ? reduce_across : NULL, c, e);
@@ -270,7 +370,8 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     struct mpi *m = mpi_of(c);
     int done;
 
-    if (!m->node) {
+    if (!m->node && c->wire == HALF_NONE) {
+        enter_collective(c, gradients);
         if (start_reduce(c, &slice, gradients, e))
             return -1;
         int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
@@ -279,31 +380,39 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     return slice_list_add(&m->pending, slice, e);
 }
 
+static bool is_placed(const struct mpi *m, const struct slice *s)
+{
+    return m->node && node_has_place(m->node, s->values);
+}
+
 /* A run of slices in the node's memory is one sum, and a run of others. */
 static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     const struct slice *slices = m->pending.items;
     size_t n = m->pending.n;
+    int rc = 0;
 
     m->pending.n = 0;
-    if (!m->node)
+    if (!m->node && c->wire == HALF_NONE)
         return finish(c, gradients, e);
-    for (size_t at = 0, end; at < n; at = end) {
-        bool placed = node_has_place(m->node, slices[at].values);
+    m->halving = c->wire != HALF_NONE;
+    for (size_t at = 0, end; rc == 0 && at < n; at = end) {
+        bool placed = is_placed(m, &slices[at]);
         for (end = at + 1; end < n; end++)
-            if (node_has_place(m->node, slices[end].values) != placed)
+            if (is_placed(m, &slices[end]) != placed)
                 break;
-        if (reduce(c, slices + at, end - at, gradients, e))
-            return -1;
+        rc = reduce(c, slices + at, end - at, gradients, e);
     }
-    return 0;
+    m->halving = false;
+    return rc;
 }
 
 static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
     const char *what = "a broadcast";
 
+    enter_collective(c, what);
     for (size_t at = 0; at < nbytes; at += CHUNK) {
         size_t part = nbytes - at < CHUNK ? nbytes - at : CHUNK;
         MPI_Request *request = new_request(c, what, e);
@@ -322,6 +431,7 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
 
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s of %zu bytes by rank", what, nbytes);
+    enter_collective(c, what);
     MPI_Request *request = new_request(c, what, e);
     if (!request)
         return -1;
@@ -332,6 +442,7 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
 
 static int mpi_barrier(struct comm *c, struct err *e)
 {
+    enter_collective(c, "a barrier");
     MPI_Request *request = new_request(c, "a barrier", e);
     if (!request)
         return -1;
@@ -486,7 +597,11 @@ static int open_nodes(struct comm *c, struct err *e)
 
     if (rc != MPI_SUCCESS)
         return fail(c, rc, "MPI_Comm_split_type", e);
-    if (join_node(c, e))
+    const char *shared = getenv("UNET_SHARED_MEMORY");
+    bool alone = shared && strcmp(shared, "off") == 0;
+    if (alone)
+        MPI_Comm_free(&m->local);
+    if (alone ? be_node(c, e) : join_node(c, e))
         return -1;
     MPI_Comm_rank(m->local, &rank);
     MPI_Comm_size(m->local, &size);
@@ -513,6 +628,8 @@ static void destroy(struct mpi *m)
     node_destroy(m->node);
     free(m->node_ranks);
     free(m->pending.items);
+    free(m->halves);
+    free(m->counts);
     free(m->requests);
     free(m);
 }

@@ -4,7 +4,13 @@
  * a hang. A rank that fails tells the others why before it takes them down.
  *
  * Sums go two ways: the ranks of a host sum in memory that they share (node.h), in the order of
- * ranks; one of each host then sums with the other hosts by MPI. */
+ * ranks; one of each host then sums with the other hosts by MPI.
+ *
+ * UNET_SHARED_MEMORY=off: every rank is like a host of its own.
+ *
+ * With comm->wire, slices of start_sum_float go between hosts as 16 bits: each host gets the others'
+ * part of its share, adds them up as floats in the order of hosts, and sends the sum to all. What the
+ * hosts bring and the sum are rounded, once each; every rank has the same bits. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_MPI_H
 #define UNETCTL_TRAINER_COMM_COMM_MPI_H
 

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# How gradients are summed (train.allreduce, bucket_mib 0, compress): what must not change the bits
+# does not, the two reference behaviours are there, and a report puts them side by side.
+# shellcheck source=t/lib.sh
+. "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+
+differ=$builddir/trainer/checkpoint/test/checkpoint.t
+mpi=
+if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then mpi=yes; fi
+ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+# 488,617 parameters: 82 tensors, 1.9 MB.
+train=(unet-train train --data data --split split.json --size 32x32 --base 8 --threads 1
+    --optimizer sgd --lr 0.02 --batch-norm none --epochs 6 --timeout 60)
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
+# The same by threads and by ranks.
+both() { # NAME N OPTIONS...
+    local name=$1 n=$2
+    shift 2
+    ok "$name: $n threads" "${train[@]}" --batch-size 4 --gpus "$n" "$@" --out "$name-t$n"
+    [ -n "$mpi" ] || { skip "no MPI" "$name: $n ranks"; return; }
+    ok "$name: $n ranks" timeout 120 mpirun -np "$n" "${train[@]}" --batch-size 4 "$@" --out "$name-m$n"
+}
+for n in 2 3; do
+    both bucketed "$n"
+    for way in "native --allreduce native" "horovod --allreduce horovod" \
+        "small --allreduce horovod --fusion-mib 1 --cycle-ms 5" "tuned --bucket-mib 0"; do
+        read -ra words <<<"$way"
+        both "${words[0]}" "$n" "${words[@]:1}"
+        for how in t m; do
+            [ $how = t ] || [ -n "$mpi" ] || continue
+            is "$(weights "${words[0]}-$how$n")" "$(weights "bucketed-$how$n")" "${words[0]}, $how$n: the same bits"
+        done
+    done
+done
+like tuned-t2/record.jsonl '"kind":"bucket","bytes":[0-9]+,"tried":\[\{"bytes":262144,"step_s":[0-9.e-]+\},.*"bytes":19[0-9]+,' \
+    "the record says what was tried and chosen"
+is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "once"
+like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' "and how gradients were summed"
+ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --bucket-mib 0 --deterministic --out det
+unlike det/record.jsonl '"kind":"bucket"' "does not choose by time"
+exits 3 "horovod with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync \
+    --allreduce horovod --out refused
+like "$ERR" 'use bucketed or native' "says what to use"
+ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync --allreduce native --out sync
+ok "bucketed with it" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync --out sync-b
+is "$(weights sync)" "$(weights sync-b)" "the same bits"
+
+# --- as 16 bits
+ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --compress bf16 --out half-node
+is "$(weights half-node)" "$(weights bucketed-t2)" "changes nothing: nothing is sent"
+if [ -n "$mpi" ]; then
+    apart=(timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "${train[@]}" --batch-size 4)
+    ok "3 ranks like 3 nodes" "${apart[@]}" --out wide
+    for half in bf16 fp16; do
+        ok "$half between them" "${apart[@]}" --compress $half --out "wide-$half"
+        ok "$half: other bits" test "$(weights "wide-$half")" != "$(weights wide)"
+        d=$("$differ" wide/checkpoint/weights.safetensors "wide-$half/checkpoint/weights.safetensors")
+        ok "$half: weights close to those of floats ($d)" awk -v d="${d%% *}" 'BEGIN { exit !(d > 0 && d <= 1e-3) }'
+        like "wide-$half/record.jsonl" "\"compress\":\"$half\"" "$half: the record says so"
+    done
+    ok "bf16, fused in cycles" "${apart[@]}" --compress bf16 --allreduce horovod --out wide-fused
+    is "$(weights wide-fused)" "$(weights wide-bf16)" "the same bits as in buckets"
+else
+    skip "no MPI" "gradients as 16 bits"
+fi
+
+# --- the reference's two curves from one study
+ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 --set data.width=32 \
+    --set model.depth=2 --set train.epochs=3 --set train.batch_per_gpu=4 --set train.threads=1
+for way in native horovod; do
+    exits 0 "$way on 1 and 2 GPUs" unetctl submit -C study --gpus 1,2 --set train.allreduce=$way --wait
+    ok "has runs of its own" test -e study/runs/unet-$way-g02-s1/attempt-1/DONE
+done
+exits 0 "collect" unetctl collect -C study
+is "$(cut -d, -f1,2,7 study/logs/results.csv | grep -c '^unet-\(native\|horovod\)-g0[12]-s1,embedded-\(native\|horovod\),done$')" 4 \
+    "each is a series of its own"
+exits 0 "report" unetctl report -C study
+is "$(field study/report/report.json 'sorted(e["engine"] for e in d["engines"])')" \
+    "['embedded-horovod', 'embedded-native']" "one report has both"
+ok "and compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
+like study/report/report.html 'embedded-native' "the page names one"
+like study/report/report.html 'embedded-horovod' "and the other"
+is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
+done_testing

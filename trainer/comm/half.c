@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/half.h"
+
+#include <string.h>
+
+#define SIGN UINT32_C(0x80000000)
+#define INFINITE UINT32_C(0x7f800000)
+#define FP16_OVERFLOWS UINT32_C(0x477ff000) /* 65520, half a step above 65504 */
+#define FP16_NORMAL UINT32_C(0x38800000)    /* 2^-14 */
+#define FP16_REBIAS UINT32_C(0x38000000)    /* (127 - 15) << 23 */
+
+/* As in trainer/backends/vector.h, which does not belong to this layer. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+static inline uint32_t bits_of(float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits)
+{
+    float v;
+
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* Half of what is cut off, less one where the result is even: a carry rounds to nearest, ties to
+ * even. Beyond the largest number it carries into infinity. */
+CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = bits_of(src[i]);
+        uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+        dst[i] = (uint16_t)((u & ~SIGN) > INFINITE ? u >> 16 | 0x40 : rounded);
+    }
+}
+
+/* Small ones: behind 0.5 a float has steps of 2^-24, those of the smallest binary16 numbers. */
+CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = bits_of(src[i]), a = u & ~SIGN;
+        uint32_t normal = (a + 0xfff + (a >> 13 & 1) - FP16_REBIAS) >> 13;
+        uint32_t small = bits_of(float_of(a) + 0.5f) - bits_of(0.5f);
+        uint32_t h = a < FP16_NORMAL ? small : normal;
+        h = a >= FP16_OVERFLOWS ? 0x7c00 : h;
+        h = a > INFINITE ? 0x7e00 : h;
+        dst[i] = (uint16_t)((u & SIGN) >> 16 | h);
+    }
+}
+
+CLONES static void decode_bf16(const uint16_t *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = float_of((uint32_t)src[i] << 16);
+}
+
+CLONES static void decode_fp16(const uint16_t *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t sign = (uint32_t)(src[i] & 0x8000) << 16, m = src[i] & 0x7fff;
+        uint32_t small = bits_of((float)(int32_t)m * 0x1p-24f);
+        uint32_t v = m < 0x400 ? small : (m << 13) + FP16_REBIAS;
+        v = m >= 0x7c00 ? m << 13 | INFINITE : v;
+        dst[i] = float_of(sign | v);
+    }
+}
+
+void half_encode(enum half_kind kind, const float *src, uint16_t *dst, size_t n)
+{
+    if (kind == HALF_BF16)
+        encode_bf16(src, dst, n);
+    else
+        encode_fp16(src, dst, n);
+}
+
+void half_decode(enum half_kind kind, const uint16_t *src, float *dst, size_t n)
+{
+    if (kind == HALF_BF16)
+        decode_bf16(src, dst, n);
+    else
+        decode_fp16(src, dst, n);
+}
+
+double half_error(enum half_kind kind)
+{
+    return kind == HALF_BF16 ? 0x1p-8 : kind == HALF_FP16 ? 0x1p-11 : 0;
+}
