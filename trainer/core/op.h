@@ -25,6 +25,8 @@ struct op_attr {
     int kernel;           /* convolutions: side of the window, 1 or 3 */
     int stride;           /* conv2d: 1 or 2; 0 is 1 */
     int64_t height, width, channels; /* of the result, where the inputs do not tell */
+    double rate;          /* dropout: share of the numbers that become 0 */
+    uint64_t stream;      /* dropout: tells those of one graph apart */
     int64_t split;        /* concat_grad: channels of the first part */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
@@ -59,7 +61,7 @@ struct op {
 /* y = x * w + b, K / 2 zeros around x, H and W divided by the stride and rounded up.
  * (x, w[O][I][K][K], b[O]) -> y */
 extern const struct op_kind conv2d_kind;
-extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx */
+extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx: a transposed convolution */
 extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
 
 /* The same without b, for where a batch norm follows. Its input's gradient is conv2d's. */
@@ -86,10 +88,23 @@ extern const struct op_kind batch_norm_relu_infer_kind;
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
-/* 2x2, stride 2. The gradient goes to the first largest value in reading order, as in PyTorch. */
+/* 2x2, stride 2; an odd last row or column is left out. The gradient goes to the first largest value in reading order, as in PyTorch. */
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
 extern const struct op_kind max_pool2d_grad_add_kind; /* (a, dy, x) -> a + dx */
+
+extern const struct op_kind avg_pool2d_kind;      /* the mean of 2x2, stride 2; likewise */
+extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx */
+
+extern const struct op_kind bias_kind;      /* (x, b[C]) -> x + b */
+extern const struct op_kind bias_grad_kind; /* (dy) -> db */
+
+/* The same numbers in the order n, h, w, c as attr.height x width x channels.   (x) -> y */
+extern const struct op_kind reshape_kind;
+
+/* Each number becomes 0 with probability attr.rate, or is divided by 1 - rate: a function of
+ * exec.noise, attr.stream and its place. Its own gradient, on dy.   (x) -> y */
+extern const struct op_kind dropout_kind;
 
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */

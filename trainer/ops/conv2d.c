@@ -84,9 +84,25 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
     return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
 }
 
+/* dx = dy transposed over w: linear in both, so its gradients are the convolution's. */
+static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
+    struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride};
+    struct op *dx;
+
+    if (!graph_append(g, &conv2d_nobias_grad_weights_kind, &attr, (struct tensor *[]){x, dy},
+                      (struct tensor *[]){w->grad}, e))
+        return -1;
+    if (!x->needs_grad)
+        return 0;
+    dx = graph_append(g, &conv2d_nobias_kind, &attr, (struct tensor *[]){dy, w}, NULL, e);
+    return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
+}
+
 const struct op_kind conv2d_kind = {"conv2d", 3, 1, false, infer_conv2d, grad_conv2d};
 const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false, infer_grad_input,
-                                               NULL};
+                                               grad_transposed};
 const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
                                                  infer_grad_weights, NULL};
 const struct op_kind conv2d_nobias_kind = {"conv2d_nobias", 2, 1, false, infer_conv2d, grad_conv2d};
@@ -124,4 +140,31 @@ struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x
                              int64_t channels, int kernel, struct err *e)
 {
     return conv2d_append_as(g, name, x, channels, kernel, 1, true, e);
+}
+
+struct tensor *conv_transpose3_append(struct graph *g, const char *name, struct tensor *x,
+                                      int64_t channels, struct err *e)
+{
+    struct op_attr attr = {.kernel = 3, .stride = 2};
+    struct tensor *w, *b = NULL;
+    char key[TENSOR_NAME_SIZE];
+    struct shape shape;
+    double bound;
+    struct op *op;
+
+    if (!x)
+        return NULL;
+    attr.height = 2 * x->shape.dim[DIM_H];
+    attr.width = 2 * x->shape.dim[DIM_W];
+    bound = 1 / sqrt((double)channels * 9); /* as conv_transpose2d_append */
+    shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 3, 3}};
+    snprintf(key, sizeof key, "%s.weight", name);
+    w = graph_param(g, key, WEIGHTS_PARAM, shape, -bound, bound, e);
+    snprintf(key, sizeof key, "%s.bias", name);
+    if (w)
+        b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
+    op = graph_append(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){x, w}, NULL, e);
+    if (op)
+        op = graph_append(g, &bias_kind, NULL, (struct tensor *[]){op->out[0], b}, NULL, e);
+    return op ? op->out[0] : NULL;
 }

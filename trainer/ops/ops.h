@@ -30,6 +30,18 @@ struct tensor *batch_norm_append(struct graph *g, const char *name, struct tenso
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e);
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
 
+struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
+
+/* 3x3, stride 2, with bias: twice the height and width. */
+struct tensor *conv_transpose3_append(struct graph *g, const char *name, struct tensor *x,
+                                      int64_t channels, struct err *e);
+
+/* All numbers of an image as channels of one place. */
+struct tensor *flatten_append(struct graph *g, struct tensor *x, struct err *e);
+
+/* In a graph for inference x itself. */
+struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, struct err *e);
+
 /* Channels of a, then those of b. */
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
 

@@ -50,6 +50,13 @@ KERNEL(max_pool2d_grad, max_pool2d_args)
 
 C_BEGIN
 
+static bool supports(const struct op *op)
+{
+    const struct tensor *x = op->in[op->kind->nin - 1];
+
+    return cuda_supports(op) && x->shape.dim[DIM_H] % 2 == 0 && x->shape.dim[DIM_W] % 2 == 0;
+}
+
 static struct max_pool2d_args pool_of(const struct tensor *small)
 {
     struct max_pool2d_args k = {NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_W],
@@ -81,9 +88,9 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_max_pool2d = {&max_pool2d_kind, cuda_supports, NULL, run_max_pool2d,
+const struct kernel cuda_max_pool2d = {&max_pool2d_kind, supports, NULL, run_max_pool2d,
                                        NULL};
-const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, cuda_supports, NULL,
+const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, supports, NULL,
                                             run_max_pool2d_grad, NULL};
 
 C_END

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
+#include <string.h>
+
 #include "trainer/backends/vector.h"
 
 /* Two rows of src, `width` pixels of n channels each, become one row of dst. */
@@ -40,29 +42,45 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *src, size
     }
 }
 
+/* The row of src, over all images, that row of the pooled ones begins with. */
+static size_t first_row(const struct tensor *src, size_t row, size_t height)
+{
+    return row / height * (size_t)src->shape.dim[DIM_H] + row % height * 2;
+}
+
 static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
-    size_t nrows = (size_t)(dst->shape.dim[DIM_N] * dst->shape.dim[DIM_H]);
+    size_t height = (size_t)dst->shape.dim[DIM_H];
+    size_t nrows = (size_t)dst->shape.dim[DIM_N] * height;
 
     (void)x;
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
-        pool_rows(src->data + 2 * row * width * n, width, n, dst->data + row * (width / 2) * n);
+        pool_rows(src->data + first_row(src, row, height) * width * n, width, n,
+                  dst->data + row * (width / 2) * n);
     return 0;
 }
 
 static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
 {
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
-    size_t nrows = (size_t)(dy->shape.dim[DIM_N] * dy->shape.dim[DIM_H]);
+    size_t height = (size_t)dy->shape.dim[DIM_H], rest = (size_t)src->shape.dim[DIM_H] - 2 * height;
+    size_t nrows = (size_t)dy->shape.dim[DIM_N] * height;
 
 #pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < nrows; row++)
-        pool_grad_rows(dy->data + row * (width / 2) * n, src->data + 2 * row * width * n, width, n,
-                       dx + 2 * row * width * n);
+    for (size_t row = 0; row < nrows; row++) {
+        size_t from = first_row(src, row, height) * width * n;
+
+        pool_grad_rows(dy->data + row * (width / 2) * n, src->data + from, width, n, dx + from);
+        if (width % 2)
+            for (size_t c = (width - 1) * n; c < width * n; c++)
+                dx[from + c] = dx[from + width * n + c] = 0;
+        if (rest && row % height == height - 1)
+            memset(dx + from + 2 * width * n, 0, width * n * sizeof *dx);
+    }
 }
 
 static int run_grad(struct op *op, struct exec *x, struct err *e)

@@ -73,7 +73,10 @@ static int run_grad_add(struct op *op, struct exec *x, struct err *e)
 
 static bool supports(const struct op *op)
 {
-    return tensor_channels(op->in[0]) % LANES == 0;
+    const struct tensor *x = op->in[op->kind->nin - 1];
+
+    return tensor_channels(x) % LANES == 0 && x->shape.dim[DIM_H] % 2 == 0 &&
+           x->shape.dim[DIM_W] % 2 == 0;
 }
 
 const struct kernel simd_max_pool2d_grad = {&max_pool2d_grad_kind, supports, NULL, run_grad, NULL};

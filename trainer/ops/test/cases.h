@@ -27,6 +27,17 @@
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008}
+#define AVG_POOL(n, h, w, c) {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+#define BIAS(n, h, w, c) \
+    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5}
+#define RESHAPE(n, h, w, c)                                                                     \
+    {&reshape_kind, {.height = 1, .width = 1, .channels = h * w * c}, {NHWC(n, h, w, c)},       \
+     {VALUES_NORMAL}, 1, 0, 0.5}
+#define DROPOUT(n, h, w, c, r) \
+    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+#define CONV_TRANSPOSE3(n, h, w, ci, co)                                                       \
+    {&conv2d_grad_input_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w},     \
+     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5}
 #define CONCAT(n, h, w, a, b) \
     {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
 #define ADD(n, h, w, c) \

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+/* Where pixel (x, y) of image i begins. */
+static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
+{
+    const int64_t *d = t->shape.dim;
+
+    return t->data + ((i * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C];
+}
+
+static int run_pool(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    const int64_t *d = dst->shape.dim;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                const float *above = at(src, i, 2 * y, 2 * p), *below = at(src, i, 2 * y + 1, 2 * p);
+                float *to = at(dst, i, y, p);
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = (above[c] + above[d[DIM_C] + c] + below[c] + below[d[DIM_C] + c]) / 4;
+            }
+    return 0;
+}
+
+/* A last row or column that pooling left out has no gradient. */
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dy = op->in[0], *dx = op->out[0];
+    const int64_t *d = dx->shape.dim, *small = dy->shape.dim;
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                float *to = at(dx, i, y, p);
+                bool inside = y / 2 < small[DIM_H] && p / 2 < small[DIM_W];
+                const float *from = inside ? at(dy, i, y / 2, p / 2) : NULL;
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = inside ? from[c] / 4 : 0;
+            }
+    return 0;
+}
+
+const struct kernel ref_avg_pool2d = {&avg_pool2d_kind, NULL, NULL, run_pool, NULL};
+const struct kernel ref_avg_pool2d_grad = {&avg_pool2d_grad_kind, NULL, NULL, run_grad, NULL};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include "trainer/backends/ref/chunks.h"
+
+static int run_bias(struct op *op, struct exec *x, struct err *e)
+{
+    const float *src = op->in[0]->data, *b = op->in[1]->data;
+    float *dst = op->out[0]->data;
+    size_t n = tensor_channels(op->in[0]), npixels = tensor_pixels(op->in[0]);
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < npixels; p++)
+        for (size_t c = 0; c < n; c++)
+            dst[p * n + c] = src[p * n + c] + b[c];
+    return 0;
+}
+
+static int prepare_grad(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = chunks_workspace(tensor_channels(op->in[0])) * sizeof(double);
+    return 0;
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    size_t n = tensor_channels(op->in[0]);
+    double *sums = op->workspace;
+
+    (void)x;
+    (void)e;
+    chunks_sum(op->in[0]->data, NULL, tensor_pixels(op->in[0]), n, sums);
+    for (size_t c = 0; c < n; c++)
+        op->out[0]->data[c] = (float)sums[c];
+    return 0;
+}
+
+const struct kernel ref_bias = {&bias_kind, NULL, NULL, run_bias, NULL};
+const struct kernel ref_bias_grad = {&bias_grad_kind, NULL, prepare_grad, run_grad, NULL};

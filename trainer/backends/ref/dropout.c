@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include "src/rng.h"
+
+/* One block of random numbers is for four elements: kept where a number is at least `limit`. */
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    const float *src = op->in[0]->data;
+    float *dst = op->out[0]->data, scale = (float)(1 / (1 - op->attr.rate));
+    size_t n = tensor_count(op->out[0]);
+    uint64_t limit = (uint64_t)(op->attr.rate * 0x1p32);
+
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < (n + 3) / 4; i++) {
+        uint32_t words[4];
+
+        rng_block(x->noise, op->attr.stream, i, words);
+        for (size_t k = 0; k < 4 && 4 * i + k < n; k++)
+            dst[4 * i + k] = words[k] >= limit ? src[4 * i + k] * scale : 0;
+    }
+    return 0;
+}
+
+const struct kernel ref_dropout = {&dropout_kind, NULL, NULL, run, NULL};

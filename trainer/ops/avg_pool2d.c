@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+static int infer_pool(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    const int64_t *x = in[0]->shape.dim;
+
+    (void)attr;
+    if (x[DIM_H] < 2 || x[DIM_W] < 2)
+        return err_set(e, ERR_INTERNAL, "avg_pool2d: height and width must be 2 at least");
+    out[0] = shape_nhwc(x[DIM_N], x[DIM_H] / 2, x[DIM_W] / 2, x[DIM_C]);
+    return 0;
+}
+
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    const int64_t *dy = in[0]->shape.dim;
+
+    if (attr->height / 2 != dy[DIM_H] || attr->width / 2 != dy[DIM_W])
+        return err_set(e, ERR_INTERNAL, "avg_pool2d: gradient does not fit the input");
+    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, dy[DIM_C]);
+    return 0;
+}
+
+static int grad_pool(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0];
+    struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W]};
+    struct op *grad;
+
+    if (!x->needs_grad)
+        return 0;
+    grad = graph_append(g, &avg_pool2d_grad_kind, &attr, (struct tensor *[]){op->out[0]->grad},
+                        NULL, e);
+    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+}
+
+const struct op_kind avg_pool2d_kind = {"avg_pool2d", 1, 1, false, infer_pool, grad_pool};
+const struct op_kind avg_pool2d_grad_kind = {"avg_pool2d_grad", 1, 1, false, infer_grad, NULL};
+
+struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
+{
+    struct op *op = graph_append(g, &avg_pool2d_kind, NULL, &x, NULL, e);
+
+    return op ? op->out[0] : NULL;
+}
