@@ -70,7 +70,7 @@ static long fit_side(double side, long step)
 /* What the sides must be a multiple of: 2 to the power of the depth that is set or built in. */
 static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
 {
-    long depth = user->model.depth;
+    long depth = user->model.depth ? user->model.depth : 4;
     bool halves = study_model_halves(user->model.name);
 
     for (size_t i = 0; i < n; i++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/model_look.h"
 #include "src/range.h"
 
 #define BLOCK 4096
@@ -51,7 +52,7 @@ static void add_conv(struct size *s, int64_t kernel, int64_t in, int64_t out, bo
     s->state += norm ? 2 * out : 0;
 }
 
-/* resnetN: 6 n + 2 layers, three stages (trainer/models/models.h). */
+/* resnetN: 6 n + 2 layers, three stages (templates/models/resnet.yaml). */
 static struct size measure_resnet(const struct study *study)
 {
     bool norm = strcmp(study->model.batch_norm, "none") != 0;
@@ -78,23 +79,30 @@ static struct size measure(const struct study *study)
 {
     bool batch_norm = strcmp(study->model.batch_norm, "none") != 0;
     int64_t base = study_base(study), in = study->data.channels;
+    long depth = study_depth(study);
     struct size s = {0};
 
-    if (strcmp(study->model.name, "unet") != 0)
+    if (strncmp(study->model.name, "resnet", strlen("resnet")) == 0)
         return measure_resnet(study);
+    if (strcmp(study->model.name, "unet") != 0) {
+        struct model_look look;
+        struct err ignored;
+        (void)model_look_open(study, false, &look, &ignored);
+        return (struct size){look.parameters, look.state, look.tensors};
+    }
 
-    for (long i = 0; i <= study->model.depth; i++) {
+    for (long i = 0; i <= depth; i++) {
         add_block(&s, batch_norm, in, base << i);
         in = base << i;
     }
-    for (long i = study->model.depth - 1; i >= 0; i--) {
+    for (long i = depth - 1; i >= 0; i--) {
         int64_t out = base << i;
         s.parameters += 4 * in * out + out;
         add_block(&s, batch_norm, 2 * out, out);
         in = out;
     }
     s.parameters += (in + 1) * study->data.classes;
-    s.tensors += 2 * study->model.depth + 2;
+    s.tensors += 2 * depth + 2;
     return s;
 }
 

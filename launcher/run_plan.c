@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/run_plan.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -61,6 +62,23 @@ static int check_batch(const struct study *s, const struct engine *engine, long 
     return 0;
 }
 
+/* The model, or the engine where that is not ours. Of a file's path the last part, without what does
+ * not belong in a job's name. */
+static void name_run(const struct study *study, const struct engine *engine, char dst[33])
+{
+    const char *name = engine->embedded ? study->model.name : engine->name;
+    const char *slash = strrchr(name, '/');
+    size_t n = 0;
+
+    if (!engine->embedded || !study_model_is_file(name)) {
+        snprintf(dst, 33, "%s", name);
+        return;
+    }
+    for (name = slash ? slash + 1 : name; *name && n < 32 && strcmp(name, ".yaml") != 0; name++)
+        dst[n++] = isalnum((unsigned char)*name) ? *name : '-';
+    dst[n] = 0;
+}
+
 static int choose_layout(const struct study *study, const struct site *site, int gpus, long batch,
                          struct run *dst, struct err *e)
 {
@@ -77,6 +95,8 @@ static int choose_layout(const struct study *study, const struct site *site, int
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
                        struct run *dst, struct err *e)
 {
+    char name[33];
+
     dst->engine = engine_find(study->engine, e);
     if (!dst->engine)
         return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
@@ -85,8 +105,8 @@ static int compute_run(const struct study *study, const struct site *site, int g
     dst->seed = seed;
     dst->allreduce = study->train.allreduce;
     bool usual = !dst->engine->embedded || strcmp(dst->allreduce, study_allreduces[0]) == 0;
-    snprintf(dst->id, sizeof dst->id, "%s%s%s-g%02d-s%d",
-             dst->engine->embedded ? study->model.name : dst->engine->name, usual ? "" : "-",
+    name_run(study, dst->engine, name);
+    snprintf(dst->id, sizeof dst->id, "%s%s%s-g%02d-s%d", name, usual ? "" : "-",
              usual ? "" : dst->allreduce, gpus, seed);
     return 0;
 }
@@ -248,7 +268,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     json_t *data = encode_data(s), *train = encode_train(s, run);
     json_t *layout = encode_layout(&run->layout);
     json_t *model = json_pack("{s:s, s:I, s:I, s:s}", "name", s->model.name, "base",
-                              (json_int_t)study_base(s), "depth", (json_int_t)s->model.depth,
+                              (json_int_t)study_base(s), "depth", (json_int_t)study_depth(s),
                               "batch_norm", s->model.batch_norm);
     json_error_t error;
     json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o}",

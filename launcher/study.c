@@ -24,12 +24,13 @@ static const char *const strategies[] = {"auto", "mirrored", "multi-worker", NUL
 static const char *const remainders[] = {"keep", "drop", NULL};
 static const struct {
     const char *name;
-    long base; /* the usual width of the first layer */
+    long base, depth; /* what these are where the study says 0 */
 } models[] = {
-    {"unet", 8},
-    {"resnet20", 16}, {"resnet20-projection", 16}, {"resnet32", 16}, {"resnet32-projection", 16},
-    {"resnet44", 16}, {"resnet44-projection", 16}, {"resnet56", 16}, {"resnet56-projection", 16},
-    {"resnet110", 16}, {"resnet110-projection", 16},
+    {"unet", 8, 4}, {"fcnn", 16, 0}, {"chips", 16, 0},
+    {"resnet20", 16, 0}, {"resnet20-projection", 16, 0}, {"resnet32", 16, 0},
+    {"resnet32-projection", 16, 0}, {"resnet44", 16, 0}, {"resnet44-projection", 16, 0},
+    {"resnet56", 16, 0}, {"resnet56-projection", 16, 0}, {"resnet110", 16, 0},
+    {"resnet110-projection", 16, 0},
 };
 #define NMODELS (sizeof models / sizeof *models)
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
@@ -73,7 +74,16 @@ static const char *check_model(const char *text)
     for (size_t i = 0; i < NMODELS; i++)
         if (strcmp(models[i].name, text) == 0)
             return NULL;
-    return "is no model (unet; resnet20, 32, 44, 56, 110, or one of these with -projection)";
+    return study_model_is_file(text) ? NULL
+                                     : "is no model (unet; fcnn; chips; resnet20, 32, 44, 56, 110, or "
+                                       "one of these with -projection; or a FILE.yaml)";
+}
+
+bool study_model_is_file(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".yaml") == 0);
 }
 
 long study_base(const struct study *s)
@@ -82,6 +92,14 @@ long study_base(const struct study *s)
         if (strcmp(models[i].name, s->model.name) == 0)
             return models[i].base;
     return s->model.base;
+}
+
+long study_depth(const struct study *s)
+{
+    for (size_t i = 0; i < NMODELS && !s->model.depth; i++)
+        if (strcmp(models[i].name, s->model.name) == 0)
+            return models[i].depth;
+    return s->model.depth;
 }
 
 bool study_model_halves(const char *name)
@@ -177,11 +195,11 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("augment.elastic", YAML_REAL, AT(augment.elastic), "0", .min = 0, .max = 1000,
              .help = "moves each pixel by up to so many, smoothly"),
     YAML_KEY("model.name", YAML_TEXT, AT(model.name), "unet", .check = check_model,
-             .help = "unet for masks; for a class per image resnet20, 32, 44, 56, 110"),
+             .help = "masks: unet, fcnn; a class per image: resnet20 ... 110, chips; a FILE.yaml"),
     YAML_KEY("model.base", YAML_INT, AT(model.base), "0", .min = 0, .max = 1024,
              .help = "filters of the first level; 0: the usual (unet 8, resnet 16)"),
-    YAML_KEY("model.depth", YAML_INT, AT(model.depth), "4", .min = 1, .max = 10,
-             .help = "poolings of unet"),
+    YAML_KEY("model.depth", YAML_INT, AT(model.depth), "0", .min = 0, .max = 8,
+             .help = "poolings of unet; 0: the usual, 4"),
     YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "local", .words = batch_norms,
              .help = "local, sync, none"),
     YAML_KEY("train.epochs", YAML_INT, AT(train.epochs), "200", .min = 1, .max = 1000000,
@@ -359,13 +377,13 @@ static const char *place(const struct study *s, const char *path)
 
 static int check_side(const struct study *s, const char *path, long side, struct err *e)
 {
-    long step = 1L << s->model.depth, below = side / step * step;
+    long step = 1L << study_depth(s), below = side / step * step;
 
     if (side % step == 0 || !study_model_halves(s->model.name))
         return 0;
     return err_set(e, ERR_CONFIG, "%s: %s %ld must be a multiple of %ld, such as %ld (2 to the power of "
                    "model.depth %ld, %s)", place(s, path), path, side, step, below + step,
-                   s->model.depth, place(s, "model.depth"));
+                   study_depth(s), place(s, "model.depth"));
 }
 
 /* What one key alone cannot tell. */
@@ -384,6 +402,27 @@ static int check_together(const struct study *s, struct err *e)
                    check_side(s, "data.width", s->data.width, e)
                ? -1
                : 0;
+}
+
+/* A model's file is meant from the study's folder, or from the current one where a word names it. */
+static int resolve_model(struct study *s, struct err *e)
+{
+    enum yaml_layer layer = yaml_table_origin(study_keys, &s->origins, "model.name")->layer;
+    char path[PATH_MAX], full[PATH_MAX];
+
+    if (!study_model_is_file(s->model.name))
+        return 0;
+    bool from_study = layer == YAML_STUDY && s->model.name[0] != '/';
+    if (snprintf(path, sizeof path, "%s%s%s", from_study ? s->dir : "", from_study ? "/" : "",
+                 s->model.name) >= PATH_MAX || !realpath(path, full))
+        return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", place(s, "model.name"),
+                         s->model.name);
+    char *copy = strdup(full);
+    if (!copy)
+        return err_errno(e, ERR_INTERNAL, errno, "model.name");
+    free(s->model.name);
+    s->model.name = copy;
+    return 0;
 }
 
 /* A user without a home has no file there either. */
@@ -415,7 +454,8 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
         yaml_table_add_file(study_keys, s->file, YAML_STUDY, s, &s->origins, e) ||
         yaml_table_add_environment(study_keys, STUDY_ENV_PREFIX, s, &s->origins, e) ||
         add_settings(s, settings, nsettings, e) ||
-        yaml_table_finish(study_keys, s->file, &s->origins, e) || check_together(s, e)) {
+        yaml_table_finish(study_keys, s->file, &s->origins, e) || resolve_model(s, e) ||
+        check_together(s, e)) {
         study_close(s);
         return -1;
     }

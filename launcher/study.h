@@ -53,7 +53,7 @@ struct study {
     struct {
         char *name;
         const char *batch_norm;
-        long base, depth; /* base 0: the model's usual one (study_base) */
+        long base, depth; /* 0: the model's usual (study_base, study_depth) */
     } model;
     struct {
         const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm, *allreduce, *compress;
@@ -95,8 +95,13 @@ int study_encode(const struct yaml_setting *settings, size_t nsettings, struct b
 /* Is text a study's name ([a-z0-9._-]+, not starting with a dot)? NULL, or what is wrong with it. */
 const char *study_check_name(const char *text);
 
-/* Filters of the first level, also where the study leaves them to the model. */
+/* Filters of the first level, and poolings, also where the study leaves them to the model; 0: only
+ * the model knows. */
 long study_base(const struct study *s);
+long study_depth(const struct study *s);
+
+/* Is it a FILE.yaml of the user's? study_open makes its path absolute. */
+bool study_model_is_file(const char *name);
 
 /* Does this model halve its images model.depth times? */
 bool study_model_halves(const char *name);

@@ -3,6 +3,7 @@
 #include "launcher/submission.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "launcher/attempt.h"
 #include "launcher/dependency.h"
 #include "launcher/in_flight.h"
+#include "launcher/model_look.h"
 #include "launcher/run_dir.h"
 #include "launcher/run_status.h"
 #include "launcher/trainer_program.h"
@@ -79,12 +81,19 @@ int submission_check_limits(struct workspace *w, const struct run_plan *plan, st
 static int check_split(const struct workspace *w, const char *file, struct err *e)
 {
     const char *model = w->study.model.name;
-    bool wants_masks = study_model_halves(model);
+    bool ours = strcmp(w->study.engine, "embedded") == 0;
+    struct model_look look;
+
+    if (!ours)
+        return 0;
+    if (model_look_open(&w->study, true, &look, e))
+        return -1;
+    bool wants_masks = !look.of_classes;
     json_t *root = json_load_file(file, 0, NULL);
     bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
 
     json_decref(root);
-    if (!known || strcmp(w->study.engine, "embedded") != 0 || wants_masks != has_classes)
+    if (!known || wants_masks != has_classes)
         return 0;
     return err_set(e, ERR_CONFIG, wants_masks
                        ? "model.name %s needs a mask for each image, and in %s an image has one class "

@@ -23,14 +23,14 @@
 
 static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32";
 static const char *opt_mode = "train", *opt_backend = "auto";
-static long opt_base, opt_depth = 4, opt_channels = 1, opt_classes = 1, opt_batch = 16;
+static long opt_base, opt_depth, opt_channels = 1, opt_classes = 1, opt_batch = 16;
 static long opt_threads, opt_steps = 10, opt_warmup = 3;
 static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
-    {"model", 0, CLI_STRING, "NAME", "unet, or resnet20 ... resnet110 (unet)", &opt_model, 0, 0},
-    {"base", 0, CLI_INT, "N", "filters of the first level (8; resnet 16)", &opt_base, 1, 1024},
-    {"depth", 0, CLI_INT, "N", "poolings (4)", &opt_depth, 1, 8},
+    {"model", 0, CLI_STRING, "NAME", "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &opt_model, 0, 0},
+    {"base", 0, CLI_INT, "N", "filters of the first level (the model's)", &opt_base, 1, 1024},
+    {"depth", 0, CLI_INT, "N", "poolings of unet (the model's: 4)", &opt_depth, 1, 8},
     {"channels", 0, CLI_INT, "N", "of the images (1)", &opt_channels, 1, 64},
     {"classes", 0, CLI_INT, "N", "logits per pixel (1)", &opt_classes, 1, 250},
     {"size", 's', CLI_STRING, "HxW", "of the images (256x256)", &opt_size, 0, 0},
@@ -64,9 +64,11 @@ static int configure(struct network_config *c, struct err *e)
         return err_set(e, ERR_USAGE, "bench: --dtype %s: this trainer computes in f32", opt_dtype);
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
-    const struct model *model = model_find(opt_model);
-    if (opt_base == 0 && model)
-        c->base = (int)(opt_base = model->base);
+    const struct model *model = model_open(opt_model, e);
+    if (!model)
+        return err_prefix(e, "bench: --model");
+    c->base = (int)(opt_base = opt_base ? opt_base : model->base);
+    c->depth = (int)(opt_depth = opt_depth ? opt_depth : model->depth);
     return size_option_parse(opt_size, &c->height, &c->width, e) ? err_prefix(e, "bench: --size") : 0;
 }
 

@@ -107,7 +107,8 @@ static const struct cli_option options[] = {
      "images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
      &keyed[OPT_DATA], 0, 0},
     {"model", 0, CLI_STRING, "NAME",
-     "unet; for images with a class as a whole resnet20, 32, 44, 56 or 110, -projection (unet)",
+     "unet; fcnn; for images with a class as a whole chips, resnet20, 32, 44, 56 or 110, "
+     "-projection; a FILE.yaml of your own (unet)",
      &keyed[OPT_MODEL], 0, 0},
     {"size", 's', CLI_STRING, "HxW", "resize to this, aspect kept, padded", &opt_size, 0, 0},
     {"channels", 0, CLI_STRING, "N",
@@ -136,9 +137,9 @@ static const struct cli_option options[] = {
      &keyed[OPT_REPEAT], 0, 0},
     {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
      &keyed[OPT_REMAINDER], 0, 0},
-    {"base", 0, CLI_STRING, "N", "filters of the first level (8; resnet 16)",
+    {"base", 0, CLI_STRING, "N", "filters of the first level (the model's: 8; resnet 16)",
      &keyed[OPT_BASE], 0, 0},
-    {"depth", 0, CLI_STRING, "N", "poolings of unet (4)", &keyed[OPT_DEPTH], 0, 0},
+    {"depth", 0, CLI_STRING, "N", "poolings of unet (the model's: 4)", &keyed[OPT_DEPTH], 0, 0},
     {"batch-norm", 0, CLI_STRING, "WORD", "local | sync | none (local)",
      &keyed[OPT_BATCH_NORM], 0, 0},
     {"loss", 0, CLI_STRING, "WORD",
@@ -283,6 +284,10 @@ static int configure_by_hand(struct run_config *c, struct err *e)
     for (int i = 0; i < NKEYED; i++)
         if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
             return err_prefix(e, "train: --%s", keys[i].option);
+    if (keyed[OPT_MODEL] && !model_open(keyed[OPT_MODEL], e)) {
+        e->code = strchr(keyed[OPT_MODEL], '.') ? e->code : ERR_USAGE; /* a file, or a name */
+        return err_prefix(e, "train: --model");
+    }
     c->data.soft_masks = opt_soft_masks;
     c->train.nesterov = opt_nesterov;
     c->train.momentum_correction = !opt_uncorrected;
@@ -324,8 +329,12 @@ static int configure(struct run_config *c, struct err *e)
 /* What depends on the model. */
 static void complete(struct run_config *c)
 {
+    const struct model *model = model_find(c->model.name);
+
     if (c->model.base == 0)
-        c->model.base = model_find(c->model.name)->base;
+        c->model.base = model->base;
+    if (c->model.depth == 0)
+        c->model.depth = model->depth;
 }
 
 /* By hand without --split: rank 0 makes one among the results. */

@@ -14,6 +14,7 @@ static const struct cli_command *const commands[] = {
     &cmd_devices,
     &cmd_eval,
     &cmd_export,
+    &cmd_model,
     &cmd_predict,
     &cmd_train,
     NULL,

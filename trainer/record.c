@@ -251,9 +251,10 @@ static int write_line(struct record *r, struct buf *b, struct err *e)
 static void add_config(struct buf *b, const struct run_config *c, size_t parameters)
 {
     add_string(b, "strategy", c->layout.strategy);
-    buf_addf(b, ",\"model\":{\"name\":\"%s\",\"base\":%d,\"depth\":%d,\"batch_norm\":\"%s\","
-             "\"parameters\":%zu}", c->model.name, c->model.base, c->model.depth,
-             c->model.batch_norm, parameters);
+    buf_add(b, ",\"model\":{\"name\":");
+    buf_add_json_string(b, c->model.name);
+    buf_addf(b, ",\"base\":%d,\"depth\":%d,\"batch_norm\":\"%s\",\"parameters\":%zu}",
+             c->model.base, c->model.depth, c->model.batch_norm, parameters);
     add_int(b, "height", c->data.height);
     add_int(b, "width", c->data.width);
     add_int(b, "channels", c->data.channels);

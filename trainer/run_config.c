@@ -14,6 +14,7 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "trainer/core/model.h"
 
 #define SIZE_LIMIT (1 << 20)
 #define MAX_SIDE 65535
@@ -37,10 +38,6 @@ enum {
 
 static const char *const engines[] = {"embedded", NULL};
 static const char *const remainders[] = {"keep", "drop", NULL};
-static const char *const models[] = {
-    "unet", "resnet20", "resnet20-projection", "resnet32", "resnet32-projection", "resnet44",
-    "resnet44-projection", "resnet56", "resnet56-projection", "resnet110", "resnet110-projection",
-    NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
@@ -48,7 +45,7 @@ static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds"
 static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
 static const char *const keeps[] = {"last", "best", NULL};
 static const char *const warmups[] = {"batch", "epoch", NULL};
-static const char *const backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
+static const char *const backend_names[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
 static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
 static const char *const allreduces[] = {"bucketed", "native", "horovod", NULL};
 static const char *const compressions[] = {"none", "bf16", "fp16", NULL};
@@ -81,9 +78,9 @@ static const struct key keys[] = {
     {"augment", "contrast", KEY_DOUBLE, AT(augment.contrast), "0", 0, 1, NULL, OPTIONAL},
     {"augment", "crop", KEY_DOUBLE, AT(augment.crop), "0", 0, 0.9, NULL, OPTIONAL},
     {"augment", "elastic", KEY_DOUBLE, AT(augment.elastic), "0", 0, 1000, NULL, OPTIONAL},
-    {"model", "name", KEY_WORD, AT(model.name), "unet", 0, 0, models, 0},
+    {"model", "name", KEY_STRING, AT(model.name), "unet", 0, 0, NULL, 0},
     {"model", "base", KEY_INT, AT(model.base), "0", 0, 1024, NULL, 0},
-    {"model", "depth", KEY_INT, AT(model.depth), "4", 1, 8, NULL, 0},
+    {"model", "depth", KEY_INT, AT(model.depth), "0", 0, 8, NULL, 0},
     {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms, 0},
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
@@ -114,7 +111,7 @@ static const struct key keys[] = {
     {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
      OPEN | OPTIONAL},
     {"train", "trace", KEY_BOOL, AT(train.trace), "false", 0, 0, NULL, OPEN | OPTIONAL},
-    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backends, OPEN},
+    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backend_names, OPEN},
     {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
     {"train", "allreduce", KEY_WORD, AT(train.allreduce), "bucketed", 0, 0, allreduces,
@@ -498,17 +495,23 @@ int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CL
 
 int run_config_check(const struct run_config *c, struct err *e)
 {
-    int side = 1 << c->model.depth;
+    struct network_config network = {.base = c->model.base, .depth = c->model.depth};
+    int side;
     float weights[RUN_CONFIG_CLASSES];
 
     if (!c->data.dir || !*c->data.dir)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
     if (c->data.height < 1 || c->data.width < 1)
         return err_set(e, ERR_CONFIG, "data.height, data.width: missing");
-    if (strcmp(c->model.name, "unet") == 0 && (c->data.height % side || c->data.width % side))
+    const struct model *model = model_open(c->model.name, e);
+    if (!model)
+        return err_prefix(e, "model.name");
+    if (model_sides(model, &network, &side, e))
+        return -1;
+    if (c->data.height % side || c->data.width % side)
         return err_set(e, ERR_CONFIG,
-                       "data.height, data.width: %dx%d: %d poolings need multiples of %d; the "
-                       "nearest is %dx%d", c->data.height, c->data.width, c->model.depth, side,
+                       "data.height, data.width: %dx%d: %s needs multiples of %d; the nearest is "
+                       "%dx%d", c->data.height, c->data.width, model->title, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
     if (c->train.global_batch &&

@@ -29,9 +29,8 @@ struct run_config {
     } data;
     struct augment_config augment;
     struct {
-        const char *name;
-        int base;  /* 0: the model's usual one */
-        int depth; /* of a U-Net */
+        char *name; /* what model_open takes */
+        int base, depth; /* 0: the model's own */
         const char *batch_norm; /* local | sync | none */
     } model;
     struct {

@@ -15,6 +15,7 @@ extern const struct cli_command cmd_data_synth;
 extern const struct cli_command cmd_devices;
 extern const struct cli_command cmd_eval;
 extern const struct cli_command cmd_export;
+extern const struct cli_command cmd_model;
 extern const struct cli_command cmd_predict;
 extern const struct cli_command cmd_train;
 

@@ -51,7 +51,7 @@ int main(void)
     is_int(run_cost_cache(&study, &plan, 10), 0, "80 MiB of images stay in memory");
     is_int(run_cost_cache(&study, &plan, 100), 800L << 20, "800 MiB do not");
     study.model.base = 0;
-    study.model.depth = 4;
+    study.model.depth = 0;
     is_int(run_cost_parameters(&study), 487145, "the reference U-Net");
     study.model.name = "resnet44";
     study.data.channels = 3;

@@ -16,7 +16,7 @@
 #include "src/sha256.h"
 #include "trainer/checkpoint/safetensors.h"
 
-#define MODEL_LIMIT 65536
+#define MODEL_LIMIT 262144
 
 static const char *const batch_norms[] = {
     [BATCH_NORM_NONE] = "none", [BATCH_NORM_LOCAL] = "local", [BATCH_NORM_SYNC] = "sync"};
@@ -48,11 +48,19 @@ static int write_model(const char *path, const struct network_config *c, const c
 {
     struct buf b = {0};
 
+    const struct model *model = model_find(c->model);
+
+    buf_add(&b, "{\"schema\":1,\"name\":");
+    buf_add_json_string(&b, model ? model->title : c->model);
+    if (model && model->text) {
+        buf_add(&b, ",\"description\":");
+        buf_add_json_string(&b, model->text);
+    }
     buf_addf(&b,
-             "{\"schema\":1,\"name\":\"%s\",\"base\":%d,\"depth\":%d,\"channels\":%d,"
+             ",\"base\":%d,\"depth\":%d,\"channels\":%d,"
              "\"classes\":%d,"
              "\"batch_norm\":\"%s\",\"height\":%d,\"width\":%d,\"weights_sha256\":\"%s\"}\n",
-             c->model, c->base, c->depth, c->channels, c->classes ? c->classes : 1,
+             c->base, c->depth, c->channels, c->classes ? c->classes : 1,
              batch_norms[c->batch_norm], c->height,
              c->width, sha256);
     size_t n = b.length;
@@ -77,13 +85,15 @@ int checkpoint_write(const char *dir, const struct network_config *config, const
     return write_model(path, config, sha256, e);
 }
 
-static int read_int(const cJSON *root, const char *name, int max, int *dst, struct err *e)
+static int read_int(const cJSON *root, const char *name, int min, int max, int *dst,
+                    struct err *e)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
 
-    if (!cJSON_IsNumber(item) || item->valuedouble < 1 || item->valuedouble > max ||
+    if (!cJSON_IsNumber(item) || item->valuedouble < min || item->valuedouble > max ||
         item->valuedouble != floor(item->valuedouble))
-        return err_set(e, ERR_CHECKPOINT, "%s: must be a whole number from 1 to %d", name, max);
+        return err_set(e, ERR_CHECKPOINT, "%s: must be a whole number from %d to %d", name, min,
+                       max);
     *dst = (int)item->valuedouble;
     return 0;
 }
@@ -96,17 +106,21 @@ static int read_model_document(const cJSON *root, struct network_config *config,
 
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
         return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
-    const struct model *model = cJSON_IsString(name) ? model_find(name->valuestring) : NULL;
+    /* A model of the user's has its description with it: its file need not be here. */
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "description");
+    const struct model *model = cJSON_IsString(name) && !text ? model_find(name->valuestring) : NULL;
+    if (cJSON_IsString(text) && !(model = model_decode(text->valuestring, "its description", e)))
+        return -1;
     if (!model)
         return err_set(e, ERR_CHECKPOINT, "name: is no model that this unet-train knows");
     config->model = model->name;
-    if (read_int(root, "base", 1024, &config->base, e) ||
-        read_int(root, "depth", 8, &config->depth, e) ||
-        read_int(root, "channels", 64, &config->channels, e) ||
+    if (read_int(root, "base", model->base ? 1 : 0, 1024, &config->base, e) ||
+        read_int(root, "depth", model->depth ? 1 : 0, 8, &config->depth, e) ||
+        read_int(root, "channels", 1, 64, &config->channels, e) ||
         (cJSON_GetObjectItemCaseSensitive(root, "classes") &&
-         read_int(root, "classes", 250, &config->classes, e)) ||
-        read_int(root, "height", 65535, &config->height, e) ||
-        read_int(root, "width", 65535, &config->width, e))
+         read_int(root, "classes", 1, 250, &config->classes, e)) ||
+        read_int(root, "height", 1, 65535, &config->height, e) ||
+        read_int(root, "width", 1, 65535, &config->width, e))
         return -1;
     for (size_t i = 0; cJSON_IsString(norm) && i < sizeof batch_norms / sizeof *batch_norms; i++)
         if (strcmp(norm->valuestring, batch_norms[i]) == 0) {

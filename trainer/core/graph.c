@@ -96,7 +96,8 @@ struct tensor *graph_param(struct graph *g, const char *name, enum weights_role 
         if (!t->grad)
             return NULL;
     }
-    g->params[g->nparams++] = (struct graph_param){t, role, low, high};
+    g->params[g->nparams++] = (struct graph_param){.tensor = t, .role = role, .low = low,
+                                                   .high = high};
     return t;
 }
 
@@ -291,8 +292,10 @@ static void hash_tensor(uint64_t *hash, const struct tensor *t)
     hash_number(hash, t->shape.ndim);
     for (int i = 0; i < t->shape.ndim; i++)
         hash_number(hash, t->shape.dim[i]);
-    if (t->place != TENSOR_ARENA)
+    if (t->place != TENSOR_ARENA) {
         hash_number(hash, (int64_t)t->offset);
+        hash_bytes(hash, t->name, strlen(t->name));
+    }
 }
 
 uint64_t graph_hash(const struct graph *g)
@@ -307,6 +310,7 @@ uint64_t graph_hash(const struct graph *g)
         hash_number(&hash, op->attr.stride);
         hash_number(&hash, op->attr.split);
         hash_number(&hash, op->attr.sync);
+        hash_bytes(&hash, &op->attr.rate, sizeof op->attr.rate);
         hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);
         hash_bytes(&hash, &op->attr.momentum, sizeof op->attr.momentum);
         for (int k = 0; k < op->kind->nin; k++)
@@ -314,6 +318,8 @@ uint64_t graph_hash(const struct graph *g)
         for (int k = 0; k < op->kind->nout; k++)
             hash_tensor(&hash, op->out[k]);
     }
+    for (size_t i = 0; i < g->nparams; i++)
+        hash_bytes(&hash, &g->params[i].l2, sizeof g->params[i].l2);
     return hash;
 }
 

@@ -22,6 +22,7 @@
 struct graph_param {
     struct tensor *tensor;
     enum weights_role role;
+    double l2;        /* its penalty of the loss: l2 |w|^2 */
     double low, high; /* initial values: uniform between them; equal: that constant */
 };
 

@@ -1,30 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Models by name: each builds graphs from ops. */
+/* Models by name: each builds graphs from ops, as its description says (trainer/models/). */
 #ifndef UNETCTL_TRAINER_CORE_MODEL_H
 #define UNETCTL_TRAINER_CORE_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "src/err.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/network.h"
 
+struct description;
+
 struct model {
-    const char *name;
+    const char *name;  /* by which model_open finds it: "resnet44", or the path of a file */
+    const char *title; /* for people, and in checkpoints: what the description calls itself */
     bool whole; /* an image has one class as a whole: one target, logits [n][1][1][classes] */
-    int base;   /* the usual width of the first layer */
-    /* Refuse (ERR_CONFIG) what the model can't be built with. */
-    int (*check)(const struct network_config *config, struct err *e);
-    /* Append the ops up to the logits; sets g->input, g->target and g->logits. For model_build. */
-    int (*build)(struct graph *g, const struct network_config *config, int batch, struct err *e);
+    int base, depth; /* presets of these parameters; 0: it has none of them */
+    const char *text; /* the description; NULL: it is built in */
+    const struct description *description;
+    const char *variant; /* of the description; NULL: none */
 };
 
-extern const struct model *const models[]; /* NULL-terminated */
+/* A built-in model; or a file's, where name has a slash or ends in .yaml. Models live as long as
+ * the process, and a file is read once. Thread-safe. ERR_CONFIG: there is none, or FILE:LINE and
+ * what is wrong there. */
+const struct model *model_open(const char *name, struct err *e);
 
-const struct model *model_find(const char *name); /* NULL: there is none */
+/* The same from a description's text, as checkpoints have it. where: what errors call it. */
+const struct model *model_decode(const char *text, const char *where, struct err *e);
 
-/* All forward ops: up to the logits, and in a training graph the loss; in the other one the logits
- * are pinned. */
+/* A model that was opened or decoded, or is built in. NULL: there is none. */
+const struct model *model_find(const char *name);
+
+/* The i-th built-in model; NULL: no more. Its description, for people. */
+const struct model *model_builtin(size_t i);
+const char *model_source(const struct model *model);
+
+/* Are base, depth, channels, classes, sizes and loss (0: the presets) what it can be built with?
+ * ERR_CONFIG. */
+int model_check(const struct model *model, const struct network_config *config, struct err *e);
+
+/* What height and width must be a multiple of. ERR_CONFIG. */
+int model_sides(const struct model *model, const struct network_config *config, int *multiple,
+                struct err *e);
+
+/* All forward ops; sets g->input, g->target and g->logits. In a training graph the last op is the
+ * loss, in the other one the logits are pinned. */
 int model_build(const struct model *model, struct graph *g, const struct network_config *config,
                 int batch, struct err *e);
 

@@ -40,16 +40,6 @@ struct network {
     void *sum_arg;
 };
 
-static int set_unknown_model(const char *name, struct err *e)
-{
-    char list[512] = "";
-
-    for (size_t i = 0; models[i]; i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "",
-                 models[i]->name);
-    return err_set(e, ERR_CONFIG, "there is no model \"%s\"; known: %s", name, list);
-}
-
 static int copy_class_weights(struct network *n, struct err *e)
 {
     size_t count = n->config.classes == 1 ? 2 : (size_t)n->config.classes;
@@ -66,9 +56,9 @@ static int copy_class_weights(struct network *n, struct err *e)
 
 static int choose(struct network *n, const struct network_config *config, struct err *e)
 {
-    n->model = model_find(config->model);
+    n->model = model_open(config->model, e);
     if (!n->model)
-        return set_unknown_model(config->model, e);
+        return -1;
     n->backend = backend_find(config->backend);
     if (!n->backend)
         return err_set(e, ERR_CONFIG,
@@ -80,7 +70,9 @@ static int choose(struct network *n, const struct network_config *config, struct
     n->config.model = n->model->name;
     n->config.backend = n->backend->name;
     n->config.classes = config->classes ? config->classes : 1;
-    return n->model->check(&n->config, e) || copy_class_weights(n, e) ? -1 : 0;
+    n->config.base = config->base ? config->base : n->model->base;
+    n->config.depth = config->depth ? config->depth : n->model->depth;
+    return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
 }
 
 static struct graph *build_graph(const struct network *n, bool training, int batch, struct err *e)

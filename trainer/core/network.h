@@ -22,9 +22,10 @@ enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
 enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
 struct network_config {
-    const char *model;   /* a name of models[] (model.h) */
+    const char *model;   /* what model_open takes (model.h) */
     const char *backend; /* "auto", "ref", "dnnl", "cuda" */
-    int base, depth, channels;
+    int base, depth;     /* 0: as the model has them */
+    int channels;
     int classes;         /* logits per target; 0 is 1: foreground against background */
     int height, width;   /* unet: multiples of 2^depth */
     enum loss loss;

@@ -76,10 +76,17 @@ static const char *describe(const struct op *op, struct buf *node)
         add_ints(node, "strides", 2, 2);
         return "ConvTranspose";
     }
-    if (op->kind == &max_pool2d_kind) {
+    if (op->kind == &conv2d_grad_input_kind) {
+        add_ints(node, "kernel_shape", 2, op->attr.kernel);
+        add_ints(node, "pads", 4, op->attr.kernel / 2);
+        add_ints(node, "strides", 2, op->attr.stride);
+        add_ints(node, "output_padding", 2, 1);
+        return "ConvTranspose";
+    }
+    if (op->kind == &max_pool2d_kind || op->kind == &avg_pool2d_kind) {
         add_ints(node, "kernel_shape", 2, 2);
         add_ints(node, "strides", 2, 2);
-        return "MaxPool";
+        return op->kind == &max_pool2d_kind ? "MaxPool" : "AveragePool";
     }
     if (op->kind == &batch_norm_infer_kind) {
         add_float(node, "epsilon", op->attr.eps);
@@ -94,6 +101,17 @@ static const char *describe(const struct op *op, struct buf *node)
            : op->kind == &global_avg_pool_kind ? "GlobalAveragePool" : NULL;
 }
 
+static void add_numbers(struct buf *graph, const char *name, const int64_t *numbers, size_t n)
+{
+    struct buf t = {0};
+
+    protobuf_add_varint(&t, TENSOR_DIMS, (int64_t)n);
+    protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_INT64);
+    protobuf_add_text(&t, TENSOR_NAME, name);
+    protobuf_add_bytes(&t, TENSOR_RAW_DATA, numbers, n * sizeof *numbers);
+    protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
+}
+
 /* Every second place is a pooling over one; Pad has its numbers as a tensor: zeros before and
  * behind N, C, H and W. */
 static void add_subsample(struct buf *graph, const struct graph *g, const struct op *op)
@@ -102,7 +120,7 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     int64_t behind = op->attr.channels - op->in[0]->shape.dim[DIM_C] - before;
     const int64_t numbers[8] = {0, before, 0, 0, 0, behind, 0, 0};
     char half[TENSOR_NAME_SIZE + 8], pads[TENSOR_NAME_SIZE + 8];
-    struct buf node = {0}, pad = {0}, t = {0};
+    struct buf node = {0}, pad = {0};
 
     snprintf(half, sizeof half, "%s.half", op->out[0]->name);
     snprintf(pads, sizeof pads, "%s.pads", op->out[0]->name);
@@ -119,17 +137,58 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     protobuf_add_text(&pad, NODE_NAME, op->out[0]->name);
     protobuf_add_text(&pad, NODE_OP_TYPE, "Pad");
     protobuf_add_message(graph, GRAPH_NODE, &pad);
-    protobuf_add_varint(&t, TENSOR_DIMS, 8);
-    protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_INT64);
-    protobuf_add_text(&t, TENSOR_NAME, pads);
-    protobuf_add_bytes(&t, TENSOR_RAW_DATA, numbers, sizeof numbers);
-    protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
+    add_numbers(graph, pads, numbers, 8);
+}
+
+/* All numbers of an image in our order, which is that of H, W, C, as channels of one place. */
+static void add_flatten(struct buf *graph, const struct graph *g, const struct op *op)
+{
+    const int64_t shape[4] = {0, op->attr.channels, 1, 1}, order[4] = {0, 2, 3, 1};
+    char turned[TENSOR_NAME_SIZE + 8], name[TENSOR_NAME_SIZE + 8];
+    struct buf transpose = {0}, reshape = {0}, attribute = {0};
+
+    snprintf(turned, sizeof turned, "%s.turned", op->out[0]->name);
+    snprintf(name, sizeof name, "%s.shape", op->out[0]->name);
+    protobuf_add_text(&attribute, ATTRIBUTE_NAME, "perm");
+    for (int i = 0; i < 4; i++)
+        protobuf_add_varint(&attribute, ATTRIBUTE_INTS, order[i]);
+    protobuf_add_varint(&attribute, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INTS);
+    protobuf_add_text(&transpose, NODE_INPUT, name_of(g, op->in[0]));
+    protobuf_add_text(&transpose, NODE_OUTPUT, turned);
+    protobuf_add_text(&transpose, NODE_NAME, turned);
+    protobuf_add_text(&transpose, NODE_OP_TYPE, "Transpose");
+    protobuf_add_message(&transpose, NODE_ATTRIBUTE, &attribute);
+    protobuf_add_message(graph, GRAPH_NODE, &transpose);
+    protobuf_add_text(&reshape, NODE_INPUT, turned);
+    protobuf_add_text(&reshape, NODE_INPUT, name);
+    protobuf_add_text(&reshape, NODE_OUTPUT, name_of(g, op->out[0]));
+    protobuf_add_text(&reshape, NODE_NAME, op->out[0]->name);
+    protobuf_add_text(&reshape, NODE_OP_TYPE, "Reshape");
+    protobuf_add_message(graph, GRAPH_NODE, &reshape);
+    add_numbers(graph, name, shape, 4);
+}
+
+/* What adds a bias to a transposed convolution is part of that in ONNX. */
+static const struct op *bias_of(const struct graph *g, const struct op *op)
+{
+    for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_input_kind; i++)
+        if (g->ops[i]->kind == &bias_kind && g->ops[i]->in[0] == op->out[0])
+            return g->ops[i];
+    return NULL;
 }
 
 static int add_op(struct buf *graph, const struct graph *g, const struct op *op, struct err *e)
 {
+    const struct op *bias = bias_of(g, op);
     struct buf node = {0};
     const char *type;
+
+    if (op->kind == &bias_kind)
+        return 0;
+    if (op->kind == &reshape_kind) {
+        add_flatten(graph, g, op);
+        return 0;
+    }
 
     if (op->kind == &subsample_kind) {
         add_subsample(graph, g, op);
@@ -142,7 +201,9 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
     }
     for (int i = 0; i < op->kind->nin; i++)
         protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[i]));
-    protobuf_add_text(&node, NODE_OUTPUT, name_of(g, op->out[0]));
+    if (bias)
+        protobuf_add_text(&node, NODE_INPUT, name_of(g, bias->in[1]));
+    protobuf_add_text(&node, NODE_OUTPUT, name_of(g, bias ? bias->out[0] : op->out[0]));
     protobuf_add_text(&node, NODE_NAME, op->out[0]->name);
     protobuf_add_text(&node, NODE_OP_TYPE, type);
     protobuf_add_message(graph, GRAPH_NODE, &node);
@@ -210,7 +271,7 @@ static int encode_graph(const struct graph *g, const struct network_config *conf
         if (add_op(dst, g, g->ops[i], e))
             return -1;
     add_probabilities(dst, classes);
-    protobuf_add_text(dst, GRAPH_NAME, config->model);
+    protobuf_add_text(dst, GRAPH_NAME, model_find(config->model)->title);
     add_weights(dst, w);
     add_value(dst, GRAPH_INPUT, "image", config->channels, false);
     add_value(dst, GRAPH_OUTPUT, "logits", classes, whole);
@@ -233,13 +294,13 @@ static void encode_model(struct buf *graph, struct buf *dst)
 int onnx_write(const char *path, const struct network_config *config, const struct weights *w,
                struct err *e)
 {
-    const struct model *model = model_find(config->model);
+    const struct model *model = model_open(config->model, e);
     struct graph *g = model ? graph_create(false, e) : NULL;
     struct buf graph = {0}, file = {0};
     int rc = -1;
 
     if (!model)
-        return err_set(e, ERR_INTERNAL, "ONNX: there is no model %s", config->model);
+        return -1;
     if (g && model_build(model, g, config, 1, e) == 0)
         rc = encode_graph(g, config, w, &graph, e);
     if (rc == 0) {

@@ -142,7 +142,7 @@ struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x
     return conv2d_append_as(g, name, x, channels, kernel, 1, true, e);
 }
 
-struct tensor *conv_transpose3_append(struct graph *g, const char *name, struct tensor *x,
+struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
                                       int64_t channels, struct err *e)
 {
     struct op_attr attr = {.kernel = 3, .stride = 2};

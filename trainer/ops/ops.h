@@ -33,11 +33,11 @@ struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
 
 /* 3x3, stride 2, with bias: twice the height and width. */
-struct tensor *conv_transpose3_append(struct graph *g, const char *name, struct tensor *x,
+struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
                                       int64_t channels, struct err *e);
 
 /* All numbers of an image as channels of one place. */
-struct tensor *flatten_append(struct graph *g, struct tensor *x, struct err *e);
+struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e);
 
 /* In a graph for inference x itself. */
 struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, struct err *e);

@@ -26,7 +26,7 @@ static int grad_reshape(struct graph *g, const struct op *op, struct err *e)
 
 const struct op_kind reshape_kind = {"reshape", 1, 1, true, infer_reshape, grad_reshape};
 
-struct tensor *flatten_append(struct graph *g, struct tensor *x, struct err *e)
+struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e)
 {
     struct op_attr attr = {.height = 1, .width = 1};
     struct op *op;

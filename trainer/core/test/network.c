@@ -167,8 +167,8 @@ static void check_refusals(void)
     refuse(c, "unet", "an unknown model");
     c = reference, c.backend = "abacus";
     refuse(c, "abacus", "an unknown backend");
-    c = reference, c.base = 0;
-    refuse(c, "base", "a base of 0");
+    c = reference, c.base = -1;
+    refuse(c, "base", "a base below 0");
     c = reference, c.depth = 40;
     refuse(c, "depth", "a depth of 40");
     c = reference, c.threads = 0;

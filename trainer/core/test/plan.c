@@ -21,7 +21,8 @@ static struct graph *build(bool training, enum batch_norm_mode mode)
     struct err e;
 
     g = graph_create(training, &e);
-    if (!g || models[0]->build(g, &config, 2, &e) < 0 || (training && graph_backward(g, &e) < 0))
+    if (!g || model_build(model_find("unet"), g, &config, 2, &e) < 0 ||
+        (training && graph_backward(g, &e) < 0))
         bail_out("%s", e.text);
     for (size_t i = 0; i < g->nops; i++)
         g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* odd sizes, and all of them used */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole numbers in the description of a model: names, numbers, ( ), ^ (power), * / %, + -,
+ * < <= > >=, == !=, !, &&, ||, which bind as in C (^ strongest); what is true is 1. */
+#ifndef UNETCTL_TRAINER_MODELS_EXPRESSION_H
+#define UNETCTL_TRAINER_MODELS_EXPRESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+#include "trainer/core/tensor.h"
+
+#define EXPRESSION_NAME 32
+#define EXPRESSION_LIMIT (INT64_C(1) << 40) /* of every value on the way */
+
+struct variable {
+    char name[EXPRESSION_NAME];
+    bool is_text;
+    int64_t number;
+    char text[TENSOR_NAME_SIZE];
+};
+
+/* Names that are known: the inner scope's first. */
+struct scope {
+    const struct scope *outer;
+    const struct variable *variables;
+    size_t count;
+};
+
+/* ERR_CONFIG: what is wrong with text, without saying where it stands. */
+int expression_evaluate(const char *text, const struct scope *scope, int64_t *dst, struct err *e);
+
+/* text with {EXPRESSION} replaced by its value; {NAME} may be a variable's text. */
+int expression_expand(const char *text, const struct scope *scope, char dst[TENSOR_NAME_SIZE],
+                      struct err *e);
+
+#endif

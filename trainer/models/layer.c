@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/models/layer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trainer/ops/ops.h"
+
+#define MAX_CHANNELS (1 << 20)
+
+const char *layer_shape(const struct tensor *t, char dst[64])
+{
+    const int64_t *d = t->shape.dim;
+
+    snprintf(dst, 64, "%" PRId64 "x%" PRId64 "x%" PRId64, d[DIM_H], d[DIM_W], d[DIM_C]);
+    return dst;
+}
+
+static bool is_point(const struct tensor *t)
+{
+    return t->shape.dim[DIM_H] == 1 && t->shape.dim[DIM_W] == 1;
+}
+
+static int check_number(const char *what, int64_t v, int64_t min, int64_t max, struct err *e)
+{
+    if (v >= min && v <= max)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s is %" PRId64 "; it can be %" PRId64 " to %" PRId64, what, v,
+                   min, max);
+}
+
+/* Is this the tensor NAME.weight? */
+static bool is_weight(const struct tensor *t, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(t->name, name, n) == 0 && strcmp(t->name + n, ".weight") == 0;
+}
+
+/* The weights that were appended last get their penalty. */
+static void set_l2(struct graph *g, const struct layer_args *a)
+{
+    for (size_t i = g->nparams; i-- > 0;)
+        if (is_weight(g->params[i].tensor, a->name)) {
+            g->params[i].l2 = a->l2;
+            return;
+        }
+}
+
+/* Parameters are told apart by their names. */
+static int check_name(const struct graph *g, const char *name, struct err *e)
+{
+    if (strlen(name) > TENSOR_NAME_SIZE - sizeof ".running_mean")
+        return err_set(e, ERR_CONFIG, "the name '%s' is too long; up to %zu characters", name,
+                       TENSOR_NAME_SIZE - sizeof ".running_mean");
+    for (size_t i = 0; i < g->nparams; i++)
+        if (is_weight(g->params[i].tensor, name))
+            return err_set(e, ERR_CONFIG, "the name '%s' is taken by an earlier layer; in a block or "
+                           "`for` put {name} or what counts into it", name);
+    return 0;
+}
+
+static struct tensor *append_conv(struct graph *g, const struct network_config *config,
+                                  const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config;
+    if (a->kernel != 1 && a->kernel != 3) {
+        err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; there are 1 and 3", a->kernel);
+        return NULL;
+    }
+    if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
+        check_number("stride", a->stride, 1, 2, e) || check_name(g, a->name, e))
+        return NULL;
+    x = conv2d_append_as(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0, e);
+    set_l2(g, a);
+    return x;
+}
+
+static struct tensor *append_conv_transpose(struct graph *g, const struct network_config *config,
+                                            const struct layer_args *a, struct tensor *x,
+                                            struct err *e)
+{
+    (void)config;
+    if (check_number("kernel", a->kernel, 2, 3, e) ||
+        check_number("channels", a->channels, 1, MAX_CHANNELS, e) || check_name(g, a->name, e))
+        return NULL;
+    x = a->kernel == 2 ? conv_transpose2d_append(g, a->name, x, a->channels, e)
+                       : conv2d_append_transposed(g, a->name, x, a->channels, e);
+    set_l2(g, a);
+    return x;
+}
+
+static struct tensor *append_batch_norm(struct graph *g, const struct network_config *config,
+                                        const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if (config->batch_norm == BATCH_NORM_NONE)
+        return x;
+    if (check_name(g, a->name, e))
+        return NULL;
+    return batch_norm_append(g, a->name, x, config->batch_norm == BATCH_NORM_SYNC, e);
+}
+
+static struct tensor *append_relu(struct graph *g, const struct network_config *config,
+                                  const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config, (void)a;
+    return relu_append(g, x, e);
+}
+
+static int check_pool(const struct tensor *x, struct err *e)
+{
+    char shape[64];
+
+    if (x->shape.dim[DIM_H] >= 2 && x->shape.dim[DIM_W] >= 2)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s can't be halved any more: take larger images or one pooling "
+                   "less", layer_shape(x, shape));
+}
+
+static struct tensor *append_max_pool(struct graph *g, const struct network_config *config,
+                                      const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config, (void)a;
+    return check_pool(x, e) ? NULL : max_pool2d_append(g, x, e);
+}
+
+static struct tensor *append_avg_pool(struct graph *g, const struct network_config *config,
+                                      const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config, (void)a;
+    return check_pool(x, e) ? NULL : avg_pool2d_append(g, x, e);
+}
+
+static struct tensor *append_global_avg_pool(struct graph *g, const struct network_config *config,
+                                             const struct layer_args *a, struct tensor *x,
+                                             struct err *e)
+{
+    (void)config, (void)a;
+    return global_avg_pool_append(g, x, e);
+}
+
+static struct tensor *append_subsample(struct graph *g, const struct network_config *config,
+                                       const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config;
+    if (check_number("channels", a->channels, x->shape.dim[DIM_C], MAX_CHANNELS, e))
+        return NULL;
+    return subsample_append(g, x, a->channels, e);
+}
+
+static struct tensor *append_flatten(struct graph *g, const struct network_config *config,
+                                     const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config, (void)a;
+    return reshape_append_flat(g, x, e);
+}
+
+static struct tensor *append_dense(struct graph *g, const struct network_config *config,
+                                   const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    char shape[64];
+
+    (void)config;
+    if (!is_point(x)) {
+        err_set(e, ERR_CONFIG, "what comes in is %s and must be 1x1xC: put `- flatten` or "
+                "`- global_avg_pool` before it", layer_shape(x, shape));
+        return NULL;
+    }
+    if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) || check_name(g, a->name, e))
+        return NULL;
+    /* A 1x1 convolution of a picture of one pixel. */
+    x = conv2d_append_as(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
+    set_l2(g, a);
+    return x;
+}
+
+static struct tensor *append_dropout(struct graph *g, const struct network_config *config,
+                                     const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config;
+    if (!(a->rate >= 0 && a->rate < 1)) {
+        err_set(e, ERR_CONFIG, "a rate of %g; it can be 0 to less than 1", a->rate);
+        return NULL;
+    }
+    return dropout_append(g, x, a->rate, e);
+}
+
+static int check_pair(const struct layer_args *a, const struct tensor *x, bool channels,
+                      struct err *e)
+{
+    const int64_t *p = x->shape.dim, *q = a->with->shape.dim;
+    char here[64], there[64];
+
+    if (p[DIM_H] == q[DIM_H] && p[DIM_W] == q[DIM_W] && (!channels || p[DIM_C] == q[DIM_C]))
+        return 0;
+    return err_set(e, ERR_CONFIG, "what comes in is %s, and '%s' is %s: %s must be equal",
+                   layer_shape(x, here), a->with_name, layer_shape(a->with, there),
+                   channels ? "height, width and channels" : "height and width");
+}
+
+static struct tensor *append_concat(struct graph *g, const struct network_config *config,
+                                    const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config;
+    return check_pair(a, x, false, e) ? NULL : concat_append(g, x, a->with, e);
+}
+
+static struct tensor *append_add(struct graph *g, const struct network_config *config,
+                                 const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    (void)config;
+    return check_pair(a, x, true, e) ? NULL : add_append(g, x, a->with, e);
+}
+
+const struct layer_kind layer_kinds[] = {
+    {"conv", {"channels", "kernel", "stride", "bias", "l2"}, 1, 3, append_conv},
+    {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose},
+    {"batch_norm", {NULL}, 0, 0, append_batch_norm},
+    {"relu", {NULL}, 0, 0, append_relu},
+    {"max_pool", {NULL}, 0, 0, append_max_pool},
+    {"avg_pool", {NULL}, 0, 0, append_avg_pool},
+    {"global_avg_pool", {NULL}, 0, 0, append_global_avg_pool},
+    {"subsample", {"channels"}, 1, 0, append_subsample},
+    {"flatten", {NULL}, 0, 0, append_flatten},
+    {"dense", {"channels", "bias", "l2"}, 1, 0, append_dense},
+    {"dropout", {"rate"}, 1, 0, append_dropout},
+    {"concat", {"with"}, 1, 0, append_concat},
+    {"add", {"with"}, 1, 0, append_add},
+    {NULL, {NULL}, 0, 0, NULL},
+};
+
+const struct layer_kind *layer_find(const char *name)
+{
+    for (const struct layer_kind *k = layer_kinds; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}

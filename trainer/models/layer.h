@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layers that a description of a model can name: doc/MODELS.md. */
+#ifndef UNETCTL_TRAINER_MODELS_LAYER_H
+#define UNETCTL_TRAINER_MODELS_LAYER_H
+
+#include "trainer/core/graph.h"
+#include "trainer/core/network.h"
+
+/* As they stand in the description, or their presets. */
+struct layer_args {
+    char name[TENSOR_NAME_SIZE]; /* of the parameters: NAME.weight ... */
+    int64_t channels, kernel, stride, bias;
+    double rate, l2;
+    struct tensor *with; /* an earlier result, for layers of two */
+    char with_name[TENSOR_NAME_SIZE];
+};
+
+struct layer_kind {
+    const char *name;
+    const char *args[6]; /* the first is what a plain value stands for; NULL-terminated */
+    int nneeded;         /* the first so many must be given */
+    int64_t kernel;      /* the preset */
+    /* NULL with ERR_CONFIG (what does not fit, and what to do, without the place) or ERR_INTERNAL. */
+    struct tensor *(*append)(struct graph *g, const struct network_config *config,
+                             const struct layer_args *args, struct tensor *x, struct err *e);
+};
+
+extern const struct layer_kind layer_kinds[]; /* the last one has no name */
+
+const struct layer_kind *layer_find(const char *name); /* NULL: there is none */
+
+/* "48x64x32": height, width, channels. */
+const char *layer_shape(const struct tensor *t, char dst[64]);
+
+#endif

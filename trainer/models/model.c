@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of models. */
+#include "config.h"
+#include "trainer/core/model.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "trainer/models/description.h"
+#include "trainer/ops/ops.h"
+
+#define MAX_BASE 1024
+#define MAX_DEPTH 8
+#define MAX_CHANNELS 64
+#define MAX_CLASSES 250
+#define MAX_SIDE 65536
+
+struct entry {
+    struct model model;
+    struct description *description; /* shared by the variants */
+    const char *source;
+    struct entry *next;
+};
+
+/* templates/models/: a text each. */
+static const char *const builtin[] = {
+#include "trainer/models/builtin.inc"
+};
+#define NBUILTIN (sizeof builtin / sizeof *builtin)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over these, which only grow */
+static struct entry *first, **end = &first;
+static bool loaded;
+
+/* Takes d and name. text NULL: built in. */
+static struct entry *add(char *name, struct description *d, const char *variant, const char *text,
+                         const char *source)
+{
+    struct entry *new = calloc(1, sizeof *new);
+
+    if (!new || !name) {
+        free(new);
+        free(name);
+        return NULL;
+    }
+    new->description = d;
+    new->source = source;
+    new->model = (struct model){name, variant ? variant : description_name(d),
+                                description_whole(d), description_preset(d, variant, "base"),
+                                description_preset(d, variant, "depth"), text, d, variant};
+    *end = new;
+    end = &new->next;
+    return new;
+}
+
+/* Their texts are right: the tests read them all. */
+static void load_builtin(void)
+{
+    for (size_t i = 0; i < NBUILTIN && !loaded; i++) {
+        struct err e;
+        struct description *d = description_decode(builtin[i], "built in", &e);
+        const char *variant = d ? description_variant(d, 0) : NULL;
+
+        if (d && !variant)
+            add(strdup(description_name(d)), d, NULL, NULL, builtin[i]);
+        for (size_t k = 0; d && (variant = description_variant(d, k)); k++)
+            add(strdup(variant), d, variant, NULL, builtin[i]);
+    }
+    loaded = true;
+}
+
+static struct entry *find(const char *name)
+{
+    load_builtin();
+    for (struct entry *entry = first; entry; entry = entry->next)
+        if (strcmp(entry->model.name, name) == 0)
+            return entry;
+    return NULL;
+}
+
+const struct model *model_find(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    const struct entry *entry = find(name);
+    pthread_mutex_unlock(&lock);
+    return entry ? &entry->model : NULL;
+}
+
+const struct model *model_builtin(size_t i)
+{
+    const struct entry *entry;
+
+    pthread_mutex_lock(&lock);
+    load_builtin();
+    for (entry = first; entry && (entry->model.text || i > 0); entry = entry->next)
+        i -= !entry->model.text;
+    pthread_mutex_unlock(&lock);
+    return entry ? &entry->model : NULL;
+}
+
+const char *model_source(const struct model *model)
+{
+    const char *source = model->text;
+
+    pthread_mutex_lock(&lock);
+    for (const struct entry *entry = first; entry; entry = entry->next)
+        if (&entry->model == model)
+            source = entry->source;
+    pthread_mutex_unlock(&lock);
+    return source;
+}
+
+/* With the lock held; name NULL: made of the text's hash. */
+static struct entry *decode(const char *name, const char *text, const char *where, struct err *e)
+{
+    struct description *d = description_decode(text, where, e);
+    char *copy = strdup(text), *key = NULL;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    struct entry *entry = NULL;
+
+    for (const char *p = text; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    if (d && !name && asprintf(&key, "%s@%016" PRIx64, description_name(d), hash) < 0)
+        key = NULL;
+    if (d && name)
+        key = strdup(name);
+    if (key && !name && (entry = find(key))) {
+        free(key);
+        free(copy);
+        description_destroy(d);
+        return entry;
+    }
+    if (d && copy && key)
+        entry = add(key, d, NULL, copy, copy);
+    if (d && !entry)
+        err_set(e, ERR_INTERNAL, "%s: out of memory", where);
+    if (!entry) {
+        free(copy);
+        description_destroy(d);
+    }
+    return entry;
+}
+
+const struct model *model_decode(const char *text, const char *where, struct err *e)
+{
+    pthread_mutex_lock(&lock);
+    const struct entry *entry = decode(NULL, text, where, e);
+    pthread_mutex_unlock(&lock);
+    return entry ? &entry->model : NULL;
+}
+
+static struct entry *read_file(const char *path, struct err *e)
+{
+    size_t n;
+    char *text = atomicfile_read(path, DESCRIPTION_MAX, &n, e);
+    struct entry *entry = NULL;
+
+    if (!text) {
+        e->code = ERR_CONFIG;
+        return NULL;
+    }
+    if (strlen(text) != n)
+        err_set(e, ERR_CONFIG, "%s: holds binary data; a model is a text (unet-train model --print "
+                "unet shows one)", path);
+    else
+        entry = decode(path, text, path, e);
+    free(text);
+    return entry;
+}
+
+static void set_unknown(const char *name, struct err *e)
+{
+    char list[1024] = "";
+
+    for (const struct entry *entry = first; entry; entry = entry->next)
+        if (!entry->model.text)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
+                     entry->model.name);
+    err_set(e, ERR_CONFIG, "there is no model \"%s\"; known: %s; a file of your own ends in .yaml",
+            name, list);
+}
+
+const struct model *model_open(const char *name, struct err *e)
+{
+    const char *dot = strrchr(name, '.');
+    bool is_path = strchr(name, '/') || (dot && strcmp(dot, ".yaml") == 0);
+
+    pthread_mutex_lock(&lock);
+    struct entry *entry = find(name);
+    if (!entry && is_path)
+        entry = read_file(name, e);
+    else if (!entry)
+        set_unknown(name, e);
+    pthread_mutex_unlock(&lock);
+    return entry ? &entry->model : NULL;
+}
+
+static int check_range(const struct model *m, const char *what, int value, int min, int max,
+                       struct err *e)
+{
+    if (value < min || value > max)
+        return err_set(e, ERR_CONFIG, "%s: %s is %d; it can be %d to %d", m->title, what, value, min,
+                       max);
+    return 0;
+}
+
+static int check_side(const struct model *m, const char *what, int value, int step, struct err *e)
+{
+    int below = value / step * step;
+
+    if (value < 1 || value > MAX_SIDE || value % step != 0)
+        return err_set(e, ERR_CONFIG, "%s: a %s of %d does not fit; it must be a multiple of %d, for "
+                       "example %d", m->title, what, value, step, below < step ? step : below);
+    return 0;
+}
+
+int model_sides(const struct model *model, const struct network_config *config, int *multiple,
+                struct err *e)
+{
+    return description_sides(model->description, model->variant, config, multiple, e);
+}
+
+int model_check(const struct model *m, const struct network_config *c, struct err *e)
+{
+    int step, least = m->whole ? 2 : 1;
+
+    if (check_range(m, "base", c->base, 0, MAX_BASE, e) ||
+        check_range(m, "depth", c->depth, 0, MAX_DEPTH, e) ||
+        check_range(m, "channels", c->channels, 1, MAX_CHANNELS, e) ||
+        check_range(m, "the number of classes", c->classes ? c->classes : 1, least, MAX_CLASSES, e) ||
+        model_sides(m, c, &step, e) || check_side(m, "height", c->height, step, e) ||
+        check_side(m, "width", c->width, step, e))
+        return -1;
+    if (m->whole && c->loss != LOSS_CE)
+        return err_set(e, ERR_CONFIG, "%s: Dice is a loss of masks; use train.loss: ce", m->title);
+    return 0;
+}
+
+int model_build(const struct model *model, struct graph *g, const struct network_config *config,
+                int batch, struct err *e)
+{
+    if (description_build(model->description, model->variant, g, config, batch, e) < 0)
+        return -1;
+    if (g->training)
+        return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
+    g->logits->pinned = true;
+    return 0;
+}

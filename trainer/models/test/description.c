@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Models as data: the built-in ones have the parameters of their papers, and a description that does
+ * not fit is refused with its place and what to do. */
+#include "config.h"
+#include "trainer/core/model.h"
+
+#include <stdlib.h>
+
+#include "t/tap.h"
+#include "trainer/core/network.h"
+
+static void has(const char *name, struct network_config c, size_t want, const char *what)
+{
+    struct err e = {0};
+
+    c.model = name;
+    c.backend = "ref";
+    c.threads = 1;
+    struct network *n = network_create(&c, &e);
+    is_int(n ? (long)weights_trainable(network_weights(n)) : -1, (long)want, "%s %s", what, e.text);
+    network_destroy(n);
+}
+
+static void check_sizes(void)
+{
+    struct network_config pixels = {.channels = 1, .height = 64, .width = 64,
+                                    .batch_norm = BATCH_NORM_LOCAL};
+    struct network_config rgb = {.channels = 3, .classes = 10, .height = 32, .width = 32,
+                                 .batch_norm = BATCH_NORM_LOCAL};
+    struct network_config chips = {.channels = 3, .classes = 2, .height = 500, .width = 500};
+    struct network_config bands = {.channels = 4, .classes = 2, .height = 64, .width = 64};
+
+    has("unet", pixels, 487145, "the U-Net of the reference");
+    has("resnet20", rgb, 269722, "ResNet-20");
+    has("resnet44", rgb, 658586, "ResNet-44");
+    has("resnet44-projection", rgb, 662826, "ResNet-44 with projections");
+    has("resnet110", rgb, 1727962, "ResNet-110");
+    has("chips", chips, 7942658, "the chips network at 500x500x3");
+    has("fcnn", bands, 120962, "OTBTF's network with 4 bands");
+    bands.channels = 3;
+    has("fcnn", bands, 120818, "and with 3");
+}
+
+/* A whole document from its layers. */
+static const struct model *decode(const char *layers, struct err *e)
+{
+    static char text[4096];
+
+    snprintf(text, sizeof text, "model: mine\nof: masks\nparameters: {n: 2}\nblocks:\n  one:\n"
+             "    - conv: {name: \"{name}\", channels: channels}\nlayers:\n%s", layers);
+    return model_decode(text, "mine.yaml", e);
+}
+
+static void refused(const char *layers, const char *place, const char *word)
+{
+    struct network_config c = {.backend = "ref", .channels = 1, .height = 24, .width = 32,
+                               .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
+    struct err e = {0};
+    const struct model *m = decode(layers, &e);
+    struct network *n = NULL;
+
+    if (m) {
+        c.model = m->name;
+        n = network_create(&c, &e);
+    }
+    ok(!n && e.code == ERR_CONFIG && strstr(e.text, place) && strstr(e.text, word), "%s", e.text);
+    network_destroy(n);
+}
+
+#define HEAD "  - conv: {channels: classes, kernel: 1}\n"
+
+static void check_refusals(void)
+{
+    refused("  - convv: 3\n", "mine.yaml:8:", "did you mean 'conv'");
+    refused("  - conv: {chanels: 3}\n", "mine.yaml:8:", "did you mean 'channels'");
+    refused("  - conv:\n", "mine.yaml:8:", "channels is missing");
+    refused("  - conv: clases\n", "mine.yaml:8:", "did you mean 'classes'");
+    refused("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)", "there are 1 and 3");
+    refused("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
+    refused("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
+    refused("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",
+            "what comes in is 12x16x1, and 'a' is 24x32x1");
+    refused("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add", "channels must be equal");
+    refused("  - save: skip\n  - use: skp\n", "mine.yaml:9:", "did you mean 'skip'");
+    refused("  - dense: 4\n", "mine.yaml:8: dense", "`- flatten`");
+    refused("  - dropout: 1.5\n", "mine.yaml:8: dropout", "rate of 1.5");
+    refused("  - conv: {name: a, channels: 2}\n  - conv: {name: a, channels: 2}\n", "mine.yaml:9:",
+            "the name 'a' is taken");
+    refused("  - one: {name: a, chanels: 2}\n", "mine.yaml:6:", "(block one, used in line 8)");
+    refused("  - for: i = 1..6\n    do:\n      - max_pool\n", "mine.yaml:10: max_pool",
+            "can't be halved any more");
+    refused("  - for: i from 1\n    do:\n      - relu\n", "mine.yaml:8:", "FIRST..LAST");
+    refused("  - if: n\n", "mine.yaml:8:", "needs `do:`");
+    refused("  - conv: 3\n", "mine.yaml:8:", "must end with 24x32x1");
+    refused("  - global_avg_pool\n" HEAD, "mine.yaml:8:", "the last layer gives 1x1x1");
+    refused("  - for: i = 1..1000000\n    do:\n      - relu\n" HEAD, "mine.yaml:", "layers");
+    refused("  - [relu]\n", "mine.yaml:8:", "one layer is expected");
+    refused("  - conv: {channels: 2, channels: 3}\n", "mine.yaml:8:", "given twice");
+    refused("  - conv: {channels: 2\n", "mine.yaml:", "");
+}
+
+static void refused_text(const char *text, const char *word)
+{
+    struct err e = {0};
+
+    ok(!model_decode(text, "t.yaml", &e) && e.code == ERR_CONFIG && strstr(e.text, word), "%s", e.text);
+}
+
+static void check_documents(void)
+{
+    struct err e = {0};
+
+    refused_text("", "a model is expected");
+    refused_text("- 1\n", "a model is expected");
+    refused_text("model: x\nof: masks\n", "layers: is missing");
+    refused_text("model: x\nlayers: []\n", "of: masks");
+    refused_text("model: x\nof: pixels\nlayers: []\n", "neither masks");
+    refused_text("model: a/b\nof: masks\nlayers: []\n", "is no name");
+    refused_text("model: x\nof: masks\nlayer: []\n", "did you mean 'layers'");
+    refused_text("model: x\nof: masks\nlayers: 3\n", "a list is expected");
+    refused_text("model: x\nof: masks\nparameters: {n: -1}\nlayers: []\n", "from 0 to");
+    refused_text("model: x\nof: masks\nvariants: {y: {m: 1}}\nlayers: []\n", "none of the parameters");
+    refused_text("model: x\nof: masks\nblocks: {conv: []}\nlayers: []\n", "a layer of its own");
+    const struct model *a = model_decode("model: x\nof: masks\nlayers: [relu]\n", "a", &e);
+    const struct model *b = model_decode("model: x\nof: masks\nlayers: [relu]\n", "b", &e);
+    ok(a && a == b, "the same text is the same model");
+    ok(a && model_find(a->name) == a && strcmp(a->title, "x") == 0, "and is found by its name");
+    ok(!model_open("nosuch.yaml", &e) && e.code == ERR_CONFIG && strstr(e.text, "nosuch.yaml"), "%s",
+       e.text);
+    ok(!model_open("resnet45", &e) && strstr(e.text, "resnet44"), "%s", e.text);
+}
+
+/* A block that uses itself ends. */
+static void check_recursion(void)
+{
+    struct network_config c = {.backend = "ref", .channels = 1, .height = 8, .width = 8, .threads = 1};
+    struct err e = {0};
+    const struct model *m = model_decode("model: r\nof: masks\nblocks: {a: [b], b: [a]}\n"
+                                         "layers: [a]\n", "r.yaml", &e);
+
+    c.model = m ? m->name : "";
+    struct network *n = m ? network_create(&c, &e) : NULL;
+    ok(m && !n && e.code == ERR_CONFIG && strstr(e.text, "does a block use itself"), "%s", e.text);
+    network_destroy(n);
+}
+
+int main(void)
+{
+    check_sizes();
+    check_refusals();
+    check_documents();
+    check_recursion();
+    done_testing();
+}
