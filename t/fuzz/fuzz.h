@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -32,6 +34,20 @@ static inline char *fuzz_text(const uint8_t *data, size_t n)
         memcpy(text, data, n);
     text[n] = 0;
     return text;
+}
+
+/* The bytes as a file, for readers that take a path; valid until the next call. */
+static inline const char *fuzz_file(const uint8_t *data, size_t n)
+{
+    static char path[64];
+    static int fd = -1;
+
+    if (fd < 0)
+        fd = memfd_create("fuzz", MFD_CLOEXEC);
+    FUZZ_REQUIRE(fd >= 0 && ftruncate(fd, 0) == 0);
+    FUZZ_REQUIRE(pwrite(fd, data, n, 0) == (ssize_t)n);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return path;
 }
 
 #endif

@@ -183,7 +183,7 @@ static int read_layout(TIFF *tif, const struct reader *r, struct layout *l)
     if (check_colours(tif, r, l))
         return -1;
     double packed = (double)l->width * l->height * l->samples * l->bits / 8;
-    if (packed > (double)r->nbytes * MAX_RATIO)
+    if (packed > (double)r->nbytes * (l->compression == COMPRESSION_NONE ? 1 : MAX_RATIO))
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: claims %u x %u pixels, more than its %zu "
                        "bytes can hold", r->name, l->width, l->height, r->nbytes);
     return 0;

@@ -197,6 +197,18 @@ static void test_tiff_layouts(void)
     TIFFClose(t);
     ok(image_file_read("float.tif", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
 }
+
+/* Uncompressed pixels need their bytes: tiles that all begin at the same ones are a bomb. */
+static void test_tiff_bomb(void)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/t/fuzz/corpus/image/tiff-tiles-share-bytes",
+             getenv("srcdir") ? getenv("srcdir") : ".");
+    ok(image_file_read(path, PIXELS_RAW, &img, &e) == -1 &&
+           strstr(e.text, "claims 65535 x 46 pixels, more than its 402 bytes can hold"),
+       "%s", e.text);
+}
 #endif
 
 #ifdef HAVE_JPEG
@@ -255,6 +267,7 @@ int main(void)
     TIFFSetWarningHandler(NULL);
     test_tiff_kinds();
     test_tiff_layouts();
+    test_tiff_bomb();
     damage("rgb.tif", 0);
     damage("tiles.tif", 0);
     damage("pages.tif", 12); /* libtiff takes a cut link to the next page for none */
