@@ -13,6 +13,7 @@
 #include "launcher/collect/collect.h"
 #include "launcher/collect/logs_folder.h"
 #include "launcher/collect/path.h"
+#include "launcher/report/foretell.h"
 #include "launcher/report/json.h"
 #include "launcher/report/mllog.h"
 #include "launcher/report/report.h"
@@ -20,13 +21,16 @@
 #include "launcher/report/text.h"
 #include "launcher/workspace.h"
 #include "src/atomicfile.h"
+#include "src/range.h"
 
 static bool as_text, as_rules, keep_remainder;
 static long train_images, batch_per_gpu;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
-static const char *json_file, *out_dir, *mllog_dir, *reach;
+static const char *json_file, *out_dir, *mllog_dir, *reach, *predict;
+static const char *links = "nvlink2,ib-edr";
+static long gpus_per_node, parameters;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
@@ -53,6 +57,15 @@ static const struct cli_option options[] = {
      &batch_per_gpu, 1, 1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: a last short batch was trained, too", &keep_remainder, 0, 0},
+    {"predict", 0, CLI_STRING, "LIST",
+     "numbers of GPUs: print what they would give, by measured steps and the links' figures", &predict,
+     0, 0},
+    {"links", 0, CLI_STRING, "A,B",
+     "of --predict: within a node, between nodes; names, or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
+    {"gpus-per-node", 0, CLI_INT, "N", "of --predict, where results do not say", &gpus_per_node, 1,
+     1024},
+    {"parameters", 0, CLI_INT, "N", "of --predict: of the network, where results do not say",
+     &parameters, 1, 1000000000000},
     {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0,
      100000},
     {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
@@ -219,6 +232,105 @@ static struct analysis_options decide_options(const double *levels, int nlevels)
         .levels = levels, .nlevels = (size_t)nlevels};
 }
 
+static int decode_network(struct prediction_network *n, struct err *e)
+{
+    char within[24];
+    const char *comma = strchr(links, ',');
+
+    if (!comma || comma - links >= (ptrdiff_t)sizeof within)
+        return err_set(e, ERR_USAGE, "report: --links %s: two are expected, within a node and between "
+                       "nodes, such as nvlink2,ib-edr", links);
+    snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
+    *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
+                                     .parameters = (double)parameters};
+    return link_decode(within, &n->within, e) || link_decode(comma + 1, &n->between, e)
+               ? err_prefix(e, "report: --links")
+               : 0;
+}
+
+/* One series: printed, or into list. */
+static int predict_series(const struct report_source *source, const struct series *s,
+                          const struct prediction_network *network, const struct range *gpus,
+                          struct buf *text, json_t *list, struct err *e)
+{
+    struct text_form form = text_form_of_stdout();
+    struct prediction p;
+    char label[192];
+
+    if (prediction_compute(&p, s, network, gpus->values, gpus->count, e))
+        return err_prefix(e, "report: --predict: %s", source->title);
+    snprintf(label, sizeof label, "%s of %s", s->engine, source->title);
+    if (text->length)
+        buf_add(text, "\n");
+    foretell_encode_text(&p, network, label, &form, text);
+    json_array_append_new(list, foretell_encode_json(&p, network, label));
+    prediction_destroy(&p);
+    return 0;
+}
+
+static int predict_source(const struct report_source *source, const struct series_facts *facts,
+                          const struct prediction_network *network, const struct range *gpus,
+                          struct buf *text, json_t *list, struct err *e)
+{
+    const struct results *table = &source->results;
+    int rc = 0;
+
+    for (size_t row = 0; row < table->count && rc == 0;) {
+        const char *engine = table->rows[row].engine;
+        struct series found[SERIES_MAX];
+        size_t n;
+        if (series_compute(found, &n, source->title, table, engine, facts, NULL, e))
+            return -1;
+        for (size_t i = 0; i < n; i++) {
+            rc = rc || predict_series(source, &found[i], network, gpus, text, list, e) ? -1 : 0;
+            series_destroy(&found[i]);
+        }
+        while (row < table->count && strcmp(table->rows[row].engine, engine) == 0)
+            row++;
+    }
+    return rc;
+}
+
+static int print_prediction(const struct buf *text, const json_t *list, struct err *e)
+{
+    char *json = json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction") : 0;
+
+    if (rc == 0 && json_file && strcmp(json_file, "-"))
+        rc = atomicfile_write(json_file, json, strlen(json), 0666, e);
+    if (rc == 0)
+        printf("%s%s", json_file && strcmp(json_file, "-") == 0 ? json : text->data,
+               json_file && strcmp(json_file, "-") == 0 ? "\n" : "");
+    free(json);
+    return rc;
+}
+
+/* Of one measured number of GPUs, too, which makes no report. */
+static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
+{
+    struct prediction_network network;
+    struct buf text = {0};
+    json_t *list;
+    struct range gpus;
+    int rc = 0;
+
+    if (decode_network(&network, e))
+        return -1;
+    if (range_decode(predict, 1, STUDY_GPUS_MAX, &gpus, e))
+        return err_prefix(e, "report: --predict");
+    list = json_array();
+    for (size_t i = 0; i < in->nsources && rc == 0; i++)
+        rc = predict_source(&in->sources[i], facts, &network, &gpus, &text, list, e);
+    if (rc == 0 && json_array_size(list) == 0)
+        rc = err_set(e, ERR_DATA, "report: --predict: no run has a result (unetctl status)");
+    if (rc == 0)
+        rc = print_prediction(&text, list, e);
+    buf_destroy(&text);
+    json_decref(list);
+    range_destroy(&gpus);
+    return rc;
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct input in = {0};
@@ -233,8 +345,13 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "-C is for one study; several are named without it: report A B");
-    if (read_input(&in, noperands, operands, e) == 0 &&
-        report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
+    if (read_input(&in, noperands, operands, e)) {
+        destroy_input(&in);
+        return -1;
+    }
+    if (predict) {
+        rc = run_prediction(&in, &analysis.facts, e);
+    } else if (report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
         rc = write_report(&in, &report, e);
         report_destroy(&report);
     }
@@ -258,6 +375,10 @@ const struct cli_command cmd_report = {
         "The first words are the verdict: the largest number of GPUs whose steady epochs have\n"
         "an efficiency of at least 0.80 and whose IoU holds; the base case is the smallest\n"
         "number run.\n"
+        "--predict 2..14:2 prints what numbers of GPUs would give that were not run, low, expected\n"
+        "and high, from the measured steps, the bytes of the gradients and published figures of\n"
+        "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
+        "eth100); one measured number is enough. What it assumes stands below the table.\n"
         "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
         "compare. Runs without a result are named in the report, and are in none of its\n"
         "numbers.\n"

@@ -84,5 +84,8 @@ is "$(field study/report/report.json 'sorted(e["engine"] for e in d["engines"])'
 ok "and compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
 like study/report/report.html 'embedded-native' "the page names one"
 like study/report/report.html 'embedded-horovod' "and the other"
+exits 0 "predict" unetctl report -C study --predict 4,8 --links pcie3,eth10
+like "$OUT" 'embedded-native of demo, from its runs on 1 to 2 GPUs' "from what was measured of each"
+like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' "with the parameters of the record"
 is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
 done_testing

@@ -64,6 +64,7 @@ static const struct column columns[] = {
     COLUMN(TEXT, images_log),
     COLUMN(REAL, accuracy),
     COLUMN(TEXT, metric),
+    COLUMN(SEED, parameters),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -52,6 +52,7 @@ struct result {
     char note[512];        /* what went wrong, where, why */
     long batch_per_gpu, global_batch; /* images; 0: not known */
     long val_images;       /* that the IoU rests on, all ranks; 0: not known */
+    long parameters;       /* of the network; 0: not known */
     int fake_gpus;         /* 1: its "GPUs" are CPU cores, 0: they are GPUs; -1 not known */
     double energy_j;       /* of the whole run, measured */
     double grad_sq, grad_var; /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the

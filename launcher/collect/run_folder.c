@@ -323,6 +323,7 @@ static void describe(struct result *r, const struct run_record *record)
     r->oversubscribed = record->oversubscribed;
     r->fake_gpus = record->fake_gpus;
     r->val_images = record->val_images;
+    r->parameters = record->parameters;
     r->batch_per_gpu = record->batch_per_gpu ? record->batch_per_gpu : r->batch_per_gpu;
     r->global_batch = record->global_batch ? record->global_batch : r->global_batch;
 }

@@ -103,6 +103,7 @@ static int decode_run(struct reader *r, const json_t *o)
     d->batch_per_gpu = optional_count(o, "batch_per_gpu");
     d->global_batch = optional_count(o, "global_batch");
     d->val_images = optional_count(o, "val_images");
+    d->parameters = optional_count(json_object_get(o, "model"), "parameters");
     const char *backend = json_string_value(json_object_get(o, "backend"));
     d->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/prediction.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "src/stat.h"
+
+#define FLOAT_BYTES 4
+#define SLICE_BYTES (1 << 20)
+#define HIDEABLE (2 / 3.) /* backward's part of a step */
+
+enum { LOW, EXPECTED, HIGH, NCASES };
+
+static const struct {
+    double bandwidth;
+    bool ring, sliced, hides;
+} cases[NCASES] = {
+    [LOW] = {1, false, false, true},
+    [EXPECTED] = {0.8, false, false, false},
+    [HIGH] = {0.5, true, true, false},
+};
+
+static const double assumed_jitter[NCASES] = {0, 0.01, 0.03};
+
+struct setting {
+    const struct prediction_network *network;
+    enum series_mode mode;
+    int base, gpus_per_node;
+    double bytes, step_s, images, batch; /* of the base */
+};
+
+/* An all-reduce among n over a link. */
+static double link_time(const struct link *l, int n, double bytes, int which)
+{
+    double messages = cases[which].ring ? 2. * (n - 1) : 2 * ceil(log2(n));
+    double slices = cases[which].sliced ? ceil(bytes / SLICE_BYTES) : 1;
+
+    if (n < 2)
+        return 0;
+    return 2. * (n - 1) / n * bytes / (cases[which].bandwidth * l->bytes_per_s) +
+           slices * messages * l->latency_s;
+}
+
+static int count_nodes(const struct setting *s, int gpus)
+{
+    return (gpus + s->gpus_per_node - 1) / s->gpus_per_node;
+}
+
+static double comm_time(const struct setting *s, int gpus, int which)
+{
+    int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
+
+    return link_time(&s->network->within, on_node, s->bytes, which) +
+           link_time(&s->network->between, count_nodes(s, gpus), s->bytes, which);
+}
+
+static double exposed_time(const struct setting *s, int gpus, double compute, int which)
+{
+    double comm = comm_time(s, gpus, which), last = comm / ceil(s->bytes / SLICE_BYTES + 1e-9);
+    double beyond = comm - HIDEABLE * compute;
+
+    if (!cases[which].hides)
+        return comm;
+    return beyond > last ? beyond : last;
+}
+
+/* Of a GPU in a step, with nobody to wait for. The base's own sums are in its measured step. */
+static double compute_time(const struct setting *s, int gpus, int which)
+{
+    double own = s->step_s, exposed = exposed_time(s, s->base, own, which);
+    double compute = exposed < own / 2 ? own - exposed : own / 2;
+
+    return s->mode == SERIES_STRONG ? compute * s->base / gpus : compute;
+}
+
+static double spread_of(int gpus, int base)
+{
+    return sqrt(2 * log(gpus)) - sqrt(2 * log(base));
+}
+
+static double step_time(const struct setting *s, int gpus, double jitter, int which)
+{
+    double compute = compute_time(s, gpus, which);
+
+    return compute * (1 + jitter * spread_of(gpus, s->base)) +
+           exposed_time(s, gpus, compute, which);
+}
+
+/* Images that are trained in a step, and in an epoch. */
+static double batch_of(const struct setting *s, int gpus)
+{
+    return s->mode == SERIES_STRONG ? s->batch : s->batch * gpus / s->base;
+}
+
+static double images_of(const struct setting *s, int gpus)
+{
+    return s->mode == SERIES_WEAK ? s->images * gpus / s->base : s->images;
+}
+
+static double steps_of(const struct setting *s, int gpus)
+{
+    return images_of(s, gpus) / batch_of(s, gpus);
+}
+
+/* A measured step; an epoch may have processed fewer images than it should. */
+static double measured_step(const struct setting *s, const struct series_point *p)
+{
+    double images = p->q[QUANTITY_IMAGES].median;
+
+    images = images > 0 ? images : images_of(s, p->gpus);
+    return p->q[QUANTITY_STEADY_EPOCH].median / (images / batch_of(s, p->gpus));
+}
+
+static void find_jitter(struct prediction *p, const struct setting *setting, const struct series *s)
+{
+    double *found = calloc(s->npoints, sizeof *found);
+    double least = INFINITY, most = 0;
+
+    p->jitter = (struct bounds){assumed_jitter[LOW], assumed_jitter[EXPECTED], assumed_jitter[HIGH]};
+    for (size_t i = 1; found && i < s->npoints; i++) {
+        int gpus = s->points[i].gpus;
+        double compute = compute_time(setting, gpus, EXPECTED);
+        double rest = measured_step(setting, &s->points[i]) -
+                      exposed_time(setting, gpus, compute, EXPECTED);
+        double jitter = (rest / compute - 1) / spread_of(gpus, setting->base);
+        if (isnan(jitter))
+            continue;
+        jitter = jitter > 0 ? jitter : 0;
+        found[p->njitter++] = jitter;
+        least = jitter < least ? jitter : least;
+        most = jitter > most ? jitter : most;
+    }
+    if (p->njitter)
+        p->jitter = (struct bounds){least / 2, stat_median(found, p->njitter), 2 * most};
+    free(found);
+}
+
+static const struct series_point *find_point(const struct series *s, int gpus)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].gpus == gpus)
+            return &s->points[i];
+    return NULL;
+}
+
+static void predict(struct prediction *p, const struct setting *s, const struct series *series,
+                    int gpus)
+{
+    const struct series_point *known = find_point(series, gpus);
+    struct prediction_point *d = &p->points[p->npoints++];
+    double step[NCASES], comm[NCASES];
+    double rate = batch_of(s, gpus) / batch_of(s, s->base) * s->step_s; /* over a step's time */
+    double steps = steps_of(s, gpus), ideal = (double)gpus / s->base;
+    const double jitter[NCASES] = {p->jitter.low, p->jitter.expected, p->jitter.high};
+
+    for (int i = 0; i < NCASES; i++) {
+        step[i] = step_time(s, gpus, jitter[i], i);
+        comm[i] = comm_time(s, gpus, i);
+    }
+    *d = (struct prediction_point){
+        .gpus = gpus, .nodes = count_nodes(s, gpus), .extrapolated = gpus > 2 * p->largest,
+        .step_s = {step[LOW], step[EXPECTED], step[HIGH]},
+        .comm_s = {comm[LOW], comm[EXPECTED], comm[HIGH]},
+        .epoch_s = {steps * step[LOW], steps * step[EXPECTED], steps * step[HIGH]},
+        .speedup = {rate / step[HIGH], rate / step[EXPECTED], rate / step[LOW]},
+        .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};
+    d->efficiency = (struct bounds){d->speedup.low / ideal, d->speedup.expected / ideal,
+                                    d->speedup.high / ideal};
+}
+
+/* Most GPUs that were on a node. */
+static int nodes_of_series(const struct series *s)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        int per_node = p->nodes ? (p->gpus + p->nodes - 1) / p->nodes : 0;
+        most = per_node > most ? per_node : most;
+    }
+    return most;
+}
+
+static int lacks(const struct series *s, const char *what, const char *option, struct err *e)
+{
+    return err_set(e, ERR_STATS, "%s: the results do not tell %s, and a prediction needs it: %s",
+                   s->engine, what, option);
+}
+
+static int set_base(struct setting *setting, const struct series *s,
+                    const struct prediction_network *network, struct err *e)
+{
+    const struct series_point *base = &s->points[0];
+    double epoch = base->q[QUANTITY_STEADY_EPOCH].median;
+    double parameters = network->parameters > 0 ? network->parameters
+                                                : (double)base->rows[0].parameters;
+
+    *setting = (struct setting){
+        .network = network, .mode = s->mode, .base = base->gpus,
+        .gpus_per_node = network->gpus_per_node ? network->gpus_per_node : nodes_of_series(s),
+        .bytes = FLOAT_BYTES * parameters, .images = base->q[QUANTITY_IMAGES].median,
+        .batch = (double)base->batch_per_gpu * base->gpus};
+    if (!(epoch > 0))
+        return lacks(s, "the time of a steady epoch", "train for two epochs or more", e);
+    if (!(setting->batch > 0))
+        return lacks(s, "the batch", "--batch-per-gpu N", e);
+    if (!(setting->images > 0))
+        return lacks(s, "the images of an epoch", "--train-images N", e);
+    if (!(parameters > 0))
+        return lacks(s, "how many parameters the network has", "--parameters N (488617 for the "
+                     "reference U-Net)", e);
+    if (!setting->gpus_per_node)
+        return lacks(s, "the nodes", "--gpus-per-node N", e);
+    setting->step_s = epoch / (setting->images / setting->batch);
+    return 0;
+}
+
+int prediction_compute(struct prediction *p, const struct series *s,
+                       const struct prediction_network *network, const int *gpus, size_t n,
+                       struct err *e)
+{
+    struct setting setting;
+
+    *p = (struct prediction){0};
+    if (set_base(&setting, s, network, e))
+        return -1;
+    p->points = calloc(n + 1, sizeof *p->points);
+    if (!p->points)
+        return err_set(e, ERR_INTERNAL, "out of memory for the prediction");
+    p->base = setting.base;
+    p->largest = s->points[s->npoints - 1].gpus;
+    p->gpus_per_node = setting.gpus_per_node;
+    p->bytes = setting.bytes;
+    p->step_s = setting.step_s;
+    p->images = setting.images;
+    p->batch = setting.batch;
+    find_jitter(p, &setting, s);
+    for (size_t i = 0; i < n; i++)
+        predict(p, &setting, s, gpus[i]);
+    return 0;
+}
+
+void prediction_destroy(struct prediction *p)
+{
+    free(p->points);
+    *p = (struct prediction){0};
+}
