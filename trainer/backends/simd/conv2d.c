@@ -224,7 +224,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
     (void)x;
     (void)e;
     pack(c, op->in[1]->data, false, packed);
-    pack_bias(c, op->in[2]->data, packed + c->packed);
+    pack_bias(c, op->kind->nin > 2 ? op->in[2]->data : NULL, packed + c->packed);
     correlate(op, op->in[0]->data, op->out[0]->data);
     return 0;
 }
@@ -309,7 +309,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < nd * ns; i++)
             finish_weights(c, sums, i % ns, i / ns, dw + i * KERNEL * KERNEL);
     }
-    finish_bias(c, sums, op->out[1]->data);
+    if (op->kind->nout > 1)
+        finish_bias(c, sums, op->out[1]->data);
     return 0;
 }
 
@@ -361,7 +362,12 @@ static void release(struct op *op)
 
 const struct kernel simd_conv2d = {&conv2d_kind, supports_forward, prepare_forward, run_conv2d,
                                    release};
+const struct kernel simd_conv2d_nobias = {&conv2d_nobias_kind, supports_forward, prepare_forward,
+                                          run_conv2d, release};
 const struct kernel simd_conv2d_grad_input = {&conv2d_grad_input_kind, supports_forward,
                                               prepare_forward, run_grad_input, release};
 const struct kernel simd_conv2d_grad_weights = {&conv2d_grad_weights_kind, supports_grad_weights,
                                                 prepare_grad_weights, run_grad_weights, release};
+const struct kernel simd_conv2d_nobias_grad_weights = {
+    &conv2d_nobias_grad_weights_kind, supports_grad_weights, prepare_grad_weights, run_grad_weights,
+    release};

@@ -25,6 +25,8 @@ extern const struct kernel simd_batch_norm_relu_infer;
 extern const struct kernel simd_conv2d;
 extern const struct kernel simd_conv2d_grad_input;
 extern const struct kernel simd_conv2d_grad_weights;
+extern const struct kernel simd_conv2d_nobias;
+extern const struct kernel simd_conv2d_nobias_grad_weights;
 extern const struct kernel simd_conv2d_head_grad_input;
 extern const struct kernel simd_conv2d_head_grad_weights;
 extern const struct kernel simd_conv_transpose2d;
@@ -33,6 +35,8 @@ extern const struct kernel simd_conv_transpose2d_grad_weights;
 extern const struct kernel simd_winograd;
 extern const struct kernel simd_winograd_grad_input;
 extern const struct kernel simd_winograd_grad_weights;
+extern const struct kernel simd_winograd_nobias;
+extern const struct kernel simd_winograd_nobias_grad_weights;
 extern const struct kernel simd_max_pool2d_grad;
 extern const struct kernel simd_max_pool2d_grad_add;
 

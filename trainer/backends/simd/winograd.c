@@ -201,7 +201,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, op->in[2]->data, false);
+    correlate(op, op->kind->nin > 2 ? op->in[2]->data : NULL, false);
     return 0;
 }
 
@@ -320,7 +320,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
                                     s * lanes,
                                 ns * nd, ns * window, dw + (d * ns + s) * window);
     }
-    memcpy(op->out[1]->data, sums + g->weights, nd * sizeof *sums);
+    if (op->kind->nout > 1)
+        memcpy(op->out[1]->data, sums + g->weights, nd * sizeof *sums);
     return 0;
 }
 
@@ -369,7 +370,12 @@ static void release(struct op *op)
 
 const struct kernel simd_winograd = {&conv2d_kind, supports_forward, prepare_forward, run_conv2d,
                                      release};
+const struct kernel simd_winograd_nobias = {&conv2d_nobias_kind, supports_forward, prepare_forward,
+                                            run_conv2d, release};
 const struct kernel simd_winograd_grad_input = {&conv2d_grad_input_kind, supports_forward,
                                                 prepare_forward, run_grad_input, release};
 const struct kernel simd_winograd_grad_weights = {&conv2d_grad_weights_kind, supports_grad_weights,
                                                   prepare_grad_weights, run_grad_weights, release};
+const struct kernel simd_winograd_nobias_grad_weights = {
+    &conv2d_nobias_grad_weights_kind, supports_grad_weights, prepare_grad_weights, run_grad_weights,
+    release};
