@@ -61,6 +61,7 @@ static const struct test_case cases[] = {
     CONV_STRIDED(2, 8, 8, 8, 16, 1),
     CONV_NOBIAS(2, 6, 5, 3, 16, 3, 1),
     CONV_NOBIAS(1, 8, 8, 16, 16, 3, 1),
+    CONV_NOBIAS(5, 8, 8, 16, 32, 3, 1),
     CONV_NOBIAS(2, 8, 8, 16, 32, 3, 2),
     CONV_NOBIAS(1, 7, 5, 5, 7, 3, 2),
     CONV_TRANSPOSE(1, 3, 5, 1, 8),
