@@ -225,7 +225,7 @@ static json_t *encode_train(const struct study *s, const struct run *run)
 
 static json_t *encode_augment(const struct study *s)
 {
-    return json_pack("{s:b, s:b, s:b, s:f, s:f, s:f, s:f}", "hflip", s->augment.hflip, "vflip",
+    return json_pack("{s:b, s:b, s:b, s:b, s:f, s:f, s:f, s:f}", "six", s->augment.six, "hflip", s->augment.hflip, "vflip",
                      s->augment.vflip, "rot90", s->augment.rot90, "brightness",
                      s->augment.brightness, "contrast", s->augment.contrast, "crop",
                      s->augment.crop, "elastic", s->augment.elastic);
@@ -239,12 +239,13 @@ static json_t *encode_data(const struct study *s)
     if (!realpath(s->data.dir, path))
         snprintf(path, sizeof path, "%s", s->data.dir);
     snprintf(split, sizeof split, "%s/split.json", s->dir);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:s}", "dir", path, "split", split,
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:s, s:s}", "dir", path, "split", split,
                      "height", (json_int_t)s->data.height, "width", (json_int_t)s->data.width,
                      "channels", (json_int_t)s->data.channels, "repeat",
                      (json_int_t)s->data.repeat, "soft_masks", s->data.soft_masks, "classes",
                      (json_int_t)s->data.classes, "ignore", s->data.ignore, "class_file",
-                     s->data.class_file, "cache", s->data.cache, "workers", (json_int_t)s->data.workers, "remainder", s->data.remainder);
+                     s->data.class_file, "cache", s->data.cache, "workers", (json_int_t)s->data.workers, "remainder", s->data.remainder,
+                     "files", s->data.files);
 }
 
 /* What an engine other than ours runs, so that a change of it is noticed. */

@@ -33,6 +33,7 @@ static const struct {
     {"resnet110-projection", 16, 0},
 };
 #define NMODELS (sizeof models / sizeof *models)
+static const char *const file_words[] = {"all", "workers", NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
@@ -180,12 +181,16 @@ const struct yaml_key study_keys[] = {
              .help = "threads per GPU that load images ahead of the step"),
     YAML_KEY("data.remainder", YAML_WORD, AT(data.remainder), "keep", .words = remainders,
              .help = "keep (short steps, weighted by real counts) or drop"),
+    YAML_KEY("data.files", YAML_WORD, AT(data.files), "all", .words = file_words,
+             .help = "of TFRecord: all, or workers: a multiple of the GPUs, as many for each"),
     YAML_KEY("augment.hflip", YAML_SWITCH, AT(augment.hflip), "false",
              .help = "training images only, each mask alike: left and right"),
     YAML_KEY("augment.vflip", YAML_SWITCH, AT(augment.vflip), "false",
              .help = "top and bottom"),
     YAML_KEY("augment.rot90", YAML_SWITCH, AT(augment.rot90), "false",
              .help = "quarter turns; half turns when not square"),
+    YAML_KEY("augment.six", YAML_SWITCH, AT(augment.six), "false",
+             .help = "copy k of data.repeat 6: as it is, flipped, flipped, turned 1, 2, 3 times"),
     YAML_KEY("augment.brightness", YAML_REAL, AT(augment.brightness), "0", .min = 0, .max = 1,
              .help = "adds or takes up to this (images are 0 to 1)"),
     YAML_KEY("augment.contrast", YAML_REAL, AT(augment.contrast), "0", .min = 0, .max = 1,

@@ -44,10 +44,10 @@ struct study {
         char *ignore, *class_file;
         char *cache;
         long workers;
-        const char *remainder;
+        const char *remainder, *files;
     } data;
     struct {
-        bool hflip, vflip, rot90;
+        bool hflip, vflip, rot90, six;
         double brightness, contrast, crop, elastic;
     } augment;
     struct {

@@ -98,6 +98,8 @@ static int step(struct network *n, struct optim *o, struct err *e)
     whole.weight = whole.images * (double)network_targets(n);
     if (network_train(n, (int)opt_batch, whole, &loss, NULL, NULL, e))
         return -1;
+    if (weights_have_penalty(network_weights(n)))
+        weights_penalize(network_weights(n));
     optim_step(o, network_weights(n), 0.001);
     return 0;
 }

@@ -27,7 +27,7 @@
 #include "trainer/trained.h"
 #include "trainer/trainer.h"
 
-static const char *opt_checkpoint, *opt_out, *opt_tile, *opt_format = "png", *opt_backend = "auto";
+static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_tile, *opt_format = "png", *opt_backend = "auto";
 static long opt_overlap = -1, opt_threads;
 static double opt_threshold = 0.5;
 static bool opt_probabilities, opt_overlay;
@@ -47,6 +47,8 @@ static const struct cli_option options[] = {
     {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0, 0},
     {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
      &opt_overlay, 0, 0},
+    {"crop", 0, CLI_STRING, "N,N..", "also DIR/STEM_cropN.png, without N pixels at each side",
+     &opt_crop, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
@@ -105,8 +107,9 @@ static void fill_mask(struct result *r)
     }
 }
 
-static int write_mask(const char *image, const struct result *r, struct err *e)
+static int write_mask(const char *image, const char *name, const struct result *r, struct err *e)
 {
+    char suffix[32];
     size_t pixels = (size_t)r->height * (size_t)r->width;
     bool tiff = strcmp(opt_format, "tiff") == 0;
     uint8_t *bytes = malloc(pixels);
@@ -117,7 +120,8 @@ static int write_mask(const char *image, const struct result *r, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     for (size_t i = 0; i < pixels; i++)
         bytes[i] = r->classes == 1 ? (uint8_t)(r->mask[i] * 255) : r->mask[i];
-    path_for(image, tiff ? ".tif" : ".png", path);
+    snprintf(suffix, sizeof suffix, "%s%s", name, tiff ? ".tif" : ".png");
+    path_for(image, suffix, path);
 #ifdef HAVE_TIFF
     if (tiff)
         rc = tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 1, bytes, NULL, e);
@@ -202,11 +206,40 @@ static int write_overlay(const char *image, const float *pixels, int channels,
     return rc;
 }
 
+/* The borders, where a network sees zeros beyond the image, are cut off. */
+static int write_crops(const char *image, const struct result *r, struct err *e)
+{
+    const char *at = opt_crop;
+    int rc = 0;
+
+    while (at && rc == 0) {
+        char *end, name[24];
+        int crop = (int)strtol(at, &end, 10);
+        struct result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL, NULL};
+
+        at = *end ? end + 1 : NULL;
+        if (inner.height < 1 || inner.width < 1)
+            return err_set(e, ERR_USAGE, "predict: --crop %d leaves nothing of %s, which is %dx%d", crop,
+                           image, r->height, r->width);
+        inner.mask = malloc((size_t)inner.height * (size_t)inner.width);
+        if (!inner.mask)
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        for (int y = 0; y < inner.height; y++)
+            memcpy(inner.mask + (size_t)y * (size_t)inner.width,
+                   r->mask + (size_t)(y + crop) * (size_t)r->width + crop, (size_t)inner.width);
+        snprintf(name, sizeof name, "_crop%d", crop);
+        rc = write_mask(image, name, &inner, e);
+        free(inner.mask);
+    }
+    return rc;
+}
+
 static int write_all(const char *image, const float *pixels, int channels, struct result *r,
                      struct err *e)
 {
     fill_mask(r);
-    if (write_mask(image, r, e) || (opt_probabilities && write_probabilities(image, r, e)) ||
+    if (write_mask(image, "", r, e) || write_crops(image, r, e) ||
+        (opt_probabilities && write_probabilities(image, r, e)) ||
         (opt_overlay && write_overlay(image, pixels, channels, r, e)))
         return -1;
     return 0;
@@ -340,6 +373,14 @@ static int check_options(struct network_config *c, struct err *e)
 {
     if (!opt_checkpoint || !opt_out)
         return err_set(e, ERR_USAGE, "predict: give --checkpoint FILE and --out DIR");
+    for (const char *at = opt_crop; at;) {
+        char *end;
+        long crop = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535)
+            return err_set(e, ERR_USAGE, "predict: --crop %s: must be pixels, such as 16,32,64",
+                           opt_crop);
+        at = *end ? end + 1 : NULL;
+    }
     if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)
         return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", opt_format);
 #ifndef HAVE_TIFF

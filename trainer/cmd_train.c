@@ -33,7 +33,7 @@ enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, O
        OPT_LR_PLATEAU,
        OPT_EPOCHS, OPT_BATCH_SIZE, OPT_GLOBAL_BATCH, OPT_RATE_GPUS, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND,
        OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_ALLREDUCE, OPT_FUSION, OPT_CYCLE, OPT_COMPRESS, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
-       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS,
+       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS, OPT_FILES,
        NKEYED };
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
@@ -85,6 +85,7 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_CLASS_FILE] = {"class-file", "data.class_file"},
     [OPT_CACHE] = {"cache", "data.cache"},
     [OPT_WORKERS] = {"workers", "data.workers"},
+    [OPT_FILES] = {"files", "data.files"},
 };
 
 static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
@@ -127,12 +128,15 @@ static const struct cli_option options[] = {
      0, 0},
     {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
      &keyed[OPT_CLASS_FILE], 0, 0},
-    {"augment", 0, CLI_STRING, "LIST", "hflip,vflip,rot90,brightness=B,contrast=C,crop=S,elastic=P",
+    {"augment", 0, CLI_STRING, "LIST", "hflip,vflip,rot90,six,brightness=B,contrast=C,crop=S,elastic=P",
      &opt_augment, 0, 0},
     {"cache", 0, CLI_STRING, "WORD", "decoded images: auto | off (memory) | a folder (auto)",
      &keyed[OPT_CACHE], 0, 0},
     {"workers", 0, CLI_STRING, "N", "threads that load images ahead of the step; 0: none (2)",
      &keyed[OPT_WORKERS], 0, 0},
+    {"files", 0, CLI_STRING, "WORD",
+     "of TFRecord: all | workers: a multiple of the GPUs, as many for each (all)",
+     &keyed[OPT_FILES], 0, 0},
     {"repeat", 0, CLI_STRING, "N", "times each training image is used per epoch (1)",
      &keyed[OPT_REPEAT], 0, 0},
     {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
@@ -384,6 +388,7 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
     if (make_split(c, comm, e))
         return -1;
     struct dataset_config data = {
+        .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks,
         .classes = c->data.classes, .ignore = c->data.ignore, .class_file = c->data.class_file,

@@ -38,6 +38,7 @@ enum {
 
 static const char *const engines[] = {"embedded", NULL};
 static const char *const remainders[] = {"keep", "drop", NULL};
+static const char *const file_words[] = {"all", "workers", NULL};
 static const char *const batch_norms[] = {"local", "sync", "none", NULL};
 static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
 static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
@@ -70,10 +71,12 @@ static const struct key keys[] = {
     {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
     {"data", "cache", KEY_STRING, AT(data.cache), "auto", 0, 0, NULL, OPEN | OPTIONAL},
     {"data", "workers", KEY_INT, AT(data.workers), "2", 0, 256, NULL, OPEN | OPTIONAL},
+    {"data", "files", KEY_WORD, AT(data.files), "all", 0, 0, file_words, OPTIONAL},
     {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders, 0},
     {"augment", "hflip", KEY_BOOL, AT(augment.hflip), "false", 0, 0, NULL, OPTIONAL},
     {"augment", "vflip", KEY_BOOL, AT(augment.vflip), "false", 0, 0, NULL, OPTIONAL},
     {"augment", "rot90", KEY_BOOL, AT(augment.rot90), "false", 0, 0, NULL, OPTIONAL},
+    {"augment", "six", KEY_BOOL, AT(augment.six), "false", 0, 0, NULL, OPTIONAL},
     {"augment", "brightness", KEY_DOUBLE, AT(augment.brightness), "0", 0, 1, NULL, OPTIONAL},
     {"augment", "contrast", KEY_DOUBLE, AT(augment.contrast), "0", 0, 1, NULL, OPTIONAL},
     {"augment", "crop", KEY_DOUBLE, AT(augment.crop), "0", 0, 0.9, NULL, OPTIONAL},
@@ -408,6 +411,12 @@ int run_config_read(struct run_config *c, const char *path, struct err *e)
 
 static int check_masks(const struct run_config *c, struct err *e)
 {
+    if (c->augment.six && c->data.height != c->data.width)
+        return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, and they are "
+                       "%dx%d (data.height, data.width)", c->data.height, c->data.width);
+    if (c->augment.six && c->data.repeat % 6 != 0)
+        return err_set(e, ERR_CONFIG, "augment.six: data.repeat %d is no multiple of 6: some of the six "
+                       "would be seen more often", c->data.repeat);
     if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore))
         return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
                        "stand for classes (data.classes, data.ignore)");

@@ -26,6 +26,7 @@ struct run_config {
         char *cache;      /* auto | off | a folder */
         int workers;      /* threads that load pictures ahead; 0: the step itself does */
         const char *remainder; /* keep | drop */
+        const char *files; /* all | workers: of TFRecord a multiple of the GPUs */
     } data;
     struct augment_config augment;
     struct {

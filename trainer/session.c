@@ -10,6 +10,7 @@
 
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/rng.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
@@ -19,6 +20,8 @@
 #include "trainer/optim/schedule.h"
 #include "trainer/progress.h"
 #include "trainer/roster.h"
+
+#define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
 
 /* Gradients on their way to the other replicas while backward goes on. */
 struct reduction {
@@ -288,8 +291,8 @@ static bool must_weigh(const struct session *s)
 static int measure_step(struct session *s, size_t n, size_t items, struct network_step *step,
                         struct err *e)
 {
-    *step = (struct network_step){(double)items,
-                                  (double)items * (double)network_targets(s->network)};
+    *step = (struct network_step){.images = (double)items,
+                                  .weight = (double)items * (double)network_targets(s->network)};
     if (!must_weigh(s))
         return 0;
     return network_weigh(s->network, (int)n, &step->weight, e) ||
@@ -318,8 +321,8 @@ static int weigh_micro(struct session *s, size_t n, size_t items, struct network
     int parts = s->config->train.accumulate;
     double sum = 0, weight;
 
-    *step = (struct network_step){(double)items,
-                                  (double)items * (double)network_targets(s->network)};
+    *step = (struct network_step){.images = (double)items,
+                                  .weight = (double)items * (double)network_targets(s->network)};
     if (!must_weigh(s))
         return 0;
     for (int i = 0; i < parts; i++) {
@@ -342,10 +345,12 @@ static int train_micro(struct session *s, size_t n, size_t items, struct network
 {
     struct weights *w = network_weights(s->network);
     int parts = s->config->train.accumulate;
+    uint64_t first = step.first;
 
     memset(s->sum, 0, w->nparams * sizeof *s->sum);
     for (int i = 0; i < parts; i++) {
         struct shard_range r = shard_eval(n, parts, i);
+        step.first = first + r.begin;
         if ((r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
             network_train(s->network, (int)(r.end - r.begin), step, &s->at.loss, NULL, NULL, e) ||
             network_wait(s->network, &s->at.loss, e))
@@ -378,10 +383,14 @@ static int prepare_step(struct session *s, struct shard_range range, size_t item
 {
     size_t n = range.end - range.begin;
 
-    if (s->config->train.accumulate == 1)
-        return load_batch(s, range, e) || measure_step(s, n, items, step, e) ? -1 : 0;
-    return loader_next(s->loader, s->images, s->targets, e) || weigh_micro(s, n, items, step, e)
-               ? -1 : 0;
+    bool whole = s->config->train.accumulate == 1;
+    int rc = whole ? load_batch(s, range, e) || measure_step(s, n, items, step, e)
+                   : loader_next(s->loader, s->images, s->targets, e) ||
+                         weigh_micro(s, n, items, step, e);
+
+    step->noise = rng_u64((uint64_t)s->config->seed, STREAM_DROPOUT, (uint64_t)s->at.epoch);
+    step->first = range.begin;
+    return rc ? -1 : 0;
 }
 
 /* items: of all ranks in this step. */
@@ -409,9 +418,12 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     double summed = clock_now();
     if (has_noise(s))
         gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
-    if ((s->config->train.clip_norm > 0 || optim_needs_host(s->optim)) &&
+    bool penalty = weights_have_penalty(w);
+    if ((s->config->train.clip_norm > 0 || penalty || optim_needs_host(s->optim)) &&
         network_wait(s->network, &s->at.loss, e))
         return -1;
+    if (penalty)
+        weights_penalize(w);
     if (s->config->train.clip_norm > 0)
         optim_clip(w, s->config->train.clip_norm);
     optim_step(s->optim, w, rate);

@@ -14,7 +14,7 @@ static struct study study = {
     .strategy = "auto",
     .data = {.dir = "/nowhere/data", .height = 96, .width = 128, .channels = 1, .split_seed = 1244,
              .repeat = 1, .val_fraction = 0.2, .classes = 1, .ignore = "", .class_file = "", .cache = "auto",
-             .remainder = "keep"},
+             .remainder = "keep", .files = "all"},
     .model = {"unet", "local", 8, 4},
     .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .keep = "last",
               .lr_plateau = "", .warmup = "batch",

@@ -17,7 +17,7 @@ struct exec {
                          * batch, times their class weights */
     double image_scale; /* that of an image's loss: 1 / the images of the global batch */
     double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
-    uint64_t noise;     /* seed of what is random in this run (dropout) */
+    uint64_t noise, first; /* seed of what is random; the number of the batch's first image */
     double loss_sum;    /* out: the loss ops add to it */
     /* Sum over replicas, see network_sum_f. Only for ops with attr.sync. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);

@@ -127,6 +127,7 @@ static int create_weights(struct network *n, struct err *e)
 
         if (weights_add(n->weights, t->name, g->params[i].role, t->shape.ndim, t->shape.dim, e) < 0)
             goto out;
+        n->weights->entries[n->weights->nentries - 1].l2 = g->params[i].l2;
     }
     if (weights_alloc(n->weights, e) < 0)
         goto out;
@@ -409,7 +410,8 @@ int network_train(struct network *n, int batch, struct network_step step, double
 {
     double pixels = step.images * (double)network_targets(n);
     struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
-                     .loss_per_image = pixels / step.images, .sum = n->sum,
+                     .loss_per_image = pixels / step.images, .noise = step.noise,
+                     .first = step.first, .sum = n->sum,
                      .sum_arg = n->sum_arg};
     struct compiled *c;
 

@@ -75,6 +75,9 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e);
 struct network_step {
     double images;
     double weight; /* sum of network_weigh */
+    uint64_t noise; /* seed of what is random in the epoch (dropout) */
+    uint64_t first; /* place of this batch's first image in the epoch: what is dropped of an image
+                     * depends on its place, not on the replica */
 };
 
 /* One forward and backward pass over `batch` images. Gradients are of the step's loss,

@@ -103,7 +103,7 @@ extern const struct op_kind bias_grad_kind; /* (dy) -> db */
 extern const struct op_kind reshape_kind;
 
 /* Each number becomes 0 with probability attr.rate, or is divided by 1 - rate: a function of
- * exec.noise, attr.stream and its place. Its own gradient, on dy.   (x) -> y */
+ * exec.noise, attr.stream and its place in the epoch. Its own gradient, on dy.   (x) -> y */
 extern const struct op_kind dropout_kind;
 
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */

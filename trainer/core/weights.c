@@ -119,3 +119,24 @@ const struct weights_entry *weights_find(const struct weights *w, const char *na
             return &w->entries[i];
     return NULL;
 }
+
+bool weights_have_penalty(const struct weights *w)
+{
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].l2 > 0)
+            return true;
+    return false;
+}
+
+void weights_penalize(struct weights *w)
+{
+    for (size_t i = 0; i < w->nentries; i++) {
+        const struct weights_entry *entry = &w->entries[i];
+        float *restrict grad = w->grad + entry->offset;
+        const float *value = w->value + entry->offset;
+        float factor = (float)(2 * entry->l2);
+
+        for (size_t k = 0; entry->l2 > 0 && k < entry->count; k++)
+            grad[k] += factor * value[k];
+    }
+}

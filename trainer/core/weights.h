@@ -23,6 +23,7 @@ struct weights_entry {
     int64_t shape[4]; /* conv OIHW, transposed conv IOHW as PyTorch has them, vectors [C] */
     size_t offset;    /* in elements, into value/grad (PARAM) or state (STATE) */
     size_t count;
+    double l2;     /* penalty of the loss: l2 |w|^2 */
 };
 
 struct weights {
@@ -51,6 +52,10 @@ int weights_alloc(struct weights *w, struct err *e);
 /* The gradients move to memory of somebody else's, of nparams zeros, which must outlive w. Before
  * any graph is compiled with w. */
 void weights_place_grad(struct weights *w, float *grad);
+
+/* The gradients of the penalties, to the sum of all replicas' gradients. */
+void weights_penalize(struct weights *w);
+bool weights_have_penalty(const struct weights *w);
 
 /* nparams more zeroed numbers in the same memory, to be freed with weights_free_slot(w->ops,
  * w->device, p). */

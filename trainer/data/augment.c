@@ -35,7 +35,7 @@ struct augment {
 
 bool augment_is_active(const struct augment_config *c)
 {
-    return c->hflip || c->vflip || c->rot90 || c->brightness > 0 || c->contrast > 0 ||
+    return c->six || c->hflip || c->vflip || c->rot90 || c->brightness > 0 || c->contrast > 0 ||
            c->crop > 0 || c->elastic > 0;
 }
 
@@ -67,6 +67,15 @@ void augment_draw(const struct augment_config *c, bool square, uint64_t seed, si
         d->dx[i / AUGMENT_POINTS][i % AUGMENT_POINTS] = (float)(c->elastic * (2 * x - 1));
         d->dy[i / AUGMENT_POINTS][i % AUGMENT_POINTS] = (float)(c->elastic * (2 * y - 1));
     }
+}
+
+void augment_six(size_t copy, struct augment_draw *dst)
+{
+    int which = (int)(copy % 6);
+
+    dst->vflip = which == 1;
+    dst->hflip = which == 2;
+    dst->turns = which > 2 ? which - 2 : 0;
 }
 
 /* Uniform cubic B-spline: the four weights are positive and add up to 1, so that no pixel moves

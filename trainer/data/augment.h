@@ -25,6 +25,8 @@ struct augment_config {
     double contrast;    /* times 1 - contrast to 1 + contrast around the mean of each channel */
     double crop;        /* cuts up to this share off each side's length, keeping the aspect */
     double elastic;     /* moves each pixel by up to so many pixels, smoothly */
+    bool six;           /* copy k of a picture (data.repeat) is: itself, top to bottom, left to right,
+                         * turned by one, two, three quarters; over again from the seventh on */
 };
 
 /* What was drawn for one picture. */
@@ -39,6 +41,9 @@ struct augment_draw {
 /* index: the picture's position in the epoch's order. */
 void augment_draw(const struct augment_config *config, bool square, uint64_t seed, size_t epoch,
                   size_t index, struct augment_draw *dst);
+
+/* With config.six, after augment_draw: the turns and flips of this copy in place of those drawn. */
+void augment_six(size_t copy, struct augment_draw *dst);
 
 struct augment;
 

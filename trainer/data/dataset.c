@@ -17,6 +17,7 @@
 #include "trainer/data/resize.h"
 #include "trainer/data/source.h"
 #include "trainer/data/split.h"
+#include "trainer/data/split_files.h"
 
 /* What a sample is kept as: this, the image, the target, each from a multiple of 16 bytes on.
  * 8-bit samples where nothing had to be resized (a quarter of the memory), numbers otherwise. */
@@ -156,7 +157,8 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
             return -1;
     }
     ds->split = config->split_file ? split_read(config->split_file, e) : split_of_all(config, e);
-    if (!ds->split || check_classes(ds, config->split_file, e))
+    if (!ds->split || check_classes(ds, config->split_file, e) ||
+        (config->workers > 0 && split_files_cut(ds->split, config->workers, e)))
         return -1;
     ds->source = source_attach(config->dir ? config->dir : ds->split->dir, ds->split->format, e);
     return ds->source ? 0 : -1;

@@ -30,6 +30,7 @@ struct dataset_config {
                              * asked for; a folder: in a file there (cache.h), made at once; "auto":
                              * in memory up to 256 MiB for all `sharers`, else in the folder cache/
                              * beside the split file */
+    int workers;            /* above 0: of TFRecord files only a multiple of it (split_files.h) */
     int sharers;            /* processes of this machine that read the same set; 0 is 1 */
     int threads;            /* that fill the file; 0 is 1 */
     const atomic_int *interrupt; /* to give up filling it; may be NULL */

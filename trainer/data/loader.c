@@ -17,7 +17,7 @@ struct cursor {
 /* What one thread is to load, and where to. */
 struct job {
     size_t number; /* in the sequence since the last seek */
-    size_t epoch, position, image;
+    size_t epoch, position, image, copy;
 };
 
 struct slot {
@@ -92,11 +92,12 @@ static bool claim(struct loader *l, struct job *job)
     if (l->claim.epoch >= c->epochs)
         return false;
     if (l->order_epoch != l->claim.epoch) {
-        shard_order(c->seed, l->claim.epoch, images, c->repeat, l->order);
+        shard_copies(c->seed, l->claim.epoch, images, c->repeat, l->order);
         l->order_epoch = l->claim.epoch;
     }
     size_t position = share(l, &l->claim).begin + l->claim.item++;
-    *job = (struct job){l->claimed++, l->claim.epoch, position, l->order[position]};
+    *job = (struct job){l->claimed++, l->claim.epoch, position, l->order[position] % images,
+                        l->order[position] / images};
     return true;
 }
 
@@ -125,6 +126,8 @@ static void load(struct worker *w, const struct job *job)
     dataset_size(l->config.dataset, &height, &width);
     augment_draw(&l->config.augment, height == width, l->config.seed, job->epoch, job->position,
                  &draw);
+    if (l->config.augment.six)
+        augment_six(job->copy, &draw);
     augment_apply(w->augment, &draw, w->image, l->has_masks ? w->target : NULL, s->image,
                   s->target);
     if (!l->has_masks)

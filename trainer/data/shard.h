@@ -49,4 +49,7 @@ struct shard_range shard_eval(size_t images, int parts, int part);
  * seed and epoch alone; order has images x repeat elements. */
 void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
 
+/* The same with image + images * k for the k-th copy. */
+void shard_copies(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
+
 #endif

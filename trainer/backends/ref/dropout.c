@@ -9,17 +9,19 @@ static int run(struct op *op, struct exec *x, struct err *e)
 {
     const float *src = op->in[0]->data;
     float *dst = op->out[0]->data, scale = (float)(1 / (1 - op->attr.rate));
-    size_t n = tensor_count(op->out[0]);
+    size_t images = (size_t)op->in[0]->shape.dim[DIM_N], n = tensor_count(op->out[0]) / images;
+    size_t nblocks = (n + 3) / 4;
     uint64_t limit = (uint64_t)(op->attr.rate * 0x1p32);
 
     (void)e;
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < (n + 3) / 4; i++) {
+    for (size_t i = 0; i < images * nblocks; i++) {
+        size_t image = i / nblocks, block = i % nblocks, at = image * n + 4 * block;
         uint32_t words[4];
 
-        rng_block(x->noise, op->attr.stream, i, words);
-        for (size_t k = 0; k < 4 && 4 * i + k < n; k++)
-            dst[4 * i + k] = words[k] >= limit ? src[4 * i + k] * scale : 0;
+        rng_block(x->noise, op->attr.stream, (x->first + image) * nblocks + block, words);
+        for (size_t k = 0; k < 4 && 4 * block + k < n; k++)
+            dst[at + k] = words[k] >= limit ? src[at + k] * scale : 0;
     }
     return 0;
 }

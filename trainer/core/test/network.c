@@ -80,7 +80,7 @@ static void fill(struct network *n, const struct network_config *c, bool trainin
 
 static struct network_step step_of(const struct network_config *c, int batch)
 {
-    return (struct network_step){batch, (double)batch * c->height * c->width};
+    return (struct network_step){.images = batch, .weight = (double)batch * c->height * c->width};
 }
 
 static double train(struct network *n, const struct network_config *c, int batch, uint64_t stream)
@@ -208,13 +208,13 @@ static void check_ready(const char *backend)
     log.w = network_weights(n);
     log.seen = calloc(log.w->nparams, sizeof(float));
     fill(n, &c, true, 2, 0);
-    ok(network_train(n, 2, (struct network_step){2, 384}, &loss, on_ready, &log, &e) == 0 && loss > 0, "%s: a step", backend);
+    ok(network_train(n, 2, (struct network_step){.images = 2, .weight = 384}, &loss, on_ready, &log, &e) == 0 && loss > 0, "%s: a step", backend);
     ok(log.rising && log.upto == log.w->nparams && log.ncalls > 20,
        "%s: ready is called %d times, with more each time, up to all", backend, log.ncalls);
     ok(memcmp(log.seen, log.w->grad, log.w->nparams * sizeof(float)) == 0,
        "%s: what was ready did not change any more", backend);
     log.upto = 0, log.ncalls = 0;
-    ok(network_train(n, 0, (struct network_step){2, 384}, &loss, on_ready, &log, &e) == 0 && log.ncalls == 1 &&
+    ok(network_train(n, 0, (struct network_step){.images = 2, .weight = 384}, &loss, on_ready, &log, &e) == 0 && log.ncalls == 1 &&
            log.upto == log.w->nparams,
        "%s: a step without images is ready at once", backend);
     memset(log.seen, 0, log.w->nparams * sizeof(float));
@@ -340,7 +340,7 @@ static void check_sync_without_images(void)
 
     c.batch_norm = BATCH_NORM_SYNC;
     n = create(&c);
-    ok(network_train(n, 0, (struct network_step){1, 100}, &loss, NULL, NULL, &e) == -1 && e.code == ERR_CONFIG,
+    ok(network_train(n, 0, (struct network_step){.images = 1, .weight = 100}, &loss, NULL, NULL, &e) == -1 && e.code == ERR_CONFIG,
        "synchronised batch norm refuses a step without images: %s", e.text);
     network_destroy(n);
 }

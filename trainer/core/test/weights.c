@@ -30,6 +30,13 @@ int main(void)
     for (size_t i = 0; i < w->nparams; i++)
         zero = zero && w->value[i] == 0 && w->grad[i] == 0;
     ok(zero, "all is zero");
+    ok(!weights_have_penalty(w), "there is no penalty");
+    w->entries[2].l2 = 0.25;
+    w->value[entry->offset + 3] = 4;
+    w->grad[entry->offset + 3] = 1;
+    weights_penalize(w);
+    ok(weights_have_penalty(w) && w->grad[entry->offset + 3] == 3 && w->grad[entry->offset] == 0,
+       "the gradient of l2 |w|^2 is 2 l2 w");
     weights_destroy(w);
     weights_destroy(NULL);
     return done_testing();

@@ -156,7 +156,7 @@ static void test_elastic(void)
 
 static void test_draws(void)
 {
-    const struct augment_config all = {true, true, true, 0.2, 0.3, 0.4, 5};
+    const struct augment_config all = {true, true, true, 0.2, 0.3, 0.4, 5, false};
     struct augment_draw a, b;
     int turns[4] = {0}, flips = 0, odd = 0, out_of_range = 0;
 
@@ -188,8 +188,26 @@ static void test_draws(void)
     ok(!augment_is_active(&(struct augment_config){0}) && augment_is_active(&all), "active or not");
 }
 
+/* The six of the article: as it is, two mirrors, three turns. */
+static void test_six(void)
+{
+    static const struct augment_draw want[6] = {{.turns = 0}, {.vflip = true}, {.hflip = true},
+                                                {.turns = 1}, {.turns = 2}, {.turns = 3}};
+    bool right = true;
+
+    for (size_t copy = 0; copy < 12; copy++) {
+        struct augment_draw d = {.turns = 2, .hflip = true, .zoom = 0.5f};
+        augment_six(copy, &d);
+        const struct augment_draw *w = &want[copy % 6];
+        right = right && d.turns == w->turns && d.hflip == w->hflip && d.vflip == w->vflip &&
+                d.zoom == 0.5f;
+    }
+    ok(right, "six: itself, flipped, flipped, turned, turned, turned");
+}
+
 int main(void)
 {
+    test_six();
     for (int i = 0; i < N * N; i++) {
         image[i] = (float)(i * 37 % 64) / 64;
         mask[i] = (float)(i % 3);

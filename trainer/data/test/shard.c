@@ -161,6 +161,22 @@ static void test_same_steps(void)
     ok(same, "steps of 8 items are the same for 1 to 11 parts");
 }
 
+/* Each copy of each image once, in the order of the images. */
+static void test_copies(void)
+{
+    size_t copies[72], order[72], seen[72] = {0}, wrong = 0;
+
+    shard_copies(3, 4, 12, 6, copies);
+    shard_order(3, 4, 12, 6, order);
+    for (size_t i = 0; i < 72; i++) {
+        wrong += copies[i] >= 72 || copies[i] % 12 != order[i];
+        seen[copies[i] % 72]++;
+    }
+    for (size_t i = 0; i < 72; i++)
+        wrong += seen[i] != 1;
+    is_int((long)wrong, 0, "every copy of every image comes once");
+}
+
 int main(void)
 {
     test_same_steps();
@@ -172,6 +188,7 @@ int main(void)
     test_all_sizes();
     test_reference();
     test_order();
+    test_copies();
     ok(shard_plan(0, 1, 1, 16, SHARD_KEEP, &plan, &e) == -1 && e.code == ERR_DATA,
        "no images: %s", e.text);
     ok(shard_plan(10, 1, 2, 2 * 16, SHARD_DROP, &plan, &e) == -1 && e.code == ERR_DATA,

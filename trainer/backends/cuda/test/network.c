@@ -67,7 +67,7 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
 static void step(struct training *t, int batch, uint64_t stream)
 {
     double pixels = (double)batch * t->config.height * t->config.width;
-    struct network_step whole = {batch, pixels};
+    struct network_step whole = {.images = batch, .weight = pixels};
     struct err e;
 
     fill(t, true, batch, stream);
@@ -191,11 +191,11 @@ static void check_ready(void)
 
     start(&t, small, "cuda", OPTIM_ADAM);
     fill(&t, true, 1, 3);
-    ok(network_train(t.network, 1, (struct network_step){1, 16 * 12}, &t.loss, note_ready,
+    ok(network_train(t.network, 1, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss, note_ready,
                      network_weights(t.network), &e) == 0 &&
            reported == network_weights(t.network)->nparams && t.loss > 0,
        "who sums gradients finds them, and the loss is there");
-    ok(network_train(t.network, 0, (struct network_step){1, 16 * 12}, &t.loss, NULL, NULL, &e) ==
+    ok(network_train(t.network, 0, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss, NULL, NULL, &e) ==
                0 &&
            network_weights(t.network)->grad[0] == 0,
        "a step without images has no gradients");
