@@ -7,16 +7,23 @@
 #   strata COUNT PARTS                      a random number in each of PARTS equal parts of 1..COUNT
 #   kill_at_each SITE LANES [KILLAT OPTIONS] <NUMBERS
 #                                           for each number, in a study of its own: kills at that system
-#                                           call, submits again, and expects exactly 14 jobs; several
+#                                           call, submits again, and expects exactly those jobs; several
 #                                           studies at a time; says what is wrong, else nothing
 #
-# Sites: sandbox (jobs are held) and local (each study has a queue of its own, whose first job hangs).
+# Sites: sandbox (jobs are held), one (likewise, with --one-allocation: one job for all) and local (each
+# study has a queue of its own, whose first job hangs).
 
-killed_words() { if [ "$1" = sandbox ]; then echo "-- --hold"; fi; }
+killed_words() {
+    case $1 in
+    sandbox) echo "-- --hold" ;;
+    one) echo "--one-allocation -- --hold" ;;
+    esac
+}
+killed_count() { if [ "$1" = one ]; then echo 1; else echo 14; fi; } # SITE: jobs to expect
 killed_jobs() { # SITE DIR: the tag of each job of the study, sorted
     local id
     id=$(cat "$2/.unetctl/id")
-    if [ "$1" = sandbox ]; then
+    if [ "$1" != local ]; then
         wait_until 20 login squeue -h # under load Slurm may not answer at once
         login squeue -h -a -t all -o %k
     else
@@ -29,7 +36,7 @@ killed_submit() { # SITE DIR [KILLAT AND ITS OPTIONS]
     "${@:3}" unetctl submit -C "$2" --gpus 1..14 ${words[@]+"${words[@]}"}
 }
 killed_study() { # SITE DIR
-    [ -d "fresh-$1" ] || make_study "fresh-$1" "$1"
+    [ -d "fresh-$1" ] || make_study "fresh-$1" "${1/one/sandbox}"
     if [ "$1" = local ]; then echo hang >fresh-local/behave; fi
     cp -r "fresh-$1" "$2"
 }
@@ -38,7 +45,7 @@ count_calls() { # SITE [KILLAT OPTIONS]
     if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" $dir
     killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
-    if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = 14 ]; then cut -d' ' -f1 $dir/calls; else echo 0; fi
+    if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = "$(killed_count "$site")" ]; then cut -d' ' -f1 $dir/calls; else echo 0; fi
     if [ "$site" = local ]; then end_keepers; fi
 }
 end_keepers() { # of the local queue's jobs
@@ -47,7 +54,7 @@ end_keepers() { # of the local queue's jobs
         <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
 }
 kill_at() { # SITE N [KILLAT OPTIONS]
-    local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs
+    local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs want active
     if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" "$dir"
     killed_submit "$site" "$dir" "$builddir/t/killat" "${@:3}" -l "$dir/calls" "$n" >"$dir/out" 2>&1
@@ -57,10 +64,12 @@ kill_at() { # SITE N [KILLAT OPTIONS]
         rc=$?
         if [ $rc != 4 ] && [ $rc != 6 ]; then break; fi
     done
-    jobs=$(killed_jobs "$site" "$dir")
-    if [ "$rc $(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l)" != "0 14 14" ]; then
+    jobs=$(killed_jobs "$site" "$dir") want=$(killed_count "$site")
+    active=14
+    if [ "$site" = one ]; then active=$(states "$dir" | grep -c PENDING); fi
+    if [ "$rc $(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l) $active" != "0 $want $want 14" ]; then
         echo "killed at system call $n (number $(cut -d' ' -f2 "$dir/calls")) ${*:3}:" \
-            "the next submit exits $rc, $(wc -l <<<"$jobs") jobs, $(uniq <<<"$jobs" | wc -l) tags"
+            "the next submit exits $rc, $(wc -l <<<"$jobs") jobs, $(uniq <<<"$jobs" | wc -l) tags, $active runs"
         sed 's/^/  killed: /' "$dir/out"
         sed 's/^/  again:  /' "$dir/again"
     fi

@@ -24,6 +24,13 @@ ok "the helper makes system calls ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p unetctl-slurm)" "" "the helper killed"
 is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p unetctl-slurm)" "" "the helper killed with unetctl"
 
+# All runs in one job.
+calls=$(count_calls one)
+ok "system calls with --one-allocation ($calls)" test "$calls" -gt 100
+is "$(strata "$calls" 6 | kill_at_each one 4)" "" "unetctl killed"
+calls=$(count_calls one -p unetctl-slurm)
+is "$(strata "$calls" 4 | kill_at_each one 4 -p unetctl-slurm)" "" "the helper killed"
+
 # The local queue.
 calls=$(count_calls local)
 ok "system calls with the local queue ($calls)" test "$calls" -gt 100
