@@ -29,13 +29,16 @@ static void set_state(struct run_status *s, enum run_phase phase, const char *st
 static void decide_failed(struct run_status *s, const struct job_state *job,
                           const struct ledger_entry *entry)
 {
-    const char *state = "FAILED";
+    const char *state = "FAILED", *words;
+    char reason[sizeof s->reason];
 
     if (job && job->phase == JOB_ENDED && strcmp(job->state, "COMPLETED") != 0)
         state = job->state;
     else if (entry && entry->last == LEDGER_CANCELLED)
         state = "CANCELLED";
-    set_state(s, RUN_BAD, state, s->attempt.error);
+    words = slurm_words_state(state);
+    snprintf(reason, sizeof reason, "%.300s%s%.180s", s->attempt.error, *words ? ": " : "", words);
+    set_state(s, RUN_BAD, state, reason);
     s->exit_code = s->attempt.exit_code;
 }
 

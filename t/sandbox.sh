@@ -5,6 +5,11 @@
 #   sandbox_up [OPTIONS OF unetctl sandbox up]    the file is skipped where Slurm is missing
 #   login COMMAND...                              runs it as on the sandbox's login node
 #   wait_job ID SECONDS                           until Slurm says that it ended; prints its state
+#   sandbox_restart_controller NODES              with slurm.conf as it is now; false if the NODES do not
+#                                                 come back
+#   sandbox_preempts MODE NODES                   from now on jobs of the partition short take nodes from
+#                                                 those of main, which Slurm ends as MODE says: CANCEL or
+#                                                 REQUEUE; likewise
 
 sandbox_up() {
     local program
@@ -28,4 +33,18 @@ job_ended() {
 wait_job() {
     wait_until "$2" job_ended "$1"
     job_state "$1"
+}
+
+sandbox_is_idle() { [ "$(login sinfo -h -p main -t idle -o %D)" = "$1" ]; } # NODES
+sandbox_has_no_controller() { login bash -c '! pgrep -x slurmctld'; }
+sandbox_restart_controller() {
+    login pkill -x slurmctld
+    wait_until 20 sandbox_has_no_controller && login slurmctld -i && wait_until 60 sandbox_is_idle "$1"
+}
+sandbox_preempts() {
+    local conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
+    sed -i -e "s/^PartitionName=main .*/& PriorityTier=1 PreemptMode=$1/" \
+        -e 's/^PartitionName=short .*/& PriorityTier=10 PreemptMode=OFF/' "$conf"
+    printf 'PreemptType=preempt/partition_prio\nPreemptMode=%s\n' "$1" >>"$conf"
+    sandbox_restart_controller "$2"
 }

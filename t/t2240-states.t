@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every state of a job that a private Slurm can bring about, as `unetctl status` shows and explains it.
-# Not here, for want of cgroups, power saving and a second cluster: OUT_OF_MEMORY, BOOT_FAIL, REVOKED
-# (launcher/test/slurm_words.c and run_status.c have them); time limits take minutes (t/faults).
+# Not here: OUT_OF_MEMORY (t2250-memory.t), time limits, which take minutes (t/faults), and for want of power
+# saving and a second cluster BOOT_FAIL and REVOKED (launcher/test/slurm_words.c and run_status.c have them).
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -10,16 +10,7 @@
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 4 --gpus-per-node 2
-conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
-sed -i -e 's/^PartitionName=main .*/& PriorityTier=1 PreemptMode=CANCEL/' \
-    -e 's/^PartitionName=short .*/& PriorityTier=10 PreemptMode=OFF/' "$conf"
-printf 'PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n' >>"$conf"
-login pkill -x slurmctld
-gone() { login bash -c '! pgrep -x slurmctld'; }
-ok "the controller ends" wait_until 20 gone
-login slurmctld -i
-idle() { [ "$(login sinfo -h -p main -t idle -o %D)" = 4 ]; }
-ok "and comes back, with preemption" wait_until 60 idle
+ok "the controller preempts" sandbox_preempts CANCEL 4
 
 make_study study sandbox
 sed -i '/^licenses:/d' study/site.yaml

@@ -41,6 +41,12 @@ write_failed() { # EXIT_CODE TEXT
         dd of="$UNETCTL_START" conv=nocreat,fsync status=none && mv "$UNETCTL_START" "$attempt/FAILED"
 }
 
+# Of ranks in a step, on this node or another, Slurm says so in the output only.
+ran_out_of_memory() {
+    tail -c 10000 "$attempt/slurm-${SLURM_JOB_ID:-}.out" 2>/dev/null |
+        grep -q ' oom-kill event(s) in \|: Out Of Memory$'
+}
+
 # USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the ranks,
 # which write a checkpoint and exit with 75. They run in the background: so the shell hears at once.
 stopped_by='' heard='' ranks=''
@@ -74,6 +80,8 @@ if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
         fi
         exit 75
     fi
+elif [ "$code" != 0 ] && ran_out_of_memory; then
+    write_failed "$code" "a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
 elif [ "$code" -gt 128 ]; then
     write_failed "$code" "the trainer was killed by signal $((code - 128))"
 elif [ "$code" != 0 ]; then

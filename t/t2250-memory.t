@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# OUT_OF_MEMORY of a real Slurm that holds jobs to the memory they asked for, with the real trainer.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+groups=/sys/fs/cgroup/memory # of version 1
+if [ ! -w $groups/memory.limit_in_bytes ]; then skip_all "no memory cgroup (version 1) that this user may write"; fi
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI: 3 GPUs need two nodes"
+# Groups are named after nodes, as another test's would be. (Slurm itself locks the folder.)
+exec 8<$groups/cgroup.procs && flock 8
+sandbox_up --nodes 2 --gpus-per-node 2
+remove_groups() { find "$groups"/slurm_node[12] -depth -type d -exec rmdir {} + 2>/dev/null; }
+cleanup_hooks+=(remove_groups)
+etc=$XDG_STATE_HOME/unetctl/sandbox/etc
+sed -i -e 's/^SelectTypeParameters=.*/SelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=4000/' \
+    -e 's,^TaskPlugin=.*,TaskPlugin=task/cgroup,' "$etc/slurm.conf"
+printf 'CgroupPlugin=cgroup/v1\nConstrainRAMSpace=yes\n' >"$etc/cgroup.conf"
+ok "Slurm holds jobs to their memory" sandbox_restart_controller 2
+login scontrol reconfigure
+
+ok "images" unetctl data synth --out images --count 5 --size 512x512 --seed 1
+ok "a study" unetctl init study --data images --site sandbox --set data.height=512 --set data.width=512 \
+    --set train.epochs=1 --set train.batch_per_gpu=4 --set model.base=16 --set model.depth=3
+cd study || exit 255
+exits 1 "too little memory" unetctl submit --gpus 1,3 --wait --timeout 90 -- --mem=100M
+unetctl status >"$OUT" 2>"$ERR"
+like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than it asked for; 'unetctl resume' with more" \
+    "one rank: Slurm's word and what to do"
+like "$OUT" "unet-g03-s1 +(FAILED|OUT_OF_MEMORY) .*a rank used more memory than the job asked for; 'unetctl resume' with more" \
+    "several: likewise"
+exits 0 "resume with more" unetctl resume --wait -- --mem=4G
+ok "both are done" all_states . COMPLETED
+done_testing
