@@ -24,13 +24,16 @@ sweep() { # TEXT SITE [KILLAT OPTIONS]
     for ((first = ${FROM:-1}; first <= calls + 5; first += BLOCK)); do
         last=$((first + BLOCK - 1 < calls + 5 ? first + BLOCK - 1 : calls + 5))
         is "$(seq "$first" "${STEP:-1}" "$last" | kill_at_each "$site" "$LANES" -e "${@:3}")" "" "$text: $first to $last"
-        if [ "$site" = sandbox ]; then login scancel -u "$(id -un)"; fi
+        if [ "$site" != local ]; then login scancel -u "$(id -un)"; fi
     done
 }
 sweep "unetctl killed" sandbox
 sweep "the helper killed" sandbox -p unetctl-slurm
 sweep "unetctl killed with its helper" sandbox -a
 sweep "the helper killed with unetctl" sandbox -a -p unetctl-slurm
+
+sweep "unetctl killed, one allocation" one
+sweep "the helper killed, one allocation" one -p unetctl-slurm
 
 sweep "unetctl killed, local queue" local
 done_testing

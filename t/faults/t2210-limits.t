@@ -1,62 +1,74 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Real time limits and real preemption: Slurm looks at both twice a minute, hence not in make check.
+# Real time limits and real preemption of the real trainer: Slurm looks at limits twice a minute, hence not
+# in make check.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
 . "$srcdir/t/sandbox.sh"
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI: 3 GPUs need two nodes"
 sandbox_up --nodes 7 --gpus-per-node 2
-conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
-sed -i -e 's/^PartitionName=main .*/& PriorityTier=1 PreemptMode=REQUEUE/' \
-    -e 's/^PartitionName=short .*/& PriorityTier=10 PreemptMode=OFF/' "$conf"
-printf 'PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n' >>"$conf"
-login pkill -x slurmctld
-gone() { login bash -c '! pgrep -x slurmctld'; }
-wait_until 20 gone
-login slurmctld -i
-idle() { [ "$(login sinfo -h -p main -t idle -o %D)" = 7 ]; }
-ok "all nodes are back" wait_until 60 idle
+ok "the controller preempts" sandbox_preempts REQUEUE 7
 
-make_study study sandbox
-sed -i '/^licenses:/d' study/site.yaml
+# As many epochs as take a minute here and now: longer than Slurm needs to look at a limit.
+ok "a data set" unetctl data synth --out images --count 16 --size 64x64 --seed 1
+ok "a short training" unet-train train --data images --size 64x64 --out short --epochs 12 --batch-size 2 \
+    --base 4 --depth 3 --repeat 8 --threads 1 --gpus 1
+epochs=$(python3 -c 'import json, statistics, sys
+rows = [json.loads(line) for line in open("short/record.jsonl")]
+print(int(60 / statistics.median(r["seconds"] for r in rows if r["kind"] == "epoch")) + 1)')
+echo "# $epochs epochs"
+ok "a study" unetctl init study --data images --site sandbox --set data.height=64 --set data.width=64 \
+    --set "train.epochs=$epochs" --set train.batch_per_gpu=2 --set data.repeat=8 --set model.base=4 \
+    --set model.depth=3
+sed '/^licenses:/d' "$srcdir/templates/sites/sandbox.yaml" >study/site.yaml # runs need not take turns
+sed -i 's/^site:.*/site: .\/site.yaml/' study/study.yaml
 cd study || exit 255
-echo "slow 400" >behave
-epochs() { cat "runs/unet-g0$1-s1/attempt-${2:-1}/checkpoint/epoch" 2>/dev/null || echo 0; }
-job() { cat "runs/unet-g0$1-s1/attempt-1/job"; }
+attempt() { echo "runs/unet-g0$1-s1/attempt-${2:-1}"; }
+epoch() { cut -d, -f1 "$(attempt "$@")/log.csv" 2>/dev/null | tail -n 1; }
+job() { cat "$(attempt "$1")/job"; }
 is_state() { [ "$(states . | awk -v run="unet-g0$1-s1" '$1 == run { print $2 }')" = "$2" ]; }
-trains() { [ "$(epochs "$1")" -ge 2 ]; }
+trains() { [ "$(grep -c '"kind":"epoch"' "$(attempt "$1")/record.jsonl")" -ge 3 ]; }
 later() { date -d "+$1 sec" +%Y-%m-%dT%H:%M:%S; }
-restarts() { login scontrol -o show job "$1" | sed 's/.*Restarts=\([0-9]*\).*/\1/'; }
-restarted() { [ "$(restarts "$1")" -ge 1 ]; }
+restarted() { [ "$(login scontrol -o show job "$1" | sed 's/.*Restarts=\([0-9]*\).*/\1/')" -ge 1 ]; }
+whole() { # GPUS [ATTEMPT]: does log.csv have each epoch once?
+    is "$(awk -F, 'NR > 1 { print $1 }' "$(attempt "$@")/log.csv" | sort -n | uniq | wc -l)" "$epochs" "each epoch is there"
+    is "$(awk -F, 'NR > 1' "$(attempt "$@")/log.csv" | wc -l)" "$epochs" "once"
+}
 
-# ---- the limit: USR1 120 s before it, requeue; and a run that has no time left at all
-exits 0 "two runs" unetctl submit --gpus 1,2
-ok "train" wait_until 60 eval 'trains 1 && trains 2'
+# ---- the limit: USR1 120 s before it, requeue; and a run that nobody warns
+exits 0 "a run" unetctl submit --gpus 1
+exits 0 "one without warning" unetctl submit --gpus 2 --set slurm.signal_s=0
+ok "train" wait_until 120 eval 'trains 1 && trains 2'
 login scontrol update job="$(job 1)" EndTime="$(later 100)"
 login scontrol update job="$(job 2)" EndTime="$(later 1)"
-ok "USR1 before its limit: requeued" wait_until 90 restarted "$(job 1)"
-is "$(cat runs/unet-g01-s1/attempt-1/stopped)" USR1 "by itself"
-ok "out of time: TIMEOUT" wait_until 90 is_state 2 TIMEOUT
+ok "USR1 before its limit: requeued" wait_until 120 restarted "$(job 1)"
+is "$(cat "$(attempt 1)/stopped")" USR1 "by itself"
+ok "with a checkpoint" test -n "$(find "$(attempt 1)/checkpoint" -name 'state-*')"
+ok "out of time: TIMEOUT" wait_until 120 is_state 2 TIMEOUT
 like <(unetctl status) "unet-g02-s1 .*'unetctl resume' goes on" "and what to type"
 exits 1 "watch: it has no result" unetctl watch unet-g02-s1
-echo "slow 5" >behave
 exits 0 "resume" unetctl resume unet-g02-s1
-ok "runs again and ends" wait_until 120 is_state 1 COMPLETED
-ok "the resumed one, too" wait_until 120 is_state 2 COMPLETED
+like "$ERR" 'attempt 2 goes on from the checkpoint of attempt 1' "from the checkpoint of TERM"
+ok "the requeued one ends" wait_until 900 is_state 1 COMPLETED
+whole 1
+like <(cat "$(attempt 1)"/slurm-*.out) "goes on|resum|continu" "it went on"
+ok "the resumed one ends, too" wait_until 900 is_state 2 COMPLETED
+whole 2 2
 is "$(find runs -name 'attempt-2' | wc -l)" 1 "only that one needed a second attempt"
 
 # ---- preemption
-echo "slow 400" >behave
-exits 0 "a run" unetctl submit --gpus 3
-ok "trains" wait_until 60 trains 3
-before=$(epochs 3)
+exits 0 "a run of three ranks" unetctl submit --gpus 3
+ok "trains" wait_until 120 trains 3
 login sbatch -p short -N 7 --exclusive -o /dev/null --wrap 'sleep 2' >"$OUT"
 ok "an urgent job preempts it: requeued" wait_until 120 restarted "$(job 3)"
-echo "slow 5" >behave
-ok "it comes back and ends" wait_until 180 is_state 3 COMPLETED
-like <(cat runs/unet-g03-s1/attempt-1/slurm-*.out) "goes on after [0-9]+ epochs" "from its checkpoint"
-ok "of the moment ($before epochs and more)" test "$(epochs 3)" -ge "$before"
-is "$(login pgrep -fc '[t]rainer.sh')" 0 "no process is left"
+before=$(find "$(attempt 3)/checkpoint" -name 'state-*' | sed 's/.*state-0*\([0-9]*\)-.*/\1/' | sort -n | tail -n 1)
+ok "with a checkpoint behind epoch ${before:-(none)}" test "${before:-0}" -ge 2
+ok "it comes back and ends" wait_until 900 is_state 3 COMPLETED
+whole 3
+is "$(login pgrep -fc '[u]net-train train')" 0 "no process is left"
+exits 0 "collect" unetctl collect
+is "$(grep -c ',done,' logs/results.csv)" 3 "takes all three"
 done_testing
