@@ -51,11 +51,12 @@ cp -r fresh mixed
 submit mixed --gpus 1..14 2>first.err &
 pid=$!
 exits 0 "one as jobs, one as an allocation" submit mixed --gpus 1..14 --one-allocation
+cp "$ERR" second.err
 wait $pid
 is $? 0 "both end well"
 ok "14 jobs, or 1" grep -qx "14\|1" <(jobs_of mixed | wc -l)
 is "$(states mixed | grep -c PENDING)" 14 "all runs wait"
-is "$(cat first.err "$ERR" | grep -c '^unetctl: [0-9]* runs submitted;')" 2 "and both say so"
+is "$(cat first.err second.err | grep -c '^unetctl: [0-9]* runs submitted;')" 2 "and both say so"
 login scancel -u "$(id -un)"
 
 # Eight of them.
