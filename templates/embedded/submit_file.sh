@@ -46,6 +46,7 @@ ran_out_of_memory() {
     tail -c 10000 "$attempt/slurm-${SLURM_JOB_ID:-}.out" 2>/dev/null |
         grep -q ' oom-kill event(s) in \|: Out Of Memory$'
 }
+too_much="a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
 
 # USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the ranks,
 # which write a checkpoint and exit with 75. They run in the background: so the shell hears at once.
@@ -64,7 +65,11 @@ done
 {{finish}}
 
 if [ -e "$attempt/DONE" ]; then exit 0; fi
-if [ -e "$attempt/FAILED" ]; then exit "$((code ? code : 1))"; fi
+if [ -e "$attempt/FAILED" ]; then
+    # By another rank, which saw only that this one was gone.
+    if ran_out_of_memory; then sed -i "s/\"error\": *\"/&$too_much; /" "$attempt/FAILED"; fi
+    exit "$((code ? code : 1))"
+fi
 if [ ! -e "$UNETCTL_START" ]; then
     echo "{{run}}: a later start of this job has taken over $attempt" >&2
     exit 1
@@ -81,7 +86,7 @@ if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
         exit 75
     fi
 elif [ "$code" != 0 ] && ran_out_of_memory; then
-    write_failed "$code" "a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
+    write_failed "$code" "$too_much"
 elif [ "$code" -gt 128 ]; then
     write_failed "$code" "the trainer was killed by signal $((code - 128))"
 elif [ "$code" != 0 ]; then
