@@ -65,12 +65,14 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
     }
 }
 
-static bool is_input(const struct rig *r, const struct tensor *t)
+/* Does one of the first n ops write it? */
+static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
 {
-    for (int i = 0; i < r->test->kind->nin; i++)
-        if (r->op->in[i] == t)
-            return true;
-    return t == r->dy;
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < r->graph->ops[i]->kind->nout; k++)
+            if (r->graph->ops[i]->out[k] == t)
+                return true;
+    return false;
 }
 
 /* A ReLU's gradient jumps where its source is 0, and a difference across that says nothing: results
@@ -96,15 +98,37 @@ static void weigh_kinks(struct rig *r)
     }
 }
 
-void rig_fill(struct rig *r)
+static struct tensor *input_of(const struct rig *r, int i)
 {
-    for (int i = 0; i < r->test->kind->nin; i++)
+    return i < r->test->kind->nin ? r->op->in[i] : r->dy;
+}
+
+static void make_numbers(struct rig *r)
+{
+    int nin = r->test->kind->nin;
+
+    for (int i = 0; i < nin; i++)
         for (size_t k = 0; k < tensor_count(r->op->in[i]); k++)
             r->op->in[i]->data[k] = (float)value_of(r->test->values[i], (uint64_t)i, k);
     for (size_t k = 0; r->dy && k < tensor_count(r->dy); k++)
         r->dy->data[k] = (float)rng_normal(14, 0, k);
     if (r->dy && r->test->kind == &batch_norm_relu_kind)
         weigh_kinks(r);
+    for (int i = 0; i < nin + (r->dy != NULL); i++) {
+        size_t nbytes = tensor_count(input_of(r, i)) * sizeof(float);
+
+        r->numbers[i] = malloc(nbytes);
+        if (!r->numbers[i])
+            bail_out("out of memory");
+        memcpy(r->numbers[i], input_of(r, i)->data, nbytes);
+    }
+}
+
+void rig_fill(struct rig *r)
+{
+    for (int i = 0; i < r->test->kind->nin + (r->dy != NULL); i++)
+        memcpy(input_of(r, i)->data, r->numbers[i],
+               tensor_count(input_of(r, i)) * sizeof(float));
 }
 
 static void append_gradient(const struct test_case *t, struct graph *g, struct err *e)
@@ -178,7 +202,7 @@ void rig_create(struct rig *r, const struct test_case *test, const struct backen
         t->data = guarded_alloc(r, &r->tensors[i], tensor_count(t));
         guarded_clear(&r->tensors[i]);
     }
-    rig_fill(r);
+    make_numbers(r);
 }
 
 void rig_destroy(struct rig *r)
@@ -187,6 +211,8 @@ void rig_destroy(struct rig *r)
         guarded_free(r, &r->workspaces[i]);
     for (size_t i = 0; i < r->graph->ntensors; i++)
         guarded_free(r, &r->tensors[i]);
+    for (int i = 0; i <= OP_MAX_IN; i++)
+        free(r->numbers[i]);
     graph_destroy(r->graph);
 }
 
@@ -223,7 +249,7 @@ void rig_run(struct rig *r, size_t n)
     struct exec x;
 
     for (size_t i = 0; i < r->graph->ntensors; i++)
-        if (!is_input(r, r->graph->tensors[i]))
+        if (is_result(r, r->graph->tensors[i], n))
             guarded_clear(&r->tensors[i]);
     for (size_t i = 0; i < n; i++)
         guarded_clear(&r->workspaces[i]);

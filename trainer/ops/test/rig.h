@@ -41,6 +41,7 @@ struct rig {
     const struct device_ops *ops;
     struct device *device; /* NULL: the host */
     struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS];
+    float *numbers[OP_MAX_IN + 1]; /* of each input and dy, as rig_fill puts them there */
     double loss;
 };
 
@@ -58,7 +59,7 @@ void rig_destroy(struct rig *r);
 /* The inputs' numbers anew: an op changes running statistics, a test anything. */
 void rig_fill(struct rig *r);
 
-/* Runs the first n ops; results and workspaces are NaN before. */
+/* Runs the first n ops; their results and workspaces are NaN before. */
 void rig_run(struct rig *r, size_t n);
 
 /* Runs one op `times` times, on what the last rig_run left. */
