@@ -41,6 +41,10 @@ static int start_epoch(struct reader *r, double now)
 {
     if (r->nepochs && isnan(r->epochs[r->nepochs - 1].seconds))
         return refuse(r, "an epoch starts before the last one has stopped");
+    if (r->nepochs == 0 && now < r->init)
+        return refuse(r, "the first epoch starts before init_start");
+    if (r->nepochs && now < r->epochs[r->nepochs - 1].start + r->epochs[r->nepochs - 1].seconds)
+        return refuse(r, "an epoch starts at a time when the last one runs");
     if (r->nepochs == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 64;
         struct epoch *epochs =
@@ -64,14 +68,19 @@ static int stop_epoch(struct reader *r, double now)
     return last->seconds >= 0 ? 0 : refuse(r, "an epoch stops before it starts");
 }
 
+static int stop_evaluation(struct reader *r, double now)
+{
+    r->eval_s = now - r->eval_start; /* the last one counts */
+    return r->eval_s < 0 ? refuse(r, "an evaluation stops before it starts") : 0;
+}
+
 /* The epoch that a value belongs to: metadata.epoch_num, counted from 1, or the last that began. */
 static struct epoch *find_epoch(struct reader *r, const json_t *o)
 {
     const json_t *number = json_object_get(json_object_get(o, "metadata"), "epoch_num");
-    json_int_t k =
-        json_is_number(number) ? (json_int_t)json_number_value(number) : (json_int_t)r->nepochs;
+    double k = json_is_number(number) ? json_number_value(number) : (double)r->nepochs;
 
-    return k >= 1 && (size_t)k <= r->nepochs ? &r->epochs[k - 1] : NULL;
+    return k >= 1 && k <= (double)r->nepochs ? &r->epochs[(size_t)k - 1] : NULL;
 }
 
 static int set_value(struct reader *r, const json_t *o, bool score)
@@ -121,11 +130,11 @@ static int take_event(struct reader *r, const json_t *o, const char *key, double
     if (strcmp(key, "run_stop") == 0)
         return stop_run(r, o);
     if (strcmp(key, "init_start") == 0)
-        r->init = now;
+        r->init = r->nepochs ? r->init : now;
     else if (strcmp(key, "eval_start") == 0)
         r->eval_start = now;
     else if (strcmp(key, "eval_stop") == 0)
-        r->eval_s = now - r->eval_start; /* the last one counts */
+        return stop_evaluation(r, now);
     else if (strcmp(key, "number_of_ranks") == 0)
         r->ranks = whole(o);
     else if (strcmp(key, "seed") == 0)

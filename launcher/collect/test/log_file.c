@@ -123,6 +123,15 @@ static void check_mllog(void)
             "a stop too many");
     refused(MLLOG(9, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END", "epoch_stop", "null", ""),
             "before it starts", "a clock that runs backwards");
+    refused(EPOCH1 MLLOG(30000, "INTERVAL_START", "eval_start", "null", "")
+                MLLOG(29000, "INTERVAL_END", "eval_stop", "null", "") STOP,
+            "an evaluation stops before it starts", "in an evaluation, too");
+    refused(EPOCH1 MLLOG(2, "INTERVAL_START", "epoch_start", "null", "") STOP, "when the last one runs",
+            "two epochs at a time");
+    refused(MLLOG(99000, "INTERVAL_START", "init_start", "null", "") EPOCH1 STOP, "before init_start",
+            "an epoch before the program");
+    refused(EPOCH1 MLLOG(9, "POINT_IN_TIME", "eval_accuracy", "0.9", "\"epoch_num\": 1e300") STOP,
+            "an epoch that did not start", "an epoch of a number that none has");
     curve_destroy(r.curve);
     result_init(&r);
     r.gpus = 8;
