@@ -185,7 +185,8 @@ int resume_write(struct session *s, size_t items, bool must, struct err *e)
         }
     }
     free(loss);
-    return rc;
+    /* Nobody leaves for a checkpoint that is not there: rank 0's error ends the others' wait. */
+    return rc == 0 && must ? s->comm->ops->barrier(s->comm, e) : rc;
 }
 
 static double number(const cJSON *root, const char *name)

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What happens to the nodes and daemons of a real Slurm while ranks train on two nodes: the node is
+# drained, slurmd is killed and comes back, slurmctld is restarted: the run goes on to its end. A rank
+# that is stopped is named, with its host, whatever node it is on. t2230 has nodes that are given up.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "unet-train was built without MPI"
+sandbox_up --nodes 6 --gpus-per-node 2
+
+unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
+make_training() { # STUDY EPOCHS
+    mkdir "$1"
+    grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
+    unetctl init "$1" --data data --name "$1" --site ./site.yaml --set data.height=64 --set data.width=64 \
+        --set model.base=4 --set model.depth=2 --set train.epochs="$2" --set train.batch_per_gpu=4 \
+        --set train.threads=1 --set train.checkpoint_s=0.3 --set train.timeout_s=6 2>"$ERR"
+}
+run() { echo "$1/runs/unet-g04-s1"; }
+job() { cat "$(run "$1")/attempt-1/job"; }
+begun() { [ -n "$(find "$(run "$1")/attempt-1/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ]; }
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$(run "$1")/attempt-${2:-1}/DONE"; }
+node_of() { login scontrol -o show job "$(job "$1")" | sed 's/.*BatchHost=\([^ ]*\).*/\1/'; }
+rank_of() { # STUDY RANK: its process
+    local p
+    for p in $(login pgrep -x unet-train); do
+        if [ "$(login readlink "/proc/$p/cwd")" = "$TMP/$(run "$1")" ] &&
+            login cat "/proc/$p/environ" 2>/dev/null | tr '\0' '\n' | grep -qx "SLURM_PROCID=$2"; then echo "$p"; fi
+    done
+}
+
+ok "a study that is left alone" make_training calm 200
+ok "one whose nodes and daemons are troubled" make_training rough 200
+ok "one whose rank is stopped" make_training stuck 100000
+for s in rough stuck; do exits 0 "$s: four ranks on two nodes" unetctl submit -C $s --gpus 4; done
+both_begun() { begun rough && begun stuck; }
+ok "both write checkpoints" wait_until 120 both_begun
+
+# ---- the daemons and the node of one of them
+node=$(node_of rough)
+ok "its node is drained" login scontrol update nodename="$node" state=drain reason=test
+pidfile=$XDG_STATE_HOME/unetctl/sandbox/run/slurmd.$node.pid
+before=$(cat "$pidfile")
+ok "its slurmd is killed" login kill -KILL "$before"
+ok "the controller is stopped" login pkill -x slurmctld
+gone() { login bash -c '! pgrep -x slurmctld'; }
+ok "and ends" wait_until 20 gone
+ok "and is started" login slurmctld -i
+answers() { login scontrol ping 2>/dev/null | grep -q UP; }
+ok "it answers" wait_until 30 answers
+ok "the node's slurmd is started again" login slurmd -N "$node"
+
+# ---- meanwhile a rank of the other one, not of the first node
+victim=$(rank_of stuck 3)
+where=$(login cat "/proc/$victim/environ" | tr '\0' '\n' | sed -n 's/^SLURMD_NODENAME=//p')
+ok "rank 3 is found, on $where" test -n "$victim" -a "$where" != "$(node_of stuck)"
+ok "and stopped" login kill -STOP "$victim"
+failed() { states stuck | grep -q 'g04-s1 FAILED'; }
+ok "its run ends" wait_until 90 failed
+like "$(run stuck)/attempt-1/FAILED" "\"exit_code\":5,\"error\":\"rank 3 on $where: no answer" \
+    "and names the rank and its host, not those that wait for it"
+ok "no checkpoint is lost" begun stuck
+no_rank() { [ -z "$(for r in 0 1 2 3; do rank_of stuck "$r"; done)" ]; }
+ok "no rank of it is left" wait_until 60 no_rank
+
+# ---- the first one goes on as if nothing had happened
+exits 0 "the calm one" unetctl submit -C calm --gpus 4
+done_all() { all_states rough COMPLETED && all_states calm COMPLETED; }
+ok "both are done" wait_until 150 done_all
+is "$(weights rough)" "$(weights calm)" "with the same weights"
+is "$(find "$(run rough)" -name 'restart-*')" "" "it was never started again"
+is "$(login pgrep -xc unet-train)" 0 "no process is left"
+done_testing

@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the world does to ranks: a disk that is full or becomes read-only under their checkpoints, a
+# second start of the same run, a port that is taken, an address that leads nowhere. Each ends in time
+# with one text and the documented exit code, leaves no process, loses no checkpoint; the run goes on
+# from it to the weights that it would have had.
+# shellcheck source=t/lib.sh
+. "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
+
+command -v mpirun >/dev/null || skip_all "mpirun is not installed"
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI"
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+host=$(uname -n)
+port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
+train=(unet-train train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
+    --split split.json --batch-size 4 --timeout 10)
+begin() { # OUT OPTIONS...: three ranks in the background
+    local out=$1
+    shift
+    mpirun -np 3 "${train[@]}" --out "$out" "$@" >"$OUT.ranks" 2>"$ERR.ranks" &
+    launcher=$!
+}
+end() { wait "$launcher"; code=$?; }
+has_state() { compgen -G "$1/checkpoint/state-*" >/dev/null; }
+states() { find "$1/checkpoint" -name 'state-*.safetensors' | wc -l; }
+under_way() { wait_until 60 has_state "$1"; }
+left_over() { pgrep -f -- "--out $1" | wc -l; }
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
+# A file system of its own for DIR; false without the right to mount one.
+mounted=()
+unmount_all() {
+    local dir
+    for dir in ${mounted[@]+"${mounted[@]}"}; do umount -l "$dir"; done
+}
+cleanup_hooks+=(unmount_all)
+unmount() {
+    umount "$1"
+    unset 'mounted[-1]'
+}
+disk() { # DIR SIZE
+    mkdir -p "$1" && mount -t tmpfs -o "size=$2" none "$1" 2>/dev/null && mounted+=("$TMP/$1")
+}
+
+ok "three ranks left alone" mpirun -np 3 "${train[@]}" --epochs 250 --out calm
+
+# --- full
+if disk full 2m; then
+    begin "$TMP/full/run" --epochs 250 --checkpoint-seconds 0.05
+    ok "three ranks write checkpoints" under_way full/run
+    dd if=/dev/zero of=full/filler bs=64k 2>/dev/null
+    end
+    is "$code" 1 "the disk is full: exit code 1"
+    like "$ERR.ranks" 'record.jsonl: No space left on device' "the text says what cannot be written, and why"
+    is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank tells it"
+    is "$(left_over "$TMP/full/run")" 0 "no process is left"
+    ok "no checkpoint is lost" test "$(states full/run)" -ge 1
+    ok "it is not taken for a result" test ! -e full/run/DONE
+    rm full/filler
+    ok "with room again another attempt goes on" mpirun -np 3 "${train[@]}" --epochs 250 --out again --resume full/run
+    like again/record.jsonl '"kind":"resume","from":".*state-' "from the checkpoint"
+    is "$(weights again)" "$(weights calm)" "to the weights that it would have had"
+else
+    skip "no right to mount a file system" "a full disk"
+fi
+
+# --- only the checkpoints have no room, or no right
+begin "$TMP/tight" --epochs 250 --checkpoint-seconds 0.05
+ok "three ranks write checkpoints" under_way tight
+if disk tight/checkpoint 16k; then
+    told() { grep -q "no checkpoint: .*$1; the training goes on" "$ERR.ranks"; }
+    ok "there is no room for more: which is told, and they go on" wait_until 30 told 'No space left on device'
+    unmount tight/checkpoint
+    end
+    is "$code" 0 "to their end, with room again"
+    is "$(weights tight)" "$(weights calm)" "and the same weights"
+    begin "$TMP/fixed" --epochs 100000 --checkpoint-seconds 0.05
+    ok "three ranks write checkpoints" under_way fixed
+    mount --bind fixed/checkpoint fixed/checkpoint && mounted+=("$TMP/fixed/checkpoint")
+    ok "their folder becomes read-only" wait_until 30 mount -o remount,bind,ro fixed/checkpoint
+    ok "which is told, and they go on" wait_until 30 told 'Read-only file system'
+    kill -USR1 "$launcher"
+    end
+    is "$code" 1 "asked to leave, they cannot: exit code 1"
+    like fixed/FAILED '"exit_code":1,"error":".*Read-only file system' "the marker says why"
+    is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank tells it"
+    is "$(left_over "$TMP/fixed")" 0 "no process is left"
+    ok "the last checkpoint is still there" has_state fixed
+else
+    skip "no right to mount a file system" "checkpoints without room or on a read-only file system"
+    end
+fi
+if disk sealed 1m && mount -o remount,ro sealed; then
+    exits 3 "a results' folder that is read-only from the start" mpirun -np 3 "${train[@]}" --epochs 2 --out sealed/run
+    like "$ERR" 'sealed/run.*Read-only file system' "says so"
+    is "$(grep -c 'error:' "$ERR")" 1 "once"
+else
+    skip "no right to mount a file system" "a read-only folder"
+fi
+
+# --- a second start beside the first
+begin "$TMP/twice" --epochs 250 --checkpoint-epochs 1
+ok "three ranks are under way" under_way twice
+exits 3 "the same run started again" mpirun -np 3 "${train[@]}" --epochs 250 --out "$TMP/twice"
+like "$ERR" 'twice: another process is writing this run.s results' "says that it is under way"
+end
+is "$code" 0 "the first one is not disturbed"
+ok "and has a result" test -e twice/DONE
+
+# --- rank 0's port, and its address
+write_run() {
+    cat >run.json <<END
+{"schema":1,"study":"t","study_id":"1","run":"unet-g02-s1","engine":"embedded","seed":1,
+ "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
+  "soft_masks":false,"remainder":"keep"},
+ "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
+ "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":0.001,"lr_scaling":"none","lr_schedule":"step",
+  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":3},
+ "layout":{"gpus":2,"nodes":1,"tasks":2,"tasks_per_node":2,"gpus_per_task":1,"strategy":"multi-worker"}}
+END
+}
+write_run
+rank() { # RANK OUT FIRST: one rank in the background, the first worker at this address
+    (
+        TF_CONFIG="{\"cluster\":{\"worker\":[\"$3\",\"$host:$((port + 1))\"]},\"task\":{\"type\":\"worker\",\"index\":$1}}" \
+            timeout 60 unet-train train --run run.json --out "$TMP/$2" 2>"$2.$1.err"
+        echo $? >"$2.$1.code"
+    ) &
+}
+python3 -c "import socket, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(('', $port)); s.listen(); open('taken', 'w'); time.sleep(120)" &
+listener=$!
+ok "another program has rank 0's port" wait_until 20 test -e taken
+rank 0 port "$host:$port"
+first=$!
+rank 1 port "$host:$port"
+wait $first $!
+kill $listener
+wait $listener 2>/dev/null
+is "$(cat port.0.code) $(cat port.1.code)" "5 5" "both ranks end with exit code 5"
+like port.0.err "port $port.* is taken by another program" "rank 0 says that its port is taken"
+rank 1 nowhere "192.0.2.1:$port" # of a network that is nobody's (RFC 5737): a wrong interface
+wait $!
+is "$(cat nowhere.1.code)" 5 "an address of another network: exit code 5"
+like nowhere.1.err "rank 1 of 2 on $host: rank 0 was not reached at 192.0.2.1:$port within 3 s" "is named"
+rank 1 loop "127.0.0.1:$port"
+wait $!
+is "$(cat loop.1.code)" 5 "an address that is this host's own: exit code 5"
+is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
+done_testing
