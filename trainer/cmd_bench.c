@@ -9,11 +9,13 @@
 #include <sys/resource.h>
 
 #include "src/clock.h"
-#include "src/rng.h"
 #include "src/stat.h"
+#include "trainer/backends/peak.h"
+#include "trainer/bench_rounds.h"
 #include "trainer/core/device.h"
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
+#include "trainer/core/profile.h"
 #include "trainer/optim/optim.h"
 #include "trainer/size_option.h"
 #include "trainer/strategy.h"
@@ -24,7 +26,7 @@
 static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32";
 static const char *opt_mode = "train", *opt_backend = "auto";
 static long opt_base, opt_depth, opt_channels = 1, opt_classes = 1, opt_batch = 16;
-static long opt_threads, opt_steps = 10, opt_warmup = 3;
+static long opt_threads, opt_steps = 10, opt_warmup = 3, opt_iters, opt_gpus;
 static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
@@ -42,8 +44,13 @@ static const struct cli_option options[] = {
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
+    {"iters", 0, CLI_INT, "N", "so often --steps, each printed: as Horovod's benchmark (0: off)",
+     &opt_iters, 0, 100000},
+    {"gpus", 'g', CLI_INT, "N", "with --iters: replicas whose gradients are summed (tasks, or 1)",
+     &opt_gpus, 1, 1024},
     {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
-    {"per-op", 0, CLI_FLAG, NULL, "then each op: processor time, operations, bytes, rates",
+    {"per-op", 0, CLI_FLAG, NULL,
+     "then each op: processor time, operations, bytes, rates, share of what a core can do",
      &opt_per_op, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
@@ -51,7 +58,13 @@ static const struct cli_option options[] = {
 static const char details[] =
     "Images are synthetic and in memory. img_per_s is the batch over the median step.\n"
     "\n"
-    "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n";
+    "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n"
+    "\n"
+    "With --iters it runs rounds of steps on one or several replicas (threads, or tasks of mpirun),\n"
+    "and prints images in a second of each, their mean +-1.96 standard deviations, and the total:\n"
+    "\n"
+    "  unet-train bench --model resnet44 --size 32x32 --channels 3 --classes 10 --batch-size 32 \\\n"
+    "             --warmup 10 --iters 10 --steps 10 --gpus 2\n";
 
 static int configure(struct network_config *c, struct err *e)
 {
@@ -70,21 +83,6 @@ static int configure(struct network_config *c, struct err *e)
     c->base = (int)(opt_base = opt_base ? opt_base : model->base);
     c->depth = (int)(opt_depth = opt_depth ? opt_depth : model->depth);
     return size_option_parse(opt_size, &c->height, &c->width, e) ? err_prefix(e, "bench: --size") : 0;
-}
-
-static int fill(struct network *n, const struct network_config *c, bool training, struct err *e)
-{
-    size_t pixels = (size_t)opt_batch * (size_t)c->height * (size_t)c->width;
-    float *input = network_input(n, training, (int)opt_batch, e);
-    float *target = input ? network_target(n, training, (int)opt_batch, e) : NULL;
-
-    if (!target)
-        return -1;
-    for (size_t i = 0; i < pixels * (size_t)c->channels; i++)
-        input[i] = (float)rng_uniform(SEED, 1, i);
-    for (size_t i = 0; i < (size_t)opt_batch * network_targets(n); i++)
-        target[i] = (float)(int)(rng_uniform(SEED, 2, i) * (c->classes == 1 ? 2 : c->classes));
-    return 0;
 }
 
 static int step(struct network *n, struct optim *o, struct err *e)
@@ -111,7 +109,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
     double loss = 0;
 
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
-        if (i < DEVICE_SLOTS && fill(n, c, o != NULL, e))
+        if (i < DEVICE_SLOTS && bench_rounds_fill(n, c, o != NULL, (int)opt_batch, e))
             return -1;
         if (opt_per_op && i == opt_warmup)
             network_time_ops(n);
@@ -161,6 +159,20 @@ static void print(const struct network *n, const struct network_config *c, doubl
            spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
 }
 
+static int run_rounds(const struct network_config *c, struct err *e)
+{
+    int tasks = strategy_launched_tasks(), gpus = opt_gpus ? (int)opt_gpus : tasks;
+    struct bench_rounds b = {.network = *c, .gpus = gpus, .batch = (int)opt_batch,
+                             .warmup = (int)opt_warmup, .rounds = (int)opt_iters,
+                             .steps = (int)opt_steps, .json = opt_json};
+
+    if (strcmp(opt_mode, "train") != 0 || opt_per_op)
+        return err_set(e, ERR_USAGE, "bench: --iters trains, and has no table of ops");
+    if (!opt_threads && tasks == 1 && gpus > 1)
+        b.network.threads = c->threads > gpus ? c->threads / gpus : 1;
+    return bench_rounds_run(&b, e);
+}
+
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     double began = clock_now();
@@ -171,6 +183,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (configure(&c, e))
         return -1;
+    if (opt_iters)
+        return run_rounds(&c, e);
+    if (opt_gpus)
+        return err_set(e, ERR_USAGE, "bench: --gpus goes with --iters");
     struct network *n = network_create(&c, e);
     double *seconds = calloc(2 * (size_t)opt_steps, sizeof *seconds);
     if (!n)
@@ -183,8 +199,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
                  : err_set(e, ERR_INTERNAL, "out of memory");
     if (rc == 0)
         print(n, &c, seconds, seconds + opt_steps, startup_s);
-    if (rc == 0 && opt_per_op)
-        network_print_times(n, stdout);
+    if (rc == 0 && opt_per_op) {
+        struct profile_peak peak = {peak_flop(), peak_bytes()};
+        network_print_times(n, &peak, stdout);
+    }
 out:
     optim_destroy(o);
     network_destroy(n);

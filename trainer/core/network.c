@@ -469,8 +469,8 @@ void network_time_ops(struct network *n)
         c->graph->timed = true;
 }
 
-void network_print_times(const struct network *n, FILE *out)
+void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out)
 {
     for (const struct compiled *c = n->compiled; c; c = c->next)
-        profile_print(c->graph, out);
+        profile_print(c->graph, peak, out);
 }

@@ -37,6 +37,7 @@ struct network_config {
 };
 
 struct network;
+struct profile_peak;
 
 /* In-place sum over all replicas of n doubles: what synchronised batch norm needs. Collective:
  * every replica calls it the same number of times in the same order. */
@@ -109,6 +110,6 @@ void network_print_plan(const struct network *n, FILE *out);
 /* From now on runs of the graphs compiled so far take the processor time of each op; and what they
  * took on average (profile.h). */
 void network_time_ops(struct network *n);
-void network_print_times(const struct network *n, FILE *out);
+void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out);
 
 #endif

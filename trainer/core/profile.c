@@ -10,6 +10,7 @@
 struct total {
     const struct op_kind *kind;
     double seconds, flop, bytes;
+    double least; /* seconds, at the peak */
 };
 
 static const struct tensor *find_weights(const struct op *op)
@@ -55,9 +56,16 @@ static void print_line(const char *name, const char *shape, const struct total *
 {
     double seconds = fmax(t->seconds, 1e-12);
 
-    fprintf(out, "%-30s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s\n", name,
-            shape, t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9,
-            t->flop * 1e-9 / seconds, t->bytes * 1e-9 / seconds);
+    fprintf(out, "%-30s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s", name, shape,
+            t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9, t->flop * 1e-9 / seconds,
+            t->bytes * 1e-9 / seconds);
+    fprintf(out, " %5.1f %% of peak\n", 100 * t->least / seconds);
+}
+
+/* Operations and bytes at the same time, as a core does them. */
+static double least_time(const struct total *t, const struct profile_peak *peak)
+{
+    return fmax(t->flop / fmax(peak->flop, 1), t->bytes / fmax(peak->bytes, 1));
 }
 
 static void add(struct total *totals, size_t *n, const struct op_kind *kind, const struct total *t)
@@ -73,6 +81,7 @@ static void add(struct total *totals, size_t *n, const struct op_kind *kind, con
     totals[i].seconds += t->seconds;
     totals[i].flop += t->flop;
     totals[i].bytes += t->bytes;
+    totals[i].least += t->least;
 }
 
 static void print_totals(struct total *totals, size_t n, double whole, FILE *out)
@@ -88,7 +97,7 @@ static void print_totals(struct total *totals, size_t n, double whole, FILE *out
     }
 }
 
-void profile_print(const struct graph *g, FILE *out)
+void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out)
 {
     double whole = 1e-12, runs = (double)(g->nruns ? g->nruns : 1);
     struct total totals[MAX_KINDS], all = {0};
@@ -99,16 +108,18 @@ void profile_print(const struct graph *g, FILE *out)
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
         const struct shape *s = &op->in[0]->shape;
-        struct total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op)};
+        struct total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
         char shape[64];
 
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],
                  s->dim[1], s->dim[2], s->dim[3]);
+        t.least = least_time(&t, peak);
         print_line(op->kind->name, shape, &t, whole, out);
         add(totals, &n, op->kind, &t);
         add(&all, &(size_t){1}, NULL, &t);
     }
-    fputc('\n', out);
+    fprintf(out, "\npeak of a core: %.1f GFLOP/s, %.1f GB/s\n", peak->flop * 1e-9,
+            peak->bytes * 1e-9);
     print_totals(totals, n, whole, out);
     print_line("all", "", &all, whole, out);
 }

@@ -16,7 +16,14 @@ double profile_flop(const struct op *op);
 /* Bytes of the op's inputs and outputs, each counted once. */
 double profile_bytes(const struct op *op);
 
-/* One line per op of a graph that ran with g->timed, then one per kind, longest first. */
-void profile_print(const struct graph *g, FILE *out);
+/* What one core can do at most, in a second. */
+struct profile_peak {
+    double flop, bytes;
+};
+
+/* One line per op of a graph that ran with g->timed, then one per kind, longest first. The last
+ * column: the least time that the peak allows for its operations and bytes, over the time taken: above
+ * 100 % its bytes came from a cache (on a device, whose time is not a core's, it means nothing). */
+void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
 
 #endif

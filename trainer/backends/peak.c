@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/peak.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "src/clock.h"
+#include "trainer/backends/vector.h"
+
+#define LANES 16
+#define CHAINS 12 /* independent, so that none waits for the one before */
+#define TURNS 100000
+#define ROUNDS 8
+#define FLOATS ((size_t)8 << 20)
+
+typedef float vec __attribute__((vector_size(LANES * 4)));
+
+/* The sum keeps the compiler from leaving the loop out. */
+VECTOR_CLONES static float multiply_add(long turns, float by)
+{
+    vec sums[CHAINS], factor = {0}, sum = {0};
+    float total = 0;
+
+    factor += by;
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = factor * (float)i;
+    for (long t = 0; t < turns; t++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = sums[i] * factor + factor;
+    }
+    for (int i = 0; i < CHAINS; i++)
+        sum += sums[i];
+    for (int i = 0; i < LANES; i++)
+        total += sum[i];
+    return total;
+}
+
+double peak_flop(void)
+{
+    double best = 0;
+    volatile float sink = 0.5F;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        double began = clock_cpu();
+        sink = multiply_add(TURNS, 0.5F + 0 * sink);
+        best = fmax(best, 2.0 * LANES * CHAINS * TURNS / fmax(clock_cpu() - began, 1e-9));
+    }
+    return best;
+}
+
+VECTOR_CLONES static void triad(float *restrict a, const float *restrict b,
+                                const float *restrict c, float s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + s * c[i];
+}
+
+double peak_bytes(void)
+{
+    float *a = calloc(3 * FLOATS, sizeof *a), *b = a + FLOATS, *c = b + FLOATS;
+    double best = 0;
+
+    if (!a)
+        return 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        double began = clock_cpu();
+        triad(a, b, c, (float)i, FLOATS);
+        triad(b, c, a, (float)i, FLOATS);
+        best = fmax(best, 2 * 3.0 * sizeof *a * FLOATS / fmax(clock_cpu() - began, 1e-9));
+    }
+    free(a);
+    return best;
+}
