@@ -59,11 +59,12 @@ VECTOR_CLONES static void triad(float *restrict a, const float *restrict b,
 
 double peak_bytes(void)
 {
-    float *a = calloc(3 * FLOATS, sizeof *a), *b = a + FLOATS, *c = b + FLOATS;
+    float *a = calloc(3 * FLOATS, sizeof *a);
     double best = 0;
 
     if (!a)
         return 0;
+    float *b = a + FLOATS, *c = b + FLOATS;
     for (int i = 0; i < ROUNDS; i++) {
         double began = clock_cpu();
         triad(a, b, c, (float)i, FLOATS);
