@@ -70,17 +70,23 @@ for mode in train infer; do
         like "$OUT" "\"$k\":[0-9.]+" "says $k"
     done
 done
+cat >rounds.awk <<'EOF'
+/^Iter/ { x[k++] = $3; sum += $3 }
+/^Img\/sec per GPU:/ { mean = $4; split($5, a, "-"); spread = a[2] }
+/^Total img\/sec on/ { total = $(NF - 1); all = $4 }
+END {
+    m = sum / k
+    for (i in x) s += (x[i] - m) ^ 2 / k
+    s = 1.96 * sqrt(s)
+    exit !(k == 5 && all == n && (mean - m) ^ 2 < 0.1 && (spread - s) ^ 2 < 0.1 + 1e-6 * s * s && (total - n * mean) ^ 2 < 0.1)
+}
+EOF
 rounds=(unet-train bench --base 2 --depth 2 --size 16x16 --batch-size 4 --threads 1 --warmup 1 --iters 5 --steps 2)
 for gpus in 1 2; do
     exits 0 "as Horovod's benchmark, $gpus replicas" "${rounds[@]}" --gpus $gpus
     is "$(grep -cE '^Iter #[0-4]: [0-9.]+ img/sec per GPU$' "$OUT")" 5 "five rounds"
-    ok "mean, 1.96 deviations, total" awk -v n=$gpus '
-        /^Iter/ { x[k++] = $3; sum += $3 }
-        /^Img\/sec per GPU:/ { mean = $4; split($5, a, "-"); spread = a[2] }
-        /^Total img\/sec on/ { total = $(NF - 1); all = $4 }
-        END { m = sum / k; for (i in x) s += (x[i] - m) ^ 2 / k; s = 1.96 * sqrt(s)
-              exit !(k == 5 && all == n && (mean - m) ^ 2 < 0.1 && (spread - s) ^ 2 < 0.1 + 1e-6 * s * s &&
-                     (total - n * mean) ^ 2 < 0.1) }' "$(cp "$OUT" rounds && echo rounds)"
+    cp "$OUT" rounds
+    ok "mean, 1.96 deviations, total" awk -v "n=$gpus" -f rounds.awk rounds
 done
 exits 0 "in JSON" "${rounds[@]}" --gpus 2 --json
 like "$OUT" '"gpus":2,.*"iters":5,"steps":2,"img_per_s_per_gpu":' "one object"
