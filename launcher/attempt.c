@@ -153,10 +153,7 @@ static int write_scripts(const struct workspace *w, const struct run *run, int a
         run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
         rc = add_file(files, path, submit_text, 0777, e);
     }
-    if (rc == 0 && tags && w->one_allocation)
-        rc = err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks "
-                     "themselves, which --one-allocation must do", w->templates);
-    else if (rc == 0 && tags)
+    if (rc == 0 && tags)
         rc = make_surroundings(w, run, e);
     free(run_text);
     free(submit_text);

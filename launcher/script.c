@@ -830,6 +830,14 @@ static char *render(struct script *s, enum script_file file, bool *tags, struct 
     return rendered;
 }
 
+static int check_tags(const struct script *s, bool tags, struct err *e)
+{
+    if (!tags || !s->w->one_allocation)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks themselves, "
+                   "which --one-allocation must do; write {{launcher}}, or leave it out", s->w->templates);
+}
+
 static int check_user_markers(const struct script *s, struct err *e)
 {
     for (size_t i = 0; i < s->nuser; i++)
@@ -851,7 +859,7 @@ int script_render(const struct workspace *w, const struct run *run, int attempt,
     *run_text = *submit_text = NULL;
     if (fill_values(&s, e) == 0 && (*run_text = render(&s, SCRIPT_RUN, &run_tags, e)) &&
         (*submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) && check_user_markers(&s, e) == 0)
-        rc = 0;
+        rc = check_tags(&s, run_tags || submit_tags, e);
     if (tags)
         *tags = run_tags || submit_tags;
     if (rc) {

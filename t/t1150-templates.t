@@ -169,6 +169,9 @@ like study/runs/horovod-g04-s1/run_file.sh "ignore $PWD/train.py --global" "tag_
 like study/runs/horovod-g04-s1/submit_file.sh 'zsh -c "bash script.sh"' "the other submit_file"
 exits 3 "an odd count, which tags cannot say" tags --engine tensorflow --gpus 3
 like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task say the same' "is refused"
+exits 3 "with --one-allocation" unetctl submit -C study --site generic --templates tags --engine tensorflow \
+    --gpus 2 --one-allocation --dry-run
+like "$ERR" 'tags: templates with the .* tags start their ranks themselves, .* write \{\{launcher\}\}' "is refused"
 echo 'markers: {tag_aug: 1}' >>study/study.yaml
 exits 0 "tag_aug from study.yaml" tags --engine tensorflow --gpus 2
 like study/runs/tensorflow-g02-s1/run_file.sh 'augment=1 ' "is what it says"

@@ -131,5 +131,12 @@ make_study mpirun sandbox
 sed -i 's/^launcher:.*/launcher: mpirun -np {{tasks}}/' mpirun/site.yaml
 exits 3 "a launcher that is not srun" unetctl submit -C mpirun --gpus 1 --one-allocation
 like "$ERR" 'launcher.* is srun' "cannot divide a job"
+make_study tagged sandbox
+mkdir tags
+printf '#!/bin/bash\npython3 tag_program2 tag_epoch\n' >tags/run_file.sh
+printf '#!/bin/bash\n#SBATCH --nodes=tag_node --ntasks-per-node=tag_task\nbash script.sh\n' >tags/submit_file.sh
+exits 3 "the reference's templates" unetctl submit -C tagged --gpus 1,2 --templates tags --one-allocation
+like "$ERR" 'tags: templates with the .* tags start their ranks themselves' "start ranks themselves"
+is "$(jobs_of tagged) $(find tagged/.unetctl -name 'allocation*' | wc -l)" "0 0" "no job, no allocation"
 is "$(login pgrep -fc '[t]rainer.sh')" 0 "no process is left"
 done_testing
