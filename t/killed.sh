@@ -41,12 +41,19 @@ killed_study() { # SITE DIR
     cp -r "fresh-$1" "$2"
 }
 count_calls() { # SITE [KILLAT OPTIONS]
-    local site=$1 dir=count-$RANDOM
-    if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
-    killed_study "$site" $dir
-    killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
-    if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = "$(killed_count "$site")" ]; then cut -d' ' -f1 $dir/calls; else echo 0; fi
-    if [ "$site" = local ]; then end_keepers; fi
+    local site=$1 dir calls=0
+    for _ in 1 2 3; do # a loaded Slurm may not answer in time
+        dir=count-$RANDOM
+        if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
+        killed_study "$site" $dir
+        killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
+        if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = "$(killed_count "$site")" ]; then
+            calls=$(cut -d' ' -f1 $dir/calls)
+        fi
+        if [ "$site" = local ]; then end_keepers; fi
+        if [ "$calls" != 0 ] || grep -q 'killat: ' $dir/out; then break; fi
+    done
+    echo "$calls"
 }
 end_keepers() { # of the local queue's jobs
     local keeper
