@@ -103,7 +103,8 @@ struct scheduler *scheduler_dry_open(const struct scheduler_config *config, stru
 struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
-/* The partition called name, or the default one for NULL. ERR_SCHED when there is none. */
+/* The partition called name, or the default one for NULL. For several, with commas, the most that one of
+ * them gives. ERR_SCHED when there is none. */
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 

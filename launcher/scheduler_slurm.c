@@ -136,28 +136,79 @@ static json_t *encode_partitions(void)
     return json_pack("{s:s}", "op", "partitions");
 }
 
+/* The partition whose name is the first n bytes, or for NULL the default one. */
+static const json_t *find_partition(const json_t *list, const char *name, size_t n)
+{
+    const json_t *o;
+    size_t i;
+
+    json_array_foreach(list, i, o) {
+        const char *known = text_of(o, "name");
+        if (name ? strlen(known) == n && strncmp(known, name, n) == 0
+                 : json_is_true(json_object_get(o, "default")))
+            return o;
+    }
+    return NULL;
+}
+
+static int refuse_partition(const json_t *list, const char *name, size_t n, struct err *e)
+{
+    char names[512] = "";
+    const json_t *o;
+    size_t i;
+
+    json_array_foreach(list, i, o) {
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", text_of(o, "name"));
+    }
+    if (name)
+        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%.*s'; this cluster has %s", (int)n,
+                       name, names);
+    return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Of several partitions Slurm takes any that will do: p becomes the most that one of them gives. */
+static void widen(struct scheduler_partition *p, const struct scheduler_partition *other)
+{
+    p->nodes = larger(p->nodes, other->nodes);
+    p->gpus_per_node = larger(p->gpus_per_node, other->gpus_per_node);
+    p->cpus_per_node = larger(p->cpus_per_node, other->cpus_per_node);
+    p->max_time_min = p->max_time_min && other->max_time_min
+                          ? larger(p->max_time_min, other->max_time_min)
+                          : 0;
+}
+
 static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                            struct err *e)
 {
-    json_t *answer = ask_again(s, encode_partitions(), e), *o;
-    char names[512] = "";
-    size_t i;
+    json_t *answer = ask_again(s, encode_partitions(), e);
+    const json_t *list = json_object_get(answer, "partitions"), *o;
+    const char *word = name;
+    int rc = answer ? 0 : -1;
 
-    if (!answer)
-        return -1;
-    json_array_foreach(json_object_get(answer, "partitions"), i, o) {
-        if (name ? strcmp(text_of(o, "name"), name) == 0 : json_is_true(json_object_get(o, "default"))) {
-            decode_partition(o, p);
-            json_decref(answer);
-            return 0;
-        }
-        size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", text_of(o, "name"));
-    }
+    do {
+        struct scheduler_partition one = {0};
+        size_t n = word ? strcspn(word, ",") : 0;
+        if (rc == 0 && !(o = find_partition(list, word, n)))
+            rc = refuse_partition(list, word, n, e);
+        if (rc)
+            break;
+        decode_partition(o, &one);
+        if (word == name)
+            *p = one;
+        else
+            widen(p, &one);
+        word = word && word[n] ? word + n + 1 : NULL;
+    } while (word);
+    if (rc == 0 && name && strchr(name, ','))
+        snprintf(p->name, sizeof p->name, "%s", name);
     json_decref(answer);
-    if (name)
-        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%s'; this cluster has %s", name, names);
-    return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
+    return rc;
 }
 
 /* Slurm itself does not look into a script to check its job. */

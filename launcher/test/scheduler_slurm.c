@@ -67,6 +67,10 @@ static void test_partition(struct scheduler *s)
        p.max_time_min == 0, "is %s: %d nodes, %d GPUs, %d CPUs", p.name, p.nodes, p.gpus_per_node,
        p.cpus_per_node);
     ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10, "another one by name");
+    ok(scheduler_partition(s, "short,main", &p, &e) == 0 && p.max_time_min == 0 && p.nodes == 2 &&
+           strcmp(p.name, "short,main") == 0, "either of two");
+    ok(scheduler_partition(s, "main,shor", &p, &e) == -1 && strstr(e.text, "partition 'shor'"),
+       "an unknown one of two: %s", e.text);
     ok(scheduler_partition(s, "nope", &p, &e) == -1 && e.code == ERR_SCHED && strstr(e.text, "main, short"),
        "an unknown one: %s", e.text);
 }
