@@ -2,11 +2,13 @@
 #include "config.h"
 #include "launcher/plan_advice.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "launcher/data_look.h"
 #include "launcher/run_cost.h"
@@ -126,6 +128,18 @@ static void judge_disk(const struct workspace *w, const struct run_plan *plan, s
             need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize / 1048576);
 }
 
+/* It may lie on the nodes only. */
+static void judge_trainer(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
+{
+    for (size_t i = 0; *w->site.trainer && i < plan->count; i++) {
+        if (study_engine(&w->study, plan->runs[i].engine->name) || access(w->site.trainer, X_OK) == 0)
+            continue;
+        add(dst, "%s: trainer: %s: %s; unless the nodes have it every run fails at once", w->site.file,
+            w->site.trainer, strerror(errno));
+        return;
+    }
+}
+
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst)
 {
@@ -133,6 +147,7 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
     count_images(&w->study, dst);
     if (dst->train > 0)
         judge_batches(&w->study, plan, dst);
+    judge_trainer(w, plan, dst);
     if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
         add(dst, "no time limit: the partition's holds, and nobody can tell what the runs cost "
             "(slurm.time in study.yaml, or -- --time=H:MM:SS)");

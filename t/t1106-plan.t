@@ -46,6 +46,10 @@ ok "stdout is JSON and nothing else" python3 -m json.tool plan.json
 is "$(field plan.json 'd["train_images"], d["val_images"], len(d["warnings"]), d["runs"][0]["gpu_hours"]')" \
     "(16, 4, 2, 32.0)" "with the warnings"
 
+{ cat "$srcdir/templates/sites/generic.yaml"; echo "trainer: $TMP/away/unet-train"; } >away.yaml
+exits 0 "a trainer that is not here" unetctl plan -C one --gpus 1 --site ./away.yaml
+like "$ERR" 'warning: .*away.yaml: trainer: .*/away/unet-train: No such file or directory; unless the nodes' "is a warning"
+
 # The bytes are an upper bound, and no wild one.
 exits 0 "a real run" unetctl submit -C one --gpus 1 --scheduler local --wait --timeout 120
 bytes=$(du -s --apparent-size -B1 one/runs/unet-g01-s1 | cut -f1)
