@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The residual networks of trainer/models/resnet.c in PyTorch, with their names of weights."""
+"""The residual networks of templates/models/resnet.yaml in PyTorch, with their names of weights."""
 from torch import nn
 
 from torch_kinks import relu

@@ -102,6 +102,30 @@ for model in resnet44 resnet20-projection; do
     compare $model $model-p/classes.csv $model 16 3 4 sides/*/*.png
 done
 
+# Layers that these do not have: dropout, odd poolings, flatten and dense layers, means, transposed 3x3.
+cat >means.yaml <<'EOP'
+model: means
+of: classes
+layers:
+  - conv: {channels: 6, stride: 2}
+  - avg_pool
+  - flatten
+  - dense: {channels: 8, bias: 0}
+  - relu
+  - dense: classes
+EOP
+for model in chips means.yaml; do
+    ok "$model" unet-train train --model $model --data sides --size 32x32 --channels 3 --threads 1 --epochs 3 \
+        --batch-size 8 --lr 0.003 --out "at-$model"
+    ok "$model: probabilities" unet-train predict --checkpoint "at-$model" -p --threads 1 --out "at-$model-p" sides/*/*.png
+    ok "$model: export" unet-train export --checkpoint "at-$model" --onnx "$model.onnx"
+    ok "$model: onnxruntime computes the same" python3 compare.py onnx "$model.onnx" $model 16 3 4 "at-$model-p/classes.csv" sides/*/*.png
+done
+ok "fcnn" unet-train train --model fcnn --data data --size 64x80 --threads 1 --epochs 3 --batch-size 4 --lr 0.003 --out fcnn
+ok "fcnn: probabilities" unet-train predict --checkpoint fcnn -p --format tiff --overlap 0 --threads 1 --out fcnn-p data/images/0001.png
+ok "fcnn: export" unet-train export --checkpoint fcnn --onnx fcnn.onnx
+ok "fcnn: onnxruntime computes the same" python3 compare.py onnx fcnn.onnx fcnn 16 1 1 fcnn-p/0001_prob.tif data/images/0001.png
+
 need_python tensorboard
 cat >events.py <<'EOP'
 import sys

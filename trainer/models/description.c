@@ -23,7 +23,7 @@ struct description {
     char *where;
     yaml_document_t document;
     char name[TENSOR_NAME_SIZE];
-    bool whole;
+    bool whole, glorot;
     yaml_node_t *sides, *parameters, *variants, *blocks, *layers; /* NULL: not given */
 };
 
@@ -201,15 +201,16 @@ static int check_blocks(const struct description *d, struct err *e)
 
 static int read_document(struct description *d, struct err *e)
 {
-    static const char *const keys[] = {"model", "of", "sides", "parameters", "variants", "blocks",
+    static const char *const keys[] = {"model", "of", "init", "sides", "parameters", "variants", "blocks",
                                        "layers", NULL};
-    yaml_node_t *root = yaml_document_get_root_node(&d->document), *name, *of;
+    yaml_node_t *root = yaml_document_get_root_node(&d->document), *name, *of, *init;
 
     if (!root || root->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_CONFIG, "%s:1: a model is expected: model: NAME, of: masks or classes, "
                        "layers: ...", d->where);
     if (check_keys(d, root, keys, e) || take(d, root, "model", YAML_SCALAR_NODE, &name, e) ||
         take(d, root, "of", YAML_SCALAR_NODE, &of, e) ||
+        take(d, root, "init", YAML_SCALAR_NODE, &init, e) ||
         take(d, root, "sides", YAML_SCALAR_NODE, &d->sides, e) ||
         take(d, root, "parameters", YAML_MAPPING_NODE, &d->parameters, e) ||
         take(d, root, "variants", YAML_MAPPING_NODE, &d->variants, e) ||
@@ -226,6 +227,9 @@ static int read_document(struct description *d, struct err *e)
     if (!d->whole && strcmp(text_of(of), "masks") != 0)
         return wrong(d, of, e, "of: '%s' is neither masks (a value for each pixel) nor classes (one "
                      "for each image)", text_of(of));
+    d->glorot = init && strcmp(text_of(init), "glorot") == 0;
+    if (init && !d->glorot && strcmp(text_of(init), "pytorch") != 0)
+        return wrong(d, init, e, "init: '%s' is neither pytorch nor glorot (Keras)", text_of(init));
     return (d->parameters && check_numbers(d, d->parameters, e)) ||
                    (d->variants && check_variants(d, e)) || (d->blocks && check_blocks(d, e))
                ? -1
@@ -502,7 +506,7 @@ static int take_arguments(struct builder *b, const struct layer_kind *k, const y
 static int append_layer(struct builder *b, const struct layer_kind *k, const yaml_node_t *key,
                         const yaml_node_t *value, const struct scope *scope)
 {
-    struct layer_args a = {.kernel = k->kernel, .stride = 1, .bias = 1};
+    struct layer_args a = {.kernel = k->kernel, .stride = 1, .bias = 1, .glorot = b->d->glorot};
     struct err why = {0};
     char label[2 * TENSOR_NAME_SIZE];
 

@@ -3,6 +3,7 @@
 #include "trainer/models/layer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,22 +32,38 @@ static int check_number(const char *what, int64_t v, int64_t min, int64_t max, s
                    min, max);
 }
 
-/* Is this the tensor NAME.weight? */
-static bool is_weight(const struct tensor *t, const char *name)
+/* Is this the tensor NAME.what? */
+static bool is_param(const struct tensor *t, const char *name, const char *what)
 {
     size_t n = strlen(name);
 
-    return strncmp(t->name, name, n) == 0 && strcmp(t->name + n, ".weight") == 0;
+    return strncmp(t->name, name, n) == 0 && t->name[n] == '.' && strcmp(t->name + n + 1, what) == 0;
 }
 
-/* The weights that were appended last get their penalty. */
-static void set_l2(struct graph *g, const struct layer_args *a)
+/* Glorot and Bengio, AISTATS 2010, (16): +-sqrt(6 / (fan in + fan out)); biases 0. */
+static void set_glorot(struct graph_param *p)
 {
-    for (size_t i = g->nparams; i-- > 0;)
-        if (is_weight(g->params[i].tensor, a->name)) {
-            g->params[i].l2 = a->l2;
-            return;
-        }
+    const int64_t *dim = p->tensor->shape.dim;
+
+    p->low = p->high = 0;
+    if (p->tensor->shape.ndim == 4) {
+        p->high = sqrt(6 / (double)((dim[0] + dim[1]) * dim[2] * dim[3]));
+        p->low = -p->high;
+    }
+}
+
+/* What is said of a layer's weights beside their shape. */
+static void set_weights(struct graph *g, const struct layer_args *a)
+{
+    for (size_t i = 0; i < g->nparams; i++) {
+        struct graph_param *p = &g->params[i];
+        bool weight = is_param(p->tensor, a->name, "weight");
+
+        if (weight)
+            p->l2 = a->l2;
+        if (a->glorot && (weight || is_param(p->tensor, a->name, "bias")))
+            set_glorot(p);
+    }
 }
 
 /* Parameters are told apart by their names. */
@@ -56,7 +73,7 @@ static int check_name(const struct graph *g, const char *name, struct err *e)
         return err_set(e, ERR_CONFIG, "the name '%s' is too long; up to %zu characters", name,
                        TENSOR_NAME_SIZE - sizeof ".running_mean");
     for (size_t i = 0; i < g->nparams; i++)
-        if (is_weight(g->params[i].tensor, name))
+        if (is_param(g->params[i].tensor, name, "weight"))
             return err_set(e, ERR_CONFIG, "the name '%s' is taken by an earlier layer; in a block or "
                            "`for` put {name} or what counts into it", name);
     return 0;
@@ -74,7 +91,7 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
         check_number("stride", a->stride, 1, 2, e) || check_name(g, a->name, e))
         return NULL;
     x = conv2d_append_as(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0, e);
-    set_l2(g, a);
+    set_weights(g, a);
     return x;
 }
 
@@ -88,7 +105,7 @@ static struct tensor *append_conv_transpose(struct graph *g, const struct networ
         return NULL;
     x = a->kernel == 2 ? conv_transpose2d_append(g, a->name, x, a->channels, e)
                        : conv2d_append_transposed(g, a->name, x, a->channels, e);
-    set_l2(g, a);
+    set_weights(g, a);
     return x;
 }
 
@@ -172,7 +189,7 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
         return NULL;
     /* A 1x1 convolution of a picture of one pixel. */
     x = conv2d_append_as(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
-    set_l2(g, a);
+    set_weights(g, a);
     return x;
 }
 

@@ -11,6 +11,7 @@ struct layer_args {
     char name[TENSOR_NAME_SIZE]; /* of the parameters: NAME.weight ... */
     int64_t channels, kernel, stride, bias;
     double rate, l2;
+    bool glorot; /* initial values as Keras has them; otherwise PyTorch's */
     struct tensor *with; /* an earlier result, for layers of two */
     char with_name[TENSOR_NAME_SIZE];
 };

@@ -115,6 +115,7 @@ static void check_documents(void)
     refused_text("model: x\nof: masks\n", "layers: is missing");
     refused_text("model: x\nlayers: []\n", "of: masks");
     refused_text("model: x\nof: pixels\nlayers: []\n", "neither masks");
+    refused_text("model: x\nof: masks\ninit: zero\nlayers: []\n", "neither pytorch nor glorot");
     refused_text("model: a/b\nof: masks\nlayers: []\n", "is no name");
     refused_text("model: x\nof: masks\nlayer: []\n", "did you mean 'layers'");
     refused_text("model: x\nof: masks\nlayers: 3\n", "a list is expected");
