@@ -67,6 +67,14 @@ ok "no checkpoint is lost" begun stuck
 no_rank() { [ -z "$(for r in 0 1 2 3; do rank_of stuck "$r"; done)" ]; }
 ok "no rank of it is left" wait_until 60 no_rank
 
+# ---- and goes on with half of the nodes
+exits 0 "it goes on with two GPUs" unetctl resume -C stuck --gpus 2 unet-g04-s1
+resized() { grep -q '"kind":"resume".*"gpus":4,"global_batch":16},{.*"gpus":2,"global_batch":16}\]' "$(run stuck)/attempt-2/record.jsonl"; }
+ok "the record of the new attempt says so" wait_until 90 resized
+is "$(login scontrol -o show job "$(cat "$(run stuck)/attempt-2/job")" | sed 's/.* NumNodes=\([0-9]*\).*/\1/')" 1 \
+    "its job has one node"
+exits 0 "it is cancelled" unetctl cancel -C stuck
+
 # ---- the first one goes on as if nothing had happened
 exits 0 "the calm one" unetctl submit -C calm --gpus 4
 done_all() { all_states rough COMPLETED && all_states calm COMPLETED; }
