@@ -17,7 +17,8 @@
 #define MAX_ARGUMENTS 16 /* of a block */
 #define MAX_SAVED 256
 #define MAX_NESTED 32
-#define MAX_LAYERS 20000
+#define MAX_LAYERS 5000
+#define MAX_NUMBERS 1e12 /* of a result, for one image */
 
 struct description {
     char *where;
@@ -516,8 +517,13 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
         snprintf(a.name, sizeof a.name, "%s%d", k->name, ++b->count[k - layer_kinds]);
     struct tensor *y = k->append(b->g, b->config, &a, b->x, &why);
     if (y) {
+        const int64_t *d = y->shape.dim;
+        char shape[64];
         b->x = y;
-        return 0;
+        return (double)d[DIM_H] * (double)d[DIM_W] * (double)d[DIM_C] <= MAX_NUMBERS
+                   ? 0
+                   : wrong(b->d, key, b->e, "%s: %s are too many numbers", k->name,
+                           layer_shape(y, shape));
     }
     snprintf(label, sizeof label, "%s (%s)", k->name, a.name);
     if (why.code != ERR_CONFIG) {

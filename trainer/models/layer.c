@@ -10,6 +10,7 @@
 #include "trainer/ops/ops.h"
 
 #define MAX_CHANNELS (1 << 20)
+#define MAX_WEIGHTS (INT64_C(1) << 31) /* of one layer */
 
 const char *layer_shape(const struct tensor *t, char dst[64])
 {
@@ -66,6 +67,15 @@ static void set_weights(struct graph *g, const struct layer_args *a)
     }
 }
 
+/* Numbers that are too large would overflow later. */
+static int check_weights(const struct tensor *x, int64_t channels, int64_t window, struct err *e)
+{
+    if (x->shape.dim[DIM_C] <= MAX_WEIGHTS / channels / window)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%" PRId64 " channels in and %" PRId64 " out are more than 2^31 "
+                   "weights: pool before it, or take fewer channels", x->shape.dim[DIM_C], channels);
+}
+
 /* Parameters are told apart by their names. */
 static int check_name(const struct graph *g, const char *name, struct err *e)
 {
@@ -88,7 +98,8 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
         return NULL;
     }
     if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
-        check_number("stride", a->stride, 1, 2, e) || check_name(g, a->name, e))
+        check_number("stride", a->stride, 1, 2, e) ||
+        check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
     x = conv2d_append_as(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0, e);
     set_weights(g, a);
@@ -101,7 +112,8 @@ static struct tensor *append_conv_transpose(struct graph *g, const struct networ
 {
     (void)config;
     if (check_number("kernel", a->kernel, 2, 3, e) ||
-        check_number("channels", a->channels, 1, MAX_CHANNELS, e) || check_name(g, a->name, e))
+        check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
+        check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
     x = a->kernel == 2 ? conv_transpose2d_append(g, a->name, x, a->channels, e)
                        : conv2d_append_transposed(g, a->name, x, a->channels, e);
@@ -185,7 +197,8 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
                 "`- global_avg_pool` before it", layer_shape(x, shape));
         return NULL;
     }
-    if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) || check_name(g, a->name, e))
+    if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
+        check_weights(x, a->channels, 1, e) || check_name(g, a->name, e))
         return NULL;
     /* A 1x1 convolution of a picture of one pixel. */
     x = conv2d_append_as(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);

@@ -6,8 +6,10 @@
 
 #include <stdlib.h>
 
+#include "src/rng.h"
 #include "t/tap.h"
 #include "trainer/core/network.h"
+#include "trainer/models/description.h"
 
 static void has(const char *name, struct network_config c, size_t want, const char *what)
 {
@@ -145,8 +147,51 @@ static void check_recursion(void)
     network_destroy(n);
 }
 
+/* Any text is a model or refused with a reason: the built-in ones with bytes changed, left out, or
+ * put twice. */
+static void check_mutations(void)
+{
+    struct network_config c = {.channels = 2, .height = 32, .width = 32, .classes = 2, .threads = 1,
+                               .batch_norm = BATCH_NORM_LOCAL};
+    static const char letters[] = "0123456789{}[]:,-^*/ \n\"'abcdefnorst.&|!<>";
+    int built = 0, refusals = 0, bad = 0;
+
+    for (uint64_t i = 0; i < 3000; i++) {
+        char text[16384];
+        const char *source = model_source(model_find(i % 3 ? i % 3 == 1 ? "chips" : "unet" : "fcnn"));
+        struct err e = {0};
+        size_t n = strlen(source);
+
+        memcpy(text, source, n + 1);
+        for (uint64_t k = 0; k <= i % 5; k++) {
+            size_t at = (size_t)(rng_uniform(41, i, 3 * k) * (double)n);
+            size_t length = (size_t)(rng_uniform(41, i, 3 * k + 1) * 12) % (n - at);
+            double how = rng_uniform(41, i, 3 * k + 2);
+            if (how < 0.5)
+                text[at] = letters[(size_t)(how * 2 * (double)(sizeof letters - 1))];
+            else if (how < 0.75)
+                memmove(text + at, text + at + length, n + 1 - at - length), n -= length;
+            else
+                memmove(text + at + length, text + at, n + 1 - at), n += length;
+        }
+        struct description *d = description_decode(text, "m.yaml", &e);
+        struct graph *g = d ? graph_create(true, &e) : NULL;
+        int rc = g ? description_build(d, NULL, g, &c, 1, &e) : -1;
+        built += rc == 0;
+        refusals += rc != 0;
+        bad += rc != 0 && (e.code != ERR_CONFIG || !*e.text);
+        if (bad && rc && e.code != ERR_CONFIG)
+            printf("# %d %s\n", e.code, e.text);
+        graph_destroy(g);
+        description_destroy(d);
+    }
+    ok(bad == 0 && built > 100 && refusals > 1000, "changed texts: %d built, %d refused, %d badly",
+       built, refusals, bad);
+}
+
 int main(void)
 {
+    check_mutations();
     check_sizes();
     check_refusals();
     check_documents();
