@@ -51,6 +51,9 @@ exits 2 "a node that does not exist" unetctl sandbox exec --node 8 -- true
 mode=$(sed -n 's/^mode=//p' "$DIR/sandbox.conf")
 echo "# mode $mode"
 if [ "$mode" = netns ]; then
+    exits 2 "a folder that nodes would not see is refused" unetctl sandbox up --dir "/dev/shm/unetctl-t.$$"
+    like "$ERR" "each node has a /dev/shm of its own" "with the reason"
+    rm -rf "/dev/shm/unetctl-t.$$"
     is "$(unetctl sandbox exec --node 3 -- hostname)" node3 "exec --node"
     is "$(login srun -N7 --ntasks-per-node=1 hostname | sort | tr '\n' ' ')" \
         "node1 node2 node3 node4 node5 node6 node7 " "jobs see seven host names"
