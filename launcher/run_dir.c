@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/terms.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"
@@ -84,10 +85,10 @@ static const char *decode_allreduce(const json_t *root)
 {
     const char *text = json_string_value(json_object_get(json_object_get(root, "train"), "allreduce"));
 
-    for (size_t i = 0; text && study_allreduces[i]; i++)
-        if (strcmp(study_allreduces[i], text) == 0)
-            return study_allreduces[i];
-    return study_allreduces[0];
+    for (size_t i = 0; text && terms_allreduces[i]; i++)
+        if (strcmp(terms_allreduces[i], text) == 0)
+            return terms_allreduces[i];
+    return terms_allreduces[0];
 }
 
 static int decode_run(const char *file, const char *text, struct run *dst, struct err *e)

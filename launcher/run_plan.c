@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/range.h"
+#include "src/terms.h"
 
 #define MAX_RUNS 100000
 
@@ -104,7 +105,7 @@ static int compute_run(const struct study *study, const struct site *site, int g
         return -1;
     dst->seed = seed;
     dst->allreduce = study->train.allreduce;
-    bool usual = !dst->engine->embedded || strcmp(dst->allreduce, study_allreduces[0]) == 0;
+    bool usual = !dst->engine->embedded || strcmp(dst->allreduce, terms_allreduces[0]) == 0;
     name_run(study, dst->engine, name);
     snprintf(dst->id, sizeof dst->id, "%s%s%s-g%02d-s%d", name, usual ? "" : "-",
              usual ? "" : dst->allreduce, gpus, seed);

@@ -18,7 +18,7 @@ struct run {
                            * other's its name */
     const struct engine *engine;
     int seed;
-    const char *allreduce; /* of study_allreduces */
+    const char *allreduce; /* of terms_allreduces */
     struct layout layout;
     /* An attempt with other than the planned GPUs (unetctl resume --gpus) has a run.json of its own. */
     bool resized;

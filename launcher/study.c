@@ -17,11 +17,11 @@
 #include "launcher/yaml_table.h"
 #include "src/cli.h"
 #include "src/range.h"
+#include "src/terms.h"
 
 #define MAX_SIDE 65536
 
 static const char *const strategies[] = {"auto", "mirrored", "multi-worker", NULL};
-static const char *const remainders[] = {"keep", "drop", NULL};
 static const struct {
     const char *name;
     long base, depth; /* what these are where the study says 0 */
@@ -33,19 +33,6 @@ static const struct {
     {"resnet110-projection", 16, 0},
 };
 #define NMODELS (sizeof models / sizeof *models)
-static const char *const file_words[] = {"all", "workers", NULL};
-static const char *const batch_norms[] = {"local", "sync", "none", NULL};
-static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
-static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
-static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds", NULL};
-static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
-static const char *const keeps[] = {"last", "best", NULL};
-static const char *const warmups[] = {"batch", "epoch", NULL};
-static const char *const backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
-static const char *const compressions[] = {"none", "bf16", "fp16", NULL};
-static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
-
-const char *const study_allreduces[] = {"bucketed", "native", "horovod", NULL};
 
 static const char *check_filled(const char *text)
 {
@@ -179,9 +166,9 @@ const struct yaml_key study_keys[] = {
              .help = "decoded images: auto, off (in memory), or a folder"),
     YAML_KEY("data.workers", YAML_INT, AT(data.workers), "2", .min = 0, .max = 256,
              .help = "threads per GPU that load images ahead of the step"),
-    YAML_KEY("data.remainder", YAML_WORD, AT(data.remainder), "keep", .words = remainders,
+    YAML_KEY("data.remainder", YAML_WORD, AT(data.remainder), "keep", .words = terms_remainders,
              .help = "keep (short steps, weighted by real counts) or drop"),
-    YAML_KEY("data.files", YAML_WORD, AT(data.files), "all", .words = file_words,
+    YAML_KEY("data.files", YAML_WORD, AT(data.files), "all", .words = terms_files,
              .help = "of TFRecord: all, or workers: a multiple of the GPUs, as many for each"),
     YAML_KEY("augment.hflip", YAML_SWITCH, AT(augment.hflip), "false",
              .help = "training images only, each mask alike: left and right"),
@@ -205,7 +192,8 @@ const struct yaml_key study_keys[] = {
              .help = "filters of the first level; 0: the usual (unet 8, resnet 16)"),
     YAML_KEY("model.depth", YAML_INT, AT(model.depth), "0", .min = 0, .max = 8,
              .help = "poolings of unet; 0: the usual, 4"),
-    YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "local", .words = batch_norms,
+    YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "local",
+             .words = terms_batch_norms,
              .help = "local, sync, none"),
     YAML_KEY("train.epochs", YAML_INT, AT(train.epochs), "200", .min = 1, .max = 1000000,
              .help = ""),
@@ -213,13 +201,13 @@ const struct yaml_key study_keys[] = {
              .help = ""),
     YAML_KEY("train.global_batch", YAML_INT, AT(train.global_batch), "0", .min = 0, .max = 1 << 24,
              .help = "images of a step over all GPUs; 0: batch_per_gpu on each"),
-    YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", .words = losses,
+    YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", .words = terms_losses,
              .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
     YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "",
              .help = "of ce: one number per class, with commas; background,foreground for 1 class"),
     YAML_KEY("train.accumulate", YAML_INT, AT(train.accumulate), "1", .min = 1, .max = 4096,
              .help = "batches whose gradients make one step"),
-    YAML_KEY("train.optimizer", YAML_WORD, AT(train.optimizer), "adam", .words = optimizers,
+    YAML_KEY("train.optimizer", YAML_WORD, AT(train.optimizer), "adam", .words = terms_optimizers,
              .help = "adam, adamw, sgd, lars, lamb"),
     YAML_KEY("train.momentum", YAML_REAL, AT(train.momentum), "0.9", .min = 0, .max = 0.999999,
              .help = "of sgd and lars"),
@@ -232,9 +220,11 @@ const struct yaml_key study_keys[] = {
              .help = "gradients are scaled down to this global norm; 0: never"),
     YAML_KEY("train.lr", YAML_REAL, AT(train.lr), "0.001", .min = 1e-12, .max = 1000,
              .help = ""),
-    YAML_KEY("train.lr_scaling", YAML_WORD, AT(train.lr_scaling), "linear", .words = lr_scalings,
+    YAML_KEY("train.lr_scaling", YAML_WORD, AT(train.lr_scaling), "linear",
+             .words = terms_lr_scalings,
              .help = "none, linear, sqrt, two-thirds: with global_batch / batch_per_gpu"),
-    YAML_KEY("train.lr_schedule", YAML_WORD, AT(train.lr_schedule), "step", .words = lr_schedules,
+    YAML_KEY("train.lr_schedule", YAML_WORD, AT(train.lr_schedule), "step",
+             .words = terms_lr_schedules,
              .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), step-tf (after 75 %), "
                      "constant"),
     YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "",
@@ -243,7 +233,7 @@ const struct yaml_key study_keys[] = {
              .help = "instead: EPOCHS:FACTOR without a better validation, such as 10:0.5"),
     YAML_KEY("train.warmup_epochs", YAML_INT, AT(train.warmup_epochs), "0", .min = 0, .max = 1000000,
              .help = "from the unscaled rate to the scaled one"),
-    YAML_KEY("train.warmup", YAML_WORD, AT(train.warmup), "batch", .words = warmups,
+    YAML_KEY("train.warmup", YAML_WORD, AT(train.warmup), "batch", .words = terms_warmups,
              .help = "the rate rises each batch or each epoch"),
     YAML_KEY("train.eval_epochs", YAML_INT, AT(train.eval_epochs), "0", .min = 0, .max = 1000000,
              .help = "validation every so many epochs; 0: only at the end"),
@@ -251,7 +241,7 @@ const struct yaml_key study_keys[] = {
              .help = "a quality that ends the run, such as iou>=0.9 or accuracy>=0.75"),
     YAML_KEY("train.patience", YAML_INT, AT(train.patience), "0", .min = 0, .max = 1000000,
              .help = "epochs without a better IoU or accuracy that end the run; 0: never"),
-    YAML_KEY("train.keep", YAML_WORD, AT(train.keep), "last", .words = keeps,
+    YAML_KEY("train.keep", YAML_WORD, AT(train.keep), "last", .words = terms_keeps,
              .help = "weights that are the result: the last or the best validated"),
     YAML_KEY("train.deterministic", YAML_SWITCH, AT(train.deterministic), "false",
              .help = "the same bits on any number of threads"),
@@ -259,13 +249,14 @@ const struct yaml_key study_keys[] = {
              .help = "attempt-K/tensorboard/: loss, rate and quality over time"),
     YAML_KEY("train.trace", YAML_SWITCH, AT(train.trace), "false",
              .help = "attempt-K/trace-RANK.json: what each rank does when"),
-    YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = backends,
+    YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = terms_backends,
              .help = "auto, ref, dnnl"),
-    YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = comms,
+    YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = terms_comms,
              .help = "auto, self, thread, mpi"),
     YAML_KEY("train.threads", YAML_INT, AT(train.threads), "0", .min = 0, .max = 4096,
              .help = "per GPU; 0: what the allocation gives"),
-    YAML_KEY("train.allreduce", YAML_WORD, AT(train.allreduce), "bucketed", .words = study_allreduces,
+    YAML_KEY("train.allreduce", YAML_WORD, AT(train.allreduce), "bucketed",
+             .words = terms_allreduces,
              .help = "bucketed, native (each tensor by itself), horovod (fused in cycles)"),
     YAML_KEY("train.bucket_mib", YAML_INT, AT(train.bucket_mib), "1", .min = 0, .max = 4096,
              .help = "of bucketed; 0: chosen by the time of the first steps"),
@@ -273,7 +264,7 @@ const struct yaml_key study_keys[] = {
              .help = "of horovod: the buffer"),
     YAML_KEY("train.cycle_ms", YAML_REAL, AT(train.cycle_ms), "1", .min = 0, .max = 1000,
              .help = "of horovod: least time between two sums"),
-    YAML_KEY("train.compress", YAML_WORD, AT(train.compress), "none", .words = compressions,
+    YAML_KEY("train.compress", YAML_WORD, AT(train.compress), "none", .words = terms_compressions,
              .help = "gradients between nodes: none, bf16, fp16"),
     YAML_KEY("train.checkpoint_epochs", YAML_INT, AT(train.checkpoint_epochs), "0", .min = 0,
              .max = 1000000, .help = "a checkpoint every so many epochs; 0: not by epochs"),

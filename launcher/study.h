@@ -74,7 +74,6 @@ struct study {
     struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
 };
 
-extern const char *const study_allreduces[]; /* of train.allreduce; the usual one first */
 
 /* The keys of study.yaml, of the user's file and of --set. */
 extern const struct yaml_key study_keys[];

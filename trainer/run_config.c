@@ -14,6 +14,7 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/terms.h"
 #include "trainer/core/model.h"
 
 #define SIZE_LIMIT (1 << 20)
@@ -37,19 +38,6 @@ enum {
 };
 
 static const char *const engines[] = {"embedded", NULL};
-static const char *const remainders[] = {"keep", "drop", NULL};
-static const char *const file_words[] = {"all", "workers", NULL};
-static const char *const batch_norms[] = {"local", "sync", "none", NULL};
-static const char *const losses[] = {"ce", "dice", "ce+dice", NULL};
-static const char *const optimizers[] = {"adam", "adamw", "sgd", "lars", "lamb", NULL};
-static const char *const lr_scalings[] = {"none", "linear", "sqrt", "two-thirds", NULL};
-static const char *const lr_schedules[] = {"step", "step-tf", "constant", NULL};
-static const char *const keeps[] = {"last", "best", NULL};
-static const char *const warmups[] = {"batch", "epoch", NULL};
-static const char *const backend_names[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
-static const char *const comms[] = {"auto", "self", "thread", "mpi", NULL};
-static const char *const allreduces[] = {"bucketed", "native", "horovod", NULL};
-static const char *const compressions[] = {"none", "bf16", "fp16", NULL};
 static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
 
 #define AT(member) offsetof(struct run_config, member)
@@ -71,8 +59,8 @@ static const struct key keys[] = {
     {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
     {"data", "cache", KEY_STRING, AT(data.cache), "auto", 0, 0, NULL, OPEN | OPTIONAL},
     {"data", "workers", KEY_INT, AT(data.workers), "2", 0, 256, NULL, OPEN | OPTIONAL},
-    {"data", "files", KEY_WORD, AT(data.files), "all", 0, 0, file_words, OPTIONAL},
-    {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, remainders, 0},
+    {"data", "files", KEY_WORD, AT(data.files), "all", 0, 0, terms_files, OPTIONAL},
+    {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, terms_remainders, 0},
     {"augment", "hflip", KEY_BOOL, AT(augment.hflip), "false", 0, 0, NULL, OPTIONAL},
     {"augment", "vflip", KEY_BOOL, AT(augment.vflip), "false", 0, 0, NULL, OPTIONAL},
     {"augment", "rot90", KEY_BOOL, AT(augment.rot90), "false", 0, 0, NULL, OPTIONAL},
@@ -84,24 +72,24 @@ static const struct key keys[] = {
     {"model", "name", KEY_STRING, AT(model.name), "unet", 0, 0, NULL, 0},
     {"model", "base", KEY_INT, AT(model.base), "0", 0, 1024, NULL, 0},
     {"model", "depth", KEY_INT, AT(model.depth), "0", 0, 8, NULL, 0},
-    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, batch_norms, 0},
+    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, terms_batch_norms, 0},
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
     {"train", "global_batch", KEY_INT, AT(train.global_batch), "0", 0, 1 << 24, NULL, OPEN | OPTIONAL},
     {"train", "rate_gpus", KEY_INT, AT(train.rate_gpus), "0", 0, 100000, NULL, OPEN | OPTIONAL},
-    {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, losses, OPTIONAL},
+    {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, terms_losses, OPTIONAL},
     {"train", "class_weights", KEY_STRING, AT(train.class_weights), "", 0, 0, NULL, OPTIONAL},
-    {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, optimizers, 0},
+    {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, terms_optimizers, 0},
     {"train", "momentum", KEY_DOUBLE, AT(train.momentum), "0.9", 0, 0.999999, NULL, OPTIONAL},
     {"train", "nesterov", KEY_BOOL, AT(train.nesterov), "false", 0, 0, NULL, OPTIONAL},
     {"train", "weight_decay", KEY_DOUBLE, AT(train.weight_decay), "0", 0, 1, NULL, OPTIONAL},
     {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, 0},
-    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, lr_scalings, 0},
-    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, lr_schedules, 0},
+    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, terms_lr_scalings, 0},
+    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, terms_lr_schedules, 0},
     {"train", "lr_steps", KEY_STRING, AT(train.lr_steps), "", 0, 0, NULL, OPTIONAL},
     {"train", "lr_plateau", KEY_STRING, AT(train.lr_plateau), "", 0, 0, NULL, OPTIONAL},
     {"train", "warmup_epochs", KEY_INT, AT(train.warmup_epochs), "0", 0, 1000000, NULL, OPTIONAL},
-    {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0, warmups, OPTIONAL},
+    {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0, terms_warmups, OPTIONAL},
     {"train", "momentum_correction", KEY_BOOL, AT(train.momentum_correction), "true", 0, 0, NULL,
      OPTIONAL},
     {"train", "accumulate", KEY_INT, AT(train.accumulate), "1", 1, 4096, NULL, OPEN | OPTIONAL},
@@ -109,20 +97,20 @@ static const struct key keys[] = {
     {"train", "eval_epochs", KEY_INT, AT(train.eval_epochs), "0", 0, 1000000, NULL, OPTIONAL},
     {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL},
     {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000, NULL, OPTIONAL},
-    {"train", "keep", KEY_WORD, AT(train.keep), "last", 0, 0, keeps, OPTIONAL},
+    {"train", "keep", KEY_WORD, AT(train.keep), "last", 0, 0, terms_keeps, OPTIONAL},
     {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
     {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
      OPEN | OPTIONAL},
     {"train", "trace", KEY_BOOL, AT(train.trace), "false", 0, 0, NULL, OPEN | OPTIONAL},
-    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, backend_names, OPEN},
-    {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, comms, OPEN},
+    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, terms_backends, OPEN},
+    {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, terms_comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
-    {"train", "allreduce", KEY_WORD, AT(train.allreduce), "bucketed", 0, 0, allreduces,
+    {"train", "allreduce", KEY_WORD, AT(train.allreduce), "bucketed", 0, 0, terms_allreduces,
      OPEN | OPTIONAL},
     {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 0, 4096, NULL, OPEN},
     {"train", "fusion_mib", KEY_INT, AT(train.fusion_mib), "128", 1, 4096, NULL, OPEN | OPTIONAL},
     {"train", "cycle_ms", KEY_DOUBLE, AT(train.cycle_ms), "1", 0, 1000, NULL, OPEN | OPTIONAL},
-    {"train", "compress", KEY_WORD, AT(train.compress), "none", 0, 0, compressions,
+    {"train", "compress", KEY_WORD, AT(train.compress), "none", 0, 0, terms_compressions,
      OPEN | OPTIONAL},
     {"train", "checkpoint_epochs", KEY_INT, AT(train.checkpoint_epochs), "0", 0, 1000000, NULL,
      OPEN | OPTIONAL},
