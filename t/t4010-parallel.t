@@ -91,8 +91,15 @@ few=(unet-train train --data tiny --split tiny.json --size 32x32 --base 4 --dept
 ok "1 replica on 2 images" "${few[@]}" --batch-norm none --batch-size 3 --out few-1
 ok "3 replicas on 2 images" "${few[@]}" --batch-norm none --batch-size 1 --gpus 3 --out few-3
 ok "give the same weights" close few-1 few-3
-exits 3 "but not with synchronised batch norm" "${few[@]}" --batch-norm sync --batch-size 1 --gpus 3 --out few-s
-like "$ERR" 'needs an image on each of the 3 GPUs' "which says why"
+ok "1 replica, synchronised batch norm" "${few[@]}" --batch-norm sync --batch-size 3 --out few-s1
+for n in 3 5; do
+    ok "$n replicas on 2 images, synchronised batch norm" \
+        "${few[@]}" --batch-norm sync --global-batch $n --gpus $n --out few-s$n
+    ok "give the same weights and running statistics" close few-s1 few-s$n
+done
+[ -n "$mpi" ] || skip "no MPI" "5 MPI ranks"
+[ -z "$mpi" ] || ok "5 MPI ranks" mpirun_ 5 --oversubscribe "${few[@]}" --batch-norm sync --global-batch 5 --out few-m5
+[ -z "$mpi" ] || is "$(field few-m5/DONE weights_sha256)" "$(field few-s5/DONE weights_sha256)" "the same bits"
 
 # A replica that finds a broken image takes the others with it.
 cp -r data broken

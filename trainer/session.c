@@ -533,12 +533,6 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
 
     shard_continue(plan, s->at.begin, run_config_step_images(s->config),
                    drop ? SHARD_DROP : SHARD_KEEP);
-    /* Synchronised batch norm needs an image everywhere: the last few do without. */
-    if (s->network_config.batch_norm == BATCH_NORM_SYNC && plan->steps > 0 &&
-        (plan->used - plan->begin) / plan->steps < (size_t)plan->parts) {
-        plan->used = plan->begin;
-        plan->steps = 0;
-    }
 }
 
 /* Is the network to be validated after so many epochs? */
@@ -659,15 +653,8 @@ static int make_plan(const struct session *s, struct shard_plan *plan, struct er
     bool drop = strcmp(c->data.remainder, "drop") == 0;
     size_t images = dataset_count(s->dataset, DATASET_TRAIN);
 
-    if (shard_plan(images, (size_t)c->data.repeat, s->comm->size,
-                   run_config_step_images(c), drop ? SHARD_DROP : SHARD_KEEP, plan, e))
-        return -1;
-    if (s->network_config.batch_norm == BATCH_NORM_SYNC &&
-        plan->used / plan->steps < (size_t)plan->parts * (size_t)c->train.accumulate)
-        return err_set(e, ERR_CONFIG, "model.batch_norm: sync needs an image on each of the %d "
-                       "GPUs in every step (and in each of its %d batches), and there are only %zu "
-                       "images", plan->parts, c->train.accumulate, plan->items);
-    return 0;
+    return shard_plan(images, (size_t)c->data.repeat, s->comm->size, run_config_step_images(c),
+                      drop ? SHARD_DROP : SHARD_KEEP, plan, e);
 }
 
 static int make_schedule(struct session *s, struct err *e)

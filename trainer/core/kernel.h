@@ -19,6 +19,7 @@ struct exec {
     double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
     uint64_t noise, first; /* seed of what is random; the number of the batch's first image */
     double loss_sum;    /* out: the loss ops add to it */
+    bool empty; /* no image of the step is here: what the tensors hold must not reach a sum */
     /* Sum over replicas, see network_sum_f. Only for ops with attr.sync. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;

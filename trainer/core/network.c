@@ -344,15 +344,44 @@ float *network_target(struct network *n, bool training, int batch, struct err *e
     return input ? input + tensor_count(c->graph->input) : NULL;
 }
 
-static int train_nothing(struct network *n, network_ready_f ready, void *arg, struct err *e)
+/* Gradients of a step without an image: zeros, told at the same points as any others. */
+struct no_gradients {
+    float *grad;
+    size_t told;
+    network_ready_f ready;
+    void *arg;
+};
+
+static int tell_zeros(void *arg, size_t upto, struct err *e)
 {
-    if (n->config.batch_norm == BATCH_NORM_SYNC)
-        return err_set(e, ERR_CONFIG,
-                       "synchronised batch norm needs an image on every replica in every step");
-    if (n->stage.device && stage_wait(&n->stage, e) < 0)
+    struct no_gradients *g = arg;
+
+    memset(g->grad + g->told, 0, (upto - g->told) * sizeof *g->grad);
+    g->told = upto;
+    return g->ready ? g->ready(g->arg, upto, e) : 0;
+}
+
+/* Where replicas meet in synchronised batch norm, one without an image computes with what is there
+ * and brings sums of nothing: so it meets the others, and learns the same running statistics. */
+static int train_nothing(struct network *n, struct exec *x, network_ready_f ready, void *arg,
+                         struct err *e)
+{
+    struct no_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
+    bool meets = n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
+    struct compiled *c = meets ? get_compiled(n, true, 1, e) : NULL;
+
+    x->empty = true;
+    if (meets && !c)
         return -1;
-    memset(n->weights->grad, 0, n->weights->nparams * sizeof(float));
-    return ready ? ready(arg, n->weights->nparams, e) : 0;
+    if (n->stage.device) {
+        if ((meets && stage_run(&n->stage, c->graph, x, false, &c->nruns, &c->program, e) < 0) ||
+            stage_wait(&n->stage, e) < 0)
+            return -1;
+        n->stage.loss = 0;
+    } else if (meets && graph_run(c->graph, x, tell_zeros, &g, e) < 0) {
+        return -1;
+    }
+    return g.told < n->weights->nparams ? tell_zeros(&g, n->weights->nparams, e) : 0;
 }
 
 int network_weigh(struct network *n, int batch, double *weight, struct err *e)
@@ -418,7 +447,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
     x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
 
     if (batch == 0)
-        return train_nothing(n, ready, arg, e);
+        return train_nothing(n, &x, ready, arg, e);
     c = get_compiled(n, true, batch, e);
     if (c && n->stage.device)
         return train_on_device(n, c, &x, loss_sum, ready, arg, e);

@@ -85,8 +85,7 @@ struct network_step {
  *     sum of cross entropies / weight + sum of the images' Dice losses / images
  * (the terms that config.loss names), so that a plain sum over replicas gives the gradient of the
  * whole. Adds this replica's share of that loss times the pixels of the whole step to *loss_sum.
- * batch 0: no images here in this step; gradients become zero, ready is called once (not with
- * BATCH_NORM_SYNC: ERR_CONFIG). Batch norm normalises with the statistics of this batch (of all
+ * batch 0: no images here in this step; gradients become zero. Batch norm normalises with the statistics of this batch (of all
  * replicas' batches with BATCH_NORM_SYNC) and updates the running ones. */
 int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
                   network_ready_f ready, void *arg, struct err *e);

@@ -4,6 +4,7 @@
 #include "trainer/backends/cuda/cuda_kernel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct device_program {
     cudaGraphExec_t graph;
@@ -206,9 +207,11 @@ int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e)
 
     if (!host)
         return -1;
-    int rc = device_copy(d, host, values, n * sizeof *host, e) || device_drain(d, e) ||
-             x->sum(x->sum_arg, host, n, e) ||
-             device_copy(d, values, host, n * sizeof *host, e) || device_drain(d, e) ? -1 : 0;
+    int rc = device_copy(d, host, values, n * sizeof *host, e) || device_drain(d, e) ? -1 : 0;
+    if (x->empty)
+        memset(host, 0, n * sizeof *host);
+    rc = rc || x->sum(x->sum_arg, host, n, e) ||
+                 device_copy(d, values, host, n * sizeof *host, e) || device_drain(d, e) ? -1 : 0;
     device_free(d, DEVICE_HOST, host);
     return rc;
 }

@@ -192,6 +192,8 @@ static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, 
     size_t n = 2 * tensor_channels(op->in[0]);
 
     sums[n] = (double)tensor_pixels(op->in[0]);
+    if (x->empty)
+        memset(sums, 0, (n + 1) * sizeof *sums);
     return op->attr.sync && x->sum ? x->sum(x->sum_arg, sums, n + 1, e) : 0;
 }
 

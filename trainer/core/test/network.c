@@ -331,17 +331,56 @@ static void check_plan(void)
     network_destroy(b);
 }
 
+/* Plays the other replicas, who have the only pixels of the step. */
+struct others {
+    int nsums, nwrong; /* sums that were asked for; values of this replica that are not 0 */
+};
+
+static int add_others(void *arg, double *values, size_t n, struct err *e)
+{
+    struct others *o = arg;
+
+    (void)e;
+    o->nsums++;
+    for (size_t i = 0; i < n; i++) {
+        o->nwrong += values[i] != 0;
+        values[i] = i + 1 < n ? 1 : 64;
+    }
+    return 0;
+}
+
+static int note_ready(void *arg, size_t upto, struct err *e)
+{
+    (void)e;
+    *(size_t *)arg = upto;
+    return 0;
+}
+
 static void check_sync_without_images(void)
 {
     struct network_config c = small;
+    struct others others = {0};
     struct network *n;
+    struct weights *w;
+    size_t ready = 0, nwrong = 0;
     double loss = 0;
     struct err e = {0};
+    float before;
 
     c.batch_norm = BATCH_NORM_SYNC;
     n = create(&c);
-    ok(network_train(n, 0, (struct network_step){.images = 1, .weight = 100}, &loss, NULL, NULL, &e) == -1 && e.code == ERR_CONFIG,
-       "synchronised batch norm refuses a step without images: %s", e.text);
+    w = network_weights(n);
+    network_set_sum(n, add_others, &others);
+    w->grad[0] = 1;
+    before = w->state[0];
+    ok(network_train(n, 0, (struct network_step){.images = 1, .weight = 100}, &loss, note_ready, &ready, &e) == 0,
+       "a step without images under synchronised batch norm: %s", e.text);
+    for (size_t i = 0; i < w->nparams; i++)
+        nwrong += w->grad[i] != 0;
+    ok(others.nsums > 0 && others.nsums % 2 == 0 && others.nwrong == 0,
+       "meets the others %d times with sums of nothing", others.nsums);
+    ok(nwrong == 0 && loss == 0 && ready == w->nparams, "has no gradients and no loss");
+    ok(w->state[0] != before, "and learns the others' statistics");
     network_destroy(n);
 }
 
