@@ -80,13 +80,14 @@ static void judge_batches(const struct study *s, const struct run_plan *plan, st
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
     long images = dst->train * s->data.repeat;
+    bool shared = !s->train.batch_per_gpu && plan->count && plan->runs[0].engine->embedded;
     char batch[48]; /* in words */
 
-    snprintf(batch, sizeof batch, s->train.global_batch ? "%ld" : "%ld x GPUs",
-             s->train.global_batch ? s->train.global_batch : s->train.batch_per_gpu);
+    snprintf(batch, sizeof batch, shared ? "%ld" : "%ld x GPUs",
+             s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
         int gpus = plan->runs[i].layout.gpus;
-        long global = run_plan_global_batch(s, gpus), rest = images % global;
+        long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;
         long steps = (images + global - 1) / global; /* equally long ones, give or take an image */
         if (!drop && images / steps < gpus)
             note(&idle, gpus);

@@ -29,38 +29,20 @@ static int choose_strategy(const struct study *study, const struct engine *engin
     return 0;
 }
 
-long run_plan_global_batch(const struct study *s, int gpus)
+/* Images of a step that do not depend on the number of GPUs; 0: each GPU has its own. */
+static long constant_batch(const struct study *s, const struct engine *engine)
 {
-    return s->train.global_batch ? s->train.global_batch : s->train.batch_per_gpu * gpus;
-}
-
-long run_plan_batch_per_gpu(const struct study *s, int gpus)
-{
-    return (run_plan_global_batch(s, gpus) + gpus - 1) / gpus;
+    return s->train.batch_per_gpu || !engine->embedded ? 0 : s->train.global_batch;
 }
 
 struct run_batch run_plan_batch(const struct study *s, const struct run *run)
 {
+    long each = s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch;
+    long all = run->batch ? run->batch : constant_batch(s, run->engine);
     int gpus = run->layout.gpus;
 
-    if (!run->batch)
-        return (struct run_batch){run_plan_global_batch(s, gpus), run_plan_batch_per_gpu(s, gpus)};
-    return (struct run_batch){run->batch, (run->batch + gpus - 1) / gpus};
-}
-
-/* global: images of a step over all GPUs, where that was given; else 0. */
-static int check_batch(const struct study *s, const struct engine *engine, long global, int gpus,
-                       struct err *e)
-{
-    if (global && global < gpus * s->train.accumulate)
-        return err_set(e, ERR_CONFIG, "train.global_batch: %ld images are fewer than %d GPUs x "
-                       "train.accumulate %ld; raise it, or ask for fewer GPUs", global, gpus,
-                       s->train.accumulate);
-    if (global % gpus && !engine->embedded)
-        return err_set(e, ERR_CONFIG, "train.global_batch: %ld images are no multiple of %d GPUs, and "
-                       "engine %s takes equal shares; choose a multiple, or other counts", global,
-                       gpus, engine->name);
-    return 0;
+    return all ? (struct run_batch){all, (all + gpus - 1) / gpus}
+               : (struct run_batch){each * gpus, each};
 }
 
 /* The model, or the engine where that is not ours. Of a file's path the last part, without what does
@@ -80,15 +62,14 @@ static void name_run(const struct study *study, const struct engine *engine, cha
     dst[n] = 0;
 }
 
-static int choose_layout(const struct study *study, const struct site *site, int gpus, long batch,
+static int choose_layout(const struct study *study, const struct site *site, int gpus,
                          struct run *dst, struct err *e)
 {
     enum layout_strategy strategy;
     int per_node = site->gpus_per_node ? (int)site->gpus_per_node : gpus;
 
     return choose_strategy(study, dst->engine, &strategy, e) ||
-                   layout_compute(gpus, per_node, strategy, &dst->layout, e) ||
-                   check_batch(study, dst->engine, batch, gpus, e)
+                   layout_compute(gpus, per_node, strategy, &dst->layout, e)
                ? err_prefix(e, "%d GPUs on site %s", gpus, site->name)
                : 0;
 }
@@ -101,7 +82,7 @@ static int compute_run(const struct study *study, const struct site *site, int g
     dst->engine = engine_find(study->engine, e);
     if (!dst->engine)
         return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
-    if (choose_layout(study, site, gpus, study->train.global_batch, dst, e))
+    if (choose_layout(study, site, gpus, dst, e))
         return -1;
     dst->seed = seed;
     dst->allreduce = study->train.allreduce;
@@ -149,19 +130,20 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
         return err_set(e, ERR_CONFIG, "%s: engine %s cannot go on from a checkpoint (its section does "
                        "not say 'resumes: true'), and so with no other number of GPUs", run->id,
                        run->engine->name);
-    if (scale && study->train.global_batch)
+    long constant = constant_batch(study, run->engine);
+
+    if (scale && constant)
         return err_set(e, ERR_CONFIG, "%s: --scale-batch: the batch over all GPUs is the study's "
                        "(train.global_batch); leave the option out", run->id);
     if (gpus == planned)
         return 0;
     run->resized = true;
-    if (!scale && !study->train.global_batch) {
+    if (!scale && !constant) {
         run->batch = run_plan_batch(study, run).global *
                      (run->engine->embedded ? study->train.accumulate : 1);
         run->rate_gpus = planned;
     }
-    return choose_layout(study, site, gpus, run->batch ? run->batch : study->train.global_batch, run,
-                         e) ? err_prefix(e, "%s", run->id) : 0;
+    return choose_layout(study, site, gpus, run, e) ? err_prefix(e, "%s", run->id) : 0;
 }
 
 void run_plan_destroy(struct run_plan *plan)
@@ -184,7 +166,7 @@ static json_t *encode_train(const struct study *s, const struct run *run)
     json_object_set_new(t, "epochs", json_integer(s->train.epochs));
     json_object_set_new(t, "batch_per_gpu", json_integer(run_plan_batch(s, run).per_gpu));
     json_object_set_new(t, "global_batch",
-                        json_integer(run->batch ? run->batch : s->train.global_batch));
+                        json_integer(run->batch ? run->batch : constant_batch(s, run->engine)));
     if (run->rate_gpus)
         json_object_set_new(t, "rate_gpus", json_integer(run->rate_gpus));
     json_object_set_new(t, "loss", json_string(s->train.loss));

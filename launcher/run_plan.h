@@ -37,15 +37,13 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
                      long seeds, struct run_plan *dst, struct err *e);
 void run_plan_destroy(struct run_plan *plan);
 
-/* Images of a full step: of all GPUs, and the most of one. */
-long run_plan_global_batch(const struct study *s, int gpus);
-long run_plan_batch_per_gpu(const struct study *s, int gpus);
-
 /* run.json of a run, as doc/FORMATS.md has it; NULL with an error. The caller frees. */
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
                       struct err *e);
 
-/* The same of a run, maybe a resized one. */
+/* Images of a full step: of all GPUs, and the most of one. The embedded engine shares
+ * train.global_batch, evenly but for one image; others take equal shares only, so unless
+ * train.batch_per_gpu says otherwise each of their GPUs has that many. */
 struct run_batch {
     long global, per_gpu;
 };

@@ -192,15 +192,14 @@ const struct yaml_key study_keys[] = {
              .help = "filters of the first level; 0: the usual (unet 8, resnet 16)"),
     YAML_KEY("model.depth", YAML_INT, AT(model.depth), "0", .min = 0, .max = 8,
              .help = "poolings of unet; 0: the usual, 4"),
-    YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "local",
-             .words = terms_batch_norms,
-             .help = "local, sync, none"),
+    YAML_KEY("model.batch_norm", YAML_WORD, AT(model.batch_norm), "sync",
+             .words = terms_batch_norms, .help = "sync, local, none"),
     YAML_KEY("train.epochs", YAML_INT, AT(train.epochs), "200", .min = 1, .max = 1000000,
              .help = ""),
-    YAML_KEY("train.batch_per_gpu", YAML_INT, AT(train.batch_per_gpu), "16", .min = 1, .max = 65536,
-             .help = ""),
-    YAML_KEY("train.global_batch", YAML_INT, AT(train.global_batch), "0", .min = 0, .max = 1 << 24,
-             .help = "images of a step over all GPUs; 0: batch_per_gpu on each"),
+    YAML_KEY("train.batch_per_gpu", YAML_INT, AT(train.batch_per_gpu), "0", .min = 0, .max = 65536,
+             .help = "instead: images of each GPU, so that steps and rate grow with their number"),
+    YAML_KEY("train.global_batch", YAML_INT, AT(train.global_batch), "16", .min = 1, .max = 1 << 24,
+             .help = "images of a step, shared by the GPUs: the same training on any number"),
     YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", .words = terms_losses,
              .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
     YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "",
@@ -393,7 +392,7 @@ static int check_together(const struct study *s, struct err *e)
                        place(s, "data.class_file"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
-                       "sync; use bucketed or native", place(s, "train.allreduce"));
+                       "sync: set model.batch_norm to local, or use bucketed or native", place(s, "train.allreduce"));
     return check_side(s, "data.height", s->data.height, e) ||
                    check_side(s, "data.width", s->data.width, e)
                ? -1

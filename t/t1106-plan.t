@@ -14,12 +14,13 @@ like "$ERR" 'warning: 16 training images are no multiple of the global batch \(4
     "counts that do not divide the images"
 like "$ERR" 'warning: 16 training images fill no global batch .* on 5, 6, 7, 8 GPUs' "counts that they do not fill"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' "and more ranks than those"
-exits 0 "a constant global batch" unetctl plan -C one --gpus 1,2,8 --set train.global_batch=8
+constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
+exits 0 "a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
 unlike "$ERR" 'training images' "divides the images on any number of GPUs"
-exits 3 "of too few images" unetctl plan -C one --gpus 1,2,8 --set train.global_batch=4
-like "$ERR" '8 GPUs on site generic: train.global_batch: 4 images are fewer than 8 GPUs' "is refused"
-exits 3 "an engine that takes equal shares" unetctl plan -C one --gpus 3 --engine pytorch --set train.global_batch=8
-like "$ERR" '8 images are no multiple of 3 GPUs, and engine pytorch' "refuses others"
+exits 0 "on more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
+like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "some idle"
+exits 0 "an engine that takes equal shares" unetctl plan -C one --gpus 3 --engine pytorch "${constant[@]}"
+like "$ERR" 'no multiple of the global batch \(4 x GPUs\) on 3 GPUs' "has the batch on each GPU"
 exits 0 "with drop" unetctl plan -C one --gpus 5 --set data.remainder=drop
 like "$ERR" 'nothing would be trained' "nothing is left"
 exits 0 "where all divides" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=16

@@ -144,7 +144,7 @@ static const struct cli_option options[] = {
     {"base", 0, CLI_STRING, "N", "filters of the first level (the model's: 8; resnet 16)",
      &keyed[OPT_BASE], 0, 0},
     {"depth", 0, CLI_STRING, "N", "poolings of unet (the model's: 4)", &keyed[OPT_DEPTH], 0, 0},
-    {"batch-norm", 0, CLI_STRING, "WORD", "local | sync | none (local)",
+    {"batch-norm", 0, CLI_STRING, "WORD", "sync | local | none (sync)",
      &keyed[OPT_BATCH_NORM], 0, 0},
     {"loss", 0, CLI_STRING, "WORD",
      "ce | dice | ce+dice: cross entropy (binary for 1 class), 1 - Dice, their sum (ce)",

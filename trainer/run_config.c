@@ -72,7 +72,7 @@ static const struct key keys[] = {
     {"model", "name", KEY_STRING, AT(model.name), "unet", 0, 0, NULL, 0},
     {"model", "base", KEY_INT, AT(model.base), "0", 0, 1024, NULL, 0},
     {"model", "depth", KEY_INT, AT(model.depth), "0", 0, 8, NULL, 0},
-    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "local", 0, 0, terms_batch_norms, 0},
+    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "sync", 0, 0, terms_batch_norms, 0},
     {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
     {"train", "global_batch", KEY_INT, AT(train.global_batch), "0", 0, 1 << 24, NULL, OPEN | OPTIONAL},
@@ -511,11 +511,6 @@ int run_config_check(const struct run_config *c, struct err *e)
                        "%dx%d", c->data.height, c->data.width, model->title, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
-    if (c->train.global_batch &&
-        c->train.global_batch < (int64_t)c->layout.gpus * c->train.accumulate)
-        return err_set(e, ERR_CONFIG, "train.global_batch: %d images cannot be shared by %d GPUs "
-                       "with %d batches each; at least %lld", c->train.global_batch, c->layout.gpus,
-                       c->train.accumulate, (long long)c->layout.gpus * c->train.accumulate);
     if (c->train.deterministic && strcmp(c->train.backend, "auto") != 0 &&
         strcmp(c->train.backend, "ref") != 0)
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "

@@ -117,7 +117,8 @@ static int open_session(struct session *s, struct err *e)
     s->network = describe_network(s, e) ? NULL : network_create(&s->network_config, e);
     if (!s->network)
         return -1;
-    network_set_sum(s->network, sum_for_batch_norm, s);
+    if (s->comm->size > 1)
+        network_set_sum(s->network, sum_for_batch_norm, s);
     struct optim_config optim = {
         .kind = strcmp(c->train.optimizer, "adamw") == 0  ? OPTIM_ADAMW
                 : strcmp(c->train.optimizer, "sgd") == 0  ? OPTIM_SGD
