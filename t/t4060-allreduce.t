@@ -70,7 +70,7 @@ fi
 
 # --- the reference's two curves from one study
 ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 --set data.width=32 \
-    --set model.depth=2 --set train.epochs=3 --set train.batch_per_gpu=4 --set train.threads=1
+    --set model.depth=2 --set model.batch_norm=local --set train.epochs=3 --set train.batch_per_gpu=4 --set train.threads=1
 for way in native horovod; do
     exits 0 "$way on 1 and 2 GPUs" unetctl submit -C study --gpus 1,2 --set train.allreduce=$way --wait
     ok "has runs of its own" test -e study/runs/unet-$way-g02-s1/attempt-1/DONE

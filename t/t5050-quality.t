@@ -13,7 +13,7 @@ print(eval(sys.argv[1]))' "$1"
 
 ok "a data set" unetctl data synth --out "$TMP/data" --count 60 --size 32x32 --seed 3
 ok "a study of it" unetctl init s --data "$TMP/data" --site local --set data.height=32 \
-    --set data.width=32 --set train.epochs=14 --set train.batch_per_gpu=3 --set model.base=4 \
+    --set data.width=32 --set train.epochs=14 --set train.batch_per_gpu=3 --set model.batch_norm=local --set model.base=4 \
     --set model.depth=2 --set train.eval_epochs=1 --set train.lr=0.01 --set train.lr_scaling=none
 exits 0 "1, 2 and 4 GPUs" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
 exits 0 "a report" unetctl report -C s

@@ -260,8 +260,8 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
 
         double began = g->timed ? clock_cpu() : 0;
 
-        if (op->kernel->run(op, x, e) < 0)
-            return err_prefix(e, "%s", op->kind->name);
+        if (op->kernel->run(op, x, e) < 0) /* a lost rank is told as anywhere else */
+            return e->code == ERR_PEER ? -1 : err_prefix(e, "%s", op->kind->name);
         if (g->timed)
             op->seconds += clock_cpu() - began;
         if (ready && op->ready > reported) {
