@@ -19,7 +19,7 @@ mkdir -p "$out"
 unetctl init "$out/study" --data "$data" --site local --name compare --set "data.height=${size%x*}" \
     --set "data.width=${size#*x}" --set model.base=4 --set model.depth=3 --set train.batch_per_gpu=4 \
     --set "train.epochs=${COMPARE_EPOCHS:-10}" --set train.lr=0.002 --set train.lr_scaling=none \
-    --set train.lr_schedule=constant
+    --set train.lr_schedule=constant --set model.batch_norm=local
 for engine in pytorch tensorflow; do
     printf '%s:\n  python: %s\n  env: {OMP_NUM_THREADS: 1, TF_NUM_INTRAOP_THREADS: 1}\n' "$engine" "$python"
 done >>"$out/study/study.yaml"
