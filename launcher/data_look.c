@@ -194,6 +194,10 @@ static bool look_elsewhere(const char *dir, struct data_look *dst)
     free(text);
     shapes = json_object_get(root, "shapes");
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
+    if (!dst->images) /* with masks */
+        dst->images = (size_t)json_integer_value(json_object_get(root, "pairs"));
+    dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
+    dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
     if (!dst->classes)
         dst->masks = dst->images;

@@ -9,6 +9,7 @@
 
 struct data_look {
     size_t images, masks; /* files in images/ and masks/; images of any other layout */
+    size_t train, val;    /* where another layout is divided; 0: it is not */
     long classes;         /* of images that have one class each; 0: they have masks */
     size_t unpaired;      /* images without a mask of the same stem, and the reverse */
     char odd[256];        /* one of these, as images/NAME or masks/NAME */

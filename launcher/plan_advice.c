@@ -45,7 +45,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
         add(dst, "%s", e.text);
         return;
     }
-    dst->val = (long)(s->data.val_fraction * (double)look.images + 1e-6);
+    dst->val = look.val ? (long)look.val : (long)(s->data.val_fraction * (double)look.images + 1e-6);
     if (dst->val == 0 && look.images > 1)
         dst->val = 1;
     dst->train = (long)look.images - dst->val;

@@ -14,6 +14,12 @@ exits 0 "init looks at CIFAR-10's files" unetctl init s --data cifar --site loca
 like s/study.yaml 'Data: 160 images of 10 classes; 32x32 .*colour' "their number, classes and size"
 like s/study.yaml 'name: resnet20 ' "a network for them"
 is "$(grep -cE '^  (height|width): 32 *' s/study.yaml)" 2 "at their size"
+exits 0 "plan in words" unetctl plan -C s --gpus 1
+like "$OUT" 'about 120 training and 40 validation images' "as the files are divided"
+ok "TFRecord files with masks" eval 'unet-train data synth --out pairs --count 6 --size 32x32 --seed 1 &&
+    unet-train data convert --data pairs --to tfrecord --out shards'
+exits 0 "init on them" unetctl init t --data shards --site local --model fcnn
+like t/study.yaml 'Data: 6 images, 6 masks; 32x32' "their number and size"
 exits 0 "plan" unetctl plan -C s --gpus 1..4 --model resnet44-projection --json
 is "$(json "$OUT" '[r["run"] for r in d["runs"]][3]')" resnet44-projection-g04-s1 "runs have the model's name"
 exits 0 "generate --model" unetctl generate -C s --gpus 3 --model resnet44

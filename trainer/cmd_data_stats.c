@@ -197,7 +197,8 @@ static int print_json(const struct survey *s, const struct frequency *f, const s
     buf_add(&b, "]");
     add_numbers(&b, "mean", s->mean, s->channels);
     add_numbers(&b, "deviation", s->deviation, s->channels);
-    buf_addf(&b, ",\"duplicates\":%zu,\"leaks\":%zu", s->duplicates, s->leaks);
+    buf_addf(&b, ",\"train\":%zu,\"val\":%zu,\"duplicates\":%zu,\"leaks\":%zu", s->train, s->val,
+             s->duplicates, s->leaks);
     if (s->nclasses)
         encode_classes(s, &b);
     else

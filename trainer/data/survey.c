@@ -179,6 +179,8 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
         add_light(s, &image, sums);
     pixels_hash(&image, sums->keys[i].hash);
     sums->keys[i].side = item->side;
+    s->train += item->side == SOURCE_TRAIN;
+    s->val += item->side == SOURCE_VAL;
     pixels_free(&mask);
     pixels_free(&image);
     return rc;

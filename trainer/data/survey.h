@@ -31,6 +31,7 @@ struct survey {
     double mean[3], deviation[3]; /* of all pixels, 0..1; grey images have one channel */
     int channels;               /* of mean and deviation: 3 when any image has colour */
     size_t duplicates;          /* pictures that an earlier one equals */
+    size_t train, val;          /* where the folder is divided; 0: it is not */
     size_t leaks;               /* of these, on another side (train, validation) than the equal */
     struct survey_shape *shapes; /* most frequent first */
     size_t nshapes;
