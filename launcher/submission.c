@@ -82,11 +82,12 @@ static int check_split(const struct workspace *w, const char *file, struct err *
 {
     const char *model = w->study.model.name;
     bool ours = strcmp(w->study.engine, "embedded") == 0;
-    struct model_look look;
+    struct model_look look = {0};
 
     if (!ours)
         return 0;
-    if (model_look_open(&w->study, true, &look, e))
+    /* Of the usual one the trainer need not be asked, which takes as long as all else here. */
+    if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;
     json_t *root = json_load_file(file, 0, NULL);
