@@ -14,7 +14,7 @@ from tensorflow.keras import layers
 def block(x, filters, batch_norm):
     for _ in range(2):
         x = layers.Conv2D(filters, 3, padding="same")(x)
-        x = layers.BatchNormalization()(x) if batch_norm else x
+        x = layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x) if batch_norm else x
         x = layers.ReLU()(x)
     return x
 
