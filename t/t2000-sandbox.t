@@ -92,7 +92,7 @@ for mode in auto flat; do
     kill $!
     wait $!
     is $? 143 "up is interrupted"
-    ok "and leaves no process" no_members "$TMP/slow-$mode"
+    ok "and leaves no process" wait_until 10 no_members "$TMP/slow-$mode"
     exits 4 "nor a sandbox" unetctl sandbox status --dir "$TMP/slow-$mode"
 done
 
@@ -104,7 +104,7 @@ is "$(UNETCTL_SANDBOX=$TMP/two unetctl sandbox exec -- sinfo -h -p main -o %D)" 
 exits 4 "and never another one" env UNETCTL_SANDBOX="$TMP/none" unetctl sandbox exec -- true
 unetctl sandbox exec --dir "$TMP/two" -- sbatch -N2 -o "$TMP/job.out" --wrap 'srun sleep 1000' >/dev/null
 exits 0 "down with a running job" unetctl sandbox down --dir "$TMP/two"
-ok "leaves no process" no_members "$TMP/two"
+ok "leaves no process" wait_until 10 no_members "$TMP/two"
 exits 0 "down again is fine" unetctl sandbox down --dir "$TMP/two"
 is "$(ready_nodes "$DIR")" 7 "the first is untouched"
 
@@ -126,6 +126,6 @@ ok "spares the stranger" kill -0 $stranger
 kill $stranger
 
 exits 0 "down of the first" unetctl sandbox down
-ok "leaves no process" no_members "$DIR"
+ok "leaves no process" wait_until 10 no_members "$DIR"
 ok "its logs stay" test -s "$DIR/log/slurmctld.log"
 done_testing
