@@ -16,7 +16,7 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 # 32 images in steps of at most 12: 3 of 10 and 11.
-train=(unet-train train --data data --split split.json --size 32x32 --base 4 --depth 2 --threads 1
+train=(unet-train train --data data --split split.json --size 96x96 --base 8 --depth 2 --threads 1
     --batch-norm none --optimizer sgd --lr 0.02 --lr-schedule constant --epochs 6 --batch-size 6 --timeout 60)
 kept=(--global-batch 12 --lr-gpus 2) # what two had
 often=(--checkpoint-seconds 0.000001)
@@ -25,13 +25,16 @@ begun() { [ -n "$(newest "$1")" ]; }
 marked() { [ -e "$1/DONE" ] || [ -e "$1/FAILED" ]; }
 # Start COMMAND and end it by a signal when it has written a checkpoint; it must not be done.
 cut_off() { # SIGNAL OUT COMMAND...
-    local signal=$1 out=$2 i pid victim
+    local signal=$1 out=$2 i t pid victim
     shift 2
     for ((i = 0; i < 5; i++)); do
         rm -rf "$out"
         "$@" "${often[@]}" --out "$out" >"$OUT" 2>"$ERR" &
         pid=$!
-        wait_until 60 begun "$out" || return 1
+        for ((t = 0; t < 6000; t++)); do # it is over in half a second
+            begun "$out" && break
+            sleep 0.01
+        done
         if [ "$signal" = KILL ]; then # a rank, as mpirun's other ones are taken down
             victim=$(pgrep -f -- "--out $out\$" | tail -n 1)
             if [ -n "$victim" ]; then kill -KILL "$victim"; fi
