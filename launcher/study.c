@@ -249,7 +249,7 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("train.trace", YAML_SWITCH, AT(train.trace), "false",
              .help = "attempt-K/trace-RANK.json: what each rank does when"),
     YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = terms_backends,
-             .help = "auto, ref, dnnl"),
+             .help = "auto, ref, simd, dnnl, cuda"),
     YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = terms_comms,
              .help = "auto, self, thread, mpi"),
     YAML_KEY("train.threads", YAML_INT, AT(train.threads), "0", .min = 0, .max = 4096,

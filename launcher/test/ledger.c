@@ -22,13 +22,13 @@ static struct ledger open_ledger(void)
     return l;
 }
 
-static void append_raw(const char *text)
+static void write_raw(const char *name, const char *mode, const char *text)
 {
     char path[128];
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/.unetctl/ledger.jsonl", dir);
-    f = fopen(path, "a");
+    snprintf(path, sizeof path, "%s/.unetctl/%s", dir, name);
+    f = fopen(path, mode);
     if (!f || fputs(text, f) < 0 || fclose(f))
         bail_out("%s", path);
 }
@@ -70,17 +70,6 @@ static void check_events(void)
     ledger_close(&l);
 }
 
-static void write_id(const char *text)
-{
-    char path[128];
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/.unetctl/id", dir);
-    f = fopen(path, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f))
-        bail_out("%s", path);
-}
-
 /* What a power failure may leave of the id's file. */
 static void check_id(void)
 {
@@ -90,7 +79,7 @@ static void check_id(void)
 
     strcpy(id, l.study_id);
     ledger_close(&l);
-    write_id("");
+    write_raw("id", "w", "");
     l = open_ledger();
     is_str(l.study_id, id, "an empty id is told by the events");
     if (ledger_lock(&l, 0, &e))
@@ -98,7 +87,7 @@ static void check_id(void)
     ok(strcmp(l.study_id, id) == 0 && !l.is_new, "it stays under the lock");
     ledger_close(&l);
     snprintf(torn, sizeof torn, "%.5s", id);
-    write_id(torn);
+    write_raw("id", "w", torn);
     l = open_ledger();
     is_str(l.study_id, id, "so is a torn one");
     ledger_close(&l);
@@ -114,7 +103,7 @@ static void check_torn(void)
     struct ledger l;
     struct err e = {0};
 
-    append_raw("{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
+    write_raw("ledger.jsonl", "a", "{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
     l = open_ledger();
     ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTING, "a torn last line is skipped");
     if (ledger_lock(&l, 0, &e))
@@ -132,7 +121,7 @@ static void check_schema(void)
     struct ledger l;
     struct err e = {0};
 
-    append_raw("{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\",\"attempt\":1,\"scheduler\":\"x\"}\n");
+    write_raw("ledger.jsonl", "a", "{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\",\"attempt\":1,\"scheduler\":\"x\"}\n");
     is_int(ledger_open(&l, dir, &e), -1, "an unknown schema is refused");
     ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"), "with its line");
 }
