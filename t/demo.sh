@@ -43,7 +43,8 @@ fi
 export UNETCTL_SANDBOX="$demo/sandbox"
 
 run unetctl init "$study" --name demo --data "$demo/data" --site "$site" \
-    --set data.height=96 --set data.width=128 --set "train.epochs=$epochs" --set train.batch_per_gpu=4
+    --set data.height=96 --set data.width=128 --set "train.epochs=$epochs" --set train.batch_per_gpu=4 \
+    --set model.batch_norm=local
 cd "$study"
 if [ "$site" = sandbox ]; then
     run unetctl plan --gpus "$gpus"
