@@ -3,11 +3,13 @@
 # Logs of other programs: read where they are whole, told and kept out where they are not.
 . "${srcdir:-.}/t/lib.sh"
 
-# log FILE SECONDS IOU [EPOCHS]: the reference's table, every epoch as long
+# log FILE SECONDS IOU [EPOCHS]: the reference's table, every epoch as long, no log like another
+nlogs=0
 log() {
     awk -v s="$2" -v iou="$3" -v n="${4:-4}" 'BEGIN {
         print ",time_per_epoch,loss,lr,training_time,test_time,iou"
-        for (e = 0; e < n; e++) printf "%d,%.6f,%.6f,0.001000,%.6f,1.500000,%.6f\n", e, s, 1 / (e + 1), n * s, iou
+        for (e = 0; e < n; e++) printf "%d,%.6f,%.6f,0.001000,%.6f,1.500000,%.6f\n", e, s, \
+            (1 + '$((++nlogs))' / 1000) / (e + 1), n * s, iou
     }' >"$1"
 }
 keras() { # FILE SECONDS
@@ -87,7 +89,7 @@ over_header() { printf '""\n' | dd of=log_4.csv conv=notrunc status=none; }
 with_mark() { { printf '\357\273\277'; cat log_4.csv; } >x && mv x log_4.csv; }
 bad "three bytes of another rank over the header" 'log_4.csv:1: the header is not' over_header
 bad "a row cut off" 'log_4.csv:5:' truncate -s -10 log_4.csv
-bad "NaN" "log_4.csv:3: loss is 'nan'" sed -i '3s/0.500000/nan/' log_4.csv
+bad "NaN" "log_4.csv:3: loss is 'nan'" sed -i '3s/,0.5[0-9]*/,nan/' log_4.csv
 bad "a negative time" 'log_4.csv:2: a time is negative' sed -i '2s/2.000000/-2.000000/' log_4.csv
 bad "a cell too many" 'log_4.csv:4:.*more than 7 columns' sed -i '4s/$/,1/' log_4.csv
 bad "line ends of Windows" 'log_4.csv:1: its line ends are CR LF' sed -i 's/$/\r/' log_4.csv
@@ -95,6 +97,14 @@ bad "a byte order mark" 'log_4.csv:1: it begins with a byte order mark' with_mar
 bad "an empty file" 'log_4.csv:1: the file is empty' truncate -s 0 log_4.csv
 bad "binary data" 'log_4.csv: holds binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 status=none
 bad "a huge file" 'log_4.csv' truncate -s 100M log_4.csv
+# shellcheck disable=SC2317
+long_line() { { head -n 3 log_4.csv && head -c 70M /dev/zero | tr '\0' 1 && echo; } >x && mv x log_4.csv; }
+bad "a line of 70 MB" 'log_4.csv: it has more than' long_line
+bad "a row twice" 'log_4.csv:4: the row does not begin with epoch 2' sed -i 3p log_4.csv
+bad "epochs in another order" 'log_4.csv:2: the row does not begin with epoch 0' sed -i '2{h;d};3G' log_4.csv
+bad "a link to nothing" 'log_4.csv: No such file' ln -sf nothing log_4.csv
+bad "a link to itself" 'log_4.csv: Too many levels' sh -c 'rm log_4.csv && ln -s log_4.csv log_4.csv'
+bad "a pipe" 'log_4.csv: not a regular file' sh -c 'rm log_4.csv && mkfifo log_4.csv'
 bad "no permission to read, a folder" 'log_4.csv' sh -c 'rm log_4.csv && mkdir log_4.csv'
 
 # Two logs of one count: nobody knows which is right; a copy is no harm.
@@ -110,6 +120,52 @@ is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" "log_02,done log_1,d
 log twice/history.csv 4 0.9
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
 like out2/results.csv '^history,.*corrupt.*call it log_N.csv' "a table whose name tells no count is told"
+
+# Copies that pretend to be other runs.
+copies() { # WHAT NAMES-AND-STATES COMMAND...: makes copies of good logs of 1, 2 and 4 GPUs
+    local what=$1 states=$2
+    shift 2
+    rm -rf copies out2
+    mkdir copies
+    log copies/log_1.csv 8 0.9
+    log copies/log_2.csv 4 0.9
+    log copies/log_4.csv 2 0.9
+    (cd copies && "$@")
+    exits 1 "$what" unetctl collect --logs copies -o out2
+    is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "$states" "is told"
+}
+copies "a log under another count" "log_1,done log_2,done log_4,corrupt log_8,corrupt " cp log_4.csv log_8.csv
+like out2/results.csv '^log_8,.*it is a copy of log_4, and which of them' "with its reason"
+copies "a log under another engine" "log_1,done log_2,done log_4,corrupt log_hvd_4,corrupt " cp log_4.csv log_hvd_4.csv
+copies "a log under another seed" "log_1,done log_2,done log_4,done log_4_s2,corrupt " cp log_4.csv log_4_s2.csv
+like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' "is no repeat"
+
+# Cut off behind a row: what is left is a table, but its training took longer.
+copies "rows cut off" "log_1,done log_2,done log_4,corrupt " sed -i 3d log_4.csv
+log copies/log_1.csv 8 0.9 40
+log copies/log_2.csv 4 0.9 40
+log copies/log_4.csv 2 0.9 40
+sed -i '31,$d' copies/log_4.csv
+exits 1 "at the end" unetctl collect --logs copies -o out2
+like out2/results.csv '^log_4,.*corrupt.*its 29 epochs take 58 s of the 80 s of the training.*rows are missing' "is told"
+log copies/log_4.csv 2 0.9 29
+exits 0 "a training of fewer epochs is none" unetctl collect --logs copies -o out2
+
+# Times that are none.
+for cell in 0.000000 1e12; do
+    log copies/log_4.csv 2 0.9 40
+    sed -i "2,\$ s/^\([0-9]*\),[^,]*,\([^,]*,[^,]*\),[^,]*/\1,$cell,\2,1e15/" copies/log_4.csv
+    exits 1 "epochs of $cell s" unetctl collect --logs copies -o out2
+    like out2/results.csv '^log_4,.*corrupt.*a time is wrong' "are told"
+done
+
+# Almost the name of a log.
+log copies/log_4.csv 2 0.9 40
+gzip copies/log_4.csv
+mv copies/log_2.csv copies/LOG_2.CSV
+exits 1 "a packed log, one in capitals" unetctl collect --logs copies -o out2
+is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
+    "are not left out in silence"
 
 # Too little.
 mkdir empty one failed flat

@@ -36,6 +36,15 @@ void curve_destroy(struct curve *c)
     free(c);
 }
 
+int curve_check(const struct curve *c, const char *name, struct err *e)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->seconds[i] <= 0 || c->seconds[i] > CURVE_LONGEST_S)
+            return err_set(e, ERR_DATA, "%s: epoch %zu takes %g s: a time is wrong", name, i,
+                           c->seconds[i]);
+    return 0;
+}
+
 void curve_measure(const struct curve *c, struct result *r)
 {
     r->epochs = (long)c->n;

@@ -20,6 +20,12 @@ enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2 };
 struct curve *curve_create(size_t n, int columns, struct err *e);
 void curve_destroy(struct curve *c);
 
+/* No epoch takes no time, and none takes longer. */
+#define CURVE_LONGEST_S 1e9
+
+/* -1, ERR_DATA "NAME: epoch I takes ...": a time is none that a computer trains. name: of the log. */
+int curve_check(const struct curve *c, const char *name, struct err *e);
+
 struct result;
 /* Set r's epochs, first_epoch_s, second_epoch_s, median_epoch_s and loss. */
 void curve_measure(const struct curve *c, struct result *r);

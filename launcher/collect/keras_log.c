@@ -30,6 +30,17 @@ bool keras_log_matches(const char *text)
     return strncmp(text, "epoch,", 6) == 0 || strncmp(text, "epoch;", 6) == 0;
 }
 
+/* The next line, without the CR LF in which Python's csv ends it; *next NULL behind the last. */
+static char *take_line(char **next)
+{
+    char *line = strsep(next, "\n");
+    size_t n = strlen(line);
+
+    if (n && line[n - 1] == '\r')
+        line[n - 1] = '\0';
+    return line;
+}
+
 /* Cut line at its separators; the number of cells, MAX_COLUMNS + 1 for more. */
 static int split(char *line, char separator, char *cells[MAX_COLUMNS])
 {
@@ -88,8 +99,8 @@ static int get_number(const char *cell, const char *what, const char *path, size
 {
     char *end;
 
-    *dst = strtod(cell, &end);
-    if (!*cell || *end || !isfinite(*dst))
+    *dst = strtod(cell, &end); /* which would also take blanks and hexadecimal */
+    if (!*cell || *end || !isfinite(*dst) || strspn(cell, "0123456789+-.eE") < strlen(cell))
         return err_set(e, ERR_DATA, "%s:%zu: %s is '%.40s', not a finite number", path, line, what,
                        cell);
     return 0;
@@ -145,8 +156,7 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
 
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         nlines++;
-    line = strsep(&next, "\n");
-    line[strcspn(line, "\r")] = '\0'; /* Python's csv ends lines in CR LF */
+    line = take_line(&next);
     if (decode_header(line, path, &layout, e))
         return -1;
     if (nlines < 2)
@@ -154,9 +164,8 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
     struct curve *c = curve_create(nlines - 1, layout.score != NONE ? CURVE_SCORE : 0, e);
     if (!c)
         return -1;
-    for (line = strsep(&next, "\n"); next; line = strsep(&next, "\n")) {
+    for (line = take_line(&next); next; line = take_line(&next)) {
         struct row row;
-        line[strcspn(line, "\r")] = '\0';
         if (decode_row(line, &layout, path, ++number, &row, e))
             goto bad;
         c->seconds[number - 2] = row.seconds;

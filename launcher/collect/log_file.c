@@ -51,6 +51,15 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
     return c ? 0 : -1;
 }
 
+/* Whatever form the log has. */
+static int check_clocks(const struct result *r, const char *path, struct err *e)
+{
+    if (r->training_time > CURVE_LONGEST_S || r->test_time > CURVE_LONGEST_S)
+        return err_set(e, ERR_DATA, "%s: training takes %g s, evaluation %g s: a time is wrong", path,
+                       r->training_time, r->test_time);
+    return curve_check(r->curve, path, e);
+}
+
 int log_file_read(const char *path, struct result *r, struct err *e)
 {
     size_t n;
@@ -70,6 +79,10 @@ int log_file_read(const char *path, struct result *r, struct err *e)
     else
         rc = decode_reference(text, n, path, &filled, e);
     free(text);
+    if (rc == 0 && check_clocks(&filled, path, e)) {
+        curve_destroy(filled.curve);
+        rc = -1;
+    }
     if (rc == 0)
         *r = filled;
     return rc;

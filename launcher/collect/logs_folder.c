@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,23 +18,12 @@
 #include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/scan.h"
+#include "launcher/collect/suspects.h"
 #include "src/atomicfile.h"
 
-/* What was read of r before is in no number. */
 static void refuse(struct result *r, const char *note)
 {
-    struct result clean;
-
-    result_init(&clean);
-    memcpy(clean.run, r->run, sizeof clean.run);
-    memcpy(clean.engine, r->engine, sizeof clean.engine);
-    clean.gpus = r->gpus;
-    clean.seed = r->seed;
-    clean.state = RESULT_CORRUPT;
-    result_set_text(clean.note, sizeof clean.note, note);
-    curve_destroy(r->curve);
-    scores_destroy(r->scores);
-    *r = clean;
+    result_discard(r, RESULT_CORRUPT, note);
 }
 
 static void read_log(const char *dir, const char *name, struct result *r)
@@ -87,6 +77,21 @@ static bool has_mllog(const char *dir, const char *name)
     return found;
 }
 
+/* LOG_4.CSV, log_4.csv.gz: somebody meant a log, but it would be left out without a word. */
+static bool is_near_log(const char *name)
+{
+    static const char *const packed[] = {".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst", ".csv.zip",
+                                         ".csv"};
+    size_t n = strlen(name), m;
+
+    if (strncasecmp(name, "log_", 4) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++)
+        if (n > (m = strlen(packed[i])) && strcasecmp(name + n - m, packed[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool is_log(const char *dir, const char *name, struct result *r)
 {
     const char *ending = strrchr(name, '.');
@@ -115,57 +120,16 @@ static void read_entry(const void *arg, const char *name, struct result *r)
 {
     const char *dir = arg;
 
-    if (!is_log(dir, name, r))
+    if (!is_log(dir, name, r)) {
+        if (!log_name_ends(name) && is_near_log(name)) {
+            result_set_text(r->run, sizeof r->run, name);
+            refuse(r, "not read: only names that end in .csv, .log or .txt are; unpack or rename it");
+        }
         return;
+    }
     snprintf(r->run, sizeof r->run, "%.*s", (int)(strrchr(name, '.') - name), name);
     read_log(dir, name, r);
     find_scores(dir, name, r);
-}
-
-/* The same bytes, as far as they tell: the same curve and the same score. */
-static bool is_copy(const struct result *a, const struct result *b)
-{
-    size_t n = a->curve->n;
-
-    return n == b->curve->n && a->iou == b->iou && a->training_time == b->training_time &&
-           memcmp(a->curve->seconds, b->curve->seconds, n * sizeof(double)) == 0 &&
-           memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
-}
-
-/* Rows first..end are of one engine, count and seed: of copies one counts, otherwise nobody knows
- * which is right. */
-static void refuse_duplicates(struct results *table, size_t first, size_t end)
-{
-    const struct result *one = &table->rows[first];
-    bool copies = true;
-    char note[256];
-
-    for (size_t i = first + 1; i < end; i++)
-        copies &= is_copy(one, &table->rows[i]);
-    for (size_t i = first; i < end; i++) {
-        const struct result *other = &table->rows[i == first ? first + 1 : first];
-        if (copies && i == first)
-            continue;
-        snprintf(note, sizeof note, "%.80s has the same engine, %d GPUs and seed %ld: %s",
-                 other->run, other->gpus, other->seed,
-                 copies ? "this is a copy" : "which of them is right is not known; keep one");
-        refuse(&table->rows[i], note);
-    }
-}
-
-static void find_duplicates(struct results *table)
-{
-    for (size_t i = 0, end; i < table->count; i = end) {
-        const struct result *r = &table->rows[i];
-        for (end = i + 1; end < table->count; end++) {
-            const struct result *other = &table->rows[end];
-            if (other->gpus != r->gpus || other->seed != r->seed ||
-                strcmp(other->engine, r->engine) || other->state != RESULT_DONE)
-                break;
-        }
-        if (end > i + 1 && r->state == RESULT_DONE)
-            refuse_duplicates(table, i, end);
-    }
 }
 
 static int read_bare(const char *dir, struct results *table, struct err *e)
@@ -178,8 +142,7 @@ static int read_bare(const char *dir, struct results *table, struct err *e)
                        "log_ENGINE_N.csv, and no file with MLLOG lines",
                        dir);
     results_sort(table);
-    find_duplicates(table);
-    return rc;
+    return rc ? rc : suspects_discard(table, e);
 }
 
 struct collected {

@@ -12,8 +12,8 @@
 #include "src/err.h"
 
 /* Fill table (empty before), sorted, with curves and scores. A log that can't be read is a corrupt
- * row with a note, in no number; so are a table whose name tells no count, and all of several logs
- * of one engine, count and seed with different contents. 0, or -1 with ERR_DATA when the folder
+ * row with a note, in no number; so are a table whose name tells no count, one that is packed, and
+ * what the logs tell of each other (suspects.h). 0, or -1 with ERR_DATA when the folder
  * can't be read or has no log at all. */
 int logs_folder_read(const char *dir, struct results *table, struct err *e);
 

@@ -109,6 +109,24 @@ void result_init(struct result *r)
     }
 }
 
+void result_discard(struct result *r, enum result_state state, const char *note)
+{
+    struct result clean;
+
+    result_init(&clean);
+    memcpy(clean.run, r->run, sizeof clean.run);
+    memcpy(clean.engine, r->engine, sizeof clean.engine);
+    clean.gpus = r->gpus;
+    clean.nodes = r->nodes;
+    clean.seed = r->seed;
+    clean.attempt = r->attempt;
+    clean.state = state;
+    result_set_text(clean.note, sizeof clean.note, note);
+    curve_destroy(r->curve);
+    scores_destroy(r->scores);
+    *r = clean;
+}
+
 void result_set_text(char *dst, size_t size, const char *text)
 {
     size_t n = strlen(text);

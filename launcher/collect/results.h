@@ -78,6 +78,10 @@ const char *result_quality_word(const struct result *r); /* "accuracy" or "IoU" 
 /* Everything unknown: NaN, 0, -1, "". */
 void result_init(struct result *r);
 
+/* Forget all that was measured: r keeps its name, engine, layout, seed and attempt, and has state and
+ * note. */
+void result_discard(struct result *r, enum result_state state, const char *note);
+
 /* Copy text into a field; too long ends in "...", control characters become
  * blanks and bytes that are no UTF-8 question marks. */
 void result_set_text(char *dst, size_t size, const char *text);

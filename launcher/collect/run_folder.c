@@ -129,20 +129,6 @@ static void set_state(struct result *r, enum result_state state, const char *not
     result_set_text(r->note, sizeof r->note, note);
 }
 
-/* What was read before this came to light is in no number. */
-static void discard(struct result *r, enum result_state state, const char *note)
-{
-    curve_destroy(r->curve);
-    scores_destroy(r->scores);
-    struct result clean;
-    result_init(&clean);
-    memcpy(clean.run, r->run, sizeof clean.run);
-    memcpy(clean.engine, r->engine, sizeof clean.engine);
-    clean.gpus = r->gpus, clean.nodes = r->nodes, clean.seed = r->seed, clean.attempt = r->attempt;
-    set_state(&clean, state, note);
-    *r = clean;
-}
-
 /* A run that had other than the planned GPUs for some time measures none of these numbers. */
 static void set_elastic(struct result *r, const char *worlds)
 {
@@ -152,7 +138,7 @@ static void set_elastic(struct result *r, const char *worlds)
         snprintf(quality, sizeof quality, "; IoU %.4f", r->iou);
     snprintf(note, sizeof note, "it ran with %s%s: a result, but no measurement of %d GPU%s", worlds,
              quality, r->gpus, r->gpus == 1 ? "" : "s");
-    discard(r, RESULT_ELASTIC, note);
+    result_discard(r, RESULT_ELASTIC, note);
 }
 
 /* What stands in a note names files from the study's folder on. */
@@ -292,10 +278,11 @@ static struct curve *make_curve(const struct run_record *record, struct err *e)
     return c;
 }
 
-static int measure(struct result *r, const struct run_record *record, struct err *e)
+static int measure(struct result *r, const struct run_record *record, const char *path,
+                   struct err *e)
 {
     r->curve = make_curve(record, e);
-    if (!r->curve)
+    if (!r->curve || curve_check(r->curve, path, e))
         return -1;
     curve_measure(r->curve, r);
     r->images_per_s = steady(record, RATE, stat_median);
@@ -399,7 +386,7 @@ static int read_done(const char *attempt_dir, struct result *r, char worlds[200]
     if (epoch_csv_read(log_path, &log, e) == 0 &&
         check(r, &record, record_path, *worlds != 0, &log, log_path, e) == 0 &&
         check_done(done_path, &record, e) == 0)
-        rc = measure(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
+        rc = measure(r, &record, record_path, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);
     return rc;
@@ -436,7 +423,7 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
     else if (!done)
         set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
     else if (read_done(attempt_dir, r, worlds, &e))
-        discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
+        result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
     else if (*worlds)
         set_elastic(r, worlds);
     else

@@ -67,6 +67,8 @@ static void check_reference(void)
     refused(REFERENCE "0,30,0.5,0.001,50,2\n", ":2: the row is cut short", "too few cells");
     refused(REFERENCE "0,30,0.5,0.001,50,2,0.9,7\n", ":2: the row has more", "too many cells");
     refused(REFERENCE "0,-3,0.5,0.001,50,2,0.9\n", ":2: a time is negative", "a negative time");
+    refused(REFERENCE "0,0,0.5,0.001,50,2,0.9\n", ": epoch 0 takes 0 s", "no time");
+    refused(REFERENCE "0,2e9,0.5,0.001,3e9,2,0.9\n", "training takes 3e+09 s", "a lifetime");
     refused(REFERENCE "0,3,0.5,0.001,50,2,1.9\n", ":2: iou is 1.9", "an impossible IoU");
     refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n", ":3: ", "a missing epoch");
     refused(",time_per_epoch,loss,lr,training_time,test_time,iou\r\n0,1,1,1,1,1,0.5\r\n", "line ends",
@@ -90,6 +92,12 @@ static void check_keras(void)
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n", ":3: this is epoch 0, not 1",
             "two runs in one file");
     refused(KERAS "0,0.8,0.5,0.001,-30,0.6,0.7\n", "negative", "a negative time");
+    refused(KERAS "0,0.8,0.5,0.001,0,0.6,0.7\n", ": epoch 0 takes 0 s", "no time");
+    refused(KERAS "0,0.8,0.5,0.001,1e308,0.6,0.7\n1,0.8,0.5,0.001,1e308,0.6,0.7\n", "a time is wrong",
+            "times whose sum is no number");
+    refused(KERAS "0,0.8,0x10,0.001,30,0.6,0.7\n", ":2: loss is '0x10'", "a hexadecimal number");
+    refused(KERAS "0,0.8, 5,0.001,30,0.6,0.7\n", ":2: loss is ' 5'", "a blank");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\r0,0.8,0.5\r\n", ":2: ", "two rows in one line");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,7\n", "outside 0..1", "an impossible score");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7", "no epoch", "no whole row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n1,0", ":3: the last line has no newline", "a cut file");
@@ -117,6 +125,8 @@ static void check_mllog(void)
     refused(EPOCH1, "no run_stop", "a run that was killed");
     refused(EPOCH1 MLLOG(2, "INTERVAL_END", "run_stop", "null", "\"status\": \"aborted\""), "not end with success",
             "one that was aborted");
+    refused(MLLOG(5, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END", "epoch_stop", "null", "") STOP,
+            ": epoch 0 takes 0 s", "an epoch that takes no time");
     refused(STOP, "no epoch", "one without epochs");
     refused(EPOCH1 ":::MLLOG {\"key\": \n" STOP, ":4: what follows", "a line that is cut");
     refused(EPOCH1 MLLOG(1, "INTERVAL_END", "epoch_stop", "null", "") STOP, ":4: an epoch stops that",

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/suspects.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void discard(struct result *r, const char *note)
+{
+    result_discard(r, RESULT_CORRUPT, note);
+}
+
+/* Equal, or both not known. */
+static bool is_equal(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* The same bytes, as far as they tell: the same curve and the same score. */
+static bool is_copy(const struct result *a, const struct result *b)
+{
+    size_t n = a->curve->n;
+
+    return n == b->curve->n && is_equal(result_quality(a), result_quality(b)) &&
+           is_equal(a->training_time, b->training_time) &&
+           memcmp(a->curve->seconds, b->curve->seconds, n * sizeof(double)) == 0 &&
+           memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
+}
+
+/* Enough of them to tell two runs apart. */
+static bool has_times(const struct result *r)
+{
+    return r->state == RESULT_DONE && isfinite(r->training_time) && r->curve->n > 1;
+}
+
+static bool is_same_case(const struct result *a, const struct result *b)
+{
+    return a->gpus == b->gpus && strcmp(a->engine, b->engine) == 0;
+}
+
+/* Rows first..end are of one engine, count and seed: of copies one counts, otherwise nobody knows
+ * which is right. */
+static void discard_duplicates(struct results *table, size_t first, size_t end)
+{
+    const struct result *one = &table->rows[first];
+    bool copies = true;
+    char note[256];
+
+    for (size_t i = first + 1; i < end; i++)
+        copies &= is_copy(one, &table->rows[i]);
+    for (size_t i = first; i < end; i++) {
+        const struct result *other = &table->rows[i == first ? first + 1 : first];
+        if (copies && i == first)
+            continue;
+        snprintf(note, sizeof note, "%.80s has the same engine, %d GPUs and seed %ld: %s",
+                 other->run, other->gpus, other->seed,
+                 copies ? "this is a copy" : "which of them is right is not known; keep one");
+        discard(&table->rows[i], note);
+    }
+}
+
+static void find_duplicates(struct results *table)
+{
+    for (size_t i = 0, end; i < table->count; i = end) {
+        const struct result *r = &table->rows[i];
+        for (end = i + 1; end < table->count; end++) {
+            const struct result *other = &table->rows[end];
+            if (!is_same_case(r, other) || other->seed != r->seed || other->state != RESULT_DONE)
+                break;
+        }
+        if (end > i + 1 && r->state == RESULT_DONE)
+            discard_duplicates(table, i, end);
+    }
+}
+
+/* Copies side by side. */
+static int compare_logs(const void *a, const void *b)
+{
+    const struct result *x = *(const struct result *const *)a, *y = *(const struct result *const *)b;
+    size_t n = x->curve->n, bytes = n * sizeof(double);
+    int order = n < y->curve->n ? -1 : n > y->curve->n;
+
+    if (!order)
+        order = memcmp(x->curve->seconds, y->curve->seconds, bytes);
+    if (!order)
+        order = memcmp(x->curve->loss, y->curve->loss, bytes);
+    return order ? order : x < y ? -1 : x > y;
+}
+
+/* logs[0..n) are copies. Under other seeds a copy is no repeat; under another count or engine nobody
+ * knows what it belongs to. */
+static void discard_copies(struct result **logs, size_t n)
+{
+    char note[256];
+    bool one_case = true;
+
+    for (size_t i = 1; i < n; i++)
+        one_case &= is_same_case(logs[0], logs[i]);
+    for (size_t i = one_case; i < n; i++) {
+        snprintf(note, sizeof note, "it is a copy of %.80s, %s", logs[i ? 0 : 1]->run,
+                 one_case ? "no other run"
+                          : "and which of them has the right name is not known; keep one");
+        discard(logs[i], note);
+    }
+}
+
+/* Two runs never take the same microseconds in all epochs. */
+static int find_copies(struct results *table, struct err *e)
+{
+    struct result **logs = calloc(table->count + 1, sizeof *logs);
+    size_t n = 0;
+
+    if (!logs)
+        return err_set(e, ERR_INTERNAL, "out of memory for %zu logs", table->count);
+    for (size_t i = 0; i < table->count; i++)
+        if (has_times(&table->rows[i]))
+            logs[n++] = &table->rows[i];
+    qsort(logs, n, sizeof *logs, compare_logs);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && is_copy(logs[i], logs[end]);)
+            end++;
+        if (end > i + 1)
+            discard_copies(logs + i, end - i);
+    }
+    free(logs);
+    return 0;
+}
+
+/* Rows cut off at the end of a line leave a table that is whole. Fewer epochs than most has, and
+ * the time of those that miss is in the training's: more than start-up and the first epoch. */
+static void discard_if_cut(struct result *r, const struct result *most)
+{
+    char note[256];
+    double sum = 0, longest = 0, missing = (double)(most->epochs - r->epochs);
+
+    for (size_t i = 0; i < r->curve->n; i++) {
+        sum += r->curve->seconds[i];
+        longest = fmax(longest, r->curve->seconds[i]);
+    }
+    double left = r->training_time - sum;
+    if (!(left > 0.9 * missing * r->median_epoch_s &&
+          left > longest + 0.03 * r->training_time))
+        return;
+    snprintf(note, sizeof note,
+             "its %ld epochs take %.6g s of the %.6g s of the training, and %.80s has %ld: rows are "
+             "missing", r->epochs, sum, r->training_time, most->run, most->epochs);
+    discard(r, note);
+}
+
+static void find_cut(struct results *table)
+{
+    for (size_t i = 0, end; i < table->count; i = end) {
+        const struct result *most = NULL;
+        for (end = i; end < table->count && !strcmp(table->rows[end].engine, table->rows[i].engine);
+             end++) {
+            const struct result *r = &table->rows[end];
+            if (r->state == RESULT_DONE && (!most || r->epochs > most->epochs))
+                most = r;
+        }
+        for (size_t k = i; most && k < end; k++)
+            if (table->rows[k].state == RESULT_DONE && table->rows[k].epochs < most->epochs)
+                discard_if_cut(&table->rows[k], most);
+    }
+}
+
+int suspects_discard(struct results *table, struct err *e)
+{
+    find_duplicates(table);
+    find_cut(table);
+    return find_copies(table, e);
+}
