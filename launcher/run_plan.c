@@ -208,9 +208,9 @@ static json_t *encode_train(const struct study *s, const struct run *run)
 
 static json_t *encode_augment(const struct study *s)
 {
-    return json_pack("{s:b, s:b, s:b, s:b, s:f, s:f, s:f, s:f}", "six", s->augment.six, "hflip", s->augment.hflip, "vflip",
-                     s->augment.vflip, "rot90", s->augment.rot90, "brightness",
-                     s->augment.brightness, "contrast", s->augment.contrast, "crop",
+    return json_pack("{s:b, s:b, s:b, s:b, s:f, s:f, s:i, s:f, s:f}", "six", s->augment.six, "hflip",
+                     s->augment.hflip, "vflip", s->augment.vflip, "rot90", s->augment.rot90, "brightness",
+                     s->augment.brightness, "contrast", s->augment.contrast, "shift", s->augment.shift, "crop",
                      s->augment.crop, "elastic", s->augment.elastic);
 }
 

@@ -11,7 +11,7 @@ weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
 ok "a set" unet-train data synth --out data --count 10 --size 32x32 --seed 3
 ok "its split" unet-train data split --data data --out split.json
 
-all=hflip,vflip,rot90,brightness=0.1,contrast=0.2,crop=0.2,elastic=2
+all=hflip,vflip,rot90,brightness=0.1,contrast=0.2,shift=2,crop=0.2,elastic=2
 ok "without loading threads" "${train[@]}" --augment $all --workers 0 --out w0
 ok "with one" "${train[@]}" --augment $all --workers 1 --out w1
 ok "with five" "${train[@]}" --augment $all --workers 5 --out w5
@@ -20,10 +20,10 @@ is "$(weights w1)" "$(weights w0)" "one thread: the same weights as none"
 is "$(weights w5)" "$(weights w0)" "five: too"
 isnt() { [ -n "$1" ] && [ "$1" != "$2" ]; report $? "$3"; }
 isnt "$(weights plain)" "$(weights w0)" "other weights than without augmentation"
-for one in hflip vflip rot90 brightness=0.2 contrast=0.2 crop=0.3 elastic=3; do
+for one in hflip vflip rot90 brightness=0.2 contrast=0.2 shift=2 crop=0.3 elastic=3; do
     "${train[@]}" --epochs 1 --augment $one --out "one-${one%=*}" >/dev/null 2>&1
 done
-is "$(for d in one-*; do weights "$d"; done | sort -u | wc -l)" 7 "each of the seven makes weights of its own"
+is "$(for d in one-*; do weights "$d"; done | sort -u | wc -l)" 8 "each of the eight makes weights of its own"
 
 exits 2 "an unknown change" "${train[@]}" --augment shear=2 --out bad
 like "$ERR" 'augment.*shear' "is named"

@@ -128,7 +128,7 @@ static const struct cli_option options[] = {
      0, 0},
     {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
      &keyed[OPT_CLASS_FILE], 0, 0},
-    {"augment", 0, CLI_STRING, "LIST", "hflip,vflip,rot90,six,brightness=B,contrast=C,crop=S,elastic=P",
+    {"augment", 0, CLI_STRING, "LIST", "of hflip,vflip,rot90,six and brightness=B,contrast=C,shift=P,crop=S,elastic=P",
      &opt_augment, 0, 0},
     {"cache", 0, CLI_STRING, "WORD", "decoded images: auto | off (memory) | a folder (auto)",
      &keyed[OPT_CACHE], 0, 0},

@@ -67,6 +67,7 @@ static const struct key keys[] = {
     {"augment", "six", KEY_BOOL, AT(augment.six), "false", 0, 0, NULL, OPTIONAL},
     {"augment", "brightness", KEY_DOUBLE, AT(augment.brightness), "0", 0, 1, NULL, OPTIONAL},
     {"augment", "contrast", KEY_DOUBLE, AT(augment.contrast), "0", 0, 1, NULL, OPTIONAL},
+    {"augment", "shift", KEY_INT, AT(augment.shift), "0", 0, 1000, NULL, OPTIONAL},
     {"augment", "crop", KEY_DOUBLE, AT(augment.crop), "0", 0, 0.9, NULL, OPTIONAL},
     {"augment", "elastic", KEY_DOUBLE, AT(augment.elastic), "0", 0, 1000, NULL, OPTIONAL},
     {"model", "name", KEY_STRING, AT(model.name), "unet", 0, 0, NULL, 0},

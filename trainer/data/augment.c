@@ -13,7 +13,7 @@
 #define NUMBERS_PER_PICTURE 256 /* at most that many are drawn */
 
 enum { DRAW_TURNS, DRAW_HFLIP, DRAW_VFLIP, DRAW_BRIGHTNESS, DRAW_CONTRAST, DRAW_ZOOM, DRAW_TOP,
-       DRAW_LEFT, DRAW_ELASTIC = 16 };
+       DRAW_LEFT, DRAW_DOWN, DRAW_RIGHT, DRAW_ELASTIC = 16 };
 
 /* Where a picture's sample lies after turns and flips: origin + y * row + x * column, in pixels. */
 struct view {
@@ -36,7 +36,7 @@ struct augment {
 bool augment_is_active(const struct augment_config *c)
 {
     return c->six || c->hflip || c->vflip || c->rot90 || c->brightness > 0 || c->contrast > 0 ||
-           c->crop > 0 || c->elastic > 0;
+           c->shift > 0 || c->crop > 0 || c->elastic > 0;
 }
 
 static double number(uint64_t seed, size_t epoch, size_t index, unsigned which)
@@ -55,6 +55,8 @@ void augment_draw(const struct augment_config *c, bool square, uint64_t seed, si
                           : 2 * (int)(2 * number(seed, epoch, index, DRAW_TURNS));
     d->hflip = c->hflip && number(seed, epoch, index, DRAW_HFLIP) < 0.5;
     d->vflip = c->vflip && number(seed, epoch, index, DRAW_VFLIP) < 0.5;
+    d->down = (int)((2 * c->shift + 1) * number(seed, epoch, index, DRAW_DOWN)) - c->shift;
+    d->right = (int)((2 * c->shift + 1) * number(seed, epoch, index, DRAW_RIGHT)) - c->shift;
     d->brightness =
         (float)(c->brightness * (2 * number(seed, epoch, index, DRAW_BRIGHTNESS) - 1));
     d->contrast = (float)(1 + c->contrast * (2 * number(seed, epoch, index, DRAW_CONTRAST) - 1));
@@ -149,20 +151,28 @@ static struct view view_of(const struct augment *a, const struct augment_draw *d
     return v;
 }
 
-static void copy_exactly(const struct augment *a, struct view v, const float *image,
-                         const uint8_t *mask, float *dst_image, uint8_t *dst_mask)
+static int clamp_int(int v, int max)
+{
+    return v < 0 ? 0 : v > max ? max : v;
+}
+
+static void copy_exactly(const struct augment *a, const struct augment_draw *d, struct view v,
+                         const float *image, const uint8_t *mask, float *dst_image,
+                         uint8_t *dst_mask)
 {
     size_t nc = (size_t)a->channels;
 
-    for (int y = 0; y < a->height; y++)
+    for (int y = 0; y < a->height; y++) {
+        ptrdiff_t row = v.origin + clamp_int(y - d->down, a->height - 1) * v.row;
         for (int x = 0; x < a->width; x++) {
-            size_t from = (size_t)(v.origin + y * v.row + x * v.column);
+            size_t from = (size_t)(row + clamp_int(x - d->right, a->width - 1) * v.column);
             memcpy(dst_image, image + from * nc, nc * sizeof *image);
             if (mask)
                 memcpy(dst_mask, mask + from * a->mask_size, a->mask_size);
             dst_image += nc;
             dst_mask += a->mask_size;
         }
+    }
 }
 
 static float clamp(float v, float max)
@@ -218,8 +228,8 @@ static void copy_warped(const struct augment *a, const struct augment_draw *d, s
         for (int x = 0; x < a->width; x++) {
             float at_y = (float)y + weigh(&a->columns[x], dy);
             float at_x = (float)x + weigh(&a->columns[x], dx);
-            at_y = clamp(top + (at_y + 0.5f) * d->zoom - 0.5f, max_y);
-            at_x = clamp(left + (at_x + 0.5f) * d->zoom - 0.5f, max_x);
+            at_y = clamp(top + (at_y + 0.5f) * d->zoom - 0.5f - (float)d->down, max_y);
+            at_x = clamp(left + (at_x + 0.5f) * d->zoom - 0.5f - (float)d->right, max_x);
             read_bilinear(a, v, image, at_y, at_x, dst_image);
             ptrdiff_t from = v.origin + (int)(at_y + 0.5f) * v.row + (int)(at_x + 0.5f) * v.column;
             if (mask)
@@ -254,7 +264,7 @@ void augment_apply(struct augment *a, const struct augment_draw *d, const float 
     if (a->config.crop > 0 || a->config.elastic > 0)
         copy_warped(a, d, v, image, mask, dst_image, dst_mask);
     else
-        copy_exactly(a, v, image, mask, dst_image, dst_mask);
+        copy_exactly(a, d, v, image, mask, dst_image, dst_mask);
     if (a->config.brightness > 0 || a->config.contrast > 0)
         change_light(a, d, dst_image);
 }

@@ -2,9 +2,9 @@
 /* Random changes to training pictures, image and mask alike. What happens to a picture is a pure
  * function of (seed, epoch, index): of no thread, rank or order.
  *
- * In this order: quarter turns, flips, a crop scaled back to the full size, an elastic deformation;
- * then contrast and brightness of the image alone, clipped to 0..1. Turns and flips move samples
- * exactly. Crop and deformation read the image bilinearly and the mask at the nearest pixel, beyond
+ * In this order: quarter turns, flips, a shift, a crop scaled back to the full size, an elastic
+ * deformation; then contrast and brightness of the image alone, clipped to 0..1. Turns, flips and shifts
+ * move samples exactly; what a shift brings in is the edge's. Crop and deformation read the image bilinearly and the mask at the nearest pixel, beyond
  * the edge the edge's. */
 #ifndef UNETCTL_TRAINER_DATA_AUGMENT_H
 #define UNETCTL_TRAINER_DATA_AUGMENT_H
@@ -23,6 +23,7 @@ struct augment_config {
     bool rot90;         /* 0 to 3 quarter turns; of pictures that are not square 0 or 2 */
     double brightness;  /* adds up to this, or takes away */
     double contrast;    /* times 1 - contrast to 1 + contrast around the mean of each channel */
+    int shift;          /* moves by up to so many whole pixels, in each direction by itself */
     double crop;        /* cuts up to this share off each side's length, keeping the aspect */
     double elastic;     /* moves each pixel by up to so many pixels, smoothly */
     bool six;           /* copy k of a picture (data.repeat) is: itself, top to bottom, left to right,
@@ -33,6 +34,7 @@ struct augment_config {
 struct augment_draw {
     int turns; /* quarter turns, counterclockwise */
     bool hflip, vflip;
+    int down, right; /* shifted by so many pixels */
     float brightness, contrast; /* added; factor */
     float zoom, top, left;      /* share of each side that is kept; where it starts, 0..1 - zoom */
     float dx[AUGMENT_POINTS][AUGMENT_POINTS], dy[AUGMENT_POINTS][AUGMENT_POINTS];

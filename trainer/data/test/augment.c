@@ -114,6 +114,30 @@ static void test_light(void)
        "half the contrast, around the mean");
 }
 
+static void test_shift(void)
+{
+    const struct augment_config shift = {.shift = 2};
+    const float four[4] = {1, 2, 3, 4}; /* 2x2 */
+    struct augment_draw d = still;
+    int seen[5][5] = {{0}}, all = 0;
+
+    d.down = 1;
+    apply(&shift, &d, 2, 2, four, four, out, out_mask);
+    ok(memcmp(out, (float[]){1, 2, 1, 2}, sizeof four) == 0, "one down: the edge comes in");
+    ok(memcmp(out_mask, out, sizeof four) == 0, "the mask moves with it");
+    d.right = -1;
+    d.hflip = true;
+    apply(&shift, &d, 2, 2, four, four, out, out_mask);
+    ok(memcmp(out, (float[]){1, 1, 1, 1}, sizeof four) == 0, "flipped, then shifted");
+    for (size_t i = 0; i < 500; i++) {
+        augment_draw(&shift, true, 9, 0, i, &d);
+        seen[d.down + 2][d.right + 2]++;
+    }
+    for (int i = 0; i < 25; i++)
+        all += seen[i / 5][i % 5] > 5;
+    ok(all == 25, "each of the 25 places comes, none is farther");
+}
+
 static void test_crop(void)
 {
     const struct augment_config crop = {.crop = 0.5};
@@ -156,7 +180,7 @@ static void test_elastic(void)
 
 static void test_draws(void)
 {
-    const struct augment_config all = {true, true, true, 0.2, 0.3, 0.4, 5, false};
+    const struct augment_config all = {true, true, true, 0.2, 0.3, 2, 0.4, 5, false};
     struct augment_draw a, b;
     int turns[4] = {0}, flips = 0, odd = 0, out_of_range = 0;
 
@@ -215,6 +239,7 @@ int main(void)
     test_vectors();
     test_group();
     test_light();
+    test_shift();
     test_crop();
     test_elastic();
     test_draws();

@@ -70,7 +70,7 @@ static struct loader_config config_of(int parts, int part, int threads, bool aug
                               .threads = threads};
 
     if (augment)
-        c.augment = (struct augment_config){true, true, true, 0.1, 0.1, 0.2, 2, false};
+        c.augment = (struct augment_config){true, true, true, 0.1, 0.1, 1, 0.2, 2, false};
     if (shard_plan(dataset_count(ds, DATASET_TRAIN), 2, parts, (size_t)parts * BATCH, SHARD_KEEP, &c.plan, &e))
         bail_out("%s", e.text);
     return c;
