@@ -11,7 +11,8 @@ const char *const engine_names[] = {"embedded", "tensorflow", "horovod", "pytorc
 static const struct engine engines[] = {
     {.name = "embedded", .embedded = true},
     {.name = "tensorflow", .is_python = true, .script = "templates/tensorflow/train.py"},
-    {.name = "horovod", .is_python = true, .rank_per_gpu = true, .always_launched = true},
+    {.name = "horovod", .is_python = true, .rank_per_gpu = true, .always_launched = true,
+     .script = "templates/horovod/train.py"},
     {.name = "pytorch", .is_python = true, .rank_per_gpu = true,
      .script = "templates/pytorch/train.py"},
     {.name = "command"},

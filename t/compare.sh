@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make compare: one study with the engines embedded, pytorch and tensorflow, on the same images, split
-# and network, and one report of it. t/peers/run has put their environment first on PATH; an engine
-# that is not there is left out, and told.
+# make compare: one study with the engines embedded, pytorch, tensorflow and horovod, on the same
+# images, split and network, and one report of it. t/peers/run has put their environment first on
+# PATH; an engine that is not there is left out, and told (Horovod: UNETCTL_HOROVOD=1 builds it).
 #
 #   COMPARE_DATA    images/ and masks/ (default: synthetic)     COMPARE_SIZE    HxW (64x64)
 #   COMPARE_GPUS    counts (1,2)      COMPARE_SEEDS  (1)        COMPARE_EPOCHS  (10)
@@ -20,19 +20,18 @@ unetctl init "$out/study" --data "$data" --site local --name compare --set "data
     --set "data.width=${size#*x}" --set model.base=4 --set model.depth=3 --set train.batch_per_gpu=4 \
     --set "train.epochs=${COMPARE_EPOCHS:-10}" --set train.lr=0.002 --set train.lr_scaling=none \
     --set train.lr_schedule=constant --set model.batch_norm=local
-for engine in pytorch tensorflow; do
+for engine in pytorch tensorflow horovod; do
     printf '%s:\n  python: %s\n  env: {OMP_NUM_THREADS: 1, TF_NUM_INTRAOP_THREADS: 1}\n' "$engine" "$python"
 done >>"$out/study/study.yaml"
 
 engines=(embedded)
-for pair in pytorch:torch tensorflow:tensorflow; do
+for pair in pytorch:torch tensorflow:tensorflow horovod:horovod.tensorflow; do
     if "$python" -c "import ${pair#*:}" 2>/dev/null; then
         engines+=("${pair%:*}")
     else
         echo "compare: without ${pair%:*}: $python cannot import ${pair#*:} (t/peers/requirements.txt)" >&2
     fi
 done
-"$python" -c 'import horovod' 2>/dev/null || echo "compare: without horovod, which is not in this environment" >&2
 
 failed=0
 for engine in "${engines[@]}"; do
