@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One training of bench/results in PyTorch: the network of t/torch_unet.py, the images, masks,
-split, augmentation, loss, optimizer, schedule and metric of `unet-train train`. One thread."""
+"""One training of bench/results in PyTorch: the network of t/torch_unet.py, or with
+--model one of t/torch_references.py, the images, masks, split, augmentation, loss, optimizer,
+schedule and metric of `unet-train train`. One thread."""
 import argparse
 import json
 import os
@@ -13,6 +14,7 @@ import torch
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "t"))
+from torch_references import network  # pylint: disable=wrong-import-position
 from torch_unet import UNet  # pylint: disable=wrong-import-position
 
 IGNORE = -1
@@ -28,6 +30,7 @@ def parse():
     p.add_argument("--lr", type=float, default=0.001)
     p.add_argument("--ignore", type=int, default=-1)
     p.add_argument("--class-file", default="")
+    p.add_argument("--model", default="unet")
     return p.parse_args()
 
 
@@ -128,7 +131,10 @@ def main():
     classes = read_classes(a)
     train = [read_pair(a, item, classes) for item in split["train"]]
     val = [read_pair(a, item, classes) for item in split["val"]]
-    model = UNet(a.base, a.depth, a.channels, True, a.classes)
+    if a.model == "unet":
+        model = UNet(a.base, a.depth, a.channels, True, a.classes)
+    else:
+        model = network(a.model, 0, a.channels, a.classes, None)
     optimizer = torch.optim.Adam(model.parameters(), lr=a.lr)
     steps = -(-len(train) // a.batch_size)
     for epoch in range(a.epochs):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time ResNet-6n+2 in PyTorch on the CPU: the peer of bench/cpu for residual networks.
+"""Time the reference systems' networks in PyTorch on the CPU: the peer of bench/cpu for them.
 
-A step is zero_grad, forward, cross entropy, backward, SGD with momentum, on synthetic images in
-memory. With --world 2 each process has --batch images (DistributedDataParallel, gloo). Prints one
+A step is zero_grad, forward, cross entropy (chips: and its L2 term), backward, Adam, on synthetic
+images in memory. With --world 2 each process has --batch images (DistributedDataParallel, gloo). Prints one
 JSON object: img_per_s and processor time over all processes, peak memory of one.
 """
 import argparse
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 def parse():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--model", default="resnet44")
-    for name, value in (("base", 16), ("batch", 128), ("threads", 2), ("world", 1), ("steps", 3),
+    for name, value in (("base", 0), ("channels", 3), ("classes", 10), ("batch", 128), ("threads", 2), ("world", 1), ("steps", 3),
                         ("warmup", 1)):
         p.add_argument("--" + name, type=int, default=value)
     p.add_argument("--size", default="32x32")
@@ -32,24 +32,27 @@ def parse():
 def work(rank, a, queue):
     os.environ["OMP_NUM_THREADS"] = str(a.threads)
     import torch  # after the number of threads is set
-    from torch_resnet import ResNet
+    from torch_references import network
 
     torch.set_num_threads(a.threads)
     torch.manual_seed(1)
     layout = torch.channels_last if a.channels_last else torch.contiguous_format
-    net = model = ResNet(a.model, a.base, 3, True, 10).to(memory_format=layout)
+    height, width = (int(v) for v in a.size.split("x"))
+    net = model = network(a.model, a.base, a.channels, a.classes, (height, width)).to(memory_format=layout)
+    penalty = getattr(model, "penalty", lambda: 0)
     if a.world > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29534")
         torch.distributed.init_process_group("gloo", rank=rank, world_size=a.world)
         net = torch.nn.parallel.DistributedDataParallel(model)
-    height, width = (int(v) for v in a.size.split("x"))
-    images = torch.rand(a.batch, 3, height, width).to(memory_format=layout)
-    labels = torch.randint(10, (a.batch, 1, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    images = torch.rand(a.batch, a.channels, height, width).to(memory_format=layout)
+    with torch.no_grad():
+        shape = model(images[:1]).shape[2:]
+    labels = torch.randint(a.classes, (a.batch, *shape))
+    optimizer = torch.optim.Adam(model.parameters())
 
     def train():
         optimizer.zero_grad(set_to_none=True)
-        torch.nn.functional.cross_entropy(net(images), labels).backward()
+        (torch.nn.functional.cross_entropy(net(images), labels) + penalty()).backward()
         optimizer.step()
 
     def infer():
