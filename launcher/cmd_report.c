@@ -24,7 +24,7 @@
 #include "src/range.h"
 
 static bool as_text, as_rules, keep_remainder;
-static long train_images, batch_per_gpu;
+static long train_images, batch_per_gpu, one_epoch;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
@@ -55,6 +55,9 @@ static const struct cli_option options[] = {
      "images of an epoch, repeats included, where logs do not say", &train_images, 1, 1000000000},
     {"batch-per-gpu", 0, CLI_INT, "N", "images per GPU and step, where logs do not say",
      &batch_per_gpu, 1, 1000000},
+    {"epoch", 0, CLI_INT, "K",
+     "the single epoch that is compared as the reference notebooks do, from 0 (1)", &one_epoch, 1,
+     1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: a last short batch was trained, too", &keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
@@ -227,7 +230,8 @@ static struct analysis_options decide_options(const double *levels, int nlevels)
 {
     return (struct analysis_options){
         .facts = {.train_images = train_images, .batch_per_gpu = batch_per_gpu,
-                  .keep_remainder = keep_remainder, .watts_per_gpu = watts},
+                  .keep_remainder = keep_remainder, .watts_per_gpu = watts,
+                  .epoch = one_epoch},
         .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss,
         .levels = levels, .nlevels = (size_t)nlevels};
 }

@@ -59,6 +59,17 @@ like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
 is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" "results.csv lies beside it"
 like s/report/report.md '^!\[Speed-up.*\]\(figures/speedup.png\)' "and the figures"
 
+ok "a fitted law's values are those of the law, at whole numbers of GPUs" python3 - $html $r <<'EOF'
+import json, math, re, sys
+page, (engine,) = open(sys.argv[1], encoding="utf-8").read(), json.load(open(sys.argv[2]))["engines"]
+a, b, c = next(m["coefficients"] for m in engine["models"] if m["chosen"])
+law = next(m["law"] for m in engine["models"] if m["chosen"])
+t = lambda n: a / n + (b * math.log2(n) if law == "logarithmic" else b) + c * (n - 1)
+tips = re.findall("fitted law[^<]*</text><text[^>]*>([0-9]+) GPUs?</text><text[^>]*>speed-up ([0-9.]+)<", page)
+assert [int(n) for n, _ in tips] == [1, 2, 3, 4, 5] and len(set(tips)) == 5, tips
+assert all(abs(float(v) - t(1) / t(int(n))) < 0.006 for n, v in tips), tips
+EOF
+
 # Forms on stdout come alone.
 rm -r s/report
 exits 0 "--text" unetctl report -C s --text

@@ -16,7 +16,7 @@ for e in json.load(sys.stdin)["engines"]:
         for p in e["points"]:
             m = lambda k: p[k]["median"]
             print(form % (p["gpus"], m("first_epoch_s"), m("median_epoch_s"), m("training_time"),
-                          m("test_time"), m("iou"), m("loss"), p["speedup_epoch_1"], p["speedup_total"],
+                          m("test_time"), m("iou"), m("loss"), p["speedup_one_epoch"], p["speedup_total"],
                           m("images_per_s"), 100 * p["efficiencies"]["images_per_s"]["value"]))
 ' "$2" "$3"
 }
@@ -61,6 +61,16 @@ is "$(table pytorch horovod "$few" | tr -s ' ' | sed 's/ $//')" \
 10 44.3 8869.8 0.7835 0.0121 4.39 39.7 43.0%
 12 36.4 7272.9 0.7929 0.0120 5.33 47.5 42.8%
 14 32.5 6507.2 0.9018 0.0277 5.70 55.2 42.7%" "PyTorch, Horovod"
+
+# PyTorch's notebook compares another epoch.
+time_of() { awk -F, '$1 == 4 {print $2}' "$UNETCTL_SHARED/reference-logs/pytorch/$1"; }
+is "$(unetctl report --logs "$UNETCTL_SHARED/reference-logs/pytorch" --epoch 4 --json - | python3 -c '
+import json, sys
+for e in json.load(sys.stdin)["engines"]:
+    print(e["engine"], e["one_epoch"], "%.4f" % e["points"][-1]["speedup_one_epoch"])')" \
+    "$(for log in hvd_ ''; do
+        echo "$(time_of log_${log}1.csv) $(time_of log_${log}14.csv) ${log:-native}"
+    done | awk '{printf "%s 4 %.4f\n", $3 == "hvd_" ? "horovod" : $3, $1 / $2}')" "by epoch 4"
 
 # Their figure: speed-up of epoch 1 and IoU by count.
 if command -v gnuplot >/dev/null; then

@@ -68,6 +68,14 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
     snprintf(c->why, sizeof c->why, "least %s of the counts measured", what);
 }
 
+static bool was_measured(const struct series *s, int gpus)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].gpus == gpus)
+            return true;
+    return false;
+}
+
 /* The fewest GPUs that are done in time: measured, or between and beyond what was. */
 static void meet_deadline(struct advice_choice *c, const struct series *s,
                           const struct model *whole, double deadline_s)
@@ -87,7 +95,7 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
             break;
         }
     for (int n = s->points[0].gpus + 1; whole && n <= last && (!c->gpus || n < c->gpus); n++)
-        if (model_predict(whole, n) <= deadline_s && (!c->gpus || n < c->gpus)) {
+        if (!was_measured(s, n) && model_predict(whole, n) <= deadline_s) {
             *c = (struct advice_choice){.gpus = n, .value = model_predict(whole, n),
                                         .extrapolated = model_is_extrapolation(whole, n)};
             snprintf(c->why, sizeof c->why, "by the %s law%s; it was not measured",

@@ -20,9 +20,10 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_FIRST_EPOCH] = {"first_epoch_s", "first epoch", "s",
                               "the epoch of index 0, which pays for warming up",
                               IN(first_epoch_s)},
-    [QUANTITY_SECOND_EPOCH] = {"second_epoch_s", "epoch 1", "s",
-                               "the epoch of index 1, by which the reference notebook compares",
-                               IN(second_epoch_s)},
+    [QUANTITY_ONE_EPOCH] = {"one_epoch_s", "one epoch", "s",
+                            "one single epoch, by which the reference notebook compares: that of "
+                            "index 1, unless --epoch names another",
+                            IN(second_epoch_s)},
     [QUANTITY_STEADY_EPOCH] = {"steady_epoch_s", "steady epoch", "s",
                                "the median of the epochs after the first", IN(median_epoch_s)},
     [QUANTITY_COMM] =

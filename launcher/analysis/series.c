@@ -249,6 +249,10 @@ static void complete(struct result *r, const struct series_facts *facts)
         r->images = batch ? (double)(facts->train_images / batch * batch) : NAN;
         r->images_per_s = ratio_of(r->images, r->median_epoch_s);
     }
+    if (facts->epoch) {
+        size_t i = (size_t)facts->epoch;
+        r->second_epoch_s = r->curve && i < r->curve->n ? r->curve->seconds[i] : NAN;
+    }
     if (isnan(r->energy_j) && facts->watts_per_gpu > 0)
         r->energy_j = facts->watts_per_gpu * r->gpus * whole;
 }
@@ -303,6 +307,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             series_destroy(&dst[*n]);
             goto out;
         }
+        dst[*n].one_epoch = facts->epoch ? facts->epoch : 1;
         ++*n;
     }
     if (notes)

@@ -70,6 +70,7 @@ struct series {
     bool by_images; /* all points have image_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all runs trained for as many */
+    long one_epoch; /* the index of QUANTITY_ONE_EPOCH */
 };
 
 /* What a log alone does not tell, said by the user; 0: not said. */
@@ -78,6 +79,7 @@ struct series_facts {
     long batch_per_gpu;
     bool keep_remainder; /* a last short batch is trained, too; otherwise dropped */
     double watts_per_gpu;
+    long epoch; /* the one that QUANTITY_ONE_EPOCH is; 0: that of index 1 */
 };
 
 /* The runs of engine in the sorted table, split where batches mix strong and weak scaling: fills

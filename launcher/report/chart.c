@@ -59,11 +59,16 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
     s->points[s->count++] = (struct chart_point){.x = x, .y = y, .low = low, .high = high};
 }
 
-size_t chart_series_told(const struct chart_series *s)
+bool chart_series_tells(const struct chart_series *s, size_t i)
 {
+    size_t step = (s->count + LINE_STOPS - 1) / LINE_STOPS;
+
     if (s->small || s->style == CHART_BAND || s->colour == CHART_INK)
-        return 0;
-    return s->style == CHART_LINE ? (s->count + LINE_STOPS - 1) / LINE_STOPS : 1;
+        return false;
+    if (s->style != CHART_LINE)
+        return true;
+    return s->told_step ? i >= s->told_first && (i - s->told_first) % s->told_step == 0
+                        : i % step == step - 1;
 }
 
 bool chart_has_points(const struct chart *c)

@@ -37,6 +37,8 @@ struct chart_series {
     bool hollow, dashed;
     bool small;  /* many single runs: light marks that nobody points at */
     bool right;  /* belongs to the right axis */
+    bool unlisted; /* not in the key: it goes on with the series before */
+    size_t told_first, told_step; /* of a line, which points' values are told; step 0: some */
     struct chart_point *points;
     size_t count;
 };
@@ -73,9 +75,8 @@ struct chart_series *chart_add_series(struct chart *c, enum chart_style style, i
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
-/* Of the points of s, every so many-th has a value that is told: all marks and columns, some of a
- * line; 0: none has. */
-size_t chart_series_told(const struct chart_series *s);
+/* Is the value of point i of s told: of all marks and columns, of some points of a line? */
+bool chart_series_tells(const struct chart_series *s, size_t i);
 
 /* Does any series have a point? */
 bool chart_has_points(const struct chart *c);

@@ -151,7 +151,7 @@ static void add_series(struct buf *b, const struct chart *c, size_t i)
 
     buf_addf(b, "%s'%s.dat' index %zu ", i ? ", \\\n  " : "", c->name, i);
     add_style(b, c, s);
-    if (s->label[0]) {
+    if (!s->unlisted) {
         buf_add(b, " title ");
         escape_gnuplot(b, s->label);
     } else {

@@ -258,10 +258,8 @@ static void add_target(const struct chart *c, const struct chart_series *s,
 
 static void add_targets(const struct chart *c, const struct chart_series *s, struct buf *b)
 {
-    size_t step = chart_series_told(s);
-
-    for (size_t i = step - 1; step > 0 && i < s->count; i += step)
-        if (s->style == CHART_COLUMN || isfinite(s->points[i].y))
+    for (size_t i = 0; i < s->count; i++)
+        if (chart_series_tells(s, i) && (s->style == CHART_COLUMN || isfinite(s->points[i].y)))
             add_target(c, s, &s->points[i], b);
 }
 
@@ -299,7 +297,7 @@ void chart_svg_encode_key(const struct chart *c, struct buf *b)
 {
     buf_add(b, "<ul class=\"key\">\n");
     for (size_t i = 0; i < c->nseries; i++) {
-        if (!c->series[i].label[0] || !c->series[i].count)
+        if (c->series[i].unlisted || !c->series[i].count)
             continue;
         buf_addf(b, "<li class=\"c%d\">", c->series[i].colour);
         add_sample(&c->series[i], b);

@@ -17,7 +17,8 @@
 
 #define MAX_CURVE 240  /* points of a loss curve; longer ones are thinned */
 #define MAX_DOTS 400   /* single runs that are drawn */
-#define CURVE_STEPS 60 /* points of a fitted law, less one */
+#define CURVE_STEPS 60 /* points of a fitted law, less one, at the least */
+#define LAW_STOPS 16   /* values of it that are told, at the most */
 #define BEYOND 0.25    /* so much further than measured a law is drawn */
 
 static int colour_of(size_t series)
@@ -139,15 +140,21 @@ static void add_ideal(struct chart *c, const struct report *r)
     add_guide(c, r, 0, 1.0 / base, "ideal");
 }
 
-/* The chosen law from from to to. */
+/* The chosen law from from to to GPUs. Told are its values at whole numbers of GPUs, behind first. */
 static void add_law(struct chart *c, struct chart_series *s, const struct report_series *rs,
-                    double from, double to)
+                    int from, int to, int first)
 {
-    double base = rs->as->series.points[0].gpus;
+    int base = rs->as->series.points[0].gpus, range = to - from,
+        parts = range < CURVE_STEPS ? CURVE_STEPS / range : 1, /* of the way to the next number */
+        stride = (range + LAW_STOPS - 1) / LAW_STOPS;
 
-    for (int i = 0; i <= CURVE_STEPS; i++) {
-        double n = from + (to - from) * i / CURVE_STEPS;
+    for (int i = 0; i <= parts * range; i++) {
+        double n = from + (double)i / parts;
         chart_add_point(c, s, n, model_speedup(rs->as->steady_choice, base, n), NAN, NAN);
+    }
+    if (s) {
+        s->told_first = (size_t)(parts * first);
+        s->told_step = (size_t)(parts * stride);
     }
 }
 
@@ -155,19 +162,18 @@ static void add_law(struct chart *c, struct chart_series *s, const struct report
 static void add_fit(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *rs = &r->series[i];
-    double from = rs->as->series.points[0].gpus, to = largest_of(&rs->as->series);
+    int from = rs->as->series.points[0].gpus, to = largest_of(&rs->as->series);
     char fit[96];
 
     if (!rs->as->steady_choice)
         return;
     snprintf(fit, sizeof fit, "fitted law (%s)", model_name(rs->as->steady_choice->law));
-    add_law(c, add(c, r, i, CHART_LINE, fit), rs, from, to);
-    struct chart_series *beyond = add(c, r, i, CHART_LINE, "");
-    if (beyond) {
-        beyond->dashed = true;
-        beyond->label[0] = '\0';
-    }
-    add_law(c, beyond, rs, to, to + (to - from) * BEYOND);
+    add_law(c, add(c, r, i, CHART_LINE, fit), rs, from, to, 0);
+    struct chart_series *beyond =
+        add(c, r, i, CHART_LINE, "fitted law, beyond what was measured");
+    if (beyond)
+        beyond->dashed = beyond->unlisted = true;
+    add_law(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
 }
 
 static void make_speedup(struct chart *c, const struct report *r)
@@ -298,9 +304,11 @@ static void make_cost(struct chart *c, const struct report *r)
 /* What the reference notebook draws: speed-up of one epoch, and IoU on a second axis. */
 static void make_notebook(struct chart *c, const struct report *r)
 {
-    start(c, "notebook", "As the reference notebook draws it", "speed-up of the second epoch", 2,
-          "Speed-up of a single epoch, the one of index 1 (filled), and quality (open, right axis), "
-          "without intervals: for comparison with figures that were made so.");
+    start(c, "notebook", "As the reference notebook draws it", "speed-up of one epoch", 2, "");
+    snprintf(c->caption, sizeof c->caption,
+             "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
+             "axis), without intervals: for comparison with figures that were made so.",
+             series_of(r, 0)->one_epoch);
     set_axis(&c->right, quality_of(r), 4);
     c->right.high = 1;
     c->right.step = 0.2;
@@ -316,7 +324,7 @@ static void make_notebook(struct chart *c, const struct report *r)
         struct chart_series *speedup = add(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)
             chart_add_point(c, speedup, s->points[k].gpus,
-                            s->points[k].speedup[QUANTITY_SECOND_EPOCH].value, NAN, NAN);
+                            s->points[k].speedup[QUANTITY_ONE_EPOCH].value, NAN, NAN);
     }
     chart_fit(c, true);
 }

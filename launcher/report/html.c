@@ -164,9 +164,10 @@ static void add_values(struct buf *b, const struct chart *c)
         const struct chart_series *s = &c->series[i];
         int decimals = s->right ? c->right.decimals : c->y.decimals;
         bool column = s->style == CHART_COLUMN;
-        size_t step = chart_series_told(s);
-        for (size_t k = step - 1; step > 0 && k < s->count; k += step) {
+        for (size_t k = 0; k < s->count; k++) {
             const struct chart_point *p = &s->points[k];
+            if (!chart_series_tells(s, k))
+                continue;
             table_addf(&t, "%s", s->label);
             table_add_number(&t, p->x, c->x.decimals);
             table_add_number(&t, column ? p->high - p->low : p->y, decimals);

@@ -95,7 +95,7 @@ static void set_quantities(json_t *o, const struct series_point *p)
         enum quantity q;
     } names[] = {{"startup_s", QUANTITY_STARTUP},
                  {"first_epoch_s", QUANTITY_FIRST_EPOCH},
-                 {"second_epoch_s", QUANTITY_SECOND_EPOCH},
+                 {"one_epoch_s", QUANTITY_ONE_EPOCH},
                  {"median_epoch_s", QUANTITY_STEADY_EPOCH},
                  {"comm_s", QUANTITY_COMM},
                  {"data_s", QUANTITY_DATA},
@@ -136,7 +136,7 @@ static json_t *encode_point(const struct series *s, const struct series_point *p
     json_object_set_new(o, "speedup_ideal", number(series_ideal(s, p->gpus)));
     json_object_set_new(o, "speedup_total", number(p->speedup[QUANTITY_TRAINING].value));
     json_object_set_new(o, "speedup_steady", number(p->speedup[QUANTITY_STEADY_EPOCH].value));
-    json_object_set_new(o, "speedup_epoch_1", number(p->speedup[QUANTITY_SECOND_EPOCH].value));
+    json_object_set_new(o, "speedup_one_epoch", number(p->speedup[QUANTITY_ONE_EPOCH].value));
     json_object_set_new(o, "efficiency_total", number(p->efficiency[QUANTITY_TRAINING].value));
     json_object_set_new(o, "efficiency", number(series_efficiency(s, p)->value));
     json_object_set_new(o, "speedups", encode_ratios(p->speedup, &p->image_speedup));
@@ -317,6 +317,7 @@ static json_t *encode_series(const struct report_series *rs)
     json_object_set_new(o, "quality", json_string(s->quality));
     json_object_set_new(o, "study", text(rs->source->title));
     json_object_set_new(o, "label", text(rs->label));
+    json_object_set_new(o, "one_epoch", json_integer(rs->as->series.one_epoch));
     json_object_set_new(o, "scaling", json_string(modes[s->mode]));
     json_object_set_new(o, "base_gpus", json_integer(s->points[0].gpus));
     json_object_set_new(o, "efficiency_by", json_string(s->by_images ? "images" : "time"));

@@ -96,8 +96,10 @@ int markdown_write(const struct report *r, const struct figures *f, const char *
     for (size_t i = 0; i < r->nseries; i++)
         add_verdict(&b, &r->series[i]);
     add_lines(&b, r->differences, "", "  \n");
+    if (*r->differences)
+        buf_add(&b, "\n");
     if (*r->problems) {
-        buf_add(&b, "\nLeft out (in no number below):\n\n");
+        buf_add(&b, "Left out (in no number below):\n\n");
         add_lines(&b, r->problems, "- ", "\n");
         buf_add(&b, "\n");
     }

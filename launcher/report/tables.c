@@ -77,7 +77,7 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
         {"GPUs", false}, {"nodes", false}, {"runs", false}, {"first epoch s", false},
         {"steady epoch s", false}, {"95 % interval", false}, {"training s", false},
         {"speed-up total", false}, {"speed-up steady", false}, {"95 % interval", false},
-        {"speed-up epoch 1", false}, {"efficiency total", false}, {"efficiency steady", false},
+        {"speed-up one epoch", false}, {"efficiency total", false}, {"efficiency steady", false},
         {"efficiency by images", false}, {"images/s", false}, {"GPU-hours", false}, {"kWh", false}};
     const struct series *s = &rs->as->series;
     const char *method = method_of(s);
@@ -86,9 +86,10 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
     series_describe_mode(s, &mode);
     table_init(
         t, columns, COUNT(columns),
-        "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s.%s%s%s",
+        "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s. One epoch: the "
+        "one of index %ld.%s%s%s",
         rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-        method ? " Interval of the speed-up: " : "", method ? method : "", method ? "." : "");
+        s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "", method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
     for (size_t i = 0; i < s->npoints; i++) {
@@ -103,7 +104,7 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
         table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, p->speedup[QUANTITY_STEADY_EPOCH].value, 2);
         add_interval(t, &p->speedup[QUANTITY_STEADY_EPOCH].interval, 2);
-        table_add_number(t, p->speedup[QUANTITY_SECOND_EPOCH].value, 2);
+        table_add_number(t, p->speedup[QUANTITY_ONE_EPOCH].value, 2);
         table_add_number(t, p->efficiency[QUANTITY_TRAINING].value, 3);
         table_add_number(t, p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
         table_add_number(t, p->image_efficiency.value, 3);
@@ -134,7 +135,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         {"least", false},       {"most", false},      \
         {"change", false},      {"its interval", false}, \
         {"p (Holm)", false},    {"test", true},       \
-        {word, true},           {"Dice", false},      \
+        {"judgement", true},    {"Dice", false},      \
         {"final loss", false},  {"images per epoch", false}, \
         {"evaluation s", false}}
     static const struct table_column by_iou[] = QUALITY_COLUMNS("IoU");
@@ -252,11 +253,14 @@ void tables_fill_convergence(struct table *t, const struct report_series *rs)
         {"epochs, times", false}, {"epochs pass, times", false},
         {"speed-up", false}};
     const struct convergence *c = &rs->as->convergence;
+    const char *target = c->metric == CONVERGENCE_LOSS                     ? "a loss"
+                         : result_by_accuracy(&rs->as->series.rows[0]) ? "an accuracy"
+                                                                           : "an IoU";
 
     table_init(t, columns, COUNT(columns),
-               "Time to accuracy of %s, to a %s of %.4g%s: epochs it takes (what the larger batch "
+               "Time to accuracy of %s, to %s of %.4g%s: epochs it takes (what the larger batch "
                "costs) and seconds of an epoch (what the hardware gives).",
-               rs->label, c->metric == CONVERGENCE_SCORE ? rs->as->series.quality : "loss", c->target,
+               rs->label, target, c->target,
                c->chosen ? "" : " (what the worst count's median run ends with)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];

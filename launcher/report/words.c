@@ -76,20 +76,21 @@ static void add_use(struct buf *b, const struct analysis_series *as, const char 
     buf_add(b, ".");
 }
 
-static void add_beyond(struct buf *b, const struct decision *d)
+static void add_beyond(struct buf *b, const struct analysis_series *as)
 {
-    if (d->beyond)
+    const struct decision *d = &as->decision;
+    int last = as->series.points[as->series.npoints - 1].gpus;
+
+    if (d->beyond) {
         buf_addf(b, " Beyond %d the extra GPUs cost more than they save.", d->beyond);
-    else if (d->best == d->base)
         return;
-    else if (isfinite(d->beyond_model))
-        buf_addf(
-            b,
-            " Up to the largest number measured they save more than they cost; by the fitted law "
-            "that ends at about %.0f.",
-            d->beyond_model);
-    else
-        buf_add(b, " Up to the largest number measured they save more than they cost.");
+    }
+    if (d->best == d->base)
+        return;
+    buf_addf(b, " Up to %d, the most that was measured, extra GPUs save more than they cost", last);
+    if (isfinite(d->beyond_model))
+        buf_addf(b, "; by the fitted law that ends at about %.0f", d->beyond_model);
+    buf_add(b, ".");
 }
 
 static void add_limit(struct buf *b, const struct decision *d)
@@ -179,6 +180,8 @@ static void add_advice(struct buf *b, const struct advice *a, bool deadline)
     if (a->next)
         buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", a->next, plural(a->next),
                  a->next_why);
+    else
+        buf_addf(b, "Worth measuring next: no other number of GPUs; %s.\n", a->next_why);
 }
 
 static void add_convergence(struct buf *b, const struct analysis_series *as)
@@ -260,7 +263,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         add_alone(&headline, as, label);
     } else {
         add_use(&headline, as, label);
-        add_beyond(&headline, &as->decision);
+        add_beyond(&headline, as);
         add_limit(&reasons, &as->decision);
         add_gaps(&reasons, as);
         add_warm_up(&reasons, as);

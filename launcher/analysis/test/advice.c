@@ -58,6 +58,17 @@ int main(void)
     ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"), "one that can't be met: %s",
        a.deadline.why);
 
+    /* By the law 8 GPUs are done in 12 * 60 (1 + 0.14 + 0.112) / 8 = 112.7 s; measured they took longer. */
+    static const int slow[] = {1, 2, 8, 16};
+    compute(slow, 4, 0.02, 0.002, 112);
+    ok(a.deadline.gpus == 9 && !a.deadline.measured, "112 s: 9, by the law (%d)", a.deadline.gpus);
+    s[0].points[2].q[QUANTITY_WHOLE].median = 130;
+    struct model whole = usl;
+    for (int i = 0; i < MODEL_TERMS; i++)
+        whole.coefficient[i] *= 12;
+    advice_compute(&a, &s[0], &whole, &usl, 113);
+    ok(a.deadline.gpus == 9, "what was measured as too slow is not advised by the law (%d)", a.deadline.gpus);
+
     compute(counts, 6, 0.001, 0, 0);
     ok(a.knee == 32 && a.knee_is_last, "nearly ideal: the largest still pays");
     ok(isnan(a.model_knee) && a.next == 64, "next: twice as many (%d)", a.next);

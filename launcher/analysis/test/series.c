@@ -47,7 +47,7 @@ static void check_known_numbers(void)
     near(two->speedup[QUANTITY_STEADY_EPOCH].value, 1.6, 1e-12, "times are summed up, then divided");
     near(two->efficiency[QUANTITY_STEADY_EPOCH].value, 0.8, 1e-12, "efficiency");
     near(eight->speedup[QUANTITY_TRAINING].value, 4, 1e-12, "by training time");
-    near(eight->efficiency[QUANTITY_SECOND_EPOCH].value, 0.5, 1e-12, "by the second epoch");
+    near(eight->efficiency[QUANTITY_ONE_EPOCH].value, 0.5, 1e-12, "by the second epoch");
     near(eight->speedup[QUANTITY_FIRST_EPOCH].value, 4, 1e-12, "by the first");
     near(eight->q[QUANTITY_WHOLE].median, 12 * 2, 1e-12, "the whole run is what the logs have");
     near(s->points[0].efficiency[QUANTITY_STEADY_EPOCH].value, 1, 0, "the base case is 1");
