@@ -29,6 +29,11 @@ mllog() { # FILE RANKS MILLISECONDS
         event $((3 * $3)) run_stop null '"status": "success"'
     } >"$1"
 }
+json() { # FILE EXPRESSION of the report r
+    python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$1" "$2"
+}
 column() { # RUN COLUMN of out/results.csv
     python3 -c '
 import csv, sys
@@ -166,6 +171,36 @@ mv copies/log_2.csv copies/LOG_2.CSV
 exits 1 "a packed log, one in capitals" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
     "are not left out in silence"
+
+# Weak scaling, with MLLOG lines: images per second are 10 (0.1 + 0.9 N), Gustafson's law.
+grown() { # FILE RANKS SEED IMAGES GLOBAL-BATCH MILLISECONDS
+    mllog "$1" "$2" "$6"
+    {
+        event 0 seed "$3" ''
+        event 0 train_samples "$4" ''
+        event 0 global_batch_size "$5" ''
+    } >>"$1"
+}
+mkdir weak
+for n in 1 2 4 8; do
+    for s in 1 2 3; do
+        grown weak/w${n}_$s.txt $n $s $((100 * n)) $((4 * n)) $((10000 * 10 * n / (1 + 9 * n) + 3 * s + n))
+    done
+done
+exits 0 "weak scaling" unetctl report --logs weak --json weak.json --text
+like "$OUT" '^Use 8 GPUs: 7.30x the images per second of 1' "more images are not called faster"
+unlike "$OUT" 'Fastest|x faster than 1' "nowhere"
+is "$(json weak.json '[(m["law"], round(m["serial"], 2)) for m in r["engines"][0]["models"] if m["chosen"]]')" \
+    "[('Gustafson', 0.1)]" "Gustafson's law is found"
+for n in 2 4; do
+    for s in 4 5; do
+        grown weak/s${n}_$s.txt $n $s 100 4 $((10000 / n + 3 * s))
+    done
+done
+exits 0 "strong and weak scaling in one folder" unetctl report --logs weak --json weak.json
+is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
+    "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "are two series"
+is "$(json weak.json 'r["pairs"]')" "[]" "and not tested against each other"
 
 # Too little.
 mkdir empty one failed flat

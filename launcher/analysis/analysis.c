@@ -26,7 +26,7 @@ static double sample_of(const struct series *s, const struct result *r, enum mod
     if (law == MODEL_GUSTAFSON)
         return r->images / epoch;
     if (whole)
-        return s->equal_epochs ? quantity_of(r, QUANTITY_WHOLE) : NAN;
+        return s->equal_epochs && s->mode != SERIES_WEAK ? quantity_of(r, QUANTITY_WHOLE) : NAN;
     return s->by_images ? epoch * s->points[0].q[QUANTITY_IMAGES].median / r->images : epoch;
 }
 
@@ -95,8 +95,10 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
 {
     if (fit_models(as, e))
         return -1;
-    as->steady_choice = model_choose(as->steady, MODEL_NLAWS);
-    as->whole_choice = model_choose(as->whole, MODEL_NLAWS);
+    /* Gustafson's law, the last, is of work that grows. */
+    as->steady_choice = model_choose(
+        as->steady, as->series.mode == SERIES_WEAK ? MODEL_NLAWS : MODEL_GUSTAFSON);
+    as->whole_choice = model_choose(as->whole, MODEL_GUSTAFSON);
     advice_compute(&as->advice, &as->series, as->whole_choice, as->steady_choice,
                    options->deadline_s);
     noise_scale_compute(&as->noise, &as->series);
@@ -203,6 +205,18 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
                : 0;
 }
 
+/* Weak and strong runs of a study differ by more than a cause, and so do epochs that grow and others. */
+static bool are_comparable(const struct analysis_series *x, const struct analysis_series *y)
+{
+    enum series_mode a = x->series.mode, b = y->series.mode;
+
+    if (a == b || a < SERIES_STRONG || b < SERIES_STRONG)
+        return true;
+    if (x->source == y->source && strcmp(x->series.engine, y->series.engine) == 0)
+        return false;
+    return a != SERIES_WEAK && b != SERIES_WEAK;
+}
+
 static int compare_series(struct analysis *a, struct err *e)
 {
     size_t n = a->nseries < ANALYSIS_PAIRED ? a->nseries : ANALYSIS_PAIRED;
@@ -212,7 +226,7 @@ static int compare_series(struct analysis *a, struct err *e)
         return out_of_memory(e);
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
-            if (add_pair(a, i, k, e))
+            if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, e))
                 return -1;
     return 0;
 }

@@ -65,20 +65,23 @@ static size_t mark(const struct result *rows, size_t n, enum mode_group g, long 
     return marked;
 }
 
-/* Do all runs process as many images per GPU, and not as many in all? */
-static bool grows(const struct result *rows, size_t n)
+/* Do all runs of MODE_PER_GPU, of several counts, process as many images per GPU, and not as many in
+ * all? */
+static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
+                                     const enum mode_group *groups)
 {
-    double first = rows[0].images / rows[0].gpus;
+    double first = NAN;
 
-    for (size_t i = 1; i < n; i++)
-        if (!(fabs(rows[i].images / rows[i].gpus / first - 1) < SAME_WORK))
-            return false;
-    return rows[0].gpus != rows[n - 1].gpus;
-}
-
-static enum series_mode per_gpu_mode(const struct result *rows, size_t n)
-{
-    return grows(rows, n) ? SERIES_WEAK : SERIES_WEAK_BATCH;
+    for (size_t i = 0; i < n; i++) {
+        double work = rows[i].images / rows[i].gpus;
+        if (!(groups[i] & MODE_PER_GPU))
+            continue;
+        if (isnan(first))
+            first = work;
+        if (!(fabs(work / first - 1) < SAME_WORK))
+            return SERIES_WEAK_BATCH;
+    }
+    return SERIES_WEAK;
 }
 
 static struct mode_split one(enum mode_group g, enum series_mode mode)
@@ -86,14 +89,14 @@ static struct mode_split one(enum mode_group g, enum series_mode mode)
     return (struct mode_split){.n = 1, .groups = {g}, .modes = {mode}};
 }
 
-static struct mode_split mixed(const struct result *rows, size_t n, long per_gpu, size_t nper_gpu,
-                               long global, size_t nglobal)
+static struct mode_split mixed(const struct result *rows, size_t n, const enum mode_group *groups,
+                               long per_gpu, size_t nper_gpu, long global, size_t nglobal)
 {
     struct mode_split split = {.batch_per_gpu = per_gpu, .global_batch = global};
 
     if (nper_gpu > 1 || nglobal <= 1) {
         split.groups[split.n] = MODE_PER_GPU;
-        split.modes[split.n++] = nper_gpu > 1 ? per_gpu_mode(rows, n) : SERIES_ONE_COUNT;
+        split.modes[split.n++] = nper_gpu > 1 ? per_gpu_mode(rows, n, groups) : SERIES_ONE_COUNT;
     }
     if (nglobal > 1) {
         split.groups[split.n] = MODE_GLOBAL;
@@ -121,10 +124,10 @@ struct mode_split mode_decide(const struct result *rows, size_t n, enum mode_gro
     long per_gpu = commonest(rows, n, MODE_PER_GPU, &nper_gpu);
     long global = commonest(rows, n, MODE_GLOBAL, &nglobal);
     if (mark(rows, n, MODE_PER_GPU, per_gpu, groups) == n)
-        return one(MODE_PER_GPU, per_gpu_mode(rows, n));
+        return one(MODE_PER_GPU, per_gpu_mode(rows, n, groups));
     if (mark(rows, n, MODE_GLOBAL, global, groups) == n)
         return one(MODE_GLOBAL, SERIES_STRONG);
-    return mixed(rows, n, per_gpu, nper_gpu, global, nglobal);
+    return mixed(rows, n, groups, per_gpu, nper_gpu, global, nglobal);
 }
 
 void mode_explain(const struct mode_split *split, const struct result *rows,

@@ -354,7 +354,7 @@ const struct model *model_choose(const struct model *models, size_t n)
     for (int nterms = 1; nterms <= MODEL_TERMS; nterms++)
         for (size_t i = 0; i < n; i++) {
             const struct model *m = &models[i];
-            if (!m->fitted || laws[m->law].nterms != nterms || m->law == MODEL_GUSTAFSON)
+            if (!m->fitted || laws[m->law].nterms != nterms)
                 continue;
             double needed = best && laws[best->law].nterms < nterms ? BETTER : 1;
             if (!best || m->loo_error < needed * best->loo_error)

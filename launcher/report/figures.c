@@ -176,6 +176,21 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
     add_law(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
 }
 
+/* Speed-up or efficiency of whole trainings; there is none where the work grows. */
+static void add_total(struct chart *c, const struct report *r, size_t i, bool efficiency)
+{
+    const struct series *s = series_of(r, i);
+
+    if (s->mode == SERIES_WEAK)
+        return;
+    struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
+    for (size_t k = 0; k < s->npoints; k++) {
+        const struct series_point *p = &s->points[k];
+        const struct ratio *of = efficiency ? p->efficiency : p->speedup;
+        chart_add_point(c, total, p->gpus, of[QUANTITY_TRAINING].value, NAN, NAN);
+    }
+}
+
 static void make_speedup(struct chart *c, const struct report *r)
 {
     start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
@@ -187,10 +202,7 @@ static void make_speedup(struct chart *c, const struct report *r)
         const struct series *s = series_of(r, i);
         bool fitted = r->series[i].as->steady_choice != NULL;
         add_fit(c, r, i);
-        struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
-        for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, total, s->points[k].gpus,
-                            s->points[k].speedup[QUANTITY_TRAINING].value, NAN, NAN);
+        add_total(c, r, i, false);
         struct chart_series *steady =
             add(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
@@ -250,10 +262,7 @@ static void make_efficiency(struct chart *c, const struct report *r)
     add_guide(c, r, DECISION_EFFICIENCY, 0, worth);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
-        for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, total, s->points[k].gpus,
-                            s->points[k].efficiency[QUANTITY_TRAINING].value, NAN, NAN);
+        add_total(c, r, i, true);
         struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
             add_ratio(c, steady, s->points[k].gpus, series_efficiency(s, &s->points[k]));

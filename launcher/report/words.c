@@ -7,8 +7,8 @@
 
 #include "src/buf.h"
 
-/* Below this difference of efficiencies the first epoch is no matter. */
-#define WARM_UP_SHARE 0.05
+/* Below this difference of efficiencies what is no steady epoch is no matter. */
+#define OVERHEAD_SHARE 0.05
 
 static const char *plural(int n)
 {
@@ -70,7 +70,10 @@ static void add_use(struct buf *b, const struct analysis_series *as, const char 
         return;
     }
     int decimals = speedup_decimals(&d->speedup);
-    buf_addf(b, ": %.*fx faster than %d", decimals, d->speedup.value, d->base->gpus);
+    buf_addf(b,
+             as->series.mode == SERIES_WEAK ? ": %.*fx the images per second of %d"
+                                            : ": %.*fx faster than %d",
+             decimals, d->speedup.value, d->base->gpus);
     add_interval(b, &d->speedup.interval, decimals);
     add_iou(b, d, as->series.quality, best);
     buf_add(b, ".");
@@ -122,17 +125,32 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
 }
 
-static void add_warm_up(struct buf *b, const struct analysis_series *as)
+/* What of a whole run is no steady epoch, and grows against the base case most of all. */
+static void add_overhead(struct buf *b, const struct analysis_series *as)
 {
-    const struct series_point *p = as->decision.best;
+    const struct series_point *p = as->decision.best, *base = as->decision.base;
     double lost = p->efficiency[QUANTITY_STEADY_EPOCH].value - p->efficiency[QUANTITY_WHOLE].value;
+    double ideal = series_ideal(&as->series, p->gpus), most = 0;
+    const enum quantity parts[] = {QUANTITY_STARTUP, QUANTITY_FIRST_EPOCH, QUANTITY_EVALUATION};
+    enum quantity cause = QUANTITY_COUNT;
 
-    if (lost > WARM_UP_SHARE)
-        buf_addf(b,
-                 "Start-up costs: over the whole run the efficiency is %.2f, because the first "
-                 "epoch takes %.1f s and a steady one %.2f s.\n",
-                 p->efficiency[QUANTITY_WHOLE].value, p->q[QUANTITY_FIRST_EPOCH].median,
-                 p->q[QUANTITY_STEADY_EPOCH].median);
+    if (!(lost > OVERHEAD_SHARE) || as->series.mode == SERIES_WEAK)
+        return;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        double excess = p->q[parts[i]].median - base->q[parts[i]].median / ideal;
+        if (excess > most) {
+            most = excess;
+            cause = parts[i];
+        }
+    }
+    buf_addf(b, "Over the whole run the efficiency is %.2f", p->efficiency[QUANTITY_WHOLE].value);
+    if (cause != QUANTITY_COUNT)
+        buf_addf(b, ": of its %.1f s, %s takes %.1f s, with %d GPU%s it was %.1f s of %.1f s",
+                 p->q[QUANTITY_WHOLE].median,
+                 cause == QUANTITY_FIRST_EPOCH ? "the first epoch" : quantity_name(cause),
+                 p->q[cause].median, base->gpus, plural(base->gpus), base->q[cause].median,
+                 base->q[QUANTITY_WHOLE].median);
+    buf_add(b, ".\n");
 }
 
 static void add_law(struct buf *b, const struct analysis_series *as)
@@ -162,9 +180,14 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
-static void add_advice(struct buf *b, const struct advice *a, bool deadline)
+static void add_advice(struct buf *b, const struct analysis_series *as, bool deadline)
 {
-    if (a->time.gpus && a->gpu_hours.gpus) {
+    const struct advice *a = &as->advice;
+
+    if (as->series.mode == SERIES_WEAK) {
+        buf_add(b, "The work grows with the GPUs (weak scaling): a whole run with more of them is not "
+                   "faster or cheaper, it trains on more images.\n");
+    } else if (a->time.gpus && a->gpu_hours.gpus) {
         add_choice(b, "Fastest: ", &a->time, "s");
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
         add_choice(b, "; least energy: ", &a->energy, "kWh");
@@ -266,11 +289,11 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         add_beyond(&headline, as);
         add_limit(&reasons, &as->decision);
         add_gaps(&reasons, as);
-        add_warm_up(&reasons, as);
+        add_overhead(&reasons, as);
         add_law(&reasons, as);
         add_convergence(&reasons, as);
         add_noise(&reasons, as);
-        add_advice(&reasons, &as->advice, deadline);
+        add_advice(&reasons, as, deadline);
         add_caveats(&caveats, &as->decision);
     }
     *w = (struct words){buf_steal(&headline), buf_steal(&reasons), buf_steal(&caveats)};

@@ -130,8 +130,21 @@ static void check_reasons(void)
     ok(strstr(words.reasons, "not every smaller number passes: 2 GPUs (efficiency 0.95, IoU 0.500).\n"),
        "a smaller count that fails is named");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
+    for (int i = 0; i < 4; i++)
+        points[i].q[QUANTITY_STARTUP].median = points[i].q[QUANTITY_EVALUATION].median = 3;
+    points[0].q[QUANTITY_WHOLE].median = 400;
+    points[2].q[QUANTITY_WHOLE].median = 150;
     headline(NULL);
-    ok(strstr(words.reasons, "Start-up costs: over the whole run the efficiency is 0.70"), "the price of start-up");
+    ok(strstr(words.reasons, "Over the whole run the efficiency is 0.70: of its 150.0 s, the first epoch takes 40.0 s, "
+              "with 1 GPU it was 40.0 s of 400.0 s.\n"), "what a whole run loses by");
+    points[2].q[QUANTITY_STARTUP].median = 50;
+    headline(NULL);
+    ok(strstr(words.reasons, ": of its 150.0 s, start-up takes 50.0 s, with 1 GPU it was 3.0 s"), "by what loses most");
+    as.series.mode = SERIES_WEAK;
+    ok(strstr(headline(NULL), "Use 4 GPUs: 3.6x the images per second of 1 (95"), "more work is not faster");
+    ok(strstr(words.reasons, "The work grows with the GPUs") && !strstr(words.reasons, "Over the whole run"),
+       "and its times are not compared");
+    as.series.mode = SERIES_STRONG;
     as.decision.ncaveats = 2;
     strcpy(as.decision.caveats[0].text, "First.");
     strcpy(as.decision.caveats[1].text, "Second.");
