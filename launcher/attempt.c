@@ -57,20 +57,9 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* ---- run.json ---- */
 
-static int make_folder(const char *path, struct err *e)
-{
-    return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
-}
-
-static int add_file(struct atomicfile_batch *files, const char *path, const char *text, mode_t mode,
-                    struct err *e)
-{
-    return atomicfile_batch_add(files, path, text, strlen(text), mode, e);
-}
-
 /* name: of the file in the run's folder. */
-static int write_run_json(const struct workspace *w, const struct run *run, const char *name,
-                          struct atomicfile_batch *files, struct err *e)
+static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
+                        struct staging *files, struct err *e)
 {
     char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
     struct buf b = {0};
@@ -80,7 +69,7 @@ static int write_run_json(const struct workspace *w, const struct run *run, cons
         return -1;
     run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : add_file(files, file, b.data, 0666, e);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : staging_add_file(files, file, b.data, 0666, e);
     buf_destroy(&b);
     free(text);
     return rc;
@@ -107,38 +96,37 @@ int attempt_compare(const struct workspace *w, const struct run *run, struct err
 
 /* The reference's templates name the other file script.sh; its generator calls this one
  * sub_N.sh. */
-static int make_link(const struct workspace *w, const struct run *run, const char *target,
-                     const char *name, struct err *e)
+static int add_link(const struct workspace *w, const struct run *run, const char *target,
+                    const char *name, struct staging *files, struct err *e)
 {
     char path[PATH_MAX];
 
     run_dir_path(w->study.dir, run->id, name, path);
-    if (symlink(target, path) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
-    return 0;
+    return staging_add_link(files, path, target, e);
 }
 
 /* What the reference's templates expect around them; they copy log.csv to ../../logs, Horovod's to
  * ../logs. */
-static int make_surroundings(const struct workspace *w, const struct run *run, struct err *e)
+static int add_surroundings(const struct workspace *w, const struct run *run, struct staging *files,
+                            struct err *e)
 {
     static const char *const names[] = {"logs", "runs/logs"};
     char path[PATH_MAX], name[32];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", w->study.dir, names[i]);
-        if (make_folder(path, e))
+        if (staging_add_folder(files, path, e))
             return -1;
     }
     snprintf(name, sizeof name, "sub_%d.sh", run->layout.nodes);
-    return make_link(w, run, "run_file.sh", "script.sh", e) ||
-                   make_link(w, run, "submit_file.sh", name, e)
+    return add_link(w, run, "run_file.sh", "script.sh", files, e) ||
+                   add_link(w, run, "submit_file.sh", name, files, e)
                ? -1
                : 0;
 }
 
-static int write_scripts(const struct workspace *w, const struct run *run, int attempt,
-                         struct atomicfile_batch *files, struct err *e)
+static int add_scripts(const struct workspace *w, const struct run *run, int attempt,
+                       struct staging *files, struct err *e)
 {
     char path[PATH_MAX], *run_text, *submit_text;
     struct attempt_job job;
@@ -149,56 +137,53 @@ static int write_scripts(const struct workspace *w, const struct run *run, int a
         script_render(w, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
         return -1;
     run_dir_path(w->study.dir, run->id, "run_file.sh", path);
-    if (add_file(files, path, run_text, 0777, e) == 0) {
+    if (staging_add_file(files, path, run_text, 0777, e) == 0) {
         run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
-        rc = add_file(files, path, submit_text, 0777, e);
+        rc = staging_add_file(files, path, submit_text, 0777, e);
     }
     if (rc == 0 && tags)
-        rc = make_surroundings(w, run, e);
+        rc = add_surroundings(w, run, files, e);
     free(run_text);
     free(submit_text);
     return rc;
 }
 
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
-                     struct atomicfile_batch *files, struct err *e)
+                     struct staging *files, struct err *e)
 {
     char path[PATH_MAX], name[32];
     struct run_attempt newest;
     bool begun;
 
-    if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+    snprintf(path, sizeof path, "%s/runs", w->study.dir);
+    if (mkdir(path, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+    run_dir_path(w->study.dir, run->id, NULL, path);
+    if (staging_add_run(files, path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
         return -1;
     begun = newest.number > 1 || newest.begun;
-    snprintf(path, sizeof path, "%s/runs", w->study.dir);
-    if (make_folder(path, e))
-        return -1;
-    run_dir_path(w->study.dir, run->id, NULL, path);
-    if (make_folder(path, e) ||
-        (begun ? attempt_compare(w, run, e) : write_run_json(w, run, "run.json", files, e)))
+    if (begun ? attempt_compare(w, run, e) : add_run_json(w, run, "run.json", files, e))
         return -1;
     if (newest.begun && newest.number >= attempt)
         return 0;
     snprintf(name, sizeof name, "attempt-%d", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
-    if (make_folder(path, e))
+    if (staging_add_folder(files, path, e))
         return -1;
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
-    if (run->resized && write_run_json(w, run, name, files, e))
+    if (run->resized && add_run_json(w, run, name, files, e))
         return -1;
     run_dir_path(w->study.dir, run->id, name, path);
-    if (!run->resized)
+    if (!run->resized && newest.number >= attempt)
         unlink(path); /* of a resized job of this attempt that never began */
-    return write_scripts(w, run, attempt, files, e);
+    return add_scripts(w, run, attempt, files, e);
 }
 
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
 {
-    struct atomicfile_batch files = {0};
+    struct staging files = {0};
+    int rc = attempt_generate(w, run, attempt, &files, e) || staging_commit(&files, e) ? -1 : 0;
 
-    if (attempt_generate(w, run, attempt, &files, e)) {
-        atomicfile_batch_abort(&files);
-        return -1;
-    }
-    return atomicfile_batch_commit(&files, e);
+    staging_destroy(&files);
+    return rc;
 }

@@ -5,8 +5,8 @@
 
 #include <limits.h>
 
+#include "launcher/staging.h"
 #include "launcher/workspace.h"
-#include "src/atomicfile.h"
 
 /* Strings of job point into the struct and into the workspace. */
 struct attempt_job {
@@ -20,14 +20,13 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 /* Is run.json of a run still what the study says? 0, or -1 with ERR_CONFIG that names the value. */
 int attempt_compare(const struct workspace *w, const struct run *run, struct err *e);
 
-/* Write what the attempt needs, into files, which the caller commits: run.json (once per run; of a
- * resized attempt its own, too),
- * run_file.sh, submit_file.sh; attempt-K/ at once. If an attempt of the run has begun, run.json is
- * compared instead, and a study that has changed since is ERR_CONFIG. Under the ledger's lock. */
+/* Add what the attempt needs to files, as a run of its own: run.json (once per run; of a resized attempt
+ * its own, too), run_file.sh, submit_file.sh, attempt-K/. If an attempt of the run has begun, run.json
+ * is compared instead, and a study that has changed since is ERR_CONFIG. Under the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
-                     struct atomicfile_batch *files, struct err *e);
+                     struct staging *files, struct err *e);
 
-/* The same of a single attempt, committed. */
+/* The same of a single attempt, written. */
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e);
 
 #endif

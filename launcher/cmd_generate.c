@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
 
 static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
-    struct atomicfile_batch files = {0};
+    struct staging files = {0};
     size_t begun = 0;
     int rc = 0;
 
@@ -38,11 +38,9 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
                  : 0;
         begun += newest.begun;
     }
-    if (rc) {
-        atomicfile_batch_abort(&files);
-        return rc;
-    }
-    if (atomicfile_batch_commit(&files, e))
+    rc = rc || staging_commit(&files, e) ? -1 : 0;
+    staging_destroy(&files);
+    if (rc)
         return -1;
     log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
              plan->count, plan->count == 1 ? "" : "s", w->study.dir,

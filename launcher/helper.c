@@ -293,6 +293,51 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
     return answer;
 }
 
+/* Answers to what was sent ahead come first, and nobody wants them any more. */
+static int drop_posted(struct helper *h, struct err *e)
+{
+    bool wanted;
+
+    while (h->posted.length) {
+        json_t *answer = receive_posted(h, "", &wanted, e);
+        if (!answer)
+            return -1;
+        json_decref(answer);
+    }
+    return 0;
+}
+
+static int send_lines(struct helper *h, json_t *(*next)(void *arg), void *arg, struct err *e)
+{
+    json_t *line;
+
+    while ((line = next(arg))) {
+        char *text = encode(line, e);
+        int rc = text ? send_line(h, text, e) : -1;
+        free(text);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
+                       struct err *e)
+{
+    char *text = encode(request, e);
+    json_t *answer = NULL;
+
+    if (text && (h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0) &&
+        drop_posted(h, e) == 0 && send_line(h, text, e) == 0) {
+        if (send_lines(h, next, arg, e) == 0)
+            answer = judge(receive(h, e), e);
+        else
+            e->code = ERR_INTERNAL; /* what the request did is not known */
+    }
+    free(text);
+    return answer;
+}
+
 void helper_post(struct helper *h, json_t *request)
 {
     struct err later; /* the question itself finds out */

@@ -20,6 +20,11 @@ void helper_destroy(struct helper *h);
  * not be started; with ERR_INTERNAL: the request was sent, but its answer is lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
 
+/* The same for a request that lines follow: next gives one after the other (as requests, taken over) until
+ * NULL. They have no answers of their own. */
+json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
+                       struct err *e);
+
 /* Send a request ahead (the reference is taken over): a helper_ask of the same one takes the
  * answer, once, and need not wait so long. Answers that another request overtakes are dropped: for
  * questions only. */

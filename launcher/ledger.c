@@ -345,6 +345,16 @@ int ledger_append(struct ledger *l, enum ledger_event event, const char *run, in
     return ledger_append_all(l, event, &note, 1, scheduler, e);
 }
 
+int ledger_clear(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX];
+
+    path_of(l, "ledger.jsonl", file);
+    if (unlink(file) && errno != ENOENT)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
+    return ledger_reload(l, e);
+}
+
 void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256])
 {
     int n = snprintf(dst, 256, "unetctl:%s:", l->study_id);

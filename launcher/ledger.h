@@ -70,6 +70,9 @@ struct ledger_note {
 int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
                       size_t count, const char *scheduler, struct err *e);
 
+/* As if nothing had been noted, for a study that no job was submitted of. Only under the lock. */
+int ledger_clear(struct ledger *l, struct err *e);
+
 /* The entry of one attempt, or of the newest one for attempt 0; NULL if there is none. Valid until
  * the next ledger_append or ledger_lock. */
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt);

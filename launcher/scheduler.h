@@ -70,6 +70,12 @@ struct scheduler_result {
     struct err reason;          /* of REFUSED and LOST */
 };
 
+/* Gets ready what job i of a submission needs (its script), one after the other. */
+struct scheduler_feed {
+    int (*ready)(void *arg, size_t i, struct err *e);
+    void *arg;
+};
+
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -77,7 +83,7 @@ struct scheduler_ops {
     int (*check)(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
                  struct err *e);
     void (*submit)(struct scheduler *s, const struct job *jobs, size_t count, const char *in_flight,
-                   struct scheduler_result *results);
+                   const struct scheduler_feed *feed, struct scheduler_result *results);
     int (*query)(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                  size_t *nstates, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
@@ -125,9 +131,12 @@ int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDUL
                      struct err *e);
 
 /* Submit several, perhaps at the same time; after a refusal no other one is begun. in_flight: file that
- * has their tags while an answer is due, and stays if one is lost (see in_flight.h); NULL: none. */
+ * has their tags while an answer is due, and stays if one is lost (see in_flight.h); NULL: none. feed: asked
+ * for each before it goes, while earlier ones may be on their way; one that fails is refused; NULL: all are
+ * ready. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
-                          const char *in_flight, struct scheduler_result *results);
+                          const char *in_flight, const struct scheduler_feed *feed,
+                          struct scheduler_result *results);
 
 /* Every job whose tag starts with tag_prefix, in one call, by id. The caller frees *states (NULL
  * for none). Slurm forgets ended jobs after a while (MinJobAge): absent is no proof of failure, the

@@ -601,11 +601,16 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
 }
 
 static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                         const char *in_flight, struct scheduler_result *results)
+                         const char *in_flight, const struct scheduler_feed *feed,
+                         struct scheduler_result *results)
 {
     (void)in_flight; /* a job is there as soon as its record is */
     for (size_t i = 0; i < count; i++) {
         struct scheduler_result *r = &results[i];
+        if (feed && feed->ready(feed->arg, i, &r->reason)) {
+            r->outcome = SCHEDULER_REFUSED;
+            return;
+        }
         if (submit_job(s, &jobs[i], r->id, &r->reason)) {
             r->outcome = r->reason.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
             return;

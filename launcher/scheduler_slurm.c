@@ -212,19 +212,19 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
 }
 
 /* Slurm itself does not look into a script to check its job. */
-static json_t *encode_check(const struct job *job)
+static json_t *encode_check(const struct job *job, const char *op)
 {
     struct job without = *job;
 
     if (!goes_through_sbatch(job))
         without.script = NULL;
-    return json_pack("{s:s, s:o}", "op", "check", "job", encode_job(&without));
+    return json_pack("{s:s, s:o}", "op", op, "job", encode_job(&without));
 }
 
 static int slurm_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
                        struct err *e)
 {
-    json_t *answer = ask_again(s, encode_check(job), e);
+    json_t *answer = ask_again(s, encode_check(job, "check"), e);
 
     if (!answer)
         return -1;
@@ -247,9 +247,34 @@ static void decode_result(const json_t *o, struct scheduler_result *dst)
     err_set(&dst->reason, ERR_SCHED, "Slurm: %s", text_of(o, "error"));
 }
 
-static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                         const char *in_flight, struct scheduler_result *results)
+/* What follows a submission whose jobs become ready one after the other. */
+struct feeding {
+    const struct scheduler_feed *feed;
+    struct scheduler_result *results;
+    size_t next, count;
+    bool stopped;
+};
+
+static json_t *feed_next(void *arg)
 {
+    struct feeding *f = arg;
+
+    if (!f->feed || f->stopped || f->next == f->count)
+        return NULL;
+    if (f->feed->ready(f->feed->arg, f->next, &f->results[f->next].reason)) {
+        f->stopped = true;
+        return json_pack("{s:s}", "op", "stop");
+    }
+    f->next++;
+    return json_pack("{s:s, s:I}", "op", "ready", "count", (json_int_t)f->next);
+}
+
+static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                         const char *in_flight, const struct scheduler_feed *feed,
+                         struct scheduler_result *results)
+{
+    const struct slurm *slurm = s->priv;
+    struct feeding feeding = {.feed = feed, .results = results, .count = count};
     json_t *list = json_array();
     struct err e;
 
@@ -262,13 +287,17 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
         request = NULL;
     }
     set_text(&request, "in_flight", in_flight);
-    json_t *answer = ask(s, request, &e);
+    if (feed && request)
+        json_object_set_new(request, "fed", json_true());
+    json_t *answer = helper_ask_fed(slurm->helper, request, feed_next, &feeding, &e);
     for (size_t i = 0; answer && i < count; i++)
         decode_result(json_array_get(json_object_get(answer, "results"), i), &results[i]);
     for (size_t i = 0; !answer && i < count; i++) {
         results[i].outcome = e.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
         results[i].reason = e;
     }
+    if (feeding.stopped && answer)
+        results[feeding.next].outcome = SCHEDULER_REFUSED; /* for the reason that feed gave */
     json_decref(answer);
 }
 
@@ -382,11 +411,15 @@ static void slurm_announce(struct scheduler *s, const char *tag_prefix, const st
 {
     const struct slurm *slurm = s->priv;
 
+    if (job && goes_through_sbatch(job)) /* sbatch reads the script, which is not there yet */
+        job = NULL;
+    if (job)
+        helper_post(slurm->helper, encode_check(job, "foresee"));
     helper_post(slurm->helper, encode_partitions());
     if (tag_prefix)
         helper_post(slurm->helper, encode_query(tag_prefix));
-    if (job && !goes_through_sbatch(job)) /* sbatch reads the script, which is not there yet */
-        helper_post(slurm->helper, encode_check(job));
+    if (job)
+        helper_post(slurm->helper, encode_check(job, "check"));
 }
 
 static void slurm_close(struct scheduler *s)

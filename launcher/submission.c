@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +29,11 @@ struct batch {
         struct run run;
         int attempt;
         int from; /* earlier attempt whose checkpoint it goes on from, 0: none has */
-        bool first; /* there was no folder of any attempt */
     } * items;
     size_t count;
-    struct atomicfile_batch files; /* theirs, not there yet */
+    struct staging files; /* theirs; run i is item i */
+    bool noted;           /* that they are being submitted */
+    bool handed_over;     /* and so it is: what becomes of each is noted one by one */
 };
 
 static int add_item(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
@@ -173,8 +173,26 @@ static int chunk_open(struct chunk *c, struct workspace *w, struct item *items, 
     return rc;
 }
 
-/* Append one event for each item with this outcome (negative: any); a dry scheduler keeps nothing, so
- * nothing is noted of it either. */
+/* One event for each item. job: of all of them, or NULL. A dry scheduler keeps nothing, so nothing is noted
+ * of it either. */
+static int note_items(struct workspace *w, const struct batch *b, enum ledger_event event,
+                      const char *job, struct err *e)
+{
+    struct ledger_note *notes = calloc(b->count + 1, sizeof *notes);
+    int rc = 0;
+
+    if (!notes)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (size_t i = 0; i < b->count; i++)
+        notes[i] = (struct ledger_note){
+            .run = b->items[i].run.id, .attempt = b->items[i].attempt, .job = job};
+    if (strcmp(w->scheduler, "dry") != 0)
+        rc = ledger_append_all(&w->ledger, event, notes, b->count, w->scheduler, e);
+    free(notes);
+    return rc;
+}
+
+/* Likewise for each item with this outcome (negative: any). */
 static int note(struct workspace *w, const struct chunk *c, enum ledger_event event, int outcome,
                 struct err *e)
 {
@@ -192,10 +210,26 @@ static int note(struct workspace *w, const struct chunk *c, enum ledger_event ev
     return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
 }
 
+/* The files of items from begin on are due when their jobs are. They become durable while jobs are
+ * submitted: what a power failure in this moment may cost is files, which the next submission writes
+ * again, and not what was submitted, which the ledger knows before. */
+struct delivery {
+    struct batch *batch;
+    size_t begin;
+};
+
+static int deliver(void *arg, size_t i, struct err *e)
+{
+    const struct delivery *d = arg;
+
+    return staging_take(&d->batch->files, d->begin + i, e);
+}
+
 /* With lanes a job waits for another one's id, so they go one by one; else all at once. */
 static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
-                     const char *in_flight, struct err *e)
+                     struct delivery *delivery, const char *in_flight, struct err *e)
 {
+    const struct scheduler_feed feed = {deliver, delivery};
     size_t step = dependency->nlanes ? 1 : c->count;
     bool failed;
 
@@ -207,7 +241,8 @@ static int hand_over(struct chunk *c, struct scheduler *scheduler, struct depend
             if (failed)
                 return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
         }
-        scheduler_submit_all(scheduler, &c->bare[i], step, in_flight, &c->results[i]);
+        scheduler_submit_all(scheduler, &c->bare[i], step, in_flight, &feed, &c->results[i]);
+        delivery->begin += step;
         if (dependency->nlanes && c->results[i].outcome != SCHEDULER_SUBMITTED)
             break;
         dependency_add(dependency, c->results[i].id);
@@ -235,14 +270,16 @@ static int find_failure(const struct chunk *c, struct err *e)
 /* One fsync before the first of them is submitted and one behind the last. What was interrupted
  * between the two is found by its tag. */
 static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct dependency *dependency,
-                        struct chunk *c, struct submission_counts *counts, struct err *e)
+                        struct delivery *delivery, struct chunk *c, struct submission_counts *counts,
+                        struct err *e)
 {
     char in_flight[PATH_MAX];
     struct err later;
     int rc;
 
     in_flight_path(&w->ledger, in_flight);
-    if (note(w, c, LEDGER_SUBMITTING, -1, e) || hand_over(c, scheduler, dependency, in_flight, e))
+    if ((!delivery->batch->noted && note(w, c, LEDGER_SUBMITTING, -1, e)) ||
+        hand_over(c, scheduler, dependency, delivery, in_flight, e))
         return -1;
     rc = find_failure(c, e);
     for (size_t i = 0; i < c->count; i++) {
@@ -268,45 +305,37 @@ static const struct item *find_largest(const struct batch *b)
 }
 
 /* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
- * comes first, so if Slurm refuses that one nothing was submitted either. */
-static int check_largest(struct workspace *w, struct scheduler *scheduler, const struct batch *b,
+ * comes first, so if Slurm refuses that one nothing was submitted either. Only sbatch looks into the
+ * script, which may still be written. */
+static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                          struct err *e)
 {
     const struct item *largest = find_largest(b);
     struct attempt_job job;
 
-    if (largest && (attempt_job(w, &largest->run, largest->attempt, &job, e) ||
-                    scheduler_check(scheduler, &job.job, e)))
+    if (!largest)
+        return 0;
+    if (attempt_job(w, &largest->run, largest->attempt, &job, e))
+        return -1;
+    if (!job.job.own_directives && !job.job.options.nextra)
+        job.job.script = NULL;
+    else if (staging_take(&b->files, (size_t)(largest - b->items), e))
+        return -1;
+    if (scheduler_check(scheduler, &job.job, e))
         return err_prefix(e, "%s (%d GPUs; nothing was submitted)", largest->run.id,
                           largest->run.layout.gpus);
     return 0;
 }
 
-/* ---- the files of the runs: under temporary names first */
+/* ---- the files of the runs */
 
 static int write_files(const struct workspace *w, struct batch *b, struct err *e)
 {
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < b->count; i++)
-        rc = attempt_generate(w, &b->items[i].run, b->items[i].attempt, &b->files, e);
-    return rc;
-}
-
-/* Nothing is left of them, nor of folders made for them; those of a job that waits stay. */
-static void drop_files(const struct workspace *w, struct batch *b)
-{
-    char path[PATH_MAX];
-
-    atomicfile_batch_abort(&b->files);
-    for (size_t i = 0; i < b->count; i++) {
-        if (!b->items[i].first)
-            continue;
-        run_dir_path(w->study.dir, b->items[i].run.id, "attempt-1", path);
-        rmdir(path);
-        run_dir_path(w->study.dir, b->items[i].run.id, NULL, path);
-        rmdir(path);
-    }
+    for (size_t i = 0; i < b->count; i++)
+        if (attempt_generate(w, &b->items[i].run, b->items[i].attempt, &b->files, e))
+            return -1;
+    staging_begin(&b->files);
+    return 0;
 }
 
 static bool same_items(const struct batch *a, const struct batch *b)
@@ -318,8 +347,8 @@ static bool same_items(const struct batch *a, const struct batch *b)
     return a->count == b->count;
 }
 
-/* Was the run never submitted, as far as folder and ledger know? *first: nor has it a folder. */
-static bool seems_new(const struct workspace *w, const struct run *run, bool *first)
+/* Was the run never submitted, as far as folder and ledger know? */
+static bool seems_new(const struct workspace *w, const struct run *run)
 {
     const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, 0);
     struct run_attempt newest;
@@ -327,7 +356,6 @@ static bool seems_new(const struct workspace *w, const struct run *run, bool *fi
 
     if (run_dir_attempt(w->study.dir, run->id, &newest, &ignored))
         return false;
-    *first = newest.number == 0;
     return !newest.begun && newest.number <= 1 &&
            (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
 }
@@ -337,87 +365,33 @@ static bool seems_new(const struct workspace *w, const struct run *run, bool *fi
 static void stage(const struct workspace *w, const struct run_plan *plan, struct batch *staged)
 {
     struct err later;
-    bool first;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
-        if (!seems_new(w, &plan->runs[i], &first))
-            continue;
-        rc = add_item(staged, &plan->runs[i], 1, 0, &later);
-        if (rc == 0)
-            staged->items[staged->count - 1].first = first;
-    }
+    for (size_t i = 0; rc == 0 && i < plan->count; i++)
+        if (seems_new(w, &plan->runs[i]))
+            rc = add_item(staged, &plan->runs[i], 1, 0, &later);
     if (rc || write_files(w, staged, &later)) {
-        drop_files(w, staged);
+        staging_destroy(&staged->files);
         staged->count = 0;
     }
 }
 
-/* The files of all items get their names; they are not durable yet. */
-static int generate(const struct workspace *w, struct batch *b, struct batch *staged, struct err *e)
+/* The intents of a new study, which no job can be of, need not wait for the scheduler's answers either. */
+static int note_early(struct workspace *w, struct batch *staged, struct err *e)
 {
-    if (staged->count && same_items(b, staged)) {
-        b->files = staged->files;
-        staged->files = (struct atomicfile_batch){0};
-    } else {
-        drop_files(w, staged);
-        if (write_files(w, b, e))
-            return -1;
-    }
-    return atomicfile_batch_rename(&b->files, e);
-}
+    char split[PATH_MAX];
 
-/* The sync of the files goes on while their jobs are submitted. What a power failure in this moment
- * may cost is files, which the next submission writes again, and not what was submitted: that the
- * ledger knows before. */
-struct sync {
-    const struct atomicfile_batch *files;
-    pthread_t thread;
-    bool runs;
-    int rc;
-    struct err e;
-};
-
-static void *sync_files(void *arg)
-{
-    struct sync *s = arg;
-
-    s->rc = atomicfile_batch_sync(s->files, &s->e);
-    return NULL;
-}
-
-static void sync_begin(struct sync *s, const struct atomicfile_batch *files)
-{
-    *s = (struct sync){.files = files};
-    s->runs = pthread_create(&s->thread, NULL, sync_files, s) == 0;
-}
-
-static int sync_end(struct sync *s, struct err *e)
-{
-    if (s->runs)
-        pthread_join(s->thread, NULL);
-    else
-        sync_files(s);
-    if (s->rc)
-        *e = s->e;
-    return s->rc;
+    snprintf(split, sizeof split, "%s/split.json", w->study.dir);
+    if (w->one_allocation || strcmp(w->scheduler, "dry") == 0 || access(split, F_OK) != 0)
+        return 0;
+    staged->noted = true;
+    return note_items(w, staged, LEDGER_SUBMITTING, NULL, e);
 }
 
 /* ---- all in one job ---- */
 
-static int note_all(struct workspace *w, enum ledger_event event, struct ledger_note *notes,
-                    size_t count, const char *job, struct err *e)
-{
-    if (strcmp(w->scheduler, "dry") == 0)
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        notes[i].job = job;
-    return ledger_append_all(&w->ledger, event, notes, count, w->scheduler, e);
-}
-
 static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
-                         const struct allocation *a, struct ledger_note *notes, size_t count,
-                         struct err *e)
+                         const struct allocation *a, const struct batch *b, struct err *e)
 {
     struct scheduler_result result;
     char in_flight[PATH_MAX];
@@ -425,35 +399,35 @@ static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
     if (scheduler_check(scheduler, &a->job.job, e))
         return err_prefix(e, "one allocation for all (nothing was submitted)");
     in_flight_path(&w->ledger, in_flight);
-    if (note_all(w, LEDGER_SUBMITTING, notes, count, NULL, e))
+    if (note_items(w, b, LEDGER_SUBMITTING, NULL, e))
         return -1;
-    scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, &result);
+    scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, NULL, &result);
     if (result.outcome == SCHEDULER_SUBMITTED) {
-        log_info("%zu run%s submitted as job %s (%d nodes, %d GPUs; %s)", count,
-                 count > 1 ? "s" : "", result.id, a->job.job.nodes, a->job.job.tasks, a->name);
-        return note_all(w, LEDGER_SUBMITTED, notes, count, result.id, e);
+        log_info("%zu run%s submitted as job %s (%d nodes, %d GPUs; %s)", b->count,
+                 b->count > 1 ? "s" : "", result.id, a->job.job.nodes, a->job.job.tasks, a->name);
+        return note_items(w, b, LEDGER_SUBMITTED, result.id, e);
     }
     *e = result.reason;
     e->code = ERR_SCHED;
     if (result.outcome == SCHEDULER_LOST)
         return err_prefix(e, LOST_TEXT);
     struct err later;
-    note_all(w, LEDGER_REFUSED, notes, count, NULL, &later);
+    note_items(w, b, LEDGER_REFUSED, NULL, &later);
     return -1;
 }
 
 static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
-                             const struct dependency *dependency, const struct batch *b,
+                             const struct dependency *dependency, struct delivery *delivery,
                              struct submission_counts *counts, struct err *e)
 {
+    const struct batch *b = delivery->batch;
     struct allocation_run *runs = calloc(b->count, sizeof *runs);
-    struct ledger_note *notes = calloc(b->count, sizeof *notes);
     struct allocation a;
-    int rc = runs && notes ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
 
     for (size_t i = 0; rc == 0 && i < b->count; i++) {
         runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};
-        notes[i] = (struct ledger_note){.run = b->items[i].run.id, .attempt = b->items[i].attempt};
+        rc = deliver(delivery, i, e);
     }
     if (rc == 0)
         rc = allocation_describe(w, &find_largest(b)->run, &a, e) ||
@@ -462,45 +436,53 @@ static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
                  : 0;
     if (rc == 0) {
         a.job.job.options.dependency = dependency->fixed;
-        rc = submit_as_one(w, scheduler, &a, notes, b->count, e);
+        rc = submit_as_one(w, scheduler, &a, b, e);
     }
     if (rc == 0)
         counts->submitted = b->count;
     free(runs);
-    free(notes);
+    return rc;
+}
+
+static int submit_chunks(struct workspace *w, struct scheduler *scheduler,
+                         struct dependency *dependency, struct delivery *delivery,
+                         struct submission_counts *counts, struct err *e)
+{
+    struct batch *b = delivery->batch;
+    int rc = 0;
+
+    b->handed_over = true;
+    for (size_t i = 0; rc == 0 && i < b->count; i += CHUNK) {
+        struct chunk c;
+        if (chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e))
+            return -1;
+        rc = submit_chunk(w, scheduler, dependency, delivery, &c, counts, e);
+        chunk_close(&c);
+    }
     return rc;
 }
 
 /* All checks for all items come before the first submission. */
-static int submit_batch(struct workspace *w, struct batch *b, struct batch *staged,
-                        const struct job_state *jobs, size_t njobs,
-                        struct submission_counts *counts, struct err *e)
+static int submit_batch(struct workspace *w, struct batch *b, const struct job_state *jobs,
+                        size_t njobs, struct submission_counts *counts, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct delivery delivery = {.batch = b};
     struct dependency dependency;
-    struct err later;
-    struct sync sync;
-    int rc = 0;
+    int rc;
 
     if (!scheduler || (b->count && make_split(w, e)))
         return -1;
-    if (generate(w, b, staged, e))
+    if (!b->files.begun && write_files(w, b, e))
         return -1;
     if ((!w->one_allocation && check_largest(w, scheduler, b, e)) ||
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
-    sync_begin(&sync, &b->files);
     if (w->one_allocation && b->count)
-        rc = submit_allocation(w, scheduler, &dependency, b, counts, e);
-    for (size_t i = 0; !w->one_allocation && rc == 0 && i < b->count; i += CHUNK) {
-        struct chunk c;
-        rc = chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e);
-        if (rc)
-            break;
-        rc = submit_chunk(w, scheduler, &dependency, &c, counts, e);
-        chunk_close(&c);
-    }
-    if (sync_end(&sync, rc ? &later : e) && rc == 0)
+        rc = submit_allocation(w, scheduler, &dependency, &delivery, counts, e);
+    else
+        rc = submit_chunks(w, scheduler, &dependency, &delivery, counts, e);
+    if (rc == 0 && b->count && staging_finish(&b->files, e))
         rc = err_prefix(e, "the runs are submitted, but their files may not last");
     dependency_close(&dependency);
     return rc;
@@ -653,6 +635,21 @@ static int announce(struct workspace *w, const struct run_plan *plan, bool is_ne
     return 0;
 }
 
+/* Nothing was noted, if nothing was submitted after all. */
+static void withdraw_notes(struct workspace *w, const struct batch *b)
+{
+    struct err later;
+
+    if (b->noted && !b->handed_over && ledger_clear(&w->ledger, &later))
+        log_debug("%s", later.text);
+}
+
+static void batch_close(struct batch *b)
+{
+    staging_destroy(&b->files);
+    free(b->items);
+}
+
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
@@ -667,15 +664,18 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     bool is_new = w->ledger.is_new;
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage(w, plan, &staged);
-        if (submission_check_limits(w, plan, e) == 0 && (is_new || query(w, &jobs, &njobs, e) == 0) &&
-            choose_new(w, plan, jobs, njobs, &b, counts, e) == 0)
-            rc = submit_batch(w, &b, &staged, jobs, njobs, counts, e);
-        if (staged.files.count)
-            drop_files(w, &staged);
+        if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan, e) == 0 &&
+            (is_new || query(w, &jobs, &njobs, e) == 0) &&
+            choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
+            bool as_staged = staged.count && same_items(&b, &staged);
+            if (!as_staged)
+                staging_destroy(&staged.files);
+            rc = submit_batch(w, as_staged ? &staged : &b, jobs, njobs, counts, e);
+        }
+        withdraw_notes(w, &staged);
     }
-    atomicfile_batch_abort(&b.files);
-    free(staged.items);
-    free(b.items);
+    batch_close(&staged);
+    batch_close(&b);
     free(jobs);
     ledger_unlock(&w->ledger);
     return rc;
@@ -755,7 +755,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
 {
     struct run_status_list list = {0};
     struct job_state *jobs = NULL;
-    struct batch b = {0}, none = {0};
+    struct batch b = {0};
     size_t njobs = 0;
     int rc = -1;
 
@@ -766,12 +766,11 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)
-            rc = submit_batch(w, &b, &none, jobs, njobs, counts, e);
+            rc = submit_batch(w, &b, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);
-    atomicfile_batch_abort(&b.files);
+    batch_close(&b);
     free(jobs);
-    free(b.items);
     ledger_unlock(&w->ledger);
     return rc;
 }

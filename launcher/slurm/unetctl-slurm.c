@@ -172,18 +172,43 @@ struct cluster {
     node_info_msg_t *nodes;
 };
 
+struct load {
+    partition_info_msg_t *partitions;
+    int code; /* Slurm's errno, 0 if they are there */
+};
+
+static void *load_partitions(void *arg)
+{
+    struct load *l = arg;
+
+    l->code = slurm_load_partitions(0, &l->partitions, SHOW_ALL) == SLURM_SUCCESS ? 0
+                                                                                  : slurm_get_errno();
+    return NULL;
+}
+
+/* Two questions at the same time. */
 static int cluster_load(struct cluster *c)
 {
+    struct load load = {0};
+    pthread_t thread;
+    bool threaded = pthread_create(&thread, NULL, load_partitions, &load) == 0;
+    int code;
+
     *c = (struct cluster){0};
-    if (slurm_load_partitions(0, &c->partitions, SHOW_ALL) != SLURM_SUCCESS)
-        return -1;
-    if (slurm_load_node(0, &c->nodes, SHOW_ALL) != SLURM_SUCCESS) {
-        int code = slurm_get_errno();
+    code = slurm_load_node(0, &c->nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : slurm_get_errno();
+    if (threaded)
+        pthread_join(thread, NULL);
+    else
+        load_partitions(&load);
+    c->partitions = load.partitions;
+    if (code == 0 && load.code == 0)
+        return 0;
+    if (code == 0)
+        slurm_free_node_info_msg(c->nodes);
+    if (load.code == 0)
         slurm_free_partition_info_msg(c->partitions);
-        errno = code;
-        return -1;
-    }
-    return 0;
+    errno = code ? code : load.code;
+    return -1;
 }
 
 static void cluster_free(struct cluster *c)
@@ -378,12 +403,31 @@ static void description_free(struct description *d)
     free(d->script);
 }
 
-static json_t *description_load(struct description *d, const json_t *job, bool script_needed)
+/* The job's script, from its file. */
+static json_t *description_load_script(struct description *d, const json_t *job)
+{
+    const char *file = string_of(job, "script");
+    struct err e = {.text = "out of memory"};
+    size_t n;
+
+    if (!file)
+        return refuse_text("the job has no \"script\"");
+    free(d->script);
+    d->script = atomicfile_read(file, SCRIPT_LIMIT, &n, &e);
+    if (!d->script)
+        return refuse_text("%s", e.text);
+    /* Slurm takes a script without it, and the job fails with "Exec format error". */
+    if (strncmp(d->script, "#!", 2) != 0)
+        return refuse_text("%s does not start with #!", file);
+    d->msg.script = d->script;
+    return NULL;
+}
+
+/* All but the script; an empty one stands for it. */
+static json_t *description_load(struct description *d, const json_t *job)
 {
     static const char *const texts[] = {"tag", "name", "work_dir", "output", NULL};
     static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
-    struct err e = {.text = "out of memory"};
-    size_t n;
 
     *d = (struct description){0};
     for (const char *const *s = texts; *s; s++)
@@ -392,19 +436,9 @@ static json_t *description_load(struct description *d, const json_t *job, bool s
     for (const char *const *s = numbers; *s; s++)
         if (number_of(job, *s) < 1 || number_of(job, *s) > UINT16_MAX)
             return refuse_text("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
-    if (string_of(job, "script"))
-        d->script = atomicfile_read(string_of(job, "script"), SCRIPT_LIMIT, &n, &e);
-    else if (!script_needed)
-        d->script = strdup("#!/bin/sh\n");
-    else
-        return refuse_text("the job has no \"script\"");
-    if (!d->script)
-        return refuse_text("%s", e.text);
-    /* Slurm takes a script without it, and the job fails with "Exec format error". */
-    if (strncmp(d->script, "#!", 2) != 0)
-        return refuse_text("%s does not start with #!", string_of(job, "script"));
+    d->script = strdup("#!/bin/sh\n");
     describe(d, job);
-    if (fill_environment(d, job) < 0)
+    if (!d->script || fill_environment(d, job) < 0)
         return refuse_text("out of memory");
     return NULL;
 }
@@ -506,23 +540,79 @@ static json_t *check_cluster(const json_t *job, int *away)
     return refusal;
 }
 
-/* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
- * Slurm's "not available" may mean just that, so it is no reason to refuse. */
-static json_t *ask_slurm(struct description *d, int away)
-{
-    will_run_response_msg_t *expected = NULL;
-    json_t *answer;
+/* What Slurm says of a job that it is not given. */
+struct forecast {
+    will_run_response_msg_t *expected;
+    int code; /* Slurm's errno, 0 if it would run */
+};
 
-    if (slurm_job_will_run2(&d->msg, &expected) == SLURM_SUCCESS) {
-        answer = json_pack("{s:b, s:I, s:o}", "ok", 1, "start", (json_int_t)expected->start_time,
-                           "nodes", text_or_empty(expected->node_list));
-        slurm_free_will_run_response_msg(expected);
+static void forecast_load(struct forecast *f, struct description *d)
+{
+    *f = (struct forecast){0};
+    if (slurm_job_will_run2(&d->msg, &f->expected) != SLURM_SUCCESS)
+        f->code = slurm_get_errno();
+}
+
+/* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
+ * Slurm's "not available" may mean just that, so it is no reason to refuse. Frees f. */
+static json_t *judge_forecast(struct forecast *f, int away)
+{
+    if (f->code == 0) {
+        json_t *answer = json_pack("{s:b, s:I, s:o}", "ok", 1, "start",
+                                   (json_int_t)f->expected->start_time, "nodes",
+                                   text_or_empty(f->expected->node_list));
+        slurm_free_will_run_response_msg(f->expected);
         return answer;
     }
-    int code = slurm_get_errno();
-    if (may_pass(code) || (code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE && away > 0))
+    if (may_pass(f->code) || (f->code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE && away > 0))
         return json_pack("{s:b, s:I, s:s}", "ok", 1, "start", (json_int_t)0, "nodes", "");
-    return refuse_slurm(code);
+    return refuse_slurm(f->code);
+}
+
+/* A check that will be asked for: Slurm is asked at once, while other questions are answered. */
+static struct {
+    json_t *job; /* NULL: none */
+    struct description description;
+    struct forecast forecast;
+    pthread_t thread;
+} ahead;
+
+static void *look_ahead(void *arg)
+{
+    (void)arg;
+    forecast_load(&ahead.forecast, &ahead.description);
+    return NULL;
+}
+
+/* What was found out ahead of this job; false if it was another one. Either way nothing is ahead then. */
+static bool take_ahead(const json_t *job, struct forecast *dst)
+{
+    bool same = job && json_equal(ahead.job, job);
+
+    if (!ahead.job)
+        return false;
+    pthread_join(ahead.thread, NULL);
+    if (same)
+        *dst = ahead.forecast;
+    else if (ahead.forecast.code == 0)
+        slurm_free_will_run_response_msg(ahead.forecast.expected);
+    description_free(&ahead.description);
+    json_decref(ahead.job);
+    ahead.job = NULL;
+    return same;
+}
+
+static json_t *op_foresee(json_t *job)
+{
+    json_t *refusal;
+
+    take_ahead(NULL, NULL);
+    refusal = description_load(&ahead.description, job);
+    if (refusal || pthread_create(&ahead.thread, NULL, look_ahead, NULL) != 0)
+        description_free(&ahead.description);
+    else
+        ahead.job = json_incref(job);
+    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
 }
 
 /* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
@@ -656,8 +746,9 @@ static json_t *ask_sbatch(const json_t *job, const char *mode)
         return refuse_text("out of memory");
     argv[n++] = "sbatch";
     argv[n++] = (char *)mode;
-    json_array_foreach(words, i, word)
+    json_array_foreach(words, i, word) {
         argv[n++] = (char *)(json_is_string(word) ? json_string_value(word) : "");
+    }
     argv[n++] = (char *)(script ? script : "--wrap=true");
     int code = run_sbatch(argv, &said);
     free(argv);
@@ -678,11 +769,11 @@ static json_t *ask_sbatch(const json_t *job, const char *mode)
     return answer;
 }
 
-/* The description of a job, or why it is refused without asking Slurm further. Either way
- * description_free(d) is due. */
-static json_t *prepare(struct description *d, const json_t *job, bool script_needed, int *away)
+/* The description of a job without its script, or why it is refused without asking Slurm further. Either
+ * way description_free(d) is due. */
+static json_t *prepare(struct description *d, const json_t *job, int *away)
 {
-    json_t *refusal = description_load(d, job, script_needed);
+    json_t *refusal = description_load(d, job);
 
     return refusal ? refusal : check_cluster(job, away);
 }
@@ -690,11 +781,19 @@ static json_t *prepare(struct description *d, const json_t *job, bool script_nee
 static json_t *op_check(const json_t *job)
 {
     struct description d;
+    struct forecast forecast;
     int away;
-    json_t *answer = prepare(&d, job, false, &away);
+    json_t *answer = prepare(&d, job, &away);
 
-    if (!answer)
-        answer = json_object_get(job, "sbatch") ? ask_sbatch(job, "--test-only") : ask_slurm(&d, away);
+    if (!answer && string_of(job, "script"))
+        answer = description_load_script(&d, job);
+    if (!answer && json_object_get(job, "sbatch")) {
+        answer = ask_sbatch(job, "--test-only");
+    } else if (!answer) {
+        if (!take_ahead(job, &forecast))
+            forecast_load(&forecast, &d);
+        answer = judge_forecast(&forecast, away);
+    }
     description_free(&d);
     return answer;
 }
@@ -708,23 +807,77 @@ struct batch {
     size_t count;
     atomic_size_t next;
     atomic_bool stop, lost;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    bool fed;     /* scripts are there only once their jobs are ready */
+    size_t ready; /* how many are; under the lock */
 };
+
+/* Waits until job i may go. False: it may not. */
+static bool await_ready(struct batch *b, size_t i)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->ready <= i && !b->stop)
+        pthread_cond_wait(&b->more, &b->lock);
+    pthread_mutex_unlock(&b->lock);
+    return !b->stop;
+}
+
+static json_t *submit_one(struct batch *b, size_t i)
+{
+    const json_t *job = json_array_get(b->jobs, i);
+    json_t *refusal = b->fed ? description_load_script(&b->descriptions[i], job) : NULL;
+
+    if (refusal)
+        return refusal;
+    return json_object_get(job, "sbatch") ? ask_sbatch(job, "--parsable") : submit(&b->descriptions[i]);
+}
 
 static void *submit_some(void *arg)
 {
     struct batch *b = arg;
     size_t i;
 
-    while (!b->stop && (i = atomic_fetch_add(&b->next, 1)) < b->count) {
-        const json_t *job = json_array_get(b->jobs, i);
-        b->answers[i] = json_object_get(job, "sbatch") ? ask_sbatch(job, "--parsable")
-                                                       : submit(&b->descriptions[i]);
-        if (!flag_of(b->answers[i], "ok"))
-            b->stop = true;
+    while (!b->stop && (i = atomic_fetch_add(&b->next, 1)) < b->count && await_ready(b, i)) {
+        b->answers[i] = submit_one(b, i);
         if (flag_of(b->answers[i], "lost"))
             b->lost = true;
+        if (!flag_of(b->answers[i], "ok"))
+            b->stop = true;
     }
     return NULL;
+}
+
+static void set_ready(struct batch *b, size_t count, bool stop)
+{
+    pthread_mutex_lock(&b->lock);
+    b->ready = count;
+    if (stop)
+        b->stop = true;
+    pthread_cond_broadcast(&b->more);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Lines that tell how many jobs are ready, until all are. Who gives up, or is gone, stops the rest. */
+static void read_ready(struct batch *b)
+{
+    char *line = NULL;
+    size_t capacity = 0, count = 0;
+    ssize_t n;
+
+    while (count < b->count && (n = getline(&line, &capacity, stdin)) > 0) {
+        json_t *o = json_loadb(line, (size_t)n, 0, NULL);
+        const char *op = string_of(o, "op");
+        bool goes_on = op && strcmp(op, "ready") == 0;
+        count = goes_on ? (size_t)number_of(o, "count") : count;
+        json_decref(o);
+        if (!goes_on)
+            break;
+        set_ready(b, count, false);
+    }
+    if (count < b->count)
+        set_ready(b, count, true);
+    free(line);
 }
 
 static void submit_all(struct batch *b)
@@ -733,9 +886,15 @@ static void submit_all(struct batch *b)
     size_t n = 0;
     bool forks = json_object_get(json_array_get(b->jobs, 0), "sbatch") != NULL;
 
+    if (!b->fed)
+        b->ready = b->count;
+    else if (forks) /* from a process of one thread */
+        read_ready(b);
     while (!forks && n < SUBMITTERS && n + 1 < b->count &&
            pthread_create(&threads[n], NULL, submit_some, b) == 0)
         n++;
+    if (b->fed && !forks)
+        read_ready(b);
     submit_some(b);
     while (n > 0)
         pthread_join(threads[--n], NULL);
@@ -750,8 +909,9 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
 
     if (!file)
         return NULL;
-    json_array_foreach(jobs, i, job)
+    json_array_foreach(jobs, i, job) {
         buf_addf(&tags, "%s\n", string_of(job, "tag"));
+    }
     int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
     int code = errno;
@@ -768,8 +928,12 @@ static json_t *submit_jobs(struct batch *b, const char *in_flight)
     json_t *refusal = NULL, *results;
     int away;
 
-    for (; !refusal && b->count < json_array_size(b->jobs); b->count++)
-        refusal = prepare(&b->descriptions[b->count], json_array_get(b->jobs, b->count), true, &away);
+    for (; !refusal && b->count < json_array_size(b->jobs); b->count++) {
+        const json_t *job = json_array_get(b->jobs, b->count);
+        refusal = prepare(&b->descriptions[b->count], job, &away);
+        if (!refusal && !b->fed)
+            refusal = description_load_script(&b->descriptions[b->count], job);
+    }
     if (!refusal)
         refusal = mark_in_flight(in_flight, b->jobs);
     if (refusal)
@@ -788,6 +952,9 @@ static json_t *op_submit(const json_t *request)
     const json_t *jobs = json_object_get(request, "jobs");
     size_t count = json_array_size(jobs);
     struct batch b = {.jobs = jobs,
+                      .fed = flag_of(request, "fed"),
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .more = PTHREAD_COND_INITIALIZER,
                       .descriptions = calloc(count + 1, sizeof *b.descriptions),
                       .answers = calloc(count + 1, sizeof *b.answers)};
     json_t *answer;
@@ -836,9 +1003,10 @@ static bool is_asked_for(const slurm_job_info_t *j, const char *prefix, const js
 
     if (prefix)
         return j->comment && strncmp(j->comment, prefix, strlen(prefix)) == 0;
-    json_array_foreach(ids, i, id)
+    json_array_foreach(ids, i, id) {
         if (json_is_string(id) && strtoul(json_string_value(id), NULL, 10) == j->job_id)
             return true;
+    }
     return false;
 }
 
@@ -892,8 +1060,9 @@ static int read_slurmdbd(const json_t *ids, json_t *jobs)
     List found;
     size_t i;
 
-    json_array_foreach(ids, i, id)
+    json_array_foreach(ids, i, id) {
         slurm_addto_step_list(cond.step_list, (char *)json_string_value(id));
+    }
     found = connection ? slurmdb_jobs_get(connection, &cond) : NULL;
     if (found) {
         ListIterator next = slurm_list_iterator_create(found);
@@ -934,9 +1103,10 @@ static bool has_id(const json_t *ids, const char *text)
     const json_t *id;
     size_t i;
 
-    json_array_foreach(ids, i, id)
+    json_array_foreach(ids, i, id) {
         if (json_is_string(id) && strcmp(json_string_value(id), text) == 0)
             return true;
+    }
     return false;
 }
 
@@ -1013,7 +1183,7 @@ static json_t *op_cancel(const json_t *request)
 static json_t *answer_request(const json_t *request)
 {
     const char *op = string_of(request, "op");
-    const json_t *job = json_object_get(request, "job");
+    json_t *job = json_object_get(request, "job");
 
     if (!op)
         return refuse_text("the request has no \"op\"");
@@ -1025,6 +1195,8 @@ static json_t *answer_request(const json_t *request)
         return op_partitions();
     if (strcmp(op, "check") == 0)
         return op_check(job);
+    if (strcmp(op, "foresee") == 0)
+        return op_foresee(job);
     if (strcmp(op, "submit") == 0)
         return op_submit(request);
     if (strcmp(op, "query") == 0)
@@ -1034,6 +1206,14 @@ static json_t *answer_request(const json_t *request)
     if (strcmp(op, "cancel") == 0)
         return op_cancel(request);
     return refuse_text("unknown op \"%s\"", op);
+}
+
+/* A line for a submission that has ended early. */
+static bool is_late(const json_t *request)
+{
+    const char *op = string_of(request, "op");
+
+    return op && (strcmp(op, "ready") == 0 || strcmp(op, "stop") == 0);
 }
 
 static int write_answer(json_t *answer)
@@ -1068,13 +1248,16 @@ int main(int argc, char **argv)
     while ((n = getline(&line, &capacity, stdin)) > 0) {
         json_error_t error;
         json_t *request = json_loadb(line, (size_t)n, 0, &error);
-        json_t *answer = request ? answer_request(request)
-                                 : refuse_text("no JSON: %s", error.text);
+        bool late = is_late(request);
+        json_t *answer = late      ? NULL
+                         : request ? answer_request(request)
+                                   : refuse_text("no JSON: %s", error.text);
         json_decref(request);
-        if (write_answer(answer) < 0)
+        if (!late && write_answer(answer) < 0)
             break;
     }
     free(line);
+    take_ahead(NULL, NULL);
     slurm_fini();
     return 0;
 }

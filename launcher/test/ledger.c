@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +129,27 @@ static void check_schema(void)
 
 /* A child takes the lock and is killed; a grandchild that shares it lives on for a while, as a
  * scheduler's helper would. */
+/* Notes of a submission that came to nothing. */
+static void check_clear(void)
+{
+    char study[96], id[LEDGER_STUDY_ID_SIZE];
+    struct ledger l;
+    struct err e = {0};
+
+    snprintf(study, sizeof study, "%s/another", dir);
+    if (mkdir(study, 0777) || ledger_open(&l, study, &e) || ledger_lock(&l, 0, &e) ||
+        ledger_append(&l, LEDGER_SUBMITTING, "unet-g09-s1", 1, "slurm", NULL, &e))
+        bail_out("%s", e.text);
+    strcpy(id, l.study_id);
+    ok(ledger_clear(&l, &e) == 0 && l.count == 0 && !ledger_find(&l, "unet-g09-s1", 1), "cleared");
+    ok(ledger_clear(&l, &e) == 0, "twice is as well");
+    ledger_close(&l);
+    if (ledger_open(&l, study, &e))
+        bail_out("%s", e.text);
+    ok(l.count == 0 && strcmp(l.study_id, id) == 0, "for the next one, too; the id stays");
+    ledger_close(&l);
+}
+
 static void check_lock(void)
 {
     struct ledger l;
@@ -175,6 +197,7 @@ int main(void)
     check_id();
     check_torn();
     check_lock();
+    check_clear();
     check_schema();
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
     if (system(command))
