@@ -123,7 +123,7 @@ static void transform_source(const struct winograd *g, const float *src, const f
 
     for (size_t r = from; r < to; r++, d += g->across * ns) {
         source_rows(g, src, zeros, r, rows);
-        g->rows->source(rows, g->width, ns, zeros, g->src_place, d);
+        g->rows->source(rows, g->width, ns, g->src_place, d);
     }
 }
 

@@ -21,10 +21,9 @@
 struct winograd_rows {
     size_t lanes;
     size_t tile, side; /* m results and m + 2 pixels of the source on a side */
-    /* A row of tiles. src: `side` rows of pixels, [width][n]; zeros[n] stands for what is outside.
-     * d[p] + tile n receives B^T x B; places are `place` floats apart, here and below. */
-    void (*source)(const float *const *src, size_t width, size_t n, const float *zeros,
-                   size_t place, float *d);
+    /* A row of tiles. src: `side` rows of pixels, [width][n], beside which all is zero. d[p] + tile n
+     * receives B^T x B; places are `place` floats apart, here and below. */
+    void (*source)(const float *const *src, size_t width, size_t n, size_t place, float *d);
     /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile n. */
     void (*result)(const float *m, size_t place, size_t width, size_t n, const float *bias,
                    float *const *dst);
