@@ -88,13 +88,20 @@ static const char *replace_latex(char c, char scratch[8])
     case '|': return "\\textbar{}";
     case '"': return "\\textquotedbl{}";
     case '`': return "\\textasciigrave{}";
-    case '-': return "{-}";
     default: break;
     }
     if (!strchr("{}$&#_%", c))
         return NULL;
     snprintf(scratch, 8, "\\%c", c);
     return scratch;
+}
+
+/* A sign, one of several that LaTeX would make a dash of, or a hyphen. before: NUL at the start. */
+static const char *replace_minus(char before, char after)
+{
+    if (after >= '0' && after <= '9' && (before == '\0' || strchr(" .(", before)))
+        return "$-$";
+    return before == '-' || after == '-' ? "{-}" : "-";
 }
 
 void escape_latex(struct buf *b, const char *text)
@@ -106,6 +113,8 @@ void escape_latex(struct buf *b, const char *text)
         size_t n = utf8_size(p);
         char scratch[8];
         const char *other = n == 1 ? replace_latex(*p, scratch) : p[0] == '\xc3' ? NULL : "?";
+        if (*p == '-')
+            other = replace_minus(p == plain.data ? '\0' : p[-1], p[1]);
         if (other)
             buf_add(b, other);
         else

@@ -28,8 +28,11 @@ int latex_write(const struct report *r, const char *path, struct err *e)
 
     buf_addf(&b,
              "%% Made by unetctl report on %s: \\input it into a document with\n"
-             "%% \\usepackage[T1]{fontenc} and \\usepackage[utf8]{inputenc}. Nothing else is "
-             "needed.\n\n",
+             "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and \\usepackage{graphicx}, which\n"
+             "%% makes tables as narrow as the line; they compile without it, too.\n"
+             "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
+             "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
+             "  \\else\\usebox0\\fi}\n\n",
              r->created);
     for (size_t i = 0; i < r->nseries; i++)
         for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {

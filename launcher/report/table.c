@@ -156,7 +156,7 @@ static void encode_latex(const struct table *t, struct buf *b)
         return;
     buf_add(b, "\\begin{table}[htbp]\n\\caption{");
     escape_latex(b, t->caption);
-    buf_add(b, "}\n\\centering\\footnotesize\n\\begin{tabular}{");
+    buf_add(b, "}\n\\centering\\footnotesize\\smallskip\n\\fitline{\\begin{tabular}{");
     for (size_t i = 0; i < t->ncolumns; i++) {
         heads[i] = t->columns[i].head;
         if (is_shown(t, i))
@@ -167,7 +167,7 @@ static void encode_latex(const struct table *t, struct buf *b)
     buf_add(b, "\\hline\n");
     for (size_t row = 0; row < row_count(t); row++)
         encode_latex_row(t, (const char *const *)t->cells + row * t->ncolumns, b);
-    buf_add(b, "\\hline\n\\end{tabular}\n\\end{table}\n\n");
+    buf_add(b, "\\hline\n\\end{tabular}}\n\\end{table}\n\n");
     free(heads);
 }
 

@@ -23,8 +23,9 @@ int main(void)
     check(escape_markdown, "a|b_c*<i>`x`[1]", "a\\|b\\_c\\*&lt;i&gt;\\`x\\`\\[1\\]", "markdown");
     check(escape_latex, "50% of a_b & {c} \\input~^$#<|>", "50\\% of a\\_b \\& \\{c\\} \\textbackslash{}input"
           "\\textasciitilde{}\\textasciicircum{}\\$\\#\\textless{}\\textbar{}\\textgreater{}", "latex");
-    check(escape_latex, "\xc3\xa4\xe4\xb8\xad\n-\"`", "\xc3\xa4? {-}\\textquotedbl{}\\textasciigrave{}",
+    check(escape_latex, "\xc3\xa4\xe4\xb8\xad\n-\"`", "\xc3\xa4? -\\textquotedbl{}\\textasciigrave{}",
           "latex: letters it has not");
+    check(escape_latex, "-0.5..-0.25 speed-up a--b x-1", "$-$0.5..$-$0.25 speed-up a{-}{-}b x-1", "latex: minus");
     check(escape_gnuplot, "it's `date` \"x\"\n", "'it\xe2\x80\x99s `date` \"x\" '", "gnuplot: single quotes");
     check(escape_plain, "a<b>\t\x80", "a<b> ?", "plain");
     return done_testing();

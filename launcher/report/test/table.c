@@ -42,9 +42,9 @@ int main(void)
           "markdown");
     check(table_encode_latex, &t,
           "\\begin{table}[htbp]\n\\caption{Runs \\textless{}all\\textgreater{}}\n"
-          "\\centering\\footnotesize\n\\begin{tabular}{lr}\n\\hline\nrun & IoU \\\\\n\\hline\n"
-          "a\\textbar{}b & 0.988 \\\\\n\\textless{}c\\textgreater{} & {-} \\\\\n\\hline\n"
-          "\\end{tabular}\n\\end{table}\n\n", "latex");
+          "\\centering\\footnotesize\\smallskip\n\\fitline{\\begin{tabular}{lr}\n\\hline\nrun & IoU \\\\\n\\hline\n"
+          "a\\textbar{}b & 0.988 \\\\\n\\textless{}c\\textgreater{} & - \\\\\n\\hline\n"
+          "\\end{tabular}}\n\\end{table}\n\n", "latex");
     check(table_encode_text, &t, "run    IoU\na|b  0.988\n<c>      -\n", "text: columns are aligned");
     table_destroy(&t);
     return done_testing();
