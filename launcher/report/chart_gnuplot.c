@@ -57,7 +57,8 @@ static void add_axis(struct buf *b, const struct chart_axis *a, const char *name
             buf_addf(b, "%s%.9g", comma, tic);
         buf_add(b, ")\n");
     } else {
-        buf_addf(b, "set %stics %.9g\n", name, a->step);
+        buf_addf(b, "set %stics %.9g\nset format %s '%%.%df'\n", name, a->step, name,
+                 chart_axis_decimals(a, a->low));
     }
 }
 
@@ -73,7 +74,7 @@ static void add_head(struct buf *b, const struct chart *c)
              "set grid ytics lc rgb '#d5d5d5' lw 0.8 lt 1\n"
              "set key bmargin center horizontal maxcols 3 Left reverse samplen 2 spacing 1.2 font "
              "',13'\n"
-             "set bars 0.6\n"
+             "set format '%%h'\n"
              "set xlabel offset 0,0.4\n",
              c->right.label[0] ? 11 : 3);
     add_axis(b, &c->x, "x");
@@ -157,12 +158,11 @@ static void add_series(struct buf *b, const struct chart *c, size_t i)
     } else {
         buf_add(b, " notitle");
     }
-    if (has_intervals(s)) /* by themselves: a point without one would not be drawn with them */
+    if (has_intervals(s)) /* not yerrorbars: they paint the ground's colour over the mark */
         buf_addf(b,
-                 ", \\\n  '%s.dat' index %zu using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1.5 lc "
-                 "rgb '%s'%s "
-                 "notitle",
-                 c->name, i, colours[s->colour], s->right ? " axes x1y2" : "");
+                 ", \\\n  '%s.dat' index %zu using 1:3:(0):($4-$3)%s with vectors heads size graph "
+                 "0.006,90 lw 1.5 lc rgb '%s' notitle",
+                 c->name, i, s->right ? " axes x1y2" : "", colours[s->colour]);
     if (has_tags(s))
         buf_addf(b, ", \\\n  '%s.dat' index %zu using 1:2:5 with labels font ',12' offset 1,0.7 "
                     "tc rgb '%s' notitle", c->name, i, colours[s->colour]);

@@ -48,7 +48,7 @@ const char page_style[] =
     ".caveats ul,.problems ul{margin:.3rem 0;padding-left:1.2rem}li{overflow-wrap:anywhere}\n"
     /* figures */
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,32rem),1fr));"
-    "gap:1.2rem}"
+    "gap:1.2rem}.figures+.soft{margin-top:.9rem}"
     "figure{margin:0;border:1px solid var(--line);border-radius:.6rem;padding:1rem 1.1rem;"
     "min-width:0}"
     "figcaption{font-size:.86rem;color:var(--soft);line-height:1.45}"
@@ -99,10 +99,11 @@ const char page_style[] =
     "figure{padding:.8rem .7rem}.chart text{font-size:23px}.chart .names text{font-size:24px}"
     ".chart .tag,.chart .tip text{font-size:15px}}\n"
     "@media print{@page{size:A4;margin:14mm}body{max-width:none;padding:0;font-size:9.5pt}"
-    "figure,tr,.verdict,.caveats,.tiles div{break-inside:avoid}h2,h3,caption{break-after:avoid}"
+    "figure,tr,.wide,.verdict,.caveats,.tiles div{break-inside:avoid}"
+    "h2,h3,caption,thead,summary{break-after:avoid}"
     ".figures{grid-template-columns:1fr 1fr;gap:.5rem}figure{padding:.4rem}figure details{"
     "display:none}"
-    ".wide{overflow:visible}table{font-size:6.8pt}th,td{padding:.12rem .24rem;white-space:normal}"
+    ".wide{overflow:visible}table{font-size:6.8pt}th,td{padding:.12rem .24rem}td.left,thead th{white-space:normal}"
     "td.left:last-child{min-width:0}.tiles{grid-template-columns:repeat(5,1fr)}.verdict h2{"
     "font-size:14pt}"
     "figcaption,.key{font-size:7.5pt}*{print-color-adjust:exact}}\n";

@@ -117,6 +117,8 @@ static void check_encoders(void)
     b = (struct buf){0};
     chart_gnuplot_encode_script(&c, &b);
     ok(strstr(b.data, "title 'a<b>\xe2\x80\x99$(x)'"), "gnuplot: names are quoted");
+    ok(strstr(b.data, "'n.dat' index 0 using 1:3:(0):($4-$3) with vectors heads") &&
+           !strstr(b.data, "errorbars"), "gnuplot: an interval does not hide its mark");
     ok(strstr(b.data, "pdfcairo") && strstr(b.data, "set output 'n.svg'") && strstr(b.data, "set output 'n.png'"),
        "gnuplot: three forms");
     buf_destroy(&b);
