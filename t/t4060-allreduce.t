@@ -42,12 +42,19 @@ is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "once"
 like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' "and how gradients were summed"
 ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --bucket-mib 0 --deterministic --out det
 unlike det/record.jsonl '"kind":"bucket"' "does not choose by time"
-exits 3 "horovod with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync \
-    --allreduce horovod --out refused
-like "$ERR" 'use bucketed or native' "says what to use"
 ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync --allreduce native --out sync
 ok "bucketed with it" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync --out sync-b
 is "$(weights sync)" "$(weights sync-b)" "the same bits"
+for how in "--gpus 3" "mpi"; do # statistics are summed while the cycles go on
+    if [ "$how" = mpi ]; then how=; set -- timeout 120 mpirun -np 3; else set --; fi
+    [ -n "$mpi$how" ] || { skip "no MPI" "horovod with synchronised batch norm"; continue; }
+    # shellcheck disable=SC2086
+    ok "bucketed with it ${how:-3 ranks}" "$@" "${train[@]}" --batch-size 4 $how --batch-norm sync --out sync-b3
+    # shellcheck disable=SC2086
+    ok "horovod with it" "$@" "${train[@]}" --batch-size 4 $how --batch-norm sync --allreduce horovod --out sync-h3
+    is "$(weights sync-h3)" "$(weights sync-b3)" "the same bits"
+    rm -r sync-b3 sync-h3
+done
 
 # --- as 16 bits
 ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --compress bf16 --out half-node

@@ -516,10 +516,6 @@ int run_config_check(const struct run_config *c, struct err *e)
         strcmp(c->train.backend, "ref") != 0)
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
                        "number of threads; use train.backend ref or auto", c->train.backend);
-    if (strcmp(c->train.allreduce, "horovod") == 0 && strcmp(c->model.batch_norm, "sync") == 0)
-        return err_set(e, ERR_CONFIG, "train.allreduce: horovod sums gradients while batch norm sums "
-                       "statistics (model.batch_norm: sync), and ranks would meet in the wrong order; "
-                       "use bucketed or native");
     return check_masks(c, e) || run_config_class_weights(c, weights, e) < 0 || check_layout(c, e) ||
            check_comm(c, e) ? -1 : 0;
 }

@@ -64,7 +64,7 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
 {
     struct session *s = arg;
 
-    return s->comm->ops->sum_double(s->comm, values, n, e);
+    return s->comm->ops->sum_aside(s->comm, values, n, e);
 }
 
 /* Room for the images of a step that is computed in several batches, and their gradients' sum. */
@@ -187,7 +187,10 @@ static int call_roll(struct session *s, struct roster *roster, struct err *e)
     own.device = network_device(s->network);
     own.plan_hash = network_plan_hash(s->network);
     own.data_hash = dataset_hash(s->dataset);
-    return roster_gather(s->comm, &own, roster, e);
+    if (roster_gather(s->comm, &own, roster, e))
+        return -1;
+    s->comm->spins = !roster_is_oversubscribed(roster);
+    return 0;
 }
 
 /* One host name per process: the replicas of a mirrored one count once. */

@@ -18,6 +18,15 @@ int comm_set_interrupted(struct err *e, int signal)
                    signal, strsignal(signal));
 }
 
+int comm_check_interrupt(const struct comm *c, struct err *e)
+{
+    int signal = c->leaving;
+
+    if (!signal && c->interrupt)
+        signal = *c->interrupt;
+    return signal ? comm_set_interrupted(e, signal) : 0;
+}
+
 int comm_set_relayed(struct err *e, int rank)
 {
     bool everybodys = e->code > 128; /* a signal reaches all ranks; who spoke first means nothing */

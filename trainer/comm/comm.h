@@ -34,6 +34,9 @@ struct comm_ops {
      * wait ends all of them. A communicator without progress of its own does the work in wait. */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
+    /* As sum_double, for few values, in the middle of a step: slices that were started go on, and
+     * nothing waits for them. */
+    int (*sum_aside)(struct comm *c, double *values, size_t n, struct err *e);
     int (*broadcast)(struct comm *c, void *data, size_t nbytes, int root, struct err *e);
     /* size blocks of nbytes each, by rank, into all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
@@ -50,10 +53,12 @@ struct comm {
     int rank, size;
     double timeout_s;
     const atomic_int *interrupt; /* signal that asks the run to end; NULL: none */
+    atomic_int leaving; /* so does whoever owns the communicator, as if by this signal; 0: not so */
     struct lifeline *lifeline; /* of processes that have met, not the comm's; NULL: none */
     enum half_kind wire; /* as what start_sum_float sends numbers to other nodes; sums are of floats */
+    bool spins; /* no core has more threads that compute than one: waits may keep theirs busy */
     bool background; /* a thread beside the one that computes calls it: its waits leave the core */
-    bool relayed; /* the last error came from another rank, which reports it */
+    atomic_bool relayed; /* the last error came from another rank, which reports it */
     void *priv;
 };
 
@@ -62,6 +67,9 @@ int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);
 
 /* The error of a run that a signal ends. Returns -1. */
 int comm_set_interrupted(struct err *e, int signal);
+
+/* Must a wait end? Then -1 with that error. */
+int comm_check_interrupt(const struct comm *c, struct err *e);
 
 /* An error that came from another rank: names that rank, unless the text does so already or the
  * error is a signal's, which every rank gets. Returns -1. */

@@ -10,8 +10,6 @@
 
 #include "src/clock.h"
 
-#define NAP_NS 100000000L /* the interrupt flag wakes nobody */
-
 struct slice {
     float *values;
     size_t n;
@@ -35,7 +33,6 @@ struct async {
     double last_cycle;
     bool ending, failed, joined;
     struct err error;
-    atomic_int interrupt; /* of the inner one */
 };
 
 static struct async *async_of(struct comm *c)
@@ -131,7 +128,6 @@ static void sum_next(struct async *a)
     struct comm *inner = a->inner;
     struct err e;
 
-    inner->interrupt = &a->interrupt;
     pthread_mutex_unlock(&a->lock);
     size_t n = a->fusing ? run_cycle(a, &e) : sum(inner, s.values, s.n, &e) ? 0 : 1;
     pthread_mutex_lock(&a->lock);
@@ -186,19 +182,11 @@ static int async_start_sum_float(struct comm *c, float *values, size_t n, struct
 static int async_wait(struct comm *c, struct err *e)
 {
     struct async *a = async_of(c);
-    struct timespec until;
     int rc = 0;
 
     pthread_mutex_lock(&a->lock);
-    while (a->done < a->n && !a->failed) {
-        if (c->interrupt && *c->interrupt)
-            a->interrupt = *c->interrupt;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += NAP_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&a->changed, &a->lock, &until);
-    }
+    while (a->done < a->n && !a->failed)
+        pthread_cond_wait(&a->changed, &a->lock);
     if (a->failed) {
         *e = a->error;
         c->relayed = a->inner->relayed;
@@ -213,10 +201,7 @@ static int async_wait(struct comm *c, struct err *e)
 /* The inner communicator for a call of the rank's own; NULL with the error. */
 static struct comm *take(struct comm *c, struct err *e)
 {
-    if (async_wait(c, e))
-        return NULL;
-    async_of(c)->inner->interrupt = c->interrupt;
-    return async_of(c)->inner;
+    return async_wait(c, e) ? NULL : async_of(c)->inner;
 }
 
 static int give(struct comm *c, int rc)
@@ -254,6 +239,15 @@ static int async_sum_double(struct comm *c, double *values, size_t n, struct err
     struct comm *inner = take(c, e);
 
     return inner ? give(c, inner->ops->sum_double(inner, values, n, e)) : -1;
+}
+
+/* Without the thread, which may be at work meanwhile. */
+static int async_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+{
+    struct comm *inner = async_of(c)->inner;
+
+    inner->spins = c->spins;
+    return give(c, inner->ops->sum_aside(inner, values, n, e));
 }
 
 static int async_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
@@ -297,7 +291,7 @@ static void end_thread(struct async *a, bool now)
     pthread_mutex_lock(&a->lock);
     a->ending = true;
     if (now && a->done < a->n)
-        a->interrupt = SIGTERM;
+        a->inner->leaving = SIGTERM;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
     if (!a->joined)
@@ -330,7 +324,6 @@ static void async_close(struct comm *c)
     struct async *a = async_of(c);
 
     end_thread(a, false);
-    a->inner->interrupt = c->interrupt;
     a->inner->ops->close(a->inner);
     release(a);
     free(c);
@@ -344,6 +337,7 @@ static const struct comm_ops async_ops = {
     .max_double = async_max_double,
     .start_sum_float = async_start_sum_float,
     .wait = async_wait,
+    .sum_aside = async_sum_aside,
     .broadcast = async_broadcast,
     .gather = async_gather,
     .barrier = async_barrier,
@@ -356,7 +350,6 @@ struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion 
 {
     struct comm *c = calloc(1, sizeof *c);
     struct async *a = calloc(1, sizeof *a);
-    pthread_condattr_t attr;
 
     if (!c || !a) {
         free(c);
@@ -375,10 +368,7 @@ struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion 
     c->priv = a;
     inner->background = true;
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&a->changed, NULL);
     int reason = pthread_create(&a->thread, NULL, sum_slices, a);
     if (reason == 0)
         return c;

@@ -22,7 +22,7 @@ const char *comm_mpi_version(void)
 #else
 
 #include <limits.h>
-#include <sched.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,17 +44,20 @@ const char *comm_mpi_version(void)
 #define CHUNK ((size_t)1 << 30)
 
 static const char gradients[] = "a sum of gradients";
+static const char aside[] = "a sum amid a step";
 
 struct mpi {
     char host[256];
     MPI_Comm alarm; /* carries nothing but the error of a rank that failed */
     MPI_Request *requests;
     int nrequests, capacity;
-    unsigned long ncollectives;
+    atomic_ulong ncollectives;
     const char *what;     /* of the last one */
     struct node *node;    /* of this host's ranks; NULL: no host has several */
     MPI_Comm local;       /* the same */
     MPI_Comm across;      /* the first rank of each node; without nodes all ranks */
+    MPI_Comm across_aside; /* the same, for sums beside others */
+    pthread_mutex_t lock; /* of calls of MPI while there may be sums beside others */
     int *node_ranks;      /* the node's, in the world */
     int nacross;
     struct slice_list pending; /* started, with nodes or 16 bits */
@@ -96,88 +99,132 @@ static int check_alarm(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     MPI_Status status;
-    int found = 0;
+    bool relayed = false;
+    int found = 0, rc = 0;
 
-    if (c->lifeline && lifeline_check(c->lifeline, &c->relayed, e))
+    if (c->lifeline && lifeline_check(c->lifeline, &relayed, e)) {
+        c->relayed = relayed;
         return -1;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, ALARM_TAG, m->alarm, &found, &status) != MPI_SUCCESS || !found)
-        return 0;
-    if (MPI_Recv(e, (int)sizeof *e, MPI_BYTE, status.MPI_SOURCE, ALARM_TAG, m->alarm,
-                 MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    }
+    pthread_mutex_lock(&m->lock);
+    if (MPI_Iprobe(MPI_ANY_SOURCE, ALARM_TAG, m->alarm, &found, &status) == MPI_SUCCESS && found &&
+        MPI_Recv(e, (int)sizeof *e, MPI_BYTE, status.MPI_SOURCE, ALARM_TAG, m->alarm,
+                 MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        rc = -1;
+    pthread_mutex_unlock(&m->lock);
+    if (rc == 0)
         return 0;
     e->text[sizeof e->text - 1] = 0;
     c->relayed = true;
     return comm_set_relayed(e, status.MPI_SOURCE);
 }
 
-/* Must this rank wait no longer? */
-static int check_wait(void *arg, double waited_s, struct err *e)
+/* The others do not come: why? */
+static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
 {
-    struct comm *c = arg;
+    struct mpi *m = mpi_of(c);
+    bool relayed = false;
+
+    if (c->lifeline && lifeline_ask(c->lifeline, &relayed, e)) {
+        c->relayed = relayed;
+        return -1;
+    }
+    if (absent >= 0)
+        return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
+                       "s: it is stopped, slow or stuck", m->node_ranks[absent], m->host, what,
+                       m->ncollectives, c->timeout_s);
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
+                   "another rank is gone or stuck; its output or the system's log says why",
+                   c->rank, c->size, m->host, what, m->ncollectives, c->timeout_s);
+}
+
+/* Must this rank wait no longer? find_absent: on its node; NULL: the wait is for others. */
+static int check_waiting(struct comm *c, const char *what, double waited_s,
+                         int (*find_absent)(const struct node *g), struct err *e)
+{
     struct mpi *m = mpi_of(c);
     int lost = -1;
 
-    if (check_alarm(c, e))
+    if (check_alarm(c, e) || comm_check_interrupt(c, e))
         return -1;
-    if (c->interrupt && *c->interrupt)
-        return comm_set_interrupted(e, *c->interrupt);
     if (waited_s > 0.01 && m->node && (lost = node_find_lost(m->node)) >= 0)
         return err_set(e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed; its "
                        "output or the system's log says why (out of memory?)", m->node_ranks[lost],
                        m->host);
     if (waited_s <= c->timeout_s)
         return 0;
-    if (c->lifeline && lifeline_ask(c->lifeline, &c->relayed, e))
-        return -1;
-    int absent = m->node ? node_find_absent(m->node) : -1;
-    if (absent >= 0)
-        return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
-                       "s: it is stopped, slow or stuck", m->node_ranks[absent], m->host, m->what,
-                       m->ncollectives, c->timeout_s);
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
-                   "another rank is gone or stuck; its output or the system's log says why",
-                   c->rank, c->size, m->host, m->what, m->ncollectives, c->timeout_s);
+    return ask_why(c, what, m->node ? find_absent(m->node) : -1, e);
 }
 
-/* Ranks may outnumber cores: give the core away at once, sleep when it takes longer. */
-static void relax(const struct comm *c, double waited_s)
+static int check_wait(void *arg, double waited_s, struct err *e)
 {
-    if (waited_s < 0.002 && !c->background)
-        sched_yield();
-    else
+    struct comm *c = arg;
+
+    return check_waiting(c, mpi_of(c)->what, waited_s, node_find_absent, e);
+}
+
+static int check_aside(void *arg, double waited_s, struct err *e)
+{
+    return check_waiting(arg, aside, waited_s, node_find_absent_aside, e);
+}
+
+/* Sleep between two looks; not at first where this thread has a core of its own (meeting.h). */
+static void relax(bool spins, double waited_s)
+{
+    if (!spins || waited_s > 0.0005)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
-/* Poll all requests to their end. */
-static int finish(struct comm *c, const char *what, struct err *e)
+/* Does no thread that computes want this one's core? */
+static bool is_alone(const struct comm *c)
+{
+    return !c->background && c->spins;
+}
+
+/* Poll requests to their end. */
+static int poll_requests(struct comm *c, MPI_Request *requests, int n, const char *what,
+                         bool spins, meeting_check_f check, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     double began = clock_now(), waited = 0;
     int done = 0;
 
     for (;;) {
-        int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
+        pthread_mutex_lock(&m->lock);
+        int rc = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+        pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
             return check_alarm(c, e) ? -1 : fail(c, rc, what, e);
         if (done)
-            break;
+            return 0;
         waited = clock_now() - began;
-        if (check_wait(c, waited, e))
+        if (check(c, waited, e))
             return -1;
-        relax(c, waited);
+        relax(spins, waited);
     }
+}
+
+static int finish(struct comm *c, const char *what, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+
+    if (poll_requests(c, m->requests, m->nrequests, what, is_alone(c), check_wait, e))
+        return -1;
     m->nrequests = 0;
     return 0;
 }
 
-static void enter_collective(struct comm *c, const char *what)
+static void count_collective(struct comm *c)
 {
-    struct mpi *m = mpi_of(c);
-
-    m->what = what;
-    m->ncollectives++;
+    mpi_of(c)->ncollectives++;
     if (c->lifeline)
         lifeline_count(c->lifeline);
+}
+
+static void enter_collective(struct comm *c, const char *what)
+{
+    mpi_of(c)->what = what;
+    count_collective(c);
 }
 
 static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
@@ -206,14 +253,17 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
         [REDUCE_SUM_FLOAT] = {MPI_FLOAT, MPI_SUM}, [REDUCE_SUM_DOUBLE] = {MPI_DOUBLE, MPI_SUM},
         [REDUCE_SUM_INT64] = {MPI_INT64_T, MPI_SUM}, [REDUCE_MAX_DOUBLE] = {MPI_DOUBLE, MPI_MAX}};
     size_t element = reduce_element(s->op);
+    struct mpi *m = mpi_of(c);
 
     for (size_t at = 0; at < s->n; at += CHUNK) {
         size_t part = s->n - at < CHUNK ? s->n - at : CHUNK;
         MPI_Request *request = new_request(c, what, e);
         if (!request)
             return -1;
+        pthread_mutex_lock(&m->lock);
         int rc = MPI_Iallreduce(MPI_IN_PLACE, (char *)s->values + at * element, (int)part,
-                                kinds[s->op].type, kinds[s->op].op, mpi_of(c)->across, request);
+                                kinds[s->op].type, kinds[s->op].op, m->across, request);
+        pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
             return fail(c, rc, what, e);
     }
@@ -281,8 +331,10 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     MPI_Request *request = new_request(c, what, e);
     if (!request)
         return -1;
+    pthread_mutex_lock(&m->lock);
     int rc = MPI_Ialltoallv(own, counts, begins, MPI_UINT16_T, parts, shares, places, MPI_UINT16_T,
                             m->across, request);
+    pthread_mutex_unlock(&m->lock);
     if (rc != MPI_SUCCESS)
         return fail(c, rc, what, e);
     if (finish(c, what, e))
@@ -291,8 +343,10 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     request = new_request(c, what, e);
     if (!request)
         return -1;
+    pthread_mutex_lock(&m->lock);
     rc = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, own, counts, begins, MPI_UINT16_T,
                          m->across, request);
+    pthread_mutex_unlock(&m->lock);
     if (rc != MPI_SUCCESS)
         return fail(c, rc, what, e);
     if (finish(c, what, e))
@@ -337,9 +391,8 @@ static int reduce(struct comm *c, const struct slice *slices, size_t nslices, co
     enter_collective(c, what);
     if (!m->node)
         return reduce_across(c, slices, nslices, e);
-    if (c->background)
-        node_set_yielding(m->node);
-    return node_reduce(m->node, slices, nslices, m->nacross > 1 ? reduce_across : NULL, c, e);
+    return node_reduce(m->node, is_alone(c), slices, nslices,
+                       m->nacross > 1 ? reduce_across : NULL, c, e);
 }
 
 static int mpi_sum_float(struct comm *c, float *values, size_t n, struct err *e)
@@ -374,7 +427,9 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
         enter_collective(c, gradients);
         if (start_reduce(c, &slice, gradients, e))
             return -1;
+        pthread_mutex_lock(&m->lock);
         int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
+        pthread_mutex_unlock(&m->lock);
         return rc == MPI_SUCCESS ? 0 : fail(c, rc, gradients, e);
     }
     return slice_list_add(&m->pending, slice, e);
@@ -406,6 +461,39 @@ static int mpi_wait(struct comm *c, struct err *e)
     }
     m->halving = false;
     return rc;
+}
+
+static int reduce_across_aside(void *arg, const struct slice *slices, size_t nslices,
+                               struct err *e)
+{
+    struct comm *c = arg;
+    struct mpi *m = mpi_of(c);
+
+    for (size_t i = 0; i < nslices; i++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        pthread_mutex_lock(&m->lock);
+        int rc = MPI_Iallreduce(MPI_IN_PLACE, slices[i].values, (int)slices[i].n, MPI_DOUBLE,
+                                MPI_SUM, m->across_aside, &request);
+        pthread_mutex_unlock(&m->lock);
+        if (rc != MPI_SUCCESS)
+            return fail(c, rc, aside, e);
+        if (poll_requests(c, &request, 1, aside, c->spins, check_aside, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* On the calling thread, with a communicator and memory of its own. */
+static int mpi_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+{
+    struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
+    struct mpi *m = mpi_of(c);
+
+    count_collective(c);
+    if (!m->node)
+        return reduce_across_aside(c, &slice, 1, e);
+    return node_reduce_aside(m->node, c->spins, slice,
+                             m->nacross > 1 ? reduce_across_aside : NULL, c, e);
 }
 
 static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
@@ -493,6 +581,8 @@ static void mpi_close(struct comm *c)
     if (mpi_barrier(c, &e)) {
         log_warn("%s", e.text);
     } else {
+        if (m->across_aside != MPI_COMM_NULL)
+            MPI_Comm_free(&m->across_aside);
         if (m->node && m->across != MPI_COMM_NULL)
             MPI_Comm_free(&m->across);
         MPI_Comm_free(&m->local);
@@ -583,7 +673,7 @@ static int list_node(struct comm *c, int size, struct err *e)
     m->node_ranks = calloc((size_t)size, sizeof *m->node_ranks);
     if (!m->node_ranks)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    node_set_check(m->node, check_wait, c);
+    node_set_check(m->node, check_wait, check_aside, c);
     int rc = MPI_Allgather(&c->rank, 1, MPI_INT, m->node_ranks, 1, MPI_INT, m->local);
     return rc == MPI_SUCCESS ? 0 : fail(c, rc, "MPI_Allgather", e);
 }
@@ -623,9 +713,8 @@ static int open_nodes(struct comm *c, struct err *e)
 
 static void destroy(struct mpi *m)
 {
-    if (!m)
-        return;
     node_destroy(m->node);
+    pthread_mutex_destroy(&m->lock);
     free(m->node_ranks);
     free(m->pending.items);
     free(m->halves);
@@ -643,6 +732,7 @@ static const struct comm_ops mpi_ops = {
     .max_double = mpi_max_double,
     .start_sum_float = mpi_start_sum_float,
     .wait = mpi_wait,
+    .sum_aside = mpi_sum_aside,
     .broadcast = mpi_broadcast,
     .gather = mpi_gather,
     .barrier = mpi_barrier,
@@ -680,9 +770,13 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
     struct mpi *m = calloc(1, sizeof *m);
 
     if (!c || !m) {
+        free(c);
+        free(m);
         err_set(e, ERR_INTERNAL, "out of memory");
-        goto fail;
+        return NULL;
     }
+    pthread_mutex_init(&m->lock, NULL);
+    m->across_aside = MPI_COMM_NULL;
     if (gethostname(m->host, sizeof m->host - 1))
         strcpy(m->host, "unknown host");
     if (init_mpi(expected_rank, expected_size, m->host, timeout_s, interrupt, e))
@@ -693,10 +787,13 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
     MPI_Comm_size(MPI_COMM_WORLD, &c->size);
     m->across = MPI_COMM_WORLD;
     int rc = MPI_Comm_dup(MPI_COMM_WORLD, &m->alarm);
-    if (rc == MPI_SUCCESS && open_nodes(c, e) == 0)
+    if (rc == MPI_SUCCESS && open_nodes(c, e))
+        goto fail;
+    if (rc == MPI_SUCCESS && m->across != MPI_COMM_NULL)
+        rc = MPI_Comm_dup(m->across, &m->across_aside);
+    if (rc == MPI_SUCCESS)
         return c;
-    if (rc != MPI_SUCCESS)
-        fail(c, rc, "MPI_Comm_dup", e);
+    fail(c, rc, "MPI_Comm_dup", e);
 fail:
     destroy(m);
     free(c);

@@ -63,6 +63,7 @@ static const struct comm_ops self_ops = {
     .max_double = self_double,
     .start_sum_float = self_float,
     .wait = self_meet,
+    .sum_aside = self_double,
     .broadcast = self_broadcast,
     .gather = self_gather,
     .barrier = self_meet,

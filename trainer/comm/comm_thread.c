@@ -2,13 +2,13 @@
 #include "config.h"
 #include "trainer/comm/comm_thread.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "trainer/comm/slice.h"
+#include "trainer/comm/board.h"
+
+#define ASIDE (32 * 1024) /* bytes of few values */
 
 struct member {
     struct comm comm;
@@ -18,19 +18,20 @@ struct member {
     const struct slice *shown; /* what the others may read between two meetings */
     size_t nshown;
     void **values; /* of all ranks, of the slice that is being reduced */
+    struct meeting meeting;
+    struct board aside;
+    const char *what; /* this rank waits for */
 };
 
 struct comm_thread_group {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int arrived;
-    unsigned generation; /* counts meetings that took place */
-    bool failed;
+    pthread_mutex_t lock; /* of the error */
+    atomic_bool failed;
     int failed_rank;
     struct err error;
     int size;
     struct member *members;
     void **values; /* of the members */
+    void *memory;  /* of the meetings */
 };
 
 static struct member *member_of(struct comm *c)
@@ -38,89 +39,73 @@ static struct member *member_of(struct comm *c)
     return c->priv;
 }
 
-/* With the lock held. The first failure is the one that counts. */
-static void fail_group(struct comm_thread_group *g, int rank, const struct err *e)
+/* The first failure is the one that counts. */
+static void fail_group(struct comm *c, const struct err *e)
 {
-    if (g->failed)
-        return;
-    g->failed = true;
-    g->failed_rank = rank;
-    g->error = *e;
-    pthread_cond_broadcast(&g->changed);
+    struct member *m = member_of(c);
+    struct comm_thread_group *g = m->group;
+
+    pthread_mutex_lock(&g->lock);
+    if (!g->failed) {
+        g->failed_rank = c->rank;
+        g->error = *e;
+        g->failed = true;
+    }
+    pthread_mutex_unlock(&g->lock);
+    meeting_disturb(&m->meeting);
+    meeting_disturb(&m->aside.meeting);
 }
 
-static int relay_error(struct comm *c, struct comm_thread_group *g, struct err *e)
+/* Has a rank failed? */
+static int check_group(struct comm *c, struct err *e)
 {
+    const struct comm_thread_group *g = member_of(c)->group;
+
+    if (!g->failed)
+        return 0;
     *e = g->error;
     c->relayed = g->failed_rank != c->rank;
     return c->relayed ? comm_set_relayed(e, g->failed_rank) : -1;
 }
 
-static void add_seconds(struct timespec *t, double seconds)
+static int check_meeting(struct comm *c, const struct meeting *m, const char *what,
+                         double waited_s, struct err *e)
 {
-    long long ns = t->tv_nsec + (long long)(seconds * 1e9);
-
-    t->tv_sec += (time_t)(ns / 1000000000);
-    t->tv_nsec = (long)(ns % 1000000000);
+    if (check_group(c, e))
+        return -1;
+    int rc = comm_check_interrupt(c, e);
+    if (rc == 0 && waited_s > c->timeout_s)
+        rc = err_set(e, ERR_PEER, "rank %d of %d: %s did not end within %g s: %d of %d replicas "
+                     "came", c->rank, c->size, what, c->timeout_s, meeting_count_arrived(m),
+                     c->size);
+    if (rc)
+        fail_group(c, e);
+    return rc;
 }
 
-static bool is_past(const struct timespec *deadline)
+static int check_wait(void *arg, double waited_s, struct err *e)
 {
-    struct timespec now;
+    struct comm *c = arg;
+    const struct member *m = member_of(c);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > deadline->tv_sec ||
-           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+    return check_meeting(c, &m->meeting, m->what, waited_s, e);
 }
 
-/* Wait, with the lock held, until the meeting that began in `generation` is over. The short naps
- * are for the interrupt flag, which a signal handler sets without waking anyone. */
-static int await_others(struct comm *c, struct comm_thread_group *g, unsigned generation,
-                        const char *what, struct err *e)
+static int check_aside(void *arg, double waited_s, struct err *e)
 {
-    struct timespec deadline, nap;
+    struct comm *c = arg;
+    const struct member *m = member_of(c);
 
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    add_seconds(&deadline, c->timeout_s);
-    while (g->generation == generation && !g->failed) {
-        if (c->interrupt && *c->interrupt) {
-            comm_set_interrupted(e, *c->interrupt);
-            fail_group(g, c->rank, e);
-            return -1;
-        }
-        if (is_past(&deadline)) {
-            err_set(e, ERR_PEER, "rank %d of %d: %s did not end within %g s: %d of %d replicas "
-                    "came",
-                    c->rank, c->size, what, c->timeout_s, g->arrived, g->size);
-            fail_group(g, c->rank, e);
-            return -1;
-        }
-        clock_gettime(CLOCK_MONOTONIC, &nap);
-        add_seconds(&nap, 0.1);
-        pthread_cond_timedwait(&g->changed, &g->lock, &nap);
-    }
-    return g->generation == generation ? relay_error(c, g, e) : 0;
+    return check_meeting(c, &m->aside.meeting, "a sum amid a step", waited_s, e);
 }
 
-/* Nobody gets past a meeting before everybody has come to it. */
 static int meet(struct comm *c, const char *what, struct err *e)
 {
-    struct comm_thread_group *g = member_of(c)->group;
-    int rc = 0;
+    struct member *m = member_of(c);
 
-    pthread_mutex_lock(&g->lock);
-    unsigned generation = g->generation;
-    if (g->failed) {
-        rc = relay_error(c, g, e);
-    } else if (++g->arrived == g->size) {
-        g->arrived = 0;
-        g->generation++;
-        pthread_cond_broadcast(&g->changed);
-    } else {
-        rc = await_others(c, g, generation, what, e);
-    }
-    pthread_mutex_unlock(&g->lock);
-    return rc;
+    m->what = what;
+    m->meeting.spins = !c->background && c->spins;
+    return check_group(c, e) ? -1 : meeting_hold(&m->meeting, e);
 }
 
 /* This thread's share of one slice. */
@@ -212,6 +197,15 @@ static int thread_wait(struct comm *c, struct err *e)
     return reduce_all(c, m->pending.items, n, "the sum of gradients", e);
 }
 
+static int thread_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+{
+    struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
+    struct board *b = &member_of(c)->aside;
+
+    b->meeting.spins = c->spins;
+    return check_group(c, e) ? -1 : board_reduce(b, slice, NULL, NULL, e);
+}
+
 static void show_bytes(struct member *m, void *data, size_t nbytes)
 {
     m->one = (struct slice){.values = data, .n = nbytes};
@@ -254,11 +248,7 @@ static int thread_barrier(struct comm *c, struct err *e)
 
 static void thread_abort(struct comm *c, const struct err *e)
 {
-    struct comm_thread_group *g = member_of(c)->group;
-
-    pthread_mutex_lock(&g->lock);
-    fail_group(g, c->rank, e);
-    pthread_mutex_unlock(&g->lock);
+    fail_group(c, e);
 }
 
 static void thread_close(struct comm *c)
@@ -275,6 +265,7 @@ static const struct comm_ops thread_ops = {
     .max_double = thread_max_double,
     .start_sum_float = thread_start_sum_float,
     .wait = thread_wait,
+    .sum_aside = thread_sum_aside,
     .broadcast = thread_broadcast,
     .gather = thread_gather,
     .barrier = thread_barrier,
@@ -282,38 +273,51 @@ static const struct comm_ops thread_ops = {
     .close = thread_close,
 };
 
+static int open_member(struct comm_thread_group *g, int rank, double timeout_s,
+                       const atomic_int *interrupt, struct err *e)
+{
+    struct member *m = &g->members[rank];
+    char *aside = (char *)g->memory + meeting_bytes(g->size);
+
+    m->group = g;
+    m->values = g->values + (size_t)rank * (size_t)g->size;
+    m->comm = (struct comm){.ops = &thread_ops, .rank = rank, .size = g->size,
+                            .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
+    meeting_enter(&m->meeting, g->memory, rank, g->size);
+    if (board_open(&m->aside, aside, rank, g->size, ASIDE, e))
+        return -1;
+    m->meeting.check = check_wait;
+    m->aside.meeting.check = check_aside;
+    m->meeting.arg = m->aside.meeting.arg = &m->comm;
+    return 0;
+}
+
 struct comm_thread_group *comm_thread_create(int size, double timeout_s,
                                              const atomic_int *interrupt, struct err *e)
 {
-    pthread_condattr_t attr;
     struct comm_thread_group *g = calloc(1, sizeof *g);
+    size_t nbytes = meeting_bytes(size) + board_bytes(size, ASIDE);
 
-    if (g) {
-        g->members = calloc((size_t)size, sizeof *g->members);
-        g->values = calloc((size_t)size * (size_t)size, sizeof *g->values);
-    }
-    if (!g || !g->members || !g->values) {
-        if (g) {
-            free(g->members);
-            free(g->values);
-        }
-        free(g);
+    if (!g) {
         err_set(e, ERR_INTERNAL, "out of memory for %d replicas", size);
         return NULL;
     }
     pthread_mutex_init(&g->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&g->changed, &attr);
-    pthread_condattr_destroy(&attr);
-    g->size = size;
-    for (int r = 0; r < size; r++) {
-        struct member *m = &g->members[r];
-        m->group = g;
-        m->values = g->values + (size_t)r * (size_t)size;
-        m->comm = (struct comm){.ops = &thread_ops, .rank = r, .size = size,
-                                .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
+    g->members = calloc((size_t)size, sizeof *g->members);
+    g->values = calloc((size_t)size * (size_t)size, sizeof *g->values);
+    g->memory = aligned_alloc(64, nbytes);
+    if (!g->members || !g->values || !g->memory) {
+        comm_thread_destroy(g);
+        err_set(e, ERR_INTERNAL, "out of memory for %d replicas", size);
+        return NULL;
     }
+    memset(g->memory, 0, nbytes);
+    g->size = size;
+    for (int r = 0; r < size; r++)
+        if (open_member(g, r, timeout_s, interrupt, e)) {
+            comm_thread_destroy(g);
+            return NULL;
+        }
     return g;
 }
 
@@ -321,12 +325,14 @@ void comm_thread_destroy(struct comm_thread_group *g)
 {
     if (!g)
         return;
-    for (int r = 0; r < g->size; r++)
+    for (int r = 0; r < g->size; r++) {
         free(g->members[r].pending.items);
-    pthread_cond_destroy(&g->changed);
+        board_close(&g->members[r].aside);
+    }
     pthread_mutex_destroy(&g->lock);
     free(g->members);
     free(g->values);
+    free(g->memory);
     free(g);
 }
 

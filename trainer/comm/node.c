@@ -4,9 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,33 +12,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "src/clock.h"
 #include "trainer/comm/token.h"
 
-#define LINE 64             /* bytes of a cache line */
-#define STAGE (256 * 1024)  /* bytes of a rank's values that go at once */
-#define SMALL 4096          /* bytes that every rank sums alone, to save a meeting */
-#define SPIN_S 0.0005       /* before the core is offered to others, where each rank has one */
-#define YIELD_S 0.002       /* before a wait becomes a sleep, which takes long to end */
-#define LOOKS 100           /* between two looks at the clock */
-#define NAP_NS 20000000L
+#define STAGE (256 * 1024) /* bytes of a rank's values that go at once */
+#define ASIDE (32 * 1024)  /* and of few values */
 
-/* What a rank shows of itself. Two of some: of this collective and of the last one, which others
- * may still be looking at. */
+/* What a rank shows of itself. */
 struct seat {
-    _Alignas(LINE) atomic_ulong arrivals;
     atomic_int process;
-    uint64_t brings[2]; /* hash of the slices */
 };
 
 struct head {
     unsigned char key[16];
-    _Alignas(LINE) atomic_uint arrived;
-    _Alignas(LINE) atomic_uint generation; /* counts meetings that took place; slept on */
     struct seat seats[];
 };
 
@@ -55,13 +39,9 @@ struct node {
     int rank, size;
     struct memory control, place;
     struct head *head;
-    char *stages; /* [2][size][STAGE] */
+    struct board main, aside;
     size_t place_bytes; /* of one rank */
     void **values;      /* of the ranks, of the slice that is being reduced */
-    int half;
-    bool shares_cores;
-    node_check_f check;
-    void *arg;
 };
 
 /* --- the memory --- */
@@ -128,7 +108,12 @@ static size_t round_up(size_t n, size_t to)
 
 static size_t head_bytes(int size)
 {
-    return round_up(sizeof(struct head) + (size_t)size * sizeof(struct seat), 4096);
+    return round_up(sizeof(struct head) + (size_t)size * sizeof(struct seat), 64);
+}
+
+static size_t control_bytes(int size)
+{
+    return head_bytes(size) + board_bytes(size, STAGE) + board_bytes(size, ASIDE);
 }
 
 static struct node *create(int rank, int size, struct err *e)
@@ -143,15 +128,19 @@ static struct node *create(int rank, int size, struct err *e)
     g->rank = rank;
     g->size = size;
     g->control.fd = g->place.fd = -1;
-    g->shares_cores = size > (int)sysconf(_SC_NPROCESSORS_ONLN);
     return g;
 }
 
-static void take_seat(struct node *g)
+static int take_seat(struct node *g, struct err *e)
 {
+    char *boards = (char *)g->control.base + head_bytes(g->size);
+
     g->head = g->control.base;
-    g->stages = (char *)g->control.base + head_bytes(g->size);
     g->head->seats[g->rank].process = (int)getpid();
+    return board_open(&g->main, boards, g->rank, g->size, STAGE, e) ||
+                   board_open(&g->aside, boards + board_bytes(g->size, STAGE), g->rank, g->size,
+                              ASIDE, e)
+               ? -1 : 0;
 }
 
 struct node *node_offer(int size, struct node_offer *dst, struct err *e)
@@ -162,11 +151,10 @@ struct node *node_offer(int size, struct node_offer *dst, struct err *e)
     if (!g)
         return NULL;
     if (token_draw(dst->key, sizeof dst->key, e) ||
-        offer(&g->control, head_bytes(size) + 2 * (size_t)size * STAGE, dst, e)) {
+        offer(&g->control, control_bytes(size), dst, e) || take_seat(g, e)) {
         node_destroy(g);
         return NULL;
     }
-    take_seat(g);
     memcpy(g->head->key, dst->key, sizeof dst->key);
     return g;
 }
@@ -179,11 +167,11 @@ struct node *node_join(int rank, int size, const struct node_offer *from, struct
         return NULL;
     if (join(&g->control, from, e) == 0 &&
         memcmp(g->control.base, from->key, sizeof from->key) == 0) {
-        take_seat(g);
-        return g;
-    }
-    if (g->control.base)
+        if (take_seat(g, e) == 0)
+            return g;
+    } else if (g->control.base) {
         err_set(e, ERR_INTERNAL, "%s is another process's", from->path);
+    }
     node_destroy(g);
     return NULL;
 }
@@ -192,21 +180,19 @@ void node_destroy(struct node *g)
 {
     if (!g)
         return;
+    board_close(&g->main);
+    board_close(&g->aside);
     release(&g->control);
     release(&g->place);
     free(g->values);
     free(g);
 }
 
-void node_set_yielding(struct node *g)
+void node_set_check(struct node *g, meeting_check_f check, meeting_check_f aside, void *arg)
 {
-    g->shares_cores = true;
-}
-
-void node_set_check(struct node *g, node_check_f check, void *arg)
-{
-    g->check = check;
-    g->arg = arg;
+    g->main.meeting.check = check;
+    g->aside.meeting.check = aside;
+    g->main.meeting.arg = g->aside.meeting.arg = arg;
 }
 
 static size_t place_bytes(size_t n)
@@ -248,46 +234,6 @@ bool node_has_place(const struct node *g, const void *values)
     return base && p >= base && p < base + g->place.nbytes;
 }
 
-/* --- meetings --- */
-
-static void futex(atomic_uint *word, int op, unsigned value, const struct timespec *timeout)
-{
-    syscall(SYS_futex, (void *)word, op, value, timeout, NULL, 0);
-}
-
-static int await(struct node *g, unsigned generation, struct err *e)
-{
-    struct head *h = g->head;
-    double began = clock_now();
-
-    while (h->generation == generation && !g->shares_cores && clock_now() - began < SPIN_S)
-        for (int i = 0; i < LOOKS && h->generation == generation; i++)
-            continue;
-    while (h->generation == generation && clock_now() - began < YIELD_S)
-        sched_yield();
-    while (h->generation == generation) {
-        futex(&h->generation, FUTEX_WAIT, generation, &(struct timespec){.tv_nsec = NAP_NS});
-        if (h->generation == generation && g->check && g->check(g->arg, clock_now() - began, e))
-            return -1;
-    }
-    return 0;
-}
-
-/* Nobody gets past it before everybody has come. */
-static int meet(struct node *g, struct err *e)
-{
-    struct head *h = g->head;
-    unsigned generation = h->generation;
-
-    h->seats[g->rank].arrivals++;
-    if (atomic_fetch_add(&h->arrived, 1) + 1 < (unsigned)g->size)
-        return await(g, generation, e);
-    h->arrived = 0;
-    h->generation++;
-    futex(&h->generation, FUTEX_WAKE, INT_MAX, NULL);
-    return 0;
-}
-
 int node_find_lost(const struct node *g)
 {
     for (int r = 0; r < g->size; r++)
@@ -298,10 +244,12 @@ int node_find_lost(const struct node *g)
 
 int node_find_absent(const struct node *g)
 {
-    for (int r = 0; r < g->size; r++)
-        if (g->head->seats[r].arrivals < g->head->seats[g->rank].arrivals)
-            return r;
-    return -1;
+    return meeting_find_absent(&g->main.meeting);
+}
+
+int node_find_absent_aside(const struct node *g)
+{
+    return meeting_find_absent(&g->aside.meeting);
 }
 
 /* --- sums --- */
@@ -321,22 +269,6 @@ static uint64_t hash_slices(const struct node *g, const struct slice *slices, si
     return h;
 }
 
-static void show(struct node *g, uint64_t brings)
-{
-    g->half = !g->half;
-    g->head->seats[g->rank].brings[g->half] = brings;
-}
-
-/* After a meeting: every rank sees the same, so every rank comes to the same verdict. */
-static int check_same(const struct node *g, struct err *e)
-{
-    for (int r = 1; r < g->size; r++)
-        if (g->head->seats[r].brings[g->half] != g->head->seats[0].brings[g->half])
-            return err_set(e, ERR_INTERNAL, "rank %d of its node brings other slices than the "
-                           "first", r);
-    return 0;
-}
-
 static void point_to(struct node *g, const struct slice *s)
 {
     const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
@@ -348,75 +280,45 @@ static void point_to(struct node *g, const struct slice *s)
 
 /* With other nodes: rank 0's memory gets the sum over all, the others fetch it from there. */
 static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
-                         node_across_f across, void *arg, struct err *e)
+                         board_across_f across, void *arg, struct err *e)
 {
     size_t from, to;
 
-    show(g, hash_slices(g, slices, n));
-    if (meet(g, e) || check_same(g, e))
+    if (board_meet(&g->main, hash_slices(g, slices, n), e))
         return -1;
     for (size_t i = 0; i < n; i++) {
         point_to(g, &slices[i]);
         reduce_share(slices[i].n, g->rank, g->size, &from, &to);
         reduce_slice(slices[i].op, g->values, g->size, from, to);
     }
-    if (meet(g, e))
+    if (meeting_hold(&g->main.meeting, e))
         return -1;
     if (!across)
         return 0;
-    if ((g->rank == 0 && across(arg, slices, n, e)) || meet(g, e))
+    if ((g->rank == 0 && across(arg, slices, n, e)) || meeting_hold(&g->main.meeting, e))
         return -1;
     for (size_t i = 0; i < n && g->rank > 0; i++) {
         point_to(g, &slices[i]);
         memcpy(slices[i].values, g->values[0], slices[i].n * reduce_element(slices[i].op));
     }
-    return meet(g, e);
+    return meeting_hold(&g->main.meeting, e);
 }
 
-static int reduce_staged(struct node *g, struct slice s, node_across_f across, void *arg,
-                         struct err *e)
+int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
+                board_across_f across, void *arg, struct err *e)
 {
-    size_t nbytes = s.n * reduce_element(s.op), from, to;
-    bool alone = nbytes <= SMALL && !across;
-
-    show(g, hash_slices(g, &s, 1));
-    for (int r = 0; r < g->size; r++)
-        g->values[r] = g->stages + (size_t)(g->half * g->size + r) * STAGE;
-    memcpy(g->values[g->rank], s.values, nbytes);
-    if (meet(g, e) || check_same(g, e))
-        return -1;
-    if (alone) {
-        reduce_into(s.op, s.values, g->values, g->size, 0, s.n);
-        return 0;
-    }
-    reduce_share(s.n, g->rank, g->size, &from, &to);
-    reduce_slice(s.op, g->values, g->size, from, to);
-    if (meet(g, e))
-        return -1;
-    if (across) {
-        struct slice first = {g->values[0], s.n, s.op};
-        if ((g->rank == 0 && across(arg, &first, 1, e)) || meet(g, e))
-            return -1;
-    }
-    memcpy(s.values, g->values[across ? 0 : g->rank], nbytes);
-    return 0;
-}
-
-int node_reduce(struct node *g, const struct slice *slices, size_t nslices,
-                node_across_f across, void *arg, struct err *e)
-{
+    g->main.meeting.spins = spins;
     if (nslices > 0 && node_has_place(g, slices[0].values))
         return reduce_placed(g, slices, nslices, across, arg, e);
-    for (size_t i = 0; i < nslices; i++) {
-        struct slice s = slices[i];
-        size_t element = reduce_element(s.op), most = STAGE / element, left = s.n;
-        do {
-            s.n = left < most ? left : most;
-            if (reduce_staged(g, s, across, arg, e))
-                return -1;
-            s.values = (char *)s.values + s.n * element;
-            left -= s.n;
-        } while (left > 0);
-    }
+    for (size_t i = 0; i < nslices; i++)
+        if (board_reduce(&g->main, slices[i], across, arg, e))
+            return -1;
     return 0;
+}
+
+int node_reduce_aside(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
+                      struct err *e)
+{
+    g->aside.meeting.spins = spins;
+    return board_reduce(&g->aside, s, across, arg, e);
 }

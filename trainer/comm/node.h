@@ -12,13 +12,9 @@
 #include <stddef.h>
 
 #include "src/err.h"
-#include "trainer/comm/slice.h"
+#include "trainer/comm/board.h"
 
 struct node;
-
-/* Called while a rank waits for the others, many times a second; -1 with an error ends the wait,
- * and with it the use of the node. */
-typedef int (*node_check_f)(void *arg, double waited_s, struct err *e);
 
 /* What the first rank tells the others, by other means. */
 struct node_offer {
@@ -33,9 +29,8 @@ struct node *node_offer(int size, struct node_offer *dst, struct err *e);
 struct node *node_join(int rank, int size, const struct node_offer *offer, struct err *e);
 void node_destroy(struct node *g); /* NULL is fine */
 
-/* Waits give the core away at once: to whoever computes beside this thread. */
-void node_set_yielding(struct node *g);
-void node_set_check(struct node *g, node_check_f check, void *arg);
+/* check: of node_reduce, aside: of node_reduce_aside. */
+void node_set_check(struct node *g, meeting_check_f check, meeting_check_f aside, void *arg);
 
 /* Memory for n floats of each rank; in two steps as above. *own: this rank's, zeroed, as long as
  * the node. Once. */
@@ -44,18 +39,19 @@ int node_join_place(struct node *g, size_t n, const struct node_offer *offer, fl
                     struct err *e);
 bool node_has_place(const struct node *g, const void *values);
 
-/* Over the other nodes, in place; called by rank 0 of the node only. */
-typedef int (*node_across_f)(void *arg, const struct slice *slices, size_t nslices,
-                             struct err *e);
-
 /* Collective: every rank brings the same slices, all of them in its place or none of them. across
- * NULL: there is no other node. */
-int node_reduce(struct node *g, const struct slice *slices, size_t nslices,
-                node_across_f across, void *arg, struct err *e);
+ * NULL: there is no other node. spins: as in meeting.h. */
+int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
+                board_across_f across, void *arg, struct err *e);
 
-/* A rank whose process has ended, or that has not come to the meeting which this rank waits in: its
- * number in the node, -1: none. */
+/* Beside it, by another thread: for few values. */
+int node_reduce_aside(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
+                      struct err *e);
+
+/* A rank whose process has ended, or that has not come to the meeting which this rank waits in, in
+ * node_reduce or beside it: its number in the node, -1: none. */
 int node_find_lost(const struct node *g);
 int node_find_absent(const struct node *g);
+int node_find_absent_aside(const struct node *g);
 
 #endif

@@ -116,6 +116,37 @@ static int check_placed(struct comm *c, struct err *e)
     return 0;
 }
 
+/* Few values and many, while slices are under way. */
+static int check_aside(struct comm *c, struct err *e)
+{
+    static _Thread_local float f[MOST];
+    static _Thread_local double d[MOST];
+    static const size_t sizes[] = {0, 1, 257, 2049, 4096, MOST};
+
+    for (size_t i = 0; i < MOST; i++)
+        f[i] = (float)part(c->rank, i);
+    if (c->ops->start_sum_float(c, f, 60000, e))
+        return -1;
+    for (size_t k = 0; k < 200; k++) {
+        size_t n = k < 195 ? sizes[k % 3] : sizes[k - 194];
+        for (size_t i = 0; i < n; i++)
+            d[i] = (double)part(c->rank, i + k);
+        if (c->ops->sum_aside(c, d, n, e))
+            return -1;
+        for (size_t i = 0; i < n; i++)
+            if (d[i] != (double)total(c->size, i + k))
+                return wrong(c, "sum_aside", n, i, e);
+        if (k == 10 && c->ops->start_sum_float(c, f + 60000, MOST - 60000, e))
+            return -1;
+    }
+    if (c->ops->wait(c, e))
+        return -1;
+    for (size_t i = 0; i < MOST; i++)
+        if (f[i] != (float)total(c->size, i))
+            return wrong(c, "a sum beside others", MOST, i, e);
+    return 0;
+}
+
 static int check_broadcasts(struct comm *c, struct err *e)
 {
     unsigned char data[4097];
@@ -160,7 +191,7 @@ int check_collectives(struct comm *c, struct err *e)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (check_sums(c, sizes[i], e))
             return -1;
-    if (check_max(c, e) || check_started(c, e) || check_placed(c, e) ||
+    if (check_max(c, e) || check_started(c, e) || check_placed(c, e) || check_aside(c, e) ||
         check_broadcasts(c, e) || check_gather(c, e))
         return -1;
     return c->ops->barrier(c, e);

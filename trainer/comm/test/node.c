@@ -17,11 +17,11 @@
 #define MOST 200001 /* of doubles: several times what goes at once */
 
 /* What all processes see. */
-static struct board {
+static struct screen {
     volatile int offers; /* that are written */
     struct node_offer control, place;
     volatile int good, lost, absent;
-} *board;
+} *screen;
 
 static void nap(void)
 {
@@ -33,16 +33,16 @@ static struct node *open_node(int rank, float **own, struct err *e)
     struct node *g;
 
     if (rank == 0) {
-        g = node_offer(N, &board->control, e);
-        if (g && node_offer_place(g, MOST, &board->place, own, e))
+        g = node_offer(N, &screen->control, e);
+        if (g && node_offer_place(g, MOST, &screen->place, own, e))
             return NULL;
-        board->offers = 1;
+        screen->offers = 1;
         return g;
     }
-    while (!board->offers)
+    while (!screen->offers)
         nap();
-    g = node_join(rank, N, &board->control, e);
-    return g && node_join_place(g, MOST, &board->place, own, e) == 0 ? g : NULL;
+    g = node_join(rank, N, &screen->control, e);
+    return g && node_join_place(g, MOST, &screen->place, own, e) == 0 ? g : NULL;
 }
 
 static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)
@@ -51,7 +51,7 @@ static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)
 
     for (size_t i = 0; i < n; i++)
         v[i] = (int64_t)i * (rank + 1) - 5;
-    if (node_reduce(g, &(struct slice){v, n, REDUCE_SUM_INT64}, 1, NULL, NULL, e))
+    if (node_reduce(g, false, &(struct slice){v, n, REDUCE_SUM_INT64}, 1, NULL, NULL, e))
         return false;
     for (size_t i = 0; i < n; i++)
         if (v[i] != (int64_t)i * 6 - 15)
@@ -67,7 +67,7 @@ static bool sum_placed(struct node *g, int rank, float *own, struct err *e)
 
     for (size_t i = 0; i < MOST; i++)
         own[i] = parts[rank];
-    if (node_reduce(g, slices, 2, NULL, NULL, e))
+    if (node_reduce(g, false, slices, 2, NULL, NULL, e))
         return false;
     for (size_t i = 0; i < MOST; i++)
         if (own[i] != (parts[0] + parts[1]) + parts[2])
@@ -79,8 +79,25 @@ static bool maximum(struct node *g, int rank, struct err *e)
 {
     double d[2] = {rank, -rank};
 
-    return node_reduce(g, &(struct slice){d, 2, REDUCE_MAX_DOUBLE}, 1, NULL, NULL, e) == 0 &&
+    return node_reduce(g, false, &(struct slice){d, 2, REDUCE_MAX_DOUBLE}, 1, NULL, NULL, e) == 0 &&
            d[0] == N - 1 && d[1] == 0;
+}
+
+static bool sum_aside(struct node *g, int rank, struct err *e)
+{
+    double d[257];
+
+    for (int round = 0; round < 100; round++) {
+        for (size_t i = 0; i < 257; i++)
+            d[i] = (double)i * (rank + 1);
+        if (node_reduce_aside(g, round % 2, (struct slice){d, 257, REDUCE_SUM_DOUBLE}, NULL, NULL,
+                              e))
+            return false;
+        for (size_t i = 0; i < 257; i++)
+            if (d[i] != (double)i * 6)
+                return false;
+    }
+    return true;
 }
 
 static bool all_sums(struct node *g, int rank, float *own, struct err *e)
@@ -91,7 +108,8 @@ static bool all_sums(struct node *g, int rank, float *own, struct err *e)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             if (!sum_int64(g, rank, sizes[i], e))
                 return false;
-    return sum_placed(g, rank, own, e) && sum_placed(g, rank, own, e) && maximum(g, rank, e);
+    return sum_placed(g, rank, own, e) && sum_placed(g, rank, own, e) && maximum(g, rank, e) &&
+           sum_aside(g, rank, e);
 }
 
 struct view {
@@ -108,8 +126,8 @@ static int look_around(void *arg, double waited_s, struct err *e)
     if (lost < 0 && waited_s < 30)
         return 0;
     if (view->rank == 0) {
-        board->lost = lost;
-        board->absent = node_find_absent(view->g);
+        screen->lost = lost;
+        screen->absent = node_find_absent(view->g);
     }
     return err_set(e, ERR_PEER, "enough");
 }
@@ -127,13 +145,13 @@ static void live(int rank, enum trouble trouble)
     if (g && trouble == KILLED) {
         if (rank == 1)
             raise(SIGKILL);
-        node_set_check(g, look_around, &(struct view){g, rank});
+        node_set_check(g, look_around, NULL, &(struct view){g, rank});
         good = !sum_int64(g, rank, 4, &e) && e.code == ERR_PEER;
     } else if (g && trouble == OTHER_SIZE) {
         good = !sum_int64(g, rank, rank == 2 ? 5 : 4, &e) && strstr(e.text, "rank 2 of its node");
     }
     if (good)
-        __atomic_fetch_add(&board->good, 1, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&screen->good, 1, __ATOMIC_SEQ_CST);
     else
         fprintf(stderr, "# rank %d: %s\n", rank, e.text);
     node_destroy(g);
@@ -144,7 +162,7 @@ static void run(enum trouble trouble)
 {
     pid_t processes[N];
 
-    *board = (struct board){.lost = -1, .absent = -1};
+    *screen = (struct screen){.lost = -1, .absent = -1};
     for (int r = 0; r < N; r++)
         if ((processes[r] = fork()) == 0)
             live(r, trouble);
@@ -158,17 +176,17 @@ int main(void)
     struct node_offer offer;
     struct err e;
 
-    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED)
+    screen = mmap(NULL, sizeof *screen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (screen == MAP_FAILED)
         bail_out("no memory");
     run(NONE);
-    is_int(board->good, N, "sums of every size and place, the maximum, in the order of ranks");
+    is_int(screen->good, N, "sums of every size and place, the maximum, in the order of ranks");
     run(KILLED);
-    is_int(board->good, N - 1, "a wait for a rank that was killed ends");
-    is_int(board->lost, 1, "and sees which has gone");
-    is_int(board->absent, 1, "and which has not come");
+    is_int(screen->good, N - 1, "a wait for a rank that was killed ends");
+    is_int(screen->lost, 1, "and sees which has gone");
+    is_int(screen->absent, 1, "and which has not come");
     run(OTHER_SIZE);
-    is_int(board->good, N, "other sizes are found by all");
+    is_int(screen->good, N, "other sizes are found by all");
 
     struct node *g = node_offer(2, &offer, &e);
     offer.key[3] ^= 1;

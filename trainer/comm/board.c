@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/board.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 64          /* bytes of a cache line */
+#define FEW (64 * 1024) /* bytes of all parties together that one of them adds up */
+
+/* Two: of this sum and of the last one, which others may still be looking at. */
+struct board_notice {
+    _Alignas(LINE) uint64_t words[2];
+};
+
+static size_t head_bytes(int size)
+{
+    return meeting_bytes(size) + (size_t)size * sizeof(struct board_notice);
+}
+
+size_t board_bytes(int size, size_t room)
+{
+    return head_bytes(size) + 2 * (size_t)size * room;
+}
+
+int board_open(struct board *b, void *memory, int rank, int size, size_t room, struct err *e)
+{
+    *b = (struct board){.room = room};
+    b->values = calloc((size_t)size, sizeof *b->values);
+    if (!b->values)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    meeting_enter(&b->meeting, memory, rank, size);
+    b->notices = (struct board_notice *)((char *)memory + meeting_bytes(size));
+    b->cells = (char *)memory + head_bytes(size);
+    return 0;
+}
+
+void board_close(struct board *b)
+{
+    free(b->values);
+    b->values = NULL;
+}
+
+/* Every party sees the same, so every party comes to the same verdict. */
+int board_meet(struct board *b, uint64_t word, struct err *e)
+{
+    b->half = !b->half;
+    b->notices[b->meeting.rank].words[b->half] = word;
+    if (meeting_hold(&b->meeting, e))
+        return -1;
+    for (int r = 1; r < b->meeting.size; r++)
+        if (b->notices[r].words[b->half] != b->notices[0].words[b->half])
+            return err_set(e, ERR_INTERNAL, "rank %d of its node brings other slices than the "
+                           "first", r);
+    return 0;
+}
+
+static int reduce_part(struct board *b, struct slice s, board_across_f across, void *arg,
+                       struct err *e)
+{
+    size_t nbytes = s.n * reduce_element(s.op), from, to;
+    int rank = b->meeting.rank, size = b->meeting.size;
+    bool few = nbytes * (size_t)size <= FEW;
+
+    for (int r = 0; r < size; r++)
+        b->values[r] = b->cells + (size_t)(!b->half * size + r) * b->room;
+    if (nbytes > 0)
+        memcpy(b->values[rank], s.values, nbytes);
+    if (board_meet(b, (uint64_t)s.n << 2 | s.op, e))
+        return -1;
+    if (few && !across) {
+        reduce_into(s.op, s.values, b->values, size, 0, s.n);
+        return 0;
+    }
+    if (few && rank == 0)
+        reduce_into(s.op, b->values[0], b->values, size, 0, s.n);
+    if (!few) {
+        reduce_share(s.n, rank, size, &from, &to);
+        reduce_slice(s.op, b->values, size, from, to);
+        if (meeting_hold(&b->meeting, e))
+            return -1;
+    }
+    if (across) {
+        struct slice first = {b->values[0], s.n, s.op};
+        if ((rank == 0 && across(arg, &first, 1, e)) || meeting_hold(&b->meeting, e))
+            return -1;
+    }
+    if (nbytes > 0)
+        memcpy(s.values, b->values[across ? 0 : rank], nbytes);
+    return 0;
+}
+
+int board_reduce(struct board *b, struct slice s, board_across_f across, void *arg, struct err *e)
+{
+    size_t element = reduce_element(s.op), most = b->room / element, left = s.n;
+
+    do {
+        s.n = left < most ? left : most;
+        if (reduce_part(b, s, across, arg, e))
+            return -1;
+        s.values = (char *)s.values + s.n * element;
+        left -= s.n;
+    } while (left > 0);
+    return 0;
+}

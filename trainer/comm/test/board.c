@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that meet and sum by way of shared memory: nobody gets ahead, sums are exact and in the
+ * order of ranks, one that stays away is seen, and so is one that brings something else. */
+#include "config.h"
+#include "trainer/comm/board.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/tap.h"
+
+#define N 3
+#define ROOM 4096 /* bytes at once: 512 doubles */
+#define MOST 20000
+
+struct party {
+    struct board board;
+    int (*body)(struct party *p, struct err *e);
+    int rc;
+    struct err e;
+};
+
+static atomic_int came[N], looks, absent, count;
+
+/* No party is ever more than one meeting ahead, with and without looking first. */
+static int keep_step(struct party *p, struct err *e)
+{
+    struct meeting *m = &p->board.meeting;
+
+    for (int i = 0; i < 2000; i++) {
+        m->spins = i % 2;
+        came[m->rank]++;
+        if (meeting_hold(m, e))
+            return -1;
+        for (int r = 0; r < N; r++)
+            if (came[r] < i + 1 || came[r] > i + 2)
+                return err_set(e, ERR_INTERNAL, "rank %d came %d times at %d", r, came[r], i + 1);
+    }
+    return 0;
+}
+
+static int sum(struct party *p, size_t n, board_across_f across, double want, struct err *e)
+{
+    static const double parts[N] = {1e17, 1, -1e17};
+    static _Thread_local double v[MOST];
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = parts[p->board.meeting.rank];
+    if (board_reduce(&p->board, (struct slice){v, n, REDUCE_SUM_DOUBLE}, across, NULL, e))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (v[i] != want)
+            return err_set(e, ERR_INTERNAL, "%g of %zu", v[i], n);
+    return 0;
+}
+
+static int add_seven(void *arg, const struct slice *slices, size_t nslices, struct err *e)
+{
+    (void)arg, (void)e;
+    for (size_t s = 0; s < nslices; s++)
+        for (size_t i = 0; i < slices[s].n; i++)
+            ((double *)slices[s].values)[i] += 7;
+    return 0;
+}
+
+static int sum_all(struct party *p, struct err *e)
+{
+    static const size_t sizes[] = {0, 1, 511, 512, 513, MOST};
+    const double here = (1e17 + 1) + -1e17;
+
+    for (int round = 0; round < 50; round++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (sum(p, sizes[i], NULL, here, e) || sum(p, sizes[i], add_seven, here + 7, e))
+                return -1;
+    return 0;
+}
+
+static int look(void *arg, double waited_s, struct err *e)
+{
+    struct party *p = arg;
+
+    looks++;
+    if (waited_s < 0.05)
+        return 0;
+    absent = meeting_find_absent(&p->board.meeting);
+    count = meeting_count_arrived(&p->board.meeting);
+    return err_set(e, ERR_PEER, "enough");
+}
+
+static int stay_away(struct party *p, struct err *e)
+{
+    p->board.meeting.check = look;
+    p->board.meeting.arg = p;
+    return p->board.meeting.rank == 1 ? 0 : meeting_hold(&p->board.meeting, e);
+}
+
+static int bring_another(struct party *p, struct err *e)
+{
+    return board_meet(&p->board, p->board.meeting.rank == 2 ? 8 : 7, e);
+}
+
+static void *main_of(void *arg)
+{
+    struct party *p = arg;
+
+    p->rc = p->body(p, &p->e);
+    return NULL;
+}
+
+static void run(int (*body)(struct party *p, struct err *e), struct party *parties)
+{
+    size_t nbytes = board_bytes(N, ROOM);
+    void *memory = aligned_alloc(64, nbytes);
+    pthread_t threads[N];
+    struct err e;
+
+    if (!memory)
+        bail_out("no memory");
+    memset(memory, 0, nbytes);
+    for (int r = 0; r < N; r++) {
+        parties[r] = (struct party){.body = body};
+        if (board_open(&parties[r].board, memory, r, N, ROOM, &e) ||
+            pthread_create(&threads[r], NULL, main_of, &parties[r]))
+            bail_out("no thread");
+    }
+    for (int r = 0; r < N; r++)
+        pthread_join(threads[r], NULL);
+    for (int r = 0; r < N; r++)
+        board_close(&parties[r].board);
+    free(memory);
+}
+
+static const char *first_text(const struct party *p)
+{
+    for (int r = 0; r < N; r++)
+        if (p[r].rc)
+            return p[r].e.text;
+    return "";
+}
+
+int main(void)
+{
+    struct party p[N];
+
+    is_int(board_bytes(N, ROOM) % 64, 0, "boards lie one behind the other");
+    run(keep_step, p);
+    ok(p[0].rc == 0 && p[1].rc == 0 && p[2].rc == 0, "nobody gets ahead %s", first_text(p));
+    run(sum_all, p);
+    ok(p[0].rc == 0 && p[1].rc == 0 && p[2].rc == 0, "sums, and others' added to them %s",
+       first_text(p));
+    run(stay_away, p);
+    ok(p[0].rc && p[2].rc && p[0].e.code == ERR_PEER, "a wait for one that stays away ends");
+    is_int(absent, 1, "who waits sees which");
+    is_int(count, 2, "and how many came");
+    ok(looks >= 2, "having looked around meanwhile");
+    run(bring_another, p);
+    ok(p[0].rc && p[1].rc && p[2].rc && strstr(p[0].e.text, "rank 2"),
+       "one that brings something else is seen by all: %s", p[0].e.text);
+    board_close(&(struct board){0});
+    return done_testing();
+}
