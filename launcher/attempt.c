@@ -81,7 +81,10 @@ int attempt_compare(const struct workspace *w, const struct run *run, struct err
     struct run planned;
     int rc = run_dir_read(w->study.dir, run->id, &planned, &old, e);
 
-    if (rc == 0)
+    if (rc)
+        err_prefix(e, "run %s has begun, and its plan cannot be read (put it back from a copy, or remove the "
+                   "folder of the run, submit and resume)", run->id);
+    else
         text = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);
     rc = text ? rc : -1;
     if (rc == 0 && run_plan_compare(old, text, e))

@@ -226,8 +226,8 @@ static int print_json(const struct workspace *w, const char *id, struct err *e)
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct workspace w;
-    struct run plan;
     struct tail *tails;
+    char path[PATH_MAX];
     int rc = 0;
 
     (void)nrest, (void)rest;
@@ -240,7 +240,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         rc = err_errno(e, ERR_INTERNAL, ENOMEM, "logs");
     for (int i = 0; rc == 0 && i < noperands; i++) {
         tails[i].id = operands[i];
-        if (run_dir_read(w.study.dir, operands[i], &plan, NULL, e))
+        run_dir_path(w.study.dir, operands[i], NULL, path);
+        if (strchr(operands[i], '/') || access(path, F_OK) != 0)
             rc = err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", operands[i],
                          w.study.dir);
     }

@@ -51,7 +51,7 @@ static void format_time(const struct run_status *s, char dst[32])
 
 static void print_run(const struct run_status *s)
 {
-    char elapsed[32], epochs[32] = "-", result[sizeof s->nodes + sizeof s->reason + 8];
+    char elapsed[32], epochs[32] = "-", gpus[16] = "-", nodes[16] = "-", result[sizeof s->nodes + sizeof s->reason + 8];
 
     format_time(s, elapsed);
     if (s->progress.epochs)
@@ -63,8 +63,12 @@ static void print_run(const struct run_status *s)
         snprintf(result, sizeof result, "%s", s->nodes);
     else
         snprintf(result, sizeof result, "%s%s(%s)", s->nodes, *s->nodes ? " " : "", s->reason);
-    printf("%-16s %-13s %8s %4d %5d %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-",
-           s->layout.gpus, s->layout.nodes, elapsed, epochs, result);
+    if (s->layout.gpus) {
+        snprintf(gpus, sizeof gpus, "%d", s->layout.gpus);
+        snprintf(nodes, sizeof nodes, "%d", s->layout.nodes);
+    }
+    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-", gpus,
+           nodes, elapsed, epochs, result);
 }
 
 static void print_table(const struct run_status_list *list)
@@ -95,6 +99,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         if (rc == 0 && list.unreachable) {
             *e = list.reason;
             rc = -1;
+        } else if (rc == 0) {
+            rc = run_status_check_damage(&list, e);
         }
         run_status_destroy(&list);
     }
@@ -109,7 +115,8 @@ const struct cli_command cmd_status = {
     .details =
         "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one has\n"
         "the state its scheduler gives. Exit 0 whatever the states are; 4 when the scheduler cannot\n"
-        "be asked about a run that needs it (such runs are UNKNOWN).\n",
+        "be asked about a run that needs it (such runs are UNKNOWN); 7 when the run.json of a run cannot\n"
+        "be read (its row says why; it is DAMAGED unless its job is active).\n",
     .options = options,
     .run = run,
 };

@@ -43,6 +43,30 @@ static int add_id(char ***ids, size_t *count, const char *id, struct err *e)
     return 0;
 }
 
+static bool is_empty(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *d = NULL;
+
+    while (dir && (d = readdir(dir)) && d->d_name[0] == '.')
+        ;
+    if (dir)
+        closedir(dir);
+    return !d;
+}
+
+/* One whose run.json was lost is known by what it did. */
+static bool is_run(const char *study_dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    run_dir_path(study_dir, name, "run.json", path);
+    if (access(path, F_OK) == 0)
+        return true;
+    run_dir_path(study_dir, name, "attempt-1", path);
+    return access(path, F_OK) == 0 && !is_empty(path);
+}
+
 int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e)
 {
     char path[PATH_MAX];
@@ -59,8 +83,7 @@ int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *
     while (rc == 0 && (d = readdir(dir))) {
         if (d->d_name[0] == '.' || strlen(d->d_name) >= RUN_ID_SIZE)
             continue;
-        run_dir_path(study_dir, d->d_name, "run.json", path);
-        if (access(path, F_OK) == 0)
+        if (is_run(study_dir, d->d_name))
             rc = add_id(ids, count, d->d_name, e);
     }
     closedir(dir);
@@ -155,18 +178,6 @@ int run_dir_layout(const char *study_dir, const char *run, int attempt, struct l
     if (rc == 0)
         *dst = own.layout;
     return rc ? -1 : 1;
-}
-
-static bool is_empty(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *d = NULL;
-
-    while (dir && (d = readdir(dir)) && d->d_name[0] == '.')
-        ;
-    if (dir)
-        closedir(dir);
-    return !d;
 }
 
 int run_dir_checkpoint(const char *study_dir, const char *run, int newest)

@@ -39,7 +39,7 @@ struct run_progress {
 /* STUDY/runs/RUN, and below it NAME unless that is NULL. */
 void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
 
-/* The ids of all runs that have a run.json, sorted; *ids is freed with run_dir_list_destroy. A study
+/* The ids of all runs that have a run.json, or lost it after they had begun, sorted; *ids is freed with run_dir_list_destroy. A study
  * without runs has none. */
 int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
 void run_dir_list_destroy(char **ids, size_t count);

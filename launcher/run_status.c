@@ -198,12 +198,19 @@ struct reading {
 
 static int read_run(const char *study_dir, const char *id, struct run_status *s, struct err *e)
 {
-    if (run_dir_read(study_dir, id, &s->run, NULL, e) ||
-        run_dir_attempt(study_dir, id, &s->attempt, e))
+    struct err damage;
+
+    if (run_dir_attempt(study_dir, id, &s->attempt, e))
         return -1;
-    s->layout = s->run.layout;
-    if (run_dir_layout(study_dir, id, s->attempt.number, &s->layout, e) < 0)
-        return -1;
+    if (run_dir_read(study_dir, id, &s->run, NULL, &damage) == 0) {
+        s->layout = s->run.layout;
+        if (run_dir_layout(study_dir, id, s->attempt.number, &s->layout, &damage) < 0)
+            snprintf(s->damage, sizeof s->damage, "%.*s", (int)sizeof s->damage - 1, damage.text);
+    } else {
+        snprintf(s->damage, sizeof s->damage, "%.*s", (int)sizeof s->damage - 1, damage.text);
+        s->run = (struct run){0};
+        snprintf(s->run.id, sizeof s->run.id, "%s", id);
+    }
     run_dir_progress(&s->attempt, &s->progress);
     return 0;
 }
@@ -259,6 +266,17 @@ static const struct answer *ask(struct workspace *w, struct run_status_list *lis
     return a;
 }
 
+/* Its job goes on; without one there is nothing to be done with it. */
+static void decide_damaged(struct run_status *s)
+{
+    if (!*s->damage)
+        return;
+    if (s->phase == RUN_ACTIVE || s->phase == RUN_UNKNOWN)
+        snprintf(s->reason, sizeof s->reason, "damaged: %s", s->damage);
+    else
+        set_state(s, RUN_BAD, "DAMAGED", s->damage);
+}
+
 /* The ledger was read first, then the scheduler is asked, then the markers are read again: what a job
  * that ends in between did is seen whole. */
 static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
@@ -285,6 +303,8 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
         set_state(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
         list->unreachable = true;
     }
+    decide_damaged(s);
+    list->ndamaged += *s->damage != 0;
     return 0;
 }
 
@@ -344,6 +364,20 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     if (rc)
         run_status_destroy(dst);
     return rc;
+}
+
+int run_status_check_damage(const struct run_status_list *list, struct err *e)
+{
+    const struct run_status *s = list->runs;
+
+    if (!list->ndamaged)
+        return 0;
+    while (!*s->damage)
+        s++;
+    return err_set(e, ERR_DATA, "the plan of %zu run%s cannot be read, such as %s: %s; put the file back from a "
+                   "copy, or remove the folder of the run: 'unetctl submit' writes it again, and "
+                   "'unetctl resume' trains again", list->ndamaged,
+                   list->ndamaged == 1 ? "" : "s", s->run.id, s->damage);
 }
 
 static int compare_run(const void *id, const void *status)

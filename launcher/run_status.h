@@ -22,7 +22,8 @@ struct run_status {
     struct layout layout; /* its own, which may not be the planned one */
     enum run_phase phase;
     /* As Slurm names them: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...;
-     * also PLANNED, LOST (it was submitted, and no one knows it any more) and UNKNOWN. */
+     * also PLANNED, LOST (it was submitted, and no one knows it any more), UNKNOWN, and DAMAGED (its plan
+     * cannot be read, and no job of it is active). */
     char state[24];
     char reason[512]; /* why it waits or failed, "" for none; behind Slurm's word what it means */
     char job[SCHEDULER_ID_SIZE];
@@ -31,6 +32,7 @@ struct run_status {
     int exit_code;
     time_t started, ended; /* of the job, 0: not known */
     struct run_progress progress;
+    char damage[400]; /* why its plan cannot be read, "" if it can; then run has its id only */
 };
 
 struct run_status_list {
@@ -38,6 +40,7 @@ struct run_status_list {
     size_t count;
     bool unreachable;  /* some are RUN_UNKNOWN */
     struct err reason; /* then why */
+    size_t ndamaged;   /* whose plan cannot be read */
 };
 
 /* The state of one attempt. job: what the scheduler says of it, NULL if it does not know it; entry:
@@ -48,8 +51,10 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
 /* All runs in STUDY/runs, by what the ledger says now. Asks each scheduler that has jobs of the study at most once. A scheduler
- * that cannot be asked is no error here: see unreachable. */
+ * that cannot be asked is no error here: see unreachable; nor is a run.json that cannot be read. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
+/* ERR_DATA if there are damaged ones, with what to do. */
+int run_status_check_damage(const struct run_status_list *list, struct err *e);
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run);
 void run_status_destroy(struct run_status_list *list);
 

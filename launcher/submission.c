@@ -736,7 +736,12 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
 
         if (!is_named(s->run.id, ids, nids))
             continue;
-        if (s->phase == RUN_BAD) {
+        if (*s->damage && nids)
+            return err_set(e, ERR_DATA, "%s: its plan cannot be read: %s", s->run.id, s->damage);
+        if (*s->damage) {
+            log_warn("%s: left out, its plan cannot be read: %s", s->run.id, s->damage);
+            counts->bad += s->phase == RUN_BAD;
+        } else if (s->phase == RUN_BAD) {
             if (add_again(w, s, size, b, e))
                 return -1;
         } else if (nids) {

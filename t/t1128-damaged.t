@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A run whose run.json is damaged, or gone, among others: each verb shows it, and goes on with the others.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/study.sh
+. "$srcdir/t/study.sh"
+
+make_study s local
+exits 0 "four runs" unetctl submit -C s --gpus 1..4 --wait --timeout 120
+echo '{"schema": 1, "half' >s/runs/unet-g02-s1/run.json
+rm s/runs/unet-g03-s1/run.json
+
+exits 7 "status: data are damaged" unetctl status -C s
+is "$(awk 'NR > 1 { print $1, $2, $4 }' "$OUT")" "unet-g01-s1 COMPLETED 1
+unet-g02-s1 DAMAGED -
+unet-g03-s1 DAMAGED -
+unet-g04-s1 COMPLETED 4" "each run has its row"
+like "$OUT" 'unet-g02-s1 .*unet-g02-s1/run.json:1: ' "with file and line"
+like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*put the file back.*resume' "and what to do"
+exits 7 "as JSON" unetctl status -C s --json
+is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" "['COMPLETED', 'DAMAGED', 'DAMAGED', 'COMPLETED']" "states"
+exits 1 "watch ends" unetctl watch -C s --timeout 60
+like "$ERR" '2 of 4 runs have no result: unet-g02-s1 DAMAGED, unet-g03-s1 DAMAGED' "and names them"
+exits 0 "logs do without" unetctl logs -C s unet-g03-s1
+like "$OUT" "trainer: good" "and are printed"
+exits 0 "resume leaves them alone" unetctl resume -C s
+like "$ERR" 'unet-g02-s1: left out, its plan cannot be read' "and says so"
+exits 7 "or refuses one by name" unetctl resume -C s unet-g02-s1
+exits 2 "a run that never was" unetctl logs -C s unet-g09-s1
+exits 3 "its plan is needed to submit it" unetctl submit -C s --gpus 1..4
+like "$ERR" 'unet-g02-s1 has begun, and its plan cannot be read.*run.json:1: ' "which says why"
+exits 0 "others can be submitted" unetctl submit -C s --gpus 5 --wait --timeout 60
+exits 7 "collect: nothing of t/trainer.sh's can be read" unetctl collect -C s
+like "$OUT" 'unet-g02-s1: corrupt: runs/unet-g02-s1/run.json:1' "a damaged plan is told as such"
+
+# ---- a job goes on whatever happens to the plan
+echo hang >s/behave
+exits 0 "one that runs" unetctl submit -C s --gpus 6
+ok "runs" wait_until 30 test -e s/runs/unet-g06-s1/attempt-1/job
+: >s/runs/unet-g06-s1/run.json
+unetctl status -C s >"$OUT" 2>"$ERR"
+like "$OUT" 'unet-g06-s1 +RUNNING .*damaged: .*unet-g06-s1/run.json' "is running"
+exits 0 "and can be cancelled" unetctl cancel -C s unet-g06-s1
+ended() { unetctl status -C s 2>/dev/null | grep -q '^unet-g06-s1 *DAMAGED'; }
+ok "then it is only damaged" wait_until 30 ended
+
+# ---- what the message says to do
+rm -r s/runs/unet-g02-s1 s/runs/unet-g03-s1 s/runs/unet-g06-s1 s/behave
+exits 0 "submit writes the files again" unetctl submit -C s --gpus 2,3,6
+exits 0 "resume trains again" unetctl resume -C s unet-g02-s1 unet-g03-s1 unet-g06-s1
+exits 0 "to the end" unetctl watch -C s --timeout 120
+exits 0 "status is whole" unetctl status -C s
+done_testing
