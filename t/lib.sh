@@ -119,3 +119,16 @@ done_testing() {
     [ $test_failed = 0 ]
     exit
 }
+
+# run.json of a small training on ranks of one node, of data/ and split.json in $TMP.
+write_run() { # FILE RANKS LR TIMEOUT_S
+    cat >"$1" <<END
+{"schema":1,"study":"t","study_id":"1","run":"unet-g0$2-s1","engine":"embedded","seed":1,
+ "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
+  "soft_masks":false,"remainder":"keep"},
+ "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
+ "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":$3,"lr_scaling":"none","lr_schedule":"step",
+  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":$4},
+ "layout":{"gpus":$2,"nodes":1,"tasks":$2,"tasks_per_node":$2,"gpus_per_task":1,"strategy":"multi-worker"}}
+END
+}

@@ -115,15 +115,7 @@ ok "and rank 0 marks it" no_result bad-m
 like bad-m/FAILED '"exit_code":7' "with its code"
 
 # --- what must not start ---
-cat >run.json <<END
-{"schema":1,"study":"t","study_id":"1","run":"unet-g02-s1","engine":"embedded","seed":1,
- "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
-  "soft_masks":false,"remainder":"keep"},
- "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
- "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":0.001,"lr_scaling":"none","lr_schedule":"step",
-  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":20},
- "layout":{"gpus":2,"nodes":1,"tasks":2,"tasks_per_node":2,"gpus_per_task":1,"strategy":"multi-worker"}}
-END
+write_run run.json 2 0.001 20
 host=$(uname -n)
 port=$((20000 + $$ % 10000))
 # Runs with TF_CONFIG as a rank's own: $WORKERS and $INDEX may use the rank as $r.

@@ -9,19 +9,8 @@ ok "synthetic data" unet-train data synth --out data --count 6 --size 64x64 --se
 ok "its split" unet-train data split --data data --out split.json
 host=$(uname -n)
 port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
-write_run() { # FILE LR
-    cat >"$1" <<END
-{"schema":1,"study":"t","study_id":"1","run":"unet-g03-s1","engine":"embedded","seed":1,
- "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
-  "soft_masks":false,"remainder":"keep"},
- "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
- "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":$2,"lr_scaling":"none","lr_schedule":"step",
-  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":2},
- "layout":{"gpus":3,"nodes":1,"tasks":3,"tasks_per_node":3,"gpus_per_task":1,"strategy":"multi-worker"}}
-END
-}
-write_run run.json 0.001
-write_run other.json 0.002
+write_run run.json 3 0.001 2
+write_run other.json 3 0.002 2
 spec() { # INDEX [THIRD]
     echo "{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\",\"${2:-$host}:$((port + 2))\"]},\"task\":{\"type\":\"worker\",\"index\":$1}}"
 }

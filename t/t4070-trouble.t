@@ -109,18 +109,7 @@ is "$code" 0 "the first one is not disturbed"
 ok "and has a result" test -e twice/DONE
 
 # --- rank 0's port, and its address
-write_run() {
-    cat >run.json <<END
-{"schema":1,"study":"t","study_id":"1","run":"unet-g02-s1","engine":"embedded","seed":1,
- "data":{"dir":"$TMP/data","split":"$TMP/split.json","height":32,"width":32,"channels":1,"repeat":1,
-  "soft_masks":false,"remainder":"keep"},
- "model":{"name":"unet","base":4,"depth":2,"batch_norm":"local"},
- "train":{"epochs":2,"batch_per_gpu":4,"optimizer":"adam","lr":0.001,"lr_scaling":"none","lr_schedule":"step",
-  "backend":"auto","comm":"auto","threads":1,"bucket_mib":1,"timeout_s":3},
- "layout":{"gpus":2,"nodes":1,"tasks":2,"tasks_per_node":2,"gpus_per_task":1,"strategy":"multi-worker"}}
-END
-}
-write_run
+write_run run.json 2 0.001 3
 rank() { # RANK OUT FIRST: one rank in the background, the first worker at this address
     (
         TF_CONFIG="{\"cluster\":{\"worker\":[\"$3\",\"$host:$((port + 1))\"]},\"task\":{\"type\":\"worker\",\"index\":$1}}" \
