@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/clock.h"
 #include "trainer/comm/comm_mpi.h"
@@ -87,6 +88,7 @@ int main(int argc, char **argv)
 
     if (!c || rounds < 1 || rounds > MOST_ROUNDS)
         return fprintf(stderr, "%s\n", c ? "ROUNDS is 1 to 999" : e.text), 2;
+    c->spins = c->size <= sysconf(_SC_NPROCESSORS_ONLN); /* as the trainer decides it */
     for (int i = 0; i < nsizes; i++)
         if ((size_t)(250000 * atof(sizes[i])) > most)
             most = (size_t)(250000 * atof(sizes[i]));
