@@ -57,6 +57,9 @@ class P(html.parser.HTMLParser):
 p = P(); p.feed(open(sys.argv[1]).read()); assert not p.stack, p.stack' $html
 like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
 is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" "results.csv lies beside it"
+like s/report/report.md '^\*Speed-up of each part of embedded' "how each part scales"
+like s/report/report.md '^\| 2 \|.* 1\.60 \(0\.80\) \|' "its speed-up and efficiency with 2 GPUs"
+like s/report/report.md '^\| 4 \|.* 2\.00 \(0\.50\) \|' "and with 4"
 like s/report/report.md '^!\[Speed-up.*\]\(figures/speedup.png\)' "and the figures"
 
 ok "a fitted law's values are those of the law, at whole numbers of GPUs" python3 - $html $r <<'EOF'

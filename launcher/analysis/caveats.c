@@ -199,8 +199,9 @@ static void add_numbers(struct decision *d, const struct series *s)
     if (noutliers)
         add(d, CAVEAT_OUTLIERS,
             "%zu value%s of epoch time or %s lie%s far from the median of their count (first "
-            "with %d GPUs). None was dropped.",
-            noutliers, plural(noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus);
+            "with %d GPU%s). None was dropped.",
+            noutliers, plural(noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus,
+            plural((size_t)where->gpus));
 }
 
 void caveats_compute(struct decision *d, const struct series *s, const struct results *table)

@@ -26,7 +26,7 @@ struct convergence {
     enum convergence_metric metric; /* SCORE: of the validation, per epoch; LOSS: training */
     double target;
     bool scored;  /* every run has a quality of its validation per epoch */
-    bool chosen;  /* by the user; otherwise: what the worst count's median run ends with */
+    bool chosen;  /* by the user; otherwise: the best of the worst count's median run */
     struct convergence_point *points; /* one per point of the series */
     size_t npoints;
 };

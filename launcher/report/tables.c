@@ -10,7 +10,8 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_quality,
-                                           tables_fill_parts,       tables_fill_models,
+                                           tables_fill_parts,       tables_fill_each,
+                                           tables_fill_models,
                                            tables_fill_convergence, tables_fill_levels,
                                            NULL};
 
@@ -208,6 +209,34 @@ void tables_fill_parts(struct table *t, const struct report_series *rs)
     }
 }
 
+/* "1.87 (0.93)" */
+static void add_scaling(struct table *t, const struct series_point *p, enum quantity q)
+{
+    if (isfinite(p->speedup[q].value))
+        table_addf(t, "%.2f (%.2f)", p->speedup[q].value, p->efficiency[q].value);
+    else
+        table_addf(t, "-");
+}
+
+void tables_fill_each(struct table *t, const struct report_series *rs)
+{
+    static const struct table_column columns[] = {
+        {"GPUs", false}, {"start-up", false}, {"first epoch", false}, {"one epoch", false},
+        {"steady epoch", false}, {"communication", false}, {"data wait", false},
+        {"evaluation", false}, {"training", false}, {"whole run", false}};
+    const struct series *s = &rs->as->series;
+
+    table_init(t, columns, COUNT(columns),
+               "Speed-up of each part of %s, and in brackets its efficiency: its time with %d GPU%s "
+               "over that with N, both medians over runs.",
+               rs->label, s->points[0].gpus, plural(s->points[0].gpus));
+    for (size_t i = 0; i < s->npoints; i++) {
+        table_addf(t, "%d", s->points[i].gpus);
+        for (int q = 0; q < QUANTITY_NTIMES; q++)
+            add_scaling(t, &s->points[i], (enum quantity)q);
+    }
+}
+
 static void add_model(struct table *t, const struct model *m, bool chosen)
 {
     struct buf formula = {0};
@@ -261,7 +290,7 @@ void tables_fill_convergence(struct table *t, const struct report_series *rs)
                "Time to accuracy of %s, to %s of %.4g%s: epochs it takes (what the larger batch "
                "costs) and seconds of an epoch (what the hardware gives).",
                rs->label, target, c->target,
-               c->chosen ? "" : " (what the worst count's median run ends with)");
+               c->chosen ? "" : " (the best of the worst count's median run)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
         table_addf(t, "%d", p->gpus);

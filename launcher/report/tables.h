@@ -12,6 +12,7 @@ typedef void tables_fill_f(struct table *t, const struct report_series *s);
 void tables_fill_speed(struct table *t, const struct report_series *s);
 void tables_fill_quality(struct table *t, const struct report_series *s);
 void tables_fill_parts(struct table *t, const struct report_series *s); /* where the time goes */
+void tables_fill_each(struct table *t, const struct report_series *s); /* and how each part scales */
 void tables_fill_models(struct table *t, const struct report_series *s);
 void tables_fill_convergence(struct table *t, const struct report_series *s);
 void tables_fill_levels(struct table *t, const struct report_series *s); /* time to each quality */
