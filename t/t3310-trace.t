@@ -13,14 +13,23 @@ import collections, json, sys
 for path in sys.argv[1:]:
     rank = int(path.split("-")[-1].split(".")[0])
     events = json.load(open(path))
-    head, spans = events[0], events[1:]
+    head, spans = events[0], [e for e in events if e["ph"] == "X"]
     assert head["ph"] == "M" and head["args"]["name"].startswith(f"rank {rank} on "), head
-    end = 0
+    assert [e["args"]["name"].split()[0] for e in events[1:4]] == ["steps", "sums", "sums"], events[1:4]
+    assert len(spans) == len(events) - 4
+    end = collections.Counter()
     for s in spans:
-        assert s["ph"] == "X" and s["pid"] == rank and s["dur"] >= 0, s
-        assert s["ts"] >= end - 1, (s, end)
-        end = s["ts"] + s["dur"]
-    print(rank, *sorted(collections.Counter(s["name"] for s in spans).items()))
+        assert s["pid"] == rank and s["dur"] >= 0, s
+        assert s["ts"] >= end[s["tid"]] - 1, (s, end)
+        end[s["tid"]] = s["ts"] + s["dur"]
+    steps, gradients, norms = ([s for s in spans if s["tid"] == row] for row in range(3))
+    backward = [s for s in steps if s["name"] == "forward, backward"]
+    def within(s):
+        return any(b["ts"] - 1 <= s["ts"] < b["ts"] + b["dur"] + 1 for b in backward)
+    # What was killed may end between a sum and the part of the step that it lies in.
+    assert all(map(within, [n for n in norms if n["ts"] < end[0]])), norms
+    print(rank, *sorted(collections.Counter(s["name"] for s in steps).items()), len(norms), "norms,",
+          len(gradients), "gradients,", sum(map(within, gradients)) > 0)
 END
 ok "both replicas' timelines are JSON, no span begins before the last has ended" \
     eval 'python3 judge.py run/trace-0.json run/trace-1.json >spans'
@@ -29,6 +38,11 @@ for rank in 0 1; do
         "replica $rank: four parts of 16 steps"
 done
 like spans "^0 \('checkpoint', 4\)" "checkpoints"
+# base 4, depth 2: 5 blocks of 2 batch norms, each with a sum forward and one backward.
+is "$(grep -c ' 320 norms, 0 gradients' spans)" 2 "batch norm's sums lie in the steps, 20 in each of 16"
+ok "each tensor summed by a thread" "${train[@]}" --allreduce native --epochs 4 --out native
+ok "its timelines" eval 'python3 judge.py native/trace-0.json native/trace-1.json >spans'
+is "$(grep -c ' 320 norms, [1-9][0-9]* gradients, True' spans)" 2 "show gradients that are summed during backward"
 
 for i in 1 2 3 4 5 6; do
     "${train[@]}" --epochs 100000 --out "killed$i" >"$OUT" 2>"$ERR" &

@@ -63,8 +63,13 @@ static int describe_network(struct session *s, struct err *e)
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct session *s = arg;
+    double began = clock_now();
+    int rc = s->comm->ops->sum_aside(s->comm, values, n, e);
+    double ended = clock_now();
 
-    return s->comm->ops->sum_aside(s->comm, values, n, e);
+    s->norm_s += ended - began;
+    trace_span(s->trace, TRACE_BATCH_NORM, "sum", began, ended);
+    return rc;
 }
 
 /* Room for the images of a step that is computed in several batches, and their gradients' sum. */
@@ -414,12 +419,16 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     if (prepare_step(s, range, items, &step, e) || cast_votes(s, e))
         return -1;
     double loaded = clock_now();
+    s->norm_s = 0;
     if (compute_step(s, n, items, step, &reduction, e))
         return -1;
     double computed = clock_now();
     if (s->comm->ops->wait(s->comm, e))
         return -1;
     double summed = clock_now();
+    for (size_t i = 0; i < s->comm->nspans; i++)
+        trace_span(s->trace, TRACE_GRADIENTS, "sum", s->comm->spans[i].began,
+                   s->comm->spans[i].ended);
     if (has_noise(s))
         gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
     bool penalty = weights_have_penalty(w);
@@ -433,13 +442,14 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     optim_step(s->optim, w, rate);
     s->at.step++;
     s->at.data_s += loaded - waited;
-    s->at.comm_s += reduction.comm_s + (summed - computed);
+    s->at.comm_s += reduction.comm_s + s->norm_s + (summed - computed);
     double ended = clock_now();
-    s->at.compute_s += waited - began + computed - loaded - reduction.comm_s + (ended - summed);
-    trace_span(s->trace, "images", waited, loaded);
-    trace_span(s->trace, "forward, backward", loaded, computed);
-    trace_span(s->trace, "wait for sums", computed, summed);
-    trace_span(s->trace, "update", summed, ended);
+    s->at.compute_s += waited - began + computed - loaded - reduction.comm_s - s->norm_s +
+                       (ended - summed);
+    trace_span(s->trace, TRACE_STEPS, "images", waited, loaded);
+    trace_span(s->trace, TRACE_STEPS, "forward, backward", loaded, computed);
+    trace_span(s->trace, TRACE_STEPS, "wait for sums", computed, summed);
+    trace_span(s->trace, TRACE_STEPS, "update", summed, ended);
     return exchange_add_step(&s->exchange, s->comm, w, ended - loaded, s->record, &s->at.bucket, e);
 }
 
@@ -460,7 +470,7 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
         return -1;
     int rc = resume_write(s, items, must, e);
     s->last_checkpoint = clock_now();
-    trace_span(s->trace, "checkpoint", began, s->last_checkpoint);
+    trace_span(s->trace, TRACE_STEPS, "checkpoint", began, s->last_checkpoint);
     return rc;
 }
 
@@ -717,7 +727,7 @@ static int validate(struct session *s, struct err *e)
     double began = clock_now();
     int rc = evaluate(s, &s->end, e);
 
-    trace_span(s->trace, "validate", began, clock_now());
+    trace_span(s->trace, TRACE_STEPS, "validate", began, clock_now());
     if (rc > 0)
         return write_checkpoint(s, 0, true, e) ? -1 : 1;
     if (rc)

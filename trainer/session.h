@@ -54,6 +54,7 @@ struct session {
     struct goal goal;
     struct record_end end;
     struct trace *trace; /* with train.trace */
+    double norm_s; /* summing for batch norm in this step */
     struct resume_point at;
     struct gradient_noise noise; /* of the epoch's steps since it was begun or continued */
     struct record_world *worlds; /* rank 0: that the run has had, at last this one */

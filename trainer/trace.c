@@ -19,6 +19,10 @@
 #define FLUSH_S 1.0
 #define TAIL "\n]\n"
 
+static const char *const rows[] = {[TRACE_STEPS] = "steps",
+                                   [TRACE_GRADIENTS] = "sums of gradients beside them",
+                                   [TRACE_BATCH_NORM] = "sums of batch norm in them"};
+
 struct trace {
     int fd, rank;
     off_t end; /* where the tail begins, over which the next events go */
@@ -76,6 +80,9 @@ struct trace *trace_open(const char *dir, int rank, const char *host, struct err
     snprintf(name, sizeof name, "rank %d on %.256s", rank, host);
     buf_add_json_string(&t->events, name);
     buf_add(&t->events, "}}");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        buf_addf(&t->events, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%zu,"
+                 "\"args\":{\"name\":\"%s\"}}", rank, i, rows[i]);
     flush(t);
     return t;
 }
@@ -91,13 +98,13 @@ void trace_close(struct trace *t)
     free(t);
 }
 
-void trace_span(struct trace *t, const char *name, double begin, double end)
+void trace_span(struct trace *t, enum trace_row row, const char *name, double begin, double end)
 {
     if (!t || t->fd < 0)
         return;
     buf_addf(&t->events, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.1f,\"dur\":%.1f,", name,
              1e6 * (begin + t->to_date), 1e6 * (end - begin));
-    buf_addf(&t->events, "\"pid\":%d,\"tid\":0}", t->rank);
+    buf_addf(&t->events, "\"pid\":%d,\"tid\":%d}", t->rank, (int)row);
     if (t->events.length > FLUSH_BYTES || clock_now() - t->flushed > FLUSH_S)
         flush(t);
 }

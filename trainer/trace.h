@@ -10,12 +10,15 @@
 
 struct trace;
 
+/* Each has a row of its own. */
+enum trace_row { TRACE_STEPS, TRACE_GRADIENTS, TRACE_BATCH_NORM };
+
 /* An earlier file of that name goes. NULL on error: ERR_CONFIG. */
 struct trace *trace_open(const char *dir, int rank, const char *host, struct err *e);
 void trace_close(struct trace *t); /* NULL is fine */
 
-/* The replica did `name` (no quotes in it) from begin to end, both of clock_now(). t NULL: nothing.
+/* In this row the replica did `name` (no quotes in it) from begin to end, both of clock_now(). t NULL: nothing.
  * Written now and then; a disk that is full ends the trace, with a warning, and not the run. */
-void trace_span(struct trace *t, const char *name, double begin, double end);
+void trace_span(struct trace *t, enum trace_row row, const char *name, double begin, double end);
 
 #endif

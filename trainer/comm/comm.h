@@ -48,6 +48,10 @@ struct comm_ops {
     void (*close)(struct comm *c); /* NULL is not allowed: close what was opened */
 };
 
+struct comm_span {
+    double began, ended; /* clock_now() */
+};
+
 struct comm {
     const struct comm_ops *ops;
     int rank, size;
@@ -59,6 +63,8 @@ struct comm {
     bool spins; /* no core has more threads that compute than one: waits may keep theirs busy */
     bool background; /* a thread beside the one that computes calls it: its waits leave the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
+    const struct comm_span *spans; /* of the sums that a thread of its own did until the last wait */
+    size_t nspans;
     void *priv;
 };
 

@@ -23,6 +23,8 @@ struct async {
     pthread_cond_t changed;
     struct slice *queue; /* [done, n): to be summed */
     size_t n, done, capacity;
+    struct comm_span *spans, *told; /* as many as there is room for slices */
+    size_t nspans;
     bool fusing;
     struct comm_async_fusion fusion;
     float *buffer;         /* of the fusion */
@@ -129,8 +131,11 @@ static void sum_next(struct async *a)
     struct err e;
 
     pthread_mutex_unlock(&a->lock);
+    double began = clock_now();
     size_t n = a->fusing ? run_cycle(a, &e) : sum(inner, s.values, s.n, &e) ? 0 : 1;
+    double ended = clock_now();
     pthread_mutex_lock(&a->lock);
+    a->spans[a->nspans++] = (struct comm_span){began, ended};
     a->done += n ? n : 1;
     if (n == 0) {
         a->failed = true;
@@ -154,28 +159,52 @@ static void *sum_slices(void *arg)
     return NULL;
 }
 
+/* With the lock held: room for one more. */
+static int grow(struct async *a, struct err *e)
+{
+    size_t capacity = a->capacity ? 2 * a->capacity : 64;
+
+    if (a->n < a->capacity)
+        return 0;
+    struct slice *queue = realloc(a->queue, capacity * sizeof *queue);
+    if (queue)
+        a->queue = queue;
+    struct comm_span *spans = realloc(a->spans, capacity * sizeof *spans);
+    if (spans)
+        a->spans = spans;
+    struct comm_span *told = realloc(a->told, capacity * sizeof *told);
+    if (told)
+        a->told = told;
+    if (!queue || !spans || !told)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    a->capacity = capacity;
+    return 0;
+}
+
 static int async_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
     struct async *a = async_of(c);
-    int rc = 0;
 
     pthread_mutex_lock(&a->lock);
-    if (a->n == a->capacity) {
-        size_t capacity = a->capacity ? 2 * a->capacity : 64;
-        struct slice *queue = realloc(a->queue, capacity * sizeof *queue);
-        if (queue) {
-            a->queue = queue;
-            a->capacity = capacity;
-        } else {
-            rc = err_set(e, ERR_INTERNAL, "out of memory");
-        }
-    }
+    int rc = grow(a, e);
     if (rc == 0) {
         a->queue[a->n++] = (struct slice){values, n};
         pthread_cond_broadcast(&a->changed);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
+}
+
+/* With the lock held, and nothing under way. */
+static void tell_spans(struct comm *c, struct async *a)
+{
+    struct comm_span *spans = a->spans;
+
+    a->spans = a->told;
+    a->told = spans;
+    c->spans = spans;
+    c->nspans = a->nspans;
+    a->nspans = 0;
 }
 
 /* The inner one bounds the waiting. */
@@ -193,6 +222,7 @@ static int async_wait(struct comm *c, struct err *e)
         rc = -1;
     } else {
         a->n = a->done = 0;
+        tell_spans(c, a);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
@@ -304,6 +334,8 @@ static void release(struct async *a)
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->queue);
+    free(a->spans);
+    free(a->told);
     free(a->cycle);
     if (a->owns_buffer)
         free(a->buffer);
