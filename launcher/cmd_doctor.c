@@ -288,15 +288,28 @@ static void check_scheduler(struct workspace *w, struct findings *f)
 
 /* ---- the rehearsal ---- */
 
-/* GPUs of the allocation that we are in. */
+/* A number of Slurm's environment, or 0. --gpus-per-node=v100:4 counts, too. */
+static int slurm_number(const char *name)
+{
+    const char *text = getenv(name), *colon = text ? strrchr(text, ':') : NULL;
+
+    return text ? atoi(colon ? colon + 1 : text) : 0;
+}
+
+/* GPUs of the allocation that we are in: by its tasks, by its GPUs, or else all of its nodes. */
 static int gpus_here(const struct workspace *w, struct err *e)
 {
-    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
+    int per_task = slurm_number("SLURM_GPUS_PER_TASK"), per_node = slurm_number("SLURM_GPUS_PER_NODE");
 
     if (!nodes)
         return err_set(e, ERR_USAGE, "doctor: --in-allocation is for the inside of a job (salloc, or a batch "
                        "script); outside, --gpus N submits one");
-    return atoi(nodes) * (int)(w->site.gpus_per_node ? w->site.gpus_per_node : 1);
+    if (slurm_number("SLURM_GPUS"))
+        return slurm_number("SLURM_GPUS");
+    if (tasks)
+        return tasks * (per_task ? per_task : 1);
+    return nodes * (per_node ? per_node : w->site.gpus_per_node ? (int)w->site.gpus_per_node : 1);
 }
 
 static int decode_gpus(const struct workspace *w, struct err *e)
@@ -318,9 +331,10 @@ static json_t *list_speaking(json_t *ranks)
     json_t *list = json_array(), *r;
     size_t i;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         if (!json_is_null(r))
             json_array_append(list, r);
+    }
     return list;
 }
 

@@ -197,7 +197,8 @@ int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hou
         snprintf(fit, sizeof fit, "--gpus %s (%.1f) would fit", counts,
                  total_hours(plan, time_min, most));
     return err_set(e, ERR_CONFIG, "the runs may cost %.1f GPU-hours (time limit %d:%02d h x GPUs, summed), "
-                   "%.1f more than --max-gpu-hours %g; %s, and so would a time limit of %d minutes",
+                   "%.1f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes would",
                    hours, time_min / 60, time_min % 60, hours - max_gpu_hours, max_gpu_hours, fit,
+                   most ? "as" : "but",
                    (int)(time_min * max_gpu_hours / hours));
 }

@@ -840,10 +840,12 @@ static int check_tags(const struct script *s, bool tags, struct err *e)
 
 static int check_user_markers(const struct script *s, struct err *e)
 {
+    const struct yaml_origin *o = yaml_table_origin(study_keys, &s->w->study.origins, "markers");
+
     for (size_t i = 0; i < s->nuser; i++)
         if (!s->used_by_user[i])
-            return err_set(e, ERR_CONFIG, "%s: markers.%s: no template uses it", s->w->study.file,
-                           s->values[i].name);
+            return err_set(e, ERR_CONFIG, "%s: markers.%s: no template uses it",
+                           o->where ? o->where : s->w->study.file, s->values[i].name);
     return 0;
 }
 

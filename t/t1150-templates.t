@@ -32,7 +32,7 @@ like $result/submit_file.sh "^# mine: 'it'\\\\''s \"x\"' 2$" "is used, with a ma
 ok "run_file.sh is the built-in one" diff <(head -n 3 $result/run_file.sh) \
     <(head -n 3 "$srcdir/templates/embedded/run_file.sh" | sed -e 's/{{run}}/unet-g02-s1/; s/{{study}}/demo/; s/{{attempt}}/1/')
 exits 3 "a marker that nobody uses" generate
-like "$ERR" 'study.yaml: markers.project: no template uses it' "is named"
+like "$ERR" 'study.yaml:[0-9]+: markers.project: no template uses it' "is named, with its line"
 cp own/submit_file.sh other.sh
 sed -i 's/# mine/# other/' other.sh
 exits 0 "a file" generate --templates other.sh

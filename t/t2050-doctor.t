@@ -17,7 +17,8 @@ is "$(grep -cv '^ok' "$OUT")" 0 "and nothing is found"
 exits 0 "stale variables and a proxy" env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl doctor -C here
 finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG"
 finding warning proxies 'http_proxy=http://p' "a proxy"
-like "$OUT" '-> unset TF_CONFIG' "what to type"
+like "$OUT" 'TF_CONFIG=\{\}, MASTER_ADDR=x;' "with another one"
+like "$OUT" '-> unset TF_CONFIG MASTER_ADDR ' "what to type"
 exits 0 "MASTER_ADDR alone" env MASTER_ADDR=x unetctl doctor -C here
 finding warning variables 'MASTER_ADDR=x' "is found, too"
 exits 5 "too few open files" bash -c 'ulimit -n 200; exec unetctl doctor -C here'
@@ -73,6 +74,8 @@ is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "the job has succeed
 is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "and is no run of the study"
 exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one --in-allocation
 finding ok ranks 'all 6 started' "on its nodes"
+exits 0 "in an uneven one" login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one --in-allocation
+finding ok ranks 'all 3 started' "on as many GPUs as it has tasks"
 login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 exits 6 "a queue that is full" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
@@ -125,7 +128,7 @@ finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' "a
 like "$OUT" 'ip route get .*exclude=node2' "with its remedy"
 finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
 finding error limits 'node3: ulimit -n is 200' "few open files"
-finding warning variables 'node1, node2, node3: MASTER_ADDR=x' "a stale variable that jobs inherit"
+finding warning variables 'node1, node2, node3: set already, .*: MASTER_ADDR=x;' "a stale variable that jobs inherit"
 finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' "an interface without link"
 finding error data 'node2: the images cannot be read' "images that a node does not see"
 finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s before' "a clock that is ahead"

@@ -10,6 +10,7 @@
 
 #include "launcher/spec_report.h"
 #include "launcher/spec_view.h"
+#include "src/buf.h"
 
 #define NOFILE_BASE 256      /* files of a rank beside its connections */
 #define NPROC_LOW 1024
@@ -46,39 +47,71 @@ static void add_host(struct hosts *h, const char *host)
 
 /* ---- hosts ---- */
 
+/* Variables that hosts share: "NAME=VALUE, NAME=VALUE" and "NAME NAME", each name once. */
+struct variables {
+    struct hosts hosts;
+    struct buf values, names;
+};
+
+static bool has_name(const char *names, const char *name, size_t n)
+{
+    for (const char *s = names; s && *s; s += strcspn(s, " "), s += *s == ' ')
+        if (strcspn(s, " ") == n && strncmp(s, name, n) == 0)
+            return true;
+    return false;
+}
+
+static void add_variables(struct variables *v, const char *host, const json_t *list)
+{
+    const json_t *o;
+    size_t i;
+
+    json_array_foreach(list, i, o) {
+        const char *variable = json_string_value(o);
+        size_t n = strcspn(variable, "=");
+        add_host(&v->hosts, host);
+        if (has_name(v->names.data, variable, n))
+            continue;
+        buf_addf(&v->values, "%s%s", v->values.length ? ", " : "", variable);
+        buf_addf(&v->names, "%s%.*s", v->names.length ? " " : "", (int)n, variable);
+    }
+}
+
+static void destroy_variables(struct variables *v)
+{
+    buf_destroy(&v->values);
+    buf_destroy(&v->names);
+}
+
 static void judge_variables(const json_t *list, struct findings *dst)
 {
-    struct hosts stale = {"", 0}, proxies = {"", 0}, interfaces = {"", 0}, dead = {"", 0};
-    const char *stale_example = "", *proxy_example = "", *interface_example = "", *link = "";
+    struct variables stale = {.hosts = {"", 0}}, proxies = {.hosts = {"", 0}};
+    struct hosts interfaces = {"", 0}, dead = {"", 0};
+    const char *interface_example = "", *link = "";
     const json_t *facts;
     size_t i;
 
     json_array_foreach(list, i, facts) {
         const char *host = text_of(facts, "host");
-        const json_t *s = json_array_get(json_object_get(facts, "stale"), 0);
-        const json_t *p = json_array_get(json_object_get(facts, "proxies"), 0);
-        if (s)
-            add_host(&stale, host), stale_example = json_string_value(s);
-        if (p)
-            add_host(&proxies, host), proxy_example = json_string_value(p);
+        add_variables(&stale, host, json_object_get(facts, "stale"));
+        add_variables(&proxies, host, json_object_get(facts, "proxies"));
         const json_t *d = json_array_get(json_object_get(facts, "dead_links"), 0);
         if (d)
             add_host(&dead, host), link = json_string_value(d);
         if (*text_of(facts, "interface"))
             add_host(&interfaces, host), interface_example = text_of(facts, "interface");
     }
-    if (stale.count) {
-        findings_add(dst, FINDING_WARNING, "variables", "%s: %s is set already, from another shell or run; "
-                     "programs take it for their own", stale.text, stale_example);
-        findings_remedy(dst, "unset %.*s (and look into your shell's start-up files)",
-                        (int)strcspn(stale_example, "="), stale_example);
+    if (stale.hosts.count) {
+        findings_add(dst, FINDING_WARNING, "variables", "%s: set already, from another shell or run: %s; "
+                     "programs take that for their own", stale.hosts.text, stale.values.data);
+        findings_remedy(dst, "unset %s (and look into your shell's start-up files)", stale.names.data);
     }
-    if (proxies.count) {
+    if (proxies.hosts.count) {
         findings_add(dst, FINDING_WARNING, "proxies", "%s: %s: gRPC and NCCL bootstrap may send "
-                     "node-to-node traffic there; run_file.sh unsets it for unet-train", proxies.text,
-                     proxy_example);
-        findings_remedy(dst, "unset %.*s in your own scripts, or add the nodes to no_proxy",
-                        (int)strcspn(proxy_example, "="), proxy_example);
+                     "node-to-node traffic there; run_file.sh unsets it for unet-train",
+                     proxies.hosts.text, proxies.values.data);
+        findings_remedy(dst, "unset %s in your own scripts, or add the nodes to no_proxy",
+                        proxies.names.data);
     }
     if (interfaces.count) {
         findings_add(dst, FINDING_ERROR, "interface", "%s: %s names no network interface there",
@@ -92,8 +125,10 @@ static void judge_variables(const json_t *list, struct findings *dst)
                         "another one in NCCL_SOCKET_IFNAME ('env' of the site)",
                         (int)strcspn(link, " "), link);
     }
-    if (!stale.count && !proxies.count && !interfaces.count)
+    if (!stale.hosts.count && !proxies.hosts.count && !interfaces.count)
         findings_add(dst, FINDING_OK, "variables", "no stale TF_CONFIG, MASTER_*, RANK; no proxies");
+    destroy_variables(&stale);
+    destroy_variables(&proxies);
 }
 
 static json_int_t limit_of(const json_t *facts, const char *name)
@@ -127,9 +162,10 @@ static bool has_infiniband(const json_t *list)
     const json_t *facts;
     size_t i;
 
-    json_array_foreach(list, i, facts)
+    json_array_foreach(list, i, facts) {
         if (json_is_true(json_object_get(facts, "infiniband")))
             return true;
+    }
     return false;
 }
 
@@ -182,10 +218,11 @@ static const char *host_of(const json_t *ranks, size_t index)
     const json_t *r, *peer;
     size_t i, k;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "peers"), k, peer)
             if ((size_t)json_integer_value(json_object_get(peer, "index")) == index)
                 return text_of(peer, "host");
+    }
     return "unknown host";
 }
 
@@ -196,11 +233,12 @@ static void judge_presence(const json_t *ranks, struct findings *dst)
     const json_t *r;
     size_t i;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         if (json_is_null(r)) {
             snprintf(number, sizeof number, "%zu (%.255s)", i, host_of(ranks, i));
             add_host(&silent, number);
         }
+    }
     if (silent.count) {
         findings_add(dst, FINDING_ERROR, "ranks", "%zu of %zu ranks left nothing in the study's folder: %s",
                      silent.count, json_array_size(ranks), silent.text);
@@ -217,9 +255,10 @@ static const json_t *first_rank(const json_t *ranks)
     const json_t *r;
     size_t i;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         if (json_is_object(r))
             return r;
+    }
     return NULL;
 }
 
@@ -294,9 +333,10 @@ static bool spans_hosts(const json_t *ranks)
     const json_t *r;
     size_t i;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         if (json_is_object(r) && strcmp(text_of(r, "name"), host) != 0)
             return true;
+    }
     return false;
 }
 
@@ -342,9 +382,10 @@ static void judge_names(const json_t *ranks, struct findings *dst)
         if (strcmp(text_of(r, "host"), last) == 0)
             continue;
         last = text_of(r, "host");
-        json_array_foreach(json_object_get(r, "names"), k, name)
+        json_array_foreach(json_object_get(r, "names"), k, name) {
             if (shown < 8 && judge_name(last, name, dst))
                 shown++;
+        }
     }
     if (!shown)
         findings_add(dst, FINDING_OK, "names", "every node resolves the others, both ways");
@@ -368,10 +409,11 @@ static bool is_told(const json_t *ranks, size_t i, size_t k)
     json_array_foreach(ranks, a, r) {
         if (a > i || strcmp(text_of(r, "host"), text_of(rank, "host")) != 0)
             continue;
-        json_array_foreach(json_object_get(r, "peers"), b, peer)
+        json_array_foreach(json_object_get(r, "peers"), b, peer) {
             if ((a < i || b < k) && !json_is_true(json_object_get(peer, "reached")) &&
                 !is_deaf(ranks, peer) && strcmp(text_of(peer, "host"), text_of(way, "host")) == 0)
                 return true;
+        }
     }
     return false;
 }
@@ -382,7 +424,7 @@ static void judge_routes(const json_t *ranks, struct findings *dst)
     struct hosts interfaces = {"", 0};
     size_t i, k, reached = 0, failed = 0;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "peers"), k, peer) {
             const char *interface = text_of(peer, "interface");
             if (json_is_true(json_object_get(peer, "reached"))) {
@@ -400,6 +442,7 @@ static void judge_routes(const json_t *ranks, struct findings *dst)
                                 text_of(peer, "host"), text_of(peer, "host"));
             }
         }
+    }
     if (!failed && reached)
         findings_add(dst, FINDING_OK, "routes", "every rank reaches the others%s%s",
                      interfaces.count ? " through " : "", interfaces.text);
@@ -418,7 +461,7 @@ static void judge_clocks(const json_t *ranks, struct findings *dst)
     const json_t *r, *peer;
     size_t i, k, n = 0;
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "peers"), k, peer) {
             double skew = json_number_value(json_object_get(peer, "clock_s"));
             double doubt = json_number_value(json_object_get(peer, "rtt_ms")) / 2000;
@@ -432,6 +475,7 @@ static void judge_clocks(const json_t *ranks, struct findings *dst)
                 host = text_of(r, "host");
             }
         }
+    }
     if (sure > CLOCK_WARNING_S) {
         findings_add(dst, sure > CLOCK_ERROR_S ? FINDING_ERROR : FINDING_WARNING, "clocks",
                      "the clock of %s is %.1f s %s that of rank 0's node", host, fabs(worst),
@@ -476,9 +520,10 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
     json_array_foreach(ranks, k, r) {
         if (k >= i)
             break;
-        json_array_foreach(json_object_get(r, "gpus"), g, gpu)
+        json_array_foreach(json_object_get(r, "gpus"), g, gpu) {
             if (strcmp(text_of(gpu, "uuid"), uuid) == 0)
                 return (int)k;
+        }
     }
     return -1;
 }
@@ -490,10 +535,11 @@ static void judge_gpus(const json_t *ranks, struct findings *dst)
     size_t i, g, ngpus = 0, shared = 0;
     struct hosts bare = {"", 0};
 
-    json_array_foreach(ranks, i, r)
+    json_array_foreach(ranks, i, r) {
         if (json_is_object(r) && json_array_size(json_object_get(r, "gpus")) == 0)
             add_host(&bare, text_of(r, "host"));
-    json_array_foreach(ranks, i, r)
+    }
+    json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "gpus"), g, gpu) {
             int other = find_gpu(ranks, i, text_of(gpu, "uuid"));
             const json_t *o = other < 0 ? NULL : json_array_get(ranks, (size_t)other);
@@ -506,6 +552,7 @@ static void judge_gpus(const json_t *ranks, struct findings *dst)
             findings_remedy(dst, "--gpus-per-task=1 must stand in 'launcher' of the site; NCCL would say "
                             "\"Duplicate GPU detected\"");
         }
+    }
     if (ngpus && bare.count) {
         findings_add(dst, FINDING_ERROR, "gpus", "%s: no GPU there, though other ranks have some",
                      bare.text);

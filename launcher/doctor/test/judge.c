@@ -124,7 +124,7 @@ int main(void)
           "n2: the interface ib0 (10.1.0.2) is down");
     finds(FINDING_ERROR, "data", "'data':''", "'data':'/x: no'", "n2: the images cannot be read: /x: no");
     finds(FINDING_WARNING, "lock", "'lock':'held'", "'lock':'free'", "n2: a lock on the study is not seen");
-    finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']", "n2: RANK=3");
+    finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']", "n2: set already, from another shell or run: RANK=3;");
     finds(FINDING_WARNING, "proxies", "'proxies':[]", "'proxies':['http_proxy=http://p']", "n2: http_proxy");
     finds(FINDING_ERROR, "interface", "'interface':''}", "'interface':'NCCL_SOCKET_IFNAME=x'}", "no network");
     finds(FINDING_ERROR, "limits", "'nofile':4096", "'nofile':64", "n2: ulimit -n is 64; 260 open files");
