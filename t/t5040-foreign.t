@@ -172,6 +172,23 @@ exits 1 "a packed log, one in capitals" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
     "are not left out in silence"
 
+# Evaluation on two GPUs takes half the time: over all images, or over half of them?
+mkdir shared-eval
+log shared-eval/log_1.csv 8 0.9
+log shared-eval/log_2.csv 4 0.9
+sed -i 's/,1.500000,/,0.750000,/' shared-eval/log_2.csv
+unetctl report --logs shared-eval --text | tr -s '\n ' ' ' >words
+like words 'either GPUs share this work or fewer were' "where nobody knows, that is said"
+for n in 1 2; do
+    printf 'image,class,iou\n' >shared-eval/images_$n.csv
+    for i in 1 2 3 4 5 6 7 8; do echo "$i,all,0.9$((i % 3))$n" >>shared-eval/images_$n.csv; done
+done
+unetctl report --logs shared-eval --text | tr -s '\n ' ' ' >words
+unlike words 'either GPUs share this work' "where all images have a score, it is known"
+sed -i '6,$d' shared-eval/images_2.csv
+unetctl report --logs shared-eval --text | tr -s '\n ' ' ' >words
+like words 'different validation images: 8 with 1 GPU, 4 with 2' "and where some have none"
+
 # Weak scaling, with MLLOG lines: images per second are 10 (0.1 + 0.9 N), Gustafson's law.
 grown() { # FILE RANKS SEED IMAGES GLOBAL-BATCH MILLISECONDS
     mllog "$1" "$2" "$6"

@@ -97,13 +97,15 @@ static void add_quality(struct decision *d, const struct series *s)
             s->quality, best);
     if (fewer && images && fewer->val_images)
         add(d, CAVEAT_UNEQUAL_IMAGES,
-            "Quality (%s) is counted over different validation images: %ld with %d GPUs, %ld with "
+            "Quality (%s) is counted over different validation images: %ld with %d GPU%s, %ld with "
             "%d. Such values do not compare.",
-            s->quality, images, s->points[0].gpus, fewer->val_images, fewer->gpus);
+            s->quality, images, s->points[0].gpus, plural((size_t)s->points[0].gpus),
+            fewer->val_images, fewer->gpus);
     else if (fewer && !isnan(best))
         add(d, CAVEAT_UNEQUAL_IMAGES,
             "The logs do not say how many validation images were scored, and evaluation takes "
-            "%.2f s with %d GPU%s but %.2f s with %d: probably fewer were, and then these values "
+            "%.2f s with %d GPU%s but %.2f s with %d: either GPUs share this work or fewer "
+            "were, and then these values "
             "of %s do not compare.",
             first, s->points[0].gpus, plural((size_t)s->points[0].gpus),
             fewer->q[QUANTITY_EVALUATION].median, fewer->gpus, s->quality);

@@ -55,6 +55,8 @@ static void read_scores(const char *dir, struct result *r)
                             result_by_accuracy(r) ? "accuracy" : "iou", &e);
     if (!r->scores)
         refuse(r, e.text);
+    else if (!r->val_images)
+        r->val_images = (long)r->scores->count;
 }
 
 static bool has_file(const char *dir, const char *name)

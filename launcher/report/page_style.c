@@ -97,6 +97,7 @@ const char page_style[] =
     ".verdict,.caveats,.problems{padding:.8rem .9rem}.verdict h2{font-size:1.25rem}"
     ".tiles{grid-template-columns:1fr 1fr;gap:.5rem}.caveats ul{padding-left:1rem}"
     "figure{padding:.8rem .7rem}.chart text{font-size:23px}.chart .names text{font-size:24px}"
+    ".names g:nth-of-type(1){translate:-21px 0}.names g:nth-of-type(2){translate:21px 0}"
     ".chart .tag,.chart .tip text{font-size:15px}}\n"
     "@media print{@page{size:A4;margin:14mm}body{max-width:none;padding:0;font-size:9.5pt}"
     "figure,tr,.wide,.verdict,.caveats,.tiles div{break-inside:avoid}"

@@ -111,7 +111,7 @@ static void check_caveats(void)
     ok(caveat(CAVEAT_FAKE_GPUS) && strstr(caveat(CAVEAT_FAKE_GPUS), "(1..16)"), "fake GPUs");
     ok(caveat(CAVEAT_FEW_CORES) && strstr(caveat(CAVEAT_FEW_CORES), "with 4..16 GPUs"), "few cores");
     ok(caveat(CAVEAT_NOT_LEARNT) != NULL, "nothing learnt");
-    ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES), "224 with 1 GPUs, 16 with 16"),
+    ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES), "224 with 1 GPU, 16 with 16"),
        "unequal images");
     ok(caveat(CAVEAT_FEW_RUNS) != NULL, "few runs");
     ok(caveat(CAVEAT_MISSING_COUNTS) && strstr(caveat(CAVEAT_MISSING_COUNTS), "1 of 10 runs"), "a run is missing");
