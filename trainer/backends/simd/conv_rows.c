@@ -21,6 +21,17 @@ const struct conv_rows *conv_rows_best(void)
     return NULL;
 }
 
+const struct conv_rows *conv_rows_find(size_t lanes)
+{
+    const struct conv_rows *best = conv_rows_best();
+
+#ifdef __x86_64__
+    if (best && best->lanes > lanes)
+        best = &conv_rows_avx2;
+#endif
+    return best && best->lanes == lanes ? best : NULL;
+}
+
 size_t conv_rows_chunks(size_t npixels)
 {
     size_t n = npixels / CHUNK_PIXELS;

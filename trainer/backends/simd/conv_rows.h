@@ -46,6 +46,9 @@ struct conv_rows {
 /* Those of simd_isa(); NULL: none. */
 const struct conv_rows *conv_rows_best(void);
 
+/* Those with so many lanes, at most the best's; NULL: none. */
+const struct conv_rows *conv_rows_find(size_t lanes);
+
 /* Into how many parts to cut sums over so many pixels: whatever the number of threads is. */
 size_t conv_rows_chunks(size_t npixels);
 

@@ -16,6 +16,7 @@
 #include "trainer/backends/simd/winograd_rows.h"
 
 #define KERNEL 3
+#define LINE 16                  /* floats of a line of the cache; what is in scratch begins with one */
 #define BAND_TILES 32            /* of a band, about */
 #define SHARED_TILES 256         /* of a band whose products the threads share */
 #define MIN_TILES 16             /* of all images: fewer would not pay for the weights' transform */
@@ -34,6 +35,7 @@ struct winograd {
     size_t src_channels, dst_channels;
     size_t places;
     size_t nvectors, wide;   /* vectors and channels of results computed at once */
+    size_t place;            /* floats of a place's weights */
     size_t across, down;     /* tiles of a row; rows of tiles of an image */
     size_t band, ntiles;     /* rows of tiles of a band, of all images counted through; tiles */
     /* Floats from one place to the next of what is transformed: never a multiple of a page, whose
@@ -42,24 +44,23 @@ struct winograd {
     size_t nthreads, nchunks; /* no chunks: the threads share places */
     size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
                               * one thread */
-    size_t zeros;
+    size_t bias, zeros;
 };
 
 static bool supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
 {
     size_t height = (size_t)src->shape.dim[DIM_H], width = (size_t)src->shape.dim[DIM_W];
-    const struct winograd_rows *rows = winograd_rows_best(height, width);
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
+    const struct winograd_rows *rows = winograd_rows_best(height, width, ns, nd);
     size_t pixels = (size_t)src->shape.dim[DIM_N] * height * width;
 
-    return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 && ns % rows->lanes == 0 &&
-           nd % rows->lanes == 0 && ns * nd <= MAX_WEIGHTS &&
+    return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
            pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
 static size_t chunks_of(const struct winograd *g)
 {
-    size_t most = MAX_SUMS / (g->weights + g->dst_channels);
+    size_t most = MAX_SUMS / (g->weights + g->bias);
     size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
 
     n = n < MAX_CHUNKS ? n : MAX_CHUNKS;
@@ -71,8 +72,8 @@ static void set_band(struct winograd *g, size_t tiles)
 {
     g->band = g->across < tiles ? tiles / g->across : 1;
     g->ntiles = g->band * g->across;
-    g->src_place = g->ntiles * g->src_channels + g->rows->lanes;
-    g->dst_place = g->ntiles * g->dst_channels + g->rows->lanes;
+    g->src_place = g->ntiles * g->src_channels + LINE;
+    g->dst_place = g->ntiles * g->dst_channels + LINE;
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
@@ -82,22 +83,25 @@ static struct winograd *create(const struct tensor *src, const struct tensor *ds
 
     if (!g)
         return NULL;
-    g->products = conv_rows_best();
     g->nimages = (size_t)src->shape.dim[DIM_N];
     g->height = (size_t)src->shape.dim[DIM_H];
     g->width = (size_t)src->shape.dim[DIM_W];
-    g->rows = winograd_rows_best(g->height, g->width);
     g->src_channels = tensor_channels(src);
     g->dst_channels = tensor_channels(dst);
+    g->rows = winograd_rows_best(g->height, g->width, g->src_channels, g->dst_channels);
     g->places = g->rows->side * g->rows->side;
-    g->nvectors = g->dst_channels % (WIDE * g->rows->lanes) == 0 ? WIDE : 1;
+    g->products = conv_rows_find(g->rows->lanes);
+    g->nvectors = !g->rows->forward && g->dst_channels % (WIDE * g->rows->lanes) == 0 ? WIDE : 1;
     g->wide = g->nvectors * g->rows->lanes;
+    g->place = g->src_channels * g->dst_channels * g->rows->group;
     g->across = g->width / g->rows->tile;
     g->down = g->height / g->rows->tile;
     g->nthreads = simd_threads();
-    g->weights = g->places * g->src_channels * g->dst_channels;
+    g->weights = g->places * g->place;
     set_band(g, BAND_TILES);
+    g->bias = (g->dst_channels + LINE - 1) / LINE * LINE;
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
+    g->zeros = (g->zeros + LINE - 1) / LINE * LINE;
     return g;
 }
 
@@ -138,8 +142,9 @@ static void pack(const struct winograd *g, const float *w, bool turned, float *p
     for (size_t d = 0; d < nd; d += lanes)
         for (size_t s = 0; s < ns; s++)
             g->rows->window(w + (turned ? s * nd + d : d * ns + s) * window,
-                            (turned ? 1 : ns) * window, turned, ns * nd,
-                            packed + d / g->wide * g->wide * ns + s * g->wide + d % g->wide);
+                            (turned ? 1 : ns) * window, turned, g->place,
+                            packed + (d / g->wide * g->wide * ns + s * g->wide + d % g->wide) *
+                                         g->rows->group);
 }
 
 static void multiply(const struct winograd *g, const float *packed, const float *zeros,
@@ -147,10 +152,13 @@ static void multiply(const struct winograd *g, const float *packed, const float 
 {
     size_t ns = g->src_channels, nd = g->dst_channels;
 
-    for (size_t p = 0; p < g->places; p++, d += g->src_place, m += g->dst_place)
-        for (size_t at = 0; at < nd; at += g->wide)
-            g->products->forward(&d, 1, ns, ns, packed + (p * nd + at) * ns, zeros, ntiles, nd,
-                                 g->nvectors, m + at);
+    for (size_t p = 0; p < g->places; p++, d += g->src_place, m += g->dst_place, packed += g->place)
+        if (g->rows->forward)
+            g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
+        else
+            for (size_t at = 0; at < nd; at += g->wide)
+                g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd,
+                                     g->nvectors, m + at);
 }
 
 /* Rows of tiles [from, to). */
@@ -177,7 +185,7 @@ static void correlate(const struct op *op, const float *bias, bool turned)
 {
     const struct winograd *g = op->priv;
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
-    float *packed = op->workspace, *copy = packed + g->weights, *zeros = copy + nd;
+    float *packed = op->workspace, *copy = packed + g->weights, *zeros = copy + g->bias;
     float *scratch = zeros + g->zeros;
     const float *src = op->in[0]->data, *w = op->in[1]->data;
     float *dst = op->out[0]->data;
@@ -234,6 +242,10 @@ static void add_products(const struct winograd *g, size_t p, size_t ntiles, cons
     const float *y = scratch + g->places * g->src_place + p * g->dst_place;
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
 
+    if (g->rows->grad_weights) {
+        g->rows->grad_weights(d, y, ns, nd, ntiles / g->rows->group, u);
+        return;
+    }
     for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
         const float *both[WIDE] = {y + at, y + at + lanes};
 
@@ -247,7 +259,7 @@ static void sum_chunk(const struct winograd *g, const float *src, const float *d
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
 
-    memset(sums, 0, (g->weights + nd) * sizeof *sums);
+    memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
     for (size_t d = 0; d < nd; d += g->rows->lanes)
         g->products->sum(dy + from * area * nd + d, (to - from) * area, nd, sums + g->weights + d);
     for (; from < to; from += g->band) {
@@ -256,7 +268,7 @@ static void sum_chunk(const struct winograd *g, const float *src, const float *d
         transform_source(g, src, zeros, from, from + n, scratch);
         transform_dy(g, dy, from, from + n, scratch + g->places * g->src_place);
         for (size_t p = 0; p < g->places; p++)
-            add_products(g, p, n * g->across, scratch, sums + p * g->src_channels * nd);
+            add_products(g, p, n * g->across, scratch, sums + p * g->place);
     }
 }
 
@@ -283,8 +295,8 @@ static void sum_shared(const struct winograd *g, const float *src, const float *
 #pragma omp for schedule(dynamic)
         for (size_t p = 0; p < g->places; p++) {
             if (from == 0)
-                memset(sums + p * ns * nd, 0, ns * nd * sizeof *sums);
-            add_products(g, p, n * g->across, scratch, sums + p * ns * nd);
+                memset(sums + p * g->place, 0, g->place * sizeof *sums);
+            add_products(g, p, n * g->across, scratch, sums + p * g->place);
         }
     }
 }
@@ -295,7 +307,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     const struct winograd *g = op->priv;
     const float *dy = op->in[0]->data, *src = op->in[1]->data;
     size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
-    size_t size = g->weights + nd, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
+    size_t size = g->weights + g->bias, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
     float *scratch = zeros + g->zeros;
     float *dw = op->out[0]->data;
@@ -316,9 +328,9 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 #pragma omp for schedule(static)
         for (size_t d = 0; d < nd; d += lanes)
             for (size_t s = 0; s < ns; s++)
-                g->rows->gather(sums + d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
-                                    s * lanes,
-                                ns * nd, ns * window, dw + (d * ns + s) * window);
+                g->rows->gather(sums + (d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
+                                        s * lanes) * g->rows->group,
+                                g->place, ns * window, dw + (d * ns + s) * window);
     }
     if (op->kind->nout > 1)
         memcpy(op->out[1]->data, sums + g->weights, nd * sizeof *sums);
@@ -341,7 +353,7 @@ static int prepare_forward(struct op *op, struct err *e)
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = (g->weights + g->dst_channels + g->zeros + g->nthreads * g->scratch) *
+    op->workspace_size = (g->weights + g->bias + g->zeros + g->nthreads * g->scratch) *
                          sizeof(float);
     op->priv = g;
     return 0;
@@ -357,7 +369,7 @@ static int prepare_grad_weights(struct op *op, struct err *e)
     if (!g->nchunks)
         set_band(g, g->nimages * g->down * g->across < SHARED_TILES
                         ? g->nimages * g->down * g->across : SHARED_TILES);
-    op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->dst_channels) + g->zeros +
+    op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
                           (g->nchunks ? g->nthreads : 1) * g->scratch) * sizeof(float);
     op->priv = g;
     return 0;

@@ -19,7 +19,8 @@
 #define WINOGRAD_SIDE 6 /* of the largest tile's source */
 
 struct winograd_rows {
-    size_t lanes;
+    size_t lanes; /* channels of a vector */
+    size_t group; /* neighbouring tiles of a vector: for each `lanes` channels, tile after tile */
     size_t tile, side; /* m results and m + 2 pixels of the source on a side */
     /* A row of tiles. src: `side` rows of pixels, [width][n], beside which all is zero. d[p] + tile n
      * receives B^T x B; places are `place` floats apart, here and below. */
@@ -27,19 +28,27 @@ struct winograd_rows {
     /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile n. */
     void (*result)(const float *m, size_t place, size_t width, size_t n, const float *bias,
                    float *const *dst);
-    /* G w G^T of `lanes` windows of nine that are `step` apart; turned: by 180 degrees. */
+    /* G w G^T of `lanes` windows of nine that are `step` apart, once for each tile of a group;
+     * turned: by 180 degrees. */
     void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);
     /* The gradients' way back. y[p] + tile n receives A dy A^T of `tile` rows of dy. */
     void (*spread)(const float *const *dy, size_t width, size_t n, size_t place, float *y);
-    /* `lanes` windows of nine, `step` apart, G^T u G. */
+    /* `lanes` windows of nine, `step` apart, G^T u G; u is summed over the tiles of a group. */
     void (*gather)(const float *u, size_t place, size_t step, float *dw);
+    /* The products of a place over ngroups groups, for all blocks of `lanes` of the nd channels:
+     * m = d weights[block of d][s], u[block of d][s] += d y. NULL: those of conv_rows.h. */
+    void (*forward)(const float *d, const float *weights, size_t ns, size_t nd, size_t ngroups,
+                    float *m);
+    void (*grad_weights)(const float *d, const float *y, size_t ns, size_t nd, size_t ngroups,
+                         float *u);
 };
 
-/* For a picture of this size, with the instructions of simd_isa(); NULL: none. */
-const struct winograd_rows *winograd_rows_best(size_t height, size_t width);
+/* For a picture of this size and ns and nd channels, with the instructions of simd_isa(); NULL: none. */
+const struct winograd_rows *winograd_rows_best(size_t height, size_t width, size_t ns, size_t nd);
 
 #ifdef __x86_64__
 extern const struct winograd_rows winograd_rows_avx512[2], winograd_rows_avx2[2]; /* m = 4, 2 */
+extern const struct winograd_rows winograd_pairs_avx512; /* m = 4 */
 #endif
 
 #endif
