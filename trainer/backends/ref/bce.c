@@ -5,6 +5,8 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
+#include <math.h>
+
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/vector.h"
 #include "trainer/backends/vector_math.h"
@@ -27,11 +29,11 @@ VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, f
 #pragma omp simd reduction(+ : loss)
     for (size_t i = 0; i < n; i++) {
         float logit = z[i], target = t[i], positive = logit > 0 ? logit : 0;
-        float m = vector_exp_negative(logit > 0 ? -logit : logit), s = 1 / (1 + m);
-        float weight = target < 0 ? 0 : w0 + (w1 - w0) * target;
+        float m = vector_exp_negative(-fabsf(logit)), s = 1 / (1 + m), ms = m * s;
+        float w = w0 + (w1 - w0) * target, weight = target < 0 ? 0 : w;
 
         loss += weight * (positive - logit * target + vector_log1p_unit(m));
-        dz[i] = weight * ((logit >= 0 ? s : m * s) - target) * scale;
+        dz[i] = weight * ((logit >= 0 ? s : ms) - target) * scale;
     }
     return loss;
 }
