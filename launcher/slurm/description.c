@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/slurm/description.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/jobenv.h"
+#include "launcher/slurm/message.h"
+#include "src/atomicfile.h"
+
+#define SCRIPT_LIMIT ((size_t)4 << 20)
+
+static int add_variable(struct description *d, const char *name, const char *value)
+{
+    char *entry;
+
+    if (asprintf(&entry, "%s=%s", name, value) < 0)
+        return -1;
+    d->environment[d->nenvironment++] = entry;
+    return 0;
+}
+
+static int add_number(struct description *d, const char *name, long value)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%ld", value);
+    return add_variable(d, name, text);
+}
+
+#define SBATCH_VARIABLES 10
+
+/* What sbatch hands to a job: our own environment but another job's variables, and its additions. */
+static int fill_environment(struct description *d, const json_t *job)
+{
+    char host[256] = "", mask_text[8];
+    size_t n = 0;
+    mode_t mask = umask(0);
+
+    umask(mask);
+    snprintf(mask_text, sizeof mask_text, "%04o", (unsigned)mask);
+    gethostname(host, sizeof host - 1);
+    while (environ[n])
+        n++;
+    d->environment = calloc(n + SBATCH_VARIABLES, sizeof *d->environment);
+    if (!d->environment)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (jobenv_is_foreign(environ[i]))
+            continue;
+        char *copy = strdup(environ[i]);
+        if (!copy)
+            return -1;
+        d->environment[d->nenvironment++] = copy;
+    }
+    errno = 0;
+    int niceness = getpriority(PRIO_PROCESS, 0);
+    if (add_variable(d, "SLURM_SUBMIT_DIR", message_text(job, "work_dir")) < 0 ||
+        add_variable(d, "SLURM_SUBMIT_HOST", host) < 0 ||
+        add_variable(d, "SLURM_JOB_NAME", message_text(job, "name")) < 0 ||
+        add_number(d, "SLURM_PRIO_PROCESS", niceness) < 0 ||
+        add_variable(d, "SLURM_UMASK", mask_text) < 0 ||
+        add_number(d, "SLURM_NTASKS", message_number(job, "tasks")) < 0 ||
+        add_number(d, "SLURM_NPROCS", message_number(job, "tasks")) < 0 ||
+        add_number(d, "SLURM_CPUS_PER_TASK", message_number(job, "cpus_per_task")) < 0 ||
+        add_number(d, "SLURM_GPUS_PER_TASK", message_number(job, "gpus_per_task")) < 0)
+        return -1;
+    d->msg.environment = d->environment;
+    d->msg.env_size = (uint32_t)d->nenvironment;
+    return 0;
+}
+
+/* The options that people choose; what is absent keeps Slurm's default. */
+static void fill_options(job_desc_msg_t *m, const json_t *job)
+{
+    m->partition = (char *)message_text(job, "partition");
+    m->account = (char *)message_text(job, "account");
+    m->qos = (char *)message_text(job, "qos");
+    m->features = (char *)message_text(job, "constraint");
+    m->reservation = (char *)message_text(job, "reservation");
+    m->req_nodes = (char *)message_text(job, "nodelist");
+    m->exc_nodes = (char *)message_text(job, "exclude");
+    m->dependency = (char *)message_text(job, "dependency");
+    m->licenses = (char *)message_text(job, "licenses");
+    if (message_number(job, "mem_mib") > 0)
+        m->pn_min_memory = (uint64_t)message_number(job, "mem_mib");
+    if (message_number(job, "time_min") > 0)
+        m->time_limit = (uint32_t)message_number(job, "time_min");
+    if (message_number(job, "nice") != 0)
+        m->nice = (uint32_t)(NICE_OFFSET + message_number(job, "nice"));
+    if (message_number(job, "signal_s") > 0) {
+        m->warn_signal = SIGUSR1;
+        m->warn_time = (uint16_t)message_number(job, "signal_s");
+        m->warn_flags = KILL_JOB_BATCH;
+    }
+    m->requeue = message_flag(job, "requeue");
+    m->open_mode = OPEN_MODE_APPEND;
+    if (message_flag(job, "exclusive"))
+        m->shared = JOB_SHARED_NONE;
+    if (message_flag(job, "hold"))
+        m->priority = 0;
+}
+
+static void describe(struct description *d, const json_t *job)
+{
+    job_desc_msg_t *m = &d->msg;
+    uint32_t tasks = (uint32_t)message_number(job, "tasks"), cpus = (uint32_t)message_number(job, "cpus_per_task");
+
+    slurm_init_job_desc_msg(m);
+    m->name = (char *)message_text(job, "name");
+    m->comment = (char *)message_text(job, "tag");
+    m->script = d->script;
+    m->work_dir = (char *)message_text(job, "work_dir");
+    m->std_in = "/dev/null";
+    m->std_out = (char *)message_text(job, "output");
+    d->argv[0] = (char *)message_text(job, "script");
+    m->argv = d->argv;
+    m->argc = 1;
+    m->user_id = getuid();
+    m->group_id = getgid();
+    m->min_nodes = m->max_nodes = (uint32_t)message_number(job, "nodes");
+    m->num_tasks = tasks;
+    m->cpus_per_task = (uint16_t)cpus;
+    m->min_cpus = tasks * cpus;
+    /* With GPUs counted by task, Slurm fills node after node: 3 tasks on 2-GPU nodes are 2+1. */
+    const char *type = message_text(job, "gpu_type");
+    long gpus = message_number(job, "gpus_per_task");
+    if (message_flag(job, "gres")) {
+        m->ntasks_per_node = (uint16_t)(tasks / m->min_nodes);
+        gpus *= m->ntasks_per_node;
+    }
+    snprintf(d->tres, sizeof d->tres, "gres:gpu:%s%s%ld", type ? type : "", type ? ":" : "", gpus);
+    if (message_flag(job, "gres"))
+        m->tres_per_node = d->tres;
+    else
+        m->tres_per_task = d->tres;
+    fill_options(m, job);
+}
+
+void description_free(struct description *d)
+{
+    for (size_t i = 0; i < d->nenvironment; i++)
+        free(d->environment[i]);
+    free(d->environment);
+    free(d->script);
+}
+
+json_t *description_load_script(struct description *d, const json_t *job)
+{
+    const char *file = message_text(job, "script");
+    struct err e = {.text = "out of memory"};
+    size_t n;
+
+    if (!file)
+        return message_refuse("the job has no \"script\"");
+    free(d->script);
+    d->script = atomicfile_read(file, SCRIPT_LIMIT, &n, &e);
+    if (!d->script)
+        return message_refuse("%s", e.text);
+    /* Slurm takes a script without it, and the job fails with "Exec format error". */
+    if (strncmp(d->script, "#!", 2) != 0)
+        return message_refuse("%s does not start with #!", file);
+    d->msg.script = d->script;
+    return NULL;
+}
+
+json_t *description_load(struct description *d, const json_t *job)
+{
+    static const char *const texts[] = {"tag", "name", "work_dir", "output", NULL};
+    static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
+
+    *d = (struct description){0};
+    for (const char *const *s = texts; *s; s++)
+        if (!message_text(job, *s))
+            return message_refuse("the job has no \"%s\"", *s);
+    for (const char *const *s = numbers; *s; s++)
+        if (message_number(job, *s) < 1 || message_number(job, *s) > UINT16_MAX)
+            return message_refuse("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
+    d->script = strdup("#!/bin/sh\n");
+    describe(d, job);
+    if (!d->script || fill_environment(d, job) < 0)
+        return message_refuse("out of memory");
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests and answers of the helper (PROTOCOL.md): members of the one, refusals of the other. */
+#ifndef UNETCTL_LAUNCHER_SLURM_MESSAGE_H
+#define UNETCTL_LAUNCHER_SLURM_MESSAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* An answer that refuses, with Slurm's text for its errno; or for a reason of our own. */
+json_t *message_refuse_slurm(int code);
+json_t *message_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A member; NULL, 0 and false where it is absent or of another type. */
+const char *message_text(const json_t *o, const char *key);
+long message_number(const json_t *o, const char *key);
+bool message_flag(const json_t *o, const char *key);
+
+/* A text as JSON; "" for NULL, and for what is not UTF-8. */
+json_t *message_string(const char *text);
+
+#endif
