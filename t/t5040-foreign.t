@@ -172,6 +172,34 @@ exits 1 "a packed log, one in capitals" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
     "are not left out in silence"
 
+# A results.csv that somebody changed.
+mkdir table
+log table/log_1.csv 8 0.9
+log table/log_2.csv 4 0.9
+log table/log_4.csv 2 0.9
+unetctl collect --logs table -o changed >/dev/null
+cp changed/results.csv whole.csv
+changed() { # WHAT REGEX COMMAND...: which changes changed/results.csv; of 4 GPUs nothing is used, or one row
+    local what=$1 regex=$2
+    shift 2
+    cp whole.csv changed/results.csv
+    "$@"
+    exits 0 "$what" unetctl report --logs changed --json changed.json --text
+    like <(tr -s '\n ' ' ' <"$OUT") "$regex" "is told"
+    is "$(json changed.json '[(p["gpus"], p["runs"]) for p in r["engines"][0]["points"]]')" \
+        "${counts:-[(1, 1), (2, 1)]}" "and not used"
+}
+row4() { sed -i "/^log_4,/$1" changed/results.csv; }
+changed "another median" 'tell another median epoch' row4 's/,2.000000,2.000000,2.000000,/,2.000000,2.000000,1.000000,/'
+changed "other epochs" 'tell another epochs' row4 's/,done,4,/,done,3,/'
+changed "another count" 'tell another number of GPUs' row4 's/,native,4,/,native,3,/'
+changed "a negative time" 'that no run has' row4 's/,1.500000,/,-1.500000,/'
+changed "an impossible IoU" 'that no run has' row4 's/,0.900000,/,1.900000,/'
+counts="[(1, 1), (2, 1), (4, 1)]"
+changed "a row twice" 'has this run twice' row4 p
+changed "a row twice under another name" 'names its log twice' row4 'p;s/^log_4/other/'
+unset counts
+
 # Evaluation on two GPUs takes half the time: over all images, or over half of them?
 mkdir shared-eval
 log shared-eval/log_1.csv 8 0.9

@@ -20,6 +20,7 @@
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
 #include "src/atomicfile.h"
+#include "src/map.h"
 
 static void refuse(struct result *r, const char *note)
 {
@@ -158,23 +159,70 @@ static bool agree(double a, double b)
     return isnan(a) || isnan(b) || fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
 
+/* The first thing that a row and its log tell differently; NULL: none. */
+static const char *find_difference(const struct result *row, const struct result *log)
+{
+    const struct {
+        const char *what;
+        double a, b;
+    } both[] = {{"epochs", (double)row->epochs, (double)log->epochs},
+                {"IoU", row->iou, log->iou},
+                {"training time", row->training_time, log->training_time},
+                {"first epoch", row->first_epoch_s, log->first_epoch_s},
+                {"second epoch", row->second_epoch_s, log->second_epoch_s},
+                {"median epoch", row->median_epoch_s, log->median_epoch_s},
+                {"final loss", row->loss, log->loss}};
+    char engine[sizeof row->engine];
+    long seed;
+    int gpus;
+
+    if (log_name_decode(row->log, engine, sizeof engine, &gpus, &seed) && gpus != row->gpus)
+        return "number of GPUs";
+    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++)
+        if (!agree(both[i].a, both[i].b))
+            return both[i].what;
+    return NULL;
+}
+
+/* What no run can have measured, where there may be no log to ask. */
+static bool is_impossible(const struct result *r)
+{
+    const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
+                 times[] = {r->training_time, r->test_time, r->startup_s, r->comm_s, r->data_s},
+                 shares[] = {r->iou, r->dice, r->accuracy};
+    bool bad = false;
+
+    for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++)
+        bad |= epochs[i] <= 0 || epochs[i] > CURVE_LONGEST_S;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        bad |= times[i] < 0 || times[i] > CURVE_LONGEST_S;
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+        bad |= shares[i] < 0 || shares[i] > 1;
+    return bad;
+}
+
 /* A log that is gone leaves the row its numbers; a bad one does not. */
 static void read_row(void *arg, size_t i)
 {
     const struct collected *c = arg;
     struct result *r = &c->rows[i], log = *r;
-    char path[PATH_MAX];
+    char path[PATH_MAX], note[128];
     struct err why;
 
+    if (r->state == RESULT_DONE && is_impossible(r))
+        refuse(r, "its row in results.csv has a time or quality that no run has: collect again");
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(c->dir, r->log))
         return;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
         refuse(r, why.text);
         return;
     }
-    if (!agree(log.iou, r->iou) || !agree(log.training_time, r->training_time)) {
+    const char *difference = find_difference(r, &log);
+    if (difference) {
         curve_destroy(log.curve);
-        refuse(r, "results.csv and its log tell another IoU or training time: collect again");
+        snprintf(note, sizeof note, "results.csv and its log tell another %s: collect again",
+                 difference);
+        refuse(r, note);
         return;
     }
     r->curve = log.curve;
@@ -183,11 +231,39 @@ static void read_row(void *arg, size_t i)
     read_scores(c->dir, r);
 }
 
+/* Is name new to seen? Every one is, without memory. */
+static bool is_new(struct map *seen, const char *name)
+{
+    bool known = map_get(seen, name, NULL);
+
+    if (!known)
+        map_set(seen, name, 0);
+    return !known;
+}
+
+/* One run, or one log, in two rows is no repeat. */
+static void refuse_repeated_rows(struct results *table)
+{
+    struct map runs = {0}, logs = {0};
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct result *r = &table->rows[i];
+        if (r->state != RESULT_DONE)
+            continue;
+        bool first = is_new(&runs, r->run), own = !*r->log || is_new(&logs, r->log);
+        if (!first || !own)
+            refuse(r, first ? "results.csv names its log twice" : "results.csv has this run twice");
+    }
+    map_destroy(&runs);
+    map_destroy(&logs);
+}
+
 /* What results.csv names. */
 static int read_collected(const char *dir, const char *path, struct results *table, struct err *e)
 {
     if (results_read(table, path, e))
         return -1;
+    refuse_repeated_rows(table);
     parallel_each(table->count, read_row, &(struct collected){dir, table->rows});
     results_sort(table);
     return 0;

@@ -11,7 +11,10 @@
 #include "launcher/collect/results.h"
 #include "src/err.h"
 
-/* Fill table (empty before), sorted, with curves and scores. A log that can't be read is a corrupt
+/* A results.csv that was changed is believed only where its logs say the same: a row that contradicts its
+ * log, names a run or a log for the second time, or has a time or quality that no run has, is corrupt.
+ *
+ * Fill table (empty before), sorted, with curves and scores. A log that can't be read is a corrupt
  * row with a note, in no number; so are a table whose name tells no count, one that is packed, and
  * what the logs tell of each other (suspects.h). 0, or -1 with ERR_DATA when the folder
  * can't be read or has no log at all. */

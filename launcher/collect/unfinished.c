@@ -28,6 +28,10 @@ void unfinished_decide(struct result *r, const struct run_status *status)
             set_state(r, RESULT_RUNNING, "its job is going on", status->reason);
         break;
     case RUN_BAD:
+        if (*status->damage) { /* which tells nothing of its job */
+            set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
+            break;
+        }
         if (strcmp(status->state, "CANCELLED") == 0) {
             set_state(r, RESULT_CANCELLED, "somebody cancelled its job", status->reason);
             break;

@@ -32,5 +32,11 @@ int main(void)
     check(RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked", RESULT_UNFINISHED,
           "neither DONE nor FAILED: the scheduler cannot be asked");
     check(RUN_GOOD, "COMPLETED", "", RESULT_RUNNING, "it finished just now: collect again");
+    struct run_status damaged = {.phase = RUN_BAD, .state = "DAMAGED", .damage = "run.json:1: no layout"};
+    struct result r;
+    result_init(&r);
+    unfinished_decide(&r, &damaged);
+    ok(r.state == RESULT_UNFINISHED && strstr(r.note, "neither DONE nor FAILED: run.json:1"),
+       "a plan that can't be read is no end of a job: %s", r.note);
     return done_testing();
 }
