@@ -253,7 +253,7 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = terms_backends,
              .help = "auto, ref, simd, dnnl, cuda"),
     YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = terms_comms,
-             .help = "auto, self, thread, mpi"),
+             .help = "auto, self, thread, mpi, nccl"),
     YAML_KEY("train.threads", YAML_INT, AT(train.threads), "0", .min = 0, .max = 4096,
              .help = "per GPU; 0: what the allocation gives"),
     YAML_KEY("train.allreduce", YAML_WORD, AT(train.allreduce), "bucketed",

@@ -15,5 +15,5 @@ const char *const terms_keeps[] = {"last", "best", NULL};
 const char *const terms_warmups[] = {"batch", "epoch", NULL};
 const char *const terms_backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
 const char *const terms_compressions[] = {"none", "bf16", "fp16", NULL};
-const char *const terms_comms[] = {"auto", "self", "thread", "mpi", NULL};
+const char *const terms_comms[] = {"auto", "self", "thread", "mpi", "nccl", NULL};
 const char *const terms_allreduces[] = {"bucketed", "native", "horovod", NULL};

@@ -24,8 +24,8 @@ trainer/export|trainer/core/'
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/slurm/
 mpi\.h trainer/comm/(comm_mpi\.c|test/)
-nccl\.h trainer/comm/comm_nccl\.c
-(cuda|cudnn|cublas).* trainer/(backends/cuda/|comm/comm_nccl\.c)
+nccl\.h trainer/comm/nccl_library\.c
+(cuda|cudnn|cublas).* trainer/backends/cuda/
 (oneapi/)?dnnl.* trainer/backends/dnnl/
 jansson\.h launcher/
 yaml\.h (launcher/|trainer/models/description\.c)

@@ -77,6 +77,8 @@ static void print_text(const char *name, int cores, long online, const struct cu
     for (size_t i = 0; backends[i]; i++)
         printf(" %s", backends[i]->name);
     printf("\ncommunicators  self thread");
+    if (cuda->nccl)
+        printf(" nccl");
     if (*comm_mpi_version())
         printf(" mpi (%s)", comm_mpi_version());
     putchar('\n');
@@ -110,8 +112,8 @@ static int print_json(const char *name, int cores, long online, const struct cud
     buf_add(&b, "},\"backends\":[");
     for (size_t i = 0; backends[i]; i++)
         buf_addf(&b, "%s\"%s\"", i ? "," : "", backends[i]->name);
-    buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s],\"mpi\":",
-             *comm_mpi_version() ? ",\"mpi\"" : "");
+    buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s%s],\"mpi\":",
+             cuda->nccl ? ",\"nccl\"" : "", *comm_mpi_version() ? ",\"mpi\"" : "");
     buf_add_json_string(&b, comm_mpi_version());
     buf_add(&b, "}");
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory") : 0;

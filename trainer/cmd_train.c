@@ -16,6 +16,7 @@
 #include "trainer/comm/lifeline.h"
 #include "trainer/core/model.h"
 #include "trainer/data/split.h"
+#include "trainer/device_comm.h"
 #include "trainer/exchange.h"
 #include "trainer/record.h"
 #include "trainer/replicas.h"
@@ -212,7 +213,8 @@ static const struct cli_option options[] = {
      &opt_strategy, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)",
      &keyed[OPT_BACKEND], 0, 0},
-    {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi (auto)", &keyed[OPT_COMM], 0, 0},
+    {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi | nccl (auto)",
+     &keyed[OPT_COMM], 0, 0},
     {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
      &keyed[OPT_THREADS], 0, 0},
     {"allreduce", 0, CLI_STRING, "WORD",
@@ -379,6 +381,8 @@ struct start {
     bool again;              /* record_open */
     struct err record_error; /* why rank 0 has no record, which the others must hear of as well */
     struct lifeline *lifeline; /* of ranks that have met; NULL: none */
+    struct device_comm device; /* of a process whose GPU NCCL connects with others' */
+    struct err device_error;   /* why it has none, which the others must hear of as well */
 };
 
 /* 0, 1 when all ranks have left at a checkpoint, -1. */
@@ -405,8 +409,9 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request, .resume_from = opt_resume,
         .again = start->again, .out = opt_out};
-    int rc = strategy->comm == STRATEGY_THREAD
-                 ? replicas_run_threads(&common, strategy->replicas, e)
+    int rc = strategy->comm == STRATEGY_THREAD || strategy->replicas > 1
+                 ? replicas_run_threads(&common, strategy->replicas,
+                                        strategy->comm == STRATEGY_NCCL, e)
                  : replicas_run_one(&common, comm, e);
     dataset_close(dataset);
     return rc;
@@ -420,11 +425,23 @@ static int set_left(struct err *e)
 
 /* No signal may be lost while ranks that are not there yet are waited for. */
 static struct comm *open_comm(const struct run_config *c, const struct strategy *s,
-                              struct lifeline *lifeline, struct err *e)
+                              const struct start *start, struct err *e)
 {
-    if (s->comm != STRATEGY_MPI)
+    struct lifeline *lifeline = start->lifeline;
+    bool nccl = s->comm == STRATEGY_NCCL && s->replicas == 1;
+
+    if (s->comm != STRATEGY_MPI && !nccl)
         return comm_self_open(e);
-    struct comm *comm = comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_any, e);
+    if (start->device_error.code) {
+        *e = start->device_error;
+        return NULL;
+    }
+    struct comm_nccl_config config = {
+        .rank = s->task, .size = s->tasks, .host = s->host, .timeout_s = c->train.timeout_s,
+        .interrupt = &shutdown_any, .lifeline = lifeline};
+    struct comm *comm =
+        nccl ? device_comm_link(&start->device, &config, e)
+             : comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_any, e);
     if (!comm) {
         if (shutdown_request)
             set_left(e);
@@ -440,7 +457,7 @@ static int run_connected(struct run_config *c, const struct strategy *strategy,
                          const struct start *start, struct err *e)
 {
     int rc = -1;
-    struct comm *comm = open_comm(c, strategy, start->lifeline, e);
+    struct comm *comm = open_comm(c, strategy, start, e);
 
     if (!comm && start->lifeline)
         lifeline_tell(start->lifeline, e);
@@ -488,7 +505,12 @@ static int train(struct run_config *c, double process_start, struct err *e)
     }
     rc = strategy_decide(c, !opt_run, &strategy, e);
     if (rc == 0) {
-        rc = strategy_meet(&strategy, c, opt_out, &shutdown_any, &rendezvous, &relayed, e);
+        if (strategy.comm == STRATEGY_NCCL && strategy.replicas == 1)
+            (void)device_comm_open(&start.device, c->train.backend, strategy_local_rank(),
+                                   strategy.task == 0, &start.device_error);
+        rc = strategy_meet(&strategy, c, opt_out, start.device.name, &start.device.id,
+                           strategy.comm == STRATEGY_NCCL ? sizeof start.device.id : 0,
+                           &shutdown_any, &rendezvous, &relayed, e);
         if (rc && shutdown_request)
             set_left(e);
     }
@@ -500,6 +522,7 @@ static int train(struct run_config *c, double process_start, struct err *e)
     if (rc == 0)
         rc = run_connected(c, &strategy, &start, e);
     lifeline_close(start.lifeline);
+    device_comm_close(&start.device);
     strategy_destroy(&strategy);
     if (rc && start.record)
         record_failed(start.record, e);

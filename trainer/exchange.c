@@ -8,6 +8,8 @@
 #include "trainer/comm/comm_async.h"
 
 #define MIB ((size_t)1 << 20)
+/* Of a device: what is recorded once can't be tried with several sizes. */
+#define DEVICE_BUCKET (4 * MIB)
 
 static bool is_bucketed(const struct run_config *c)
 {
@@ -21,6 +23,13 @@ struct comm *exchange_open_comm(const struct run_config *c, struct comm *inner, 
     inner->wire = strcmp(c->train.compress, "bf16") == 0   ? HALF_BF16
                   : strcmp(c->train.compress, "fp16") == 0 ? HALF_FP16
                                                            : HALF_NONE;
+    if (inner->ops->queue_sum) { /* sums on the devices go on by themselves */
+        if (inner->wire == HALF_NONE && strcmp(c->train.allreduce, "horovod") != 0)
+            return inner;
+        err_set(e, ERR_CONFIG, "train.comm: nccl sums gradients as they are: train.compress and "
+                "train.allreduce horovod are for mpi and thread");
+        return NULL;
+    }
     /* Between nodes sums take long enough to be worth a thread of their own. */
     if (inner->size == 1 || (is_bucketed(c) && c->layout.nodes == 1))
         return inner;
@@ -37,6 +46,8 @@ int exchange_begin(struct exchange *x, const struct run_config *c, const struct 
         bucket = (size_t)c->train.bucket_mib * MIB / sizeof *w->grad;
     else if (c->train.deterministic || c->layout.gpus == 1)
         bucket = MIB / sizeof *w->grad; /* MPI's order of adding up may depend on the size */
+    else if (w->device)
+        bucket = DEVICE_BUCKET / sizeof *w->grad;
     if (bucket == 0) {
         bucket_tuner_begin(&x->tuner, w->nparams);
         x->tuning = !x->tuner.done;

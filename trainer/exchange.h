@@ -8,7 +8,8 @@
  *   horovod    by a thread that in each cycle copies the tensors which all ranks have into one buffer
  *              and sums that: Horovod's tensor fusion
  *
- * Of the first, the size of the buckets may be chosen in the first steps (train.bucket_mib 0). */
+ * Of the first, the size of the buckets may be chosen in the first steps (train.bucket_mib 0). Between
+ * devices that are connected (comm nccl) sums are in the devices' queues, bucketed or native. */
 #ifndef UNETCTL_TRAINER_EXCHANGE_H
 #define UNETCTL_TRAINER_EXCHANGE_H
 

@@ -449,6 +449,9 @@ static int check_comm(const struct run_config *c, struct err *e)
         return err_set(e, ERR_CONFIG,
                        "train.comm: %s cannot connect %d tasks with %d GPUs each; use auto", comm,
                        c->layout.tasks, c->layout.gpus_per_task);
+    if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0)
+        return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), and "
+                       "the backend is %s", c->train.backend);
     return 0;
 }
 

@@ -60,7 +60,7 @@ struct run_config {
         bool deterministic;
         bool tensorboard; /* numbers over time for TensorBoard */
         const char *backend;     /* auto | ref | simd | dnnl | cuda */
-        const char *comm;        /* auto | self | thread | mpi */
+        const char *comm;        /* auto | self | thread | mpi | nccl */
         int threads;             /* 0: what the allocation gives */
         const char *allreduce;   /* bucketed | native | horovod */
         int bucket_mib;          /* of bucketed; 0: chosen by the time of the first steps */

@@ -72,6 +72,112 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
     return rc;
 }
 
+/* Do steps consist of several batches, whose gradients differ? */
+static bool has_noise(const struct session *s)
+{
+    return s->comm->size > 1 || s->config->train.accumulate > 1;
+}
+
+/* ---- replicas whose devices are connected */
+
+/* One stream for all sums between the devices, so that they come in the same order everywhere. */
+static int sum_on_device(void *arg, double *values, size_t n, struct err *e)
+{
+    struct session *s = arg;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+    void *stream = ops->branch(d, e);
+
+    return !stream || s->comm->ops->queue_sum(s->comm, stream, values, n, REDUCE_SUM_DOUBLE, e) ||
+                   ops->merge(d, e)
+               ? -1
+               : 0;
+}
+
+static int watch_device(void *arg, double waited_s, struct err *e)
+{
+    struct session *s = arg;
+
+    return s->comm->ops->check(s->comm, waited_s, e);
+}
+
+static void note_step(void *arg, const struct device_sums *sums)
+{
+    struct session *s = arg;
+    struct linked *l = &s->linked;
+
+    if (!l->steps)
+        return;
+    size_t i = l->ndone++ % LINKED_STEPS, at = l->queued[i].step % LINKED_STEPS;
+    if (has_noise(s)) {
+        gradient_noise_add_batch(&s->noise, sums->own_square, l->queued[i].n, l->queued[i].items);
+        gradient_noise_add_step(&s->noise, sums->square, l->queued[i].items);
+    }
+    memcpy(l->votes[at], sums->votes, sizeof l->votes[at]);
+}
+
+/* The gradients up to there: their sums go on beside the rest of backward. */
+static int queue_buckets(void *arg, size_t upto, struct err *e)
+{
+    struct reduction *r = arg;
+    struct session *s = r->session;
+    const struct weights *w = network_weights(s->network);
+    const struct gradient_cuts *cuts = &s->exchange.cuts;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+
+    for (; r->ncuts < cuts->n && cuts->ends[r->ncuts] <= upto; r->ncuts++) {
+        size_t begin = r->ncuts ? cuts->ends[r->ncuts - 1] : 0, n = cuts->ends[r->ncuts] - begin;
+        void *stream = ops->branch(d, e);
+        if (!stream)
+            return -1;
+        ops->square(d, w->grad + begin, n, true);
+        if (s->comm->ops->queue_sum(s->comm, stream, w->grad + begin, n, REDUCE_SUM_FLOAT, e))
+            return -1;
+        ops->square(d, w->grad + begin, n, false);
+    }
+    if (upto < w->nparams)
+        return 0;
+    void *stream = ops->branch(d, e);
+    return !stream || s->comm->ops->queue_sum(s->comm, stream, ops->votes(d), 2, REDUCE_SUM_FLOAT,
+                                              e) || ops->merge(d, e)
+               ? -1
+               : 0;
+}
+
+static void link_devices(struct session *s)
+{
+    struct network_link link = {sum_on_device, watch_device, note_step, s};
+
+    network_set_link(s->network, &link);
+    s->linked = (struct linked){.steps = s->config->train.accumulate == 1};
+}
+
+static bool can_link(const struct session *s)
+{
+    return s->comm->ops->queue_sum && network_device(s->network);
+}
+
+/* Where no step needs the host to touch the gradients, they are where their sums cost least. */
+static int place_on_device(struct session *s, struct err *e)
+{
+    struct weights *w = network_weights(s->network);
+    size_t nbytes = w->nparams * sizeof *w->grad;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+    void *grad;
+
+    if (!s->linked.steps || s->config->train.clip_norm > 0 || weights_have_penalty(w) ||
+        optim_needs_host(s->optim))
+        return 0;
+    if (s->comm->ops->queue_place(s->comm, nbytes, &grad, e) ||
+        (grad && ops->clear(d, grad, nbytes, e)))
+        return -1;
+    if (grad)
+        weights_place_grad(w, grad);
+    return 0;
+}
+
 /* Room for the images of a step that is computed in several batches, and their gradients' sum. */
 static int open_micro(struct session *s, struct err *e)
 {
@@ -94,8 +200,8 @@ static int place_gradients(struct session *s, struct err *e)
     struct weights *w = network_weights(s->network);
     float *grad = NULL;
 
-    if (network_device(s->network))
-        return 0; /* they stay where the device reaches them */
+    if (network_device(s->network)) /* they stay where the device reaches them */
+        return can_link(s) ? place_on_device(s, e) : 0;
     if (s->comm->ops->place(s->comm, w->nparams, &grad, e))
         return -1;
     if (grad)
@@ -122,7 +228,9 @@ static int open_session(struct session *s, struct err *e)
     s->network = describe_network(s, e) ? NULL : network_create(&s->network_config, e);
     if (!s->network)
         return -1;
-    if (s->comm->size > 1)
+    if (can_link(s))
+        link_devices(s);
+    else if (s->comm->size > 1)
         network_set_sum(s->network, sum_for_batch_norm, s);
     struct optim_config optim = {
         .kind = strcmp(c->train.optimizer, "adamw") == 0  ? OPTIM_ADAMW
@@ -160,6 +268,7 @@ void session_destroy(struct session *s)
 {
     trace_close(s->trace);
     exchange_end(&s->exchange);
+    network_stop(s->network);
     optim_destroy(s->optim);
     network_destroy(s->network);
     loader_destroy(s->loader);
@@ -239,12 +348,6 @@ static int check_interrupt(const struct session *s, struct err *e)
     return s->interrupt && *s->interrupt ? comm_set_interrupted(e, *s->interrupt) : 0;
 }
 
-/* Do steps consist of several batches, whose gradients differ? */
-static bool has_noise(const struct session *s)
-{
-    return s->comm->size > 1 || s->config->train.accumulate > 1;
-}
-
 /* Slices are cut at the same places on every rank, however far each call of backward gets: a rank
  * without images in a step has all its gradients at once. */
 static int start_buckets(void *arg, size_t upto, struct err *e)
@@ -285,6 +388,8 @@ static int cast_votes(struct session *s, struct err *e)
 
     s->votes[0] = s->request && *s->request;
     s->votes[1] = s->record && every > 0 && clock_now() - s->last_checkpoint >= every;
+    if (s->linked.steps)
+        return 0;
     return s->comm->ops->start_sum_float(s->comm, s->votes, 2, e);
 }
 
@@ -377,6 +482,16 @@ static int train_micro(struct session *s, size_t n, size_t items, struct network
 static int compute_step(struct session *s, size_t n, size_t items, struct network_step step,
                         struct reduction *reduction, struct err *e)
 {
+    if (s->linked.steps) {
+        struct linked *l = &s->linked;
+        size_t i = l->nqueued++ % LINKED_STEPS;
+        l->queued[i].n = n;
+        l->queued[i].items = items;
+        l->queued[i].step = s->at.step;
+        step.votes[0] = s->votes[0];
+        step.votes[1] = s->votes[1];
+        return network_train(s->network, (int)n, step, &s->at.loss, queue_buckets, reduction, e);
+    }
     if (s->config->train.accumulate == 1) {
         int rc = network_train(s->network, (int)n, step, &s->at.loss,
                                s->comm->size > 1 ? start_buckets : NULL, reduction, e);
@@ -429,7 +544,7 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     for (size_t i = 0; i < s->comm->nspans; i++)
         trace_span(s->trace, TRACE_GRADIENTS, "sum", s->comm->spans[i].began,
                    s->comm->spans[i].ended);
-    if (has_noise(s))
+    if (has_noise(s) && !s->linked.steps)
         gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
     bool penalty = weights_have_penalty(w);
     if ((s->config->train.clip_norm > 0 || penalty || optim_needs_host(s->optim)) &&
@@ -477,14 +592,18 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
 /* 1: all replicas leave here. since: when s->at.seconds was right. */
 static int heed_votes(struct session *s, const struct shard_plan *plan, double since, struct err *e)
 {
-    bool leave = s->votes[0] > 0;
     double seconds = s->at.seconds;
+    struct linked *l = &s->linked;
 
+    if (l->steps) /* s->at.step has been counted on: of the step that all know by now */
+        memcpy(s->votes, l->votes[(s->at.step - 1 - DEVICE_SLOTS) % LINKED_STEPS], sizeof s->votes);
+    bool leave = s->votes[0] > 0;
     if (!leave && !(s->votes[1] > 0))
         return 0;
     s->at.seconds += clock_now() - since;
     int rc = write_checkpoint(s, shard_train(plan, s->at.step, 0).begin, leave, e);
     s->at.seconds = seconds;
+    memset(l->votes, 0, sizeof l->votes); /* those under way are cast again */
     return rc ? -1 : leave;
 }
 
@@ -569,6 +688,7 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, struct
     if (s->at.begin > 0)
         continue_plan(s, &plan);
     s->noise = (struct gradient_noise){0};
+    memset(s->linked.votes, 0, sizeof s->linked.votes);
     loader_seek(s->loader, (size_t)s->at.epoch, &plan, s->at.step);
     int rc = train_steps(s, &plan, progress, began, e);
     if (rc)

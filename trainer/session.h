@@ -24,6 +24,20 @@
 #include "trainer/resume.h"
 #include "trainer/trace.h"
 
+#define LINKED_STEPS 4 /* more than DEVICE_SLOTS, a power of 2 */
+
+/* Steps of replicas whose devices are connected (network_set_link): the host is up to DEVICE_SLOTS
+ * steps ahead of what it knows. Whatever all replicas must decide alike is decided by what a step
+ * left DEVICE_SLOTS steps later, when all of them know it. */
+struct linked {
+    bool steps; /* does a step's sum of gradients go over the devices? */
+    struct {
+        size_t n, items, step; /* as train_step has them */
+    } queued[LINKED_STEPS];
+    size_t nqueued, ndone;
+    float votes[LINKED_STEPS][2]; /* by step */
+};
+
 struct session {
     /* Given: */
     const struct run_config *config;
@@ -60,6 +74,7 @@ struct session {
     struct record_world *worlds; /* rank 0: that the run has had, at last this one */
     size_t nworlds;
     float votes[2]; /* for leaving, for a checkpoint; summed over the replicas in each step */
+    struct linked linked; /* with GPUs that are connected */
     double last_checkpoint, first_step_at;
 };
 

@@ -241,6 +241,12 @@ static int share_of_cores(const struct run_config *config, const struct strategy
 
 static enum strategy_comm choose_comm(const struct run_config *config)
 {
+    bool several = config->layout.gpus > 1;
+    bool automatic = strcmp(config->train.comm, "auto") == 0;
+
+    if (strcmp(config->train.comm, "nccl") == 0 ||
+        (automatic && several && strcmp(config->train.backend, "cuda") == 0))
+        return STRATEGY_NCCL;
     if (strcmp(config->train.comm, "mpi") == 0 || config->layout.tasks > 1)
         return STRATEGY_MPI;
     if (strcmp(config->train.comm, "thread") == 0 || config->layout.gpus_per_task > 1)
@@ -266,6 +272,10 @@ int strategy_decide(const struct run_config *config, bool by_hand, struct strate
                        launcher.size_name);
     if (read_spec(s, &launcher, by_hand, e))
         return -1;
+    if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
+        return err_set(e, ERR_PEER, "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
+                       "is not set; export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
+                       "(--comm mpi)");
     s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);
     return 0;
 }
@@ -276,12 +286,12 @@ void strategy_destroy(struct strategy *s)
 }
 
 int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
-                  const atomic_int *interrupt, struct rendezvous **dst, bool *relayed,
-                  struct err *e)
+                  const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
+                  struct rendezvous **dst, bool *relayed, struct err *e)
 {
     struct rendezvous_config c = {
         .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
-        .ports = s->spec.ports, .host = s->host, .device = "",
+        .ports = s->spec.ports, .host = s->host, .device = device,
         .program = "unet-train " PACKAGE_VERSION, .plan = run_config_hash(config),
         .timeout_s = config->train.timeout_s, .interrupt = interrupt};
 
@@ -291,7 +301,7 @@ int strategy_meet(const struct strategy *s, const struct run_config *config, con
         return 0;
     if (token_share(out, c.token, e))
         return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
-    *dst = rendezvous_open(&c, NULL, 0, relayed, e);
+    *dst = rendezvous_open(&c, blob, nbytes, relayed, e);
     return *dst ? 0 : -1;
 }
 

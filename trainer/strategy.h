@@ -5,6 +5,8 @@
  *   mirrored       one process, one thread per device         comm thread (self with one device)
  *   multi-worker   one process per device                     comm mpi (self with one task)
  *
+ * With several GPUs it is nccl for both.
+ *
  * The sources: run.json (layout), the cluster spec (TF_CONFIG), Slurm's step (SLURM_STEP_NUM_TASKS,
  * SLURM_PROCID), the MPI launcher's environment, and MPI itself. Where two differ, the run does not
  * start: one message says what was expected, what was found, and where. */
@@ -18,7 +20,7 @@
 #include "trainer/run_config.h"
 #include "trainer/spec_read.h"
 
-enum strategy_comm { STRATEGY_SELF, STRATEGY_THREAD, STRATEGY_MPI };
+enum strategy_comm { STRATEGY_SELF, STRATEGY_THREAD, STRATEGY_MPI, STRATEGY_NCCL };
 
 struct strategy {
     enum strategy_comm comm;
@@ -46,10 +48,11 @@ int strategy_decide(const struct run_config *config, bool by_hand, struct strate
 void strategy_destroy(struct strategy *s);
 
 /* Several tasks with a cluster spec meet, with the token in the folder of the results: 0. *relayed:
- * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. */
+ * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. device: this
+ * task's, as struct rendezvous_config has it; blob: nbytes of rank 0 that all get. */
 int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
-                  const atomic_int *interrupt, struct rendezvous **dst, bool *relayed,
-                  struct err *e);
+                  const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
+                  struct rendezvous **dst, bool *relayed, struct err *e);
 
 /* The same question to MPI, as soon as it is up. */
 int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e);

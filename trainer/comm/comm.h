@@ -16,12 +16,13 @@
 
 #include "src/err.h"
 #include "trainer/comm/half.h"
+#include "trainer/comm/reduce.h"
 
 struct comm;
 struct lifeline;
 
 struct comm_ops {
-    const char *name; /* self | thread | mpi */
+    const char *name; /* self | thread | mpi | nccl */
     /* Memory for n floats whose sums cost least, in *values; it lives until close. NULL: any
      * other memory is as good. Once. */
     int (*place)(struct comm *c, size_t n, float **values, struct err *e);
@@ -41,6 +42,15 @@ struct comm_ops {
     /* size blocks of nbytes each, by rank, into all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
+    /* Of communicators that reach a device's memory; NULL elsewhere. queue_sum queues a sum of n
+     * elements of DEVICE_LOCAL or DEVICE_SHARED memory in a stream (device_ops.stream, .branch) of
+     * this rank's device, where it can be recorded. queue_place: memory of nbytes for the device, where such sums
+     * cost least; *p NULL: any other is as good. Once. check: a rank that waits for its device by
+     * itself, since so many seconds, asks whether it must not any longer. */
+    int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
+                     struct err *e);
+    int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);
+    int (*check)(struct comm *c, double waited_s, struct err *e);
     /* This rank has failed with e: make the others' waits end with it. Where the ranks are
      * processes, it takes them down after they had the time to write what they must, and does
      * not return. */

@@ -340,3 +340,8 @@ struct comm *comm_thread_member(struct comm_thread_group *g, int rank)
 {
     return &g->members[rank].comm;
 }
+
+int comm_thread_check(struct comm *c, struct err *e)
+{
+    return check_group(c, e);
+}

@@ -19,4 +19,7 @@ void comm_thread_destroy(struct comm_thread_group *g);
 /* The communicator of one thread; lives as long as the group, its close does nothing. */
 struct comm *comm_thread_member(struct comm_thread_group *g, int rank);
 
+/* Has another thread failed? Then -1 with its error. Cheap; between collectives. */
+int comm_thread_check(struct comm *c, struct err *e);
+
 #endif

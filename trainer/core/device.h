@@ -41,6 +41,16 @@ struct device_sgd {
     bool nesterov;
 };
 
+/* What a run leaves. */
+struct device_sums {
+    double loss;
+    double own_square, square; /* of gradients, as far as device_ops.square was asked for them */
+    float votes[2];            /* exec.votes, or what became of them */
+};
+
+/* Whoever waits for the device since so many seconds: must it not any longer? Then -1. */
+typedef int (*device_watch_f)(void *arg, double waited_s, struct err *e);
+
 struct device_ops {
     /* index: among the devices that this process sees, modulo their number: a process that was
      * given one of its own sees only that. ERR_CONFIG if there is none. */
@@ -55,14 +65,30 @@ struct device_ops {
     void (*free)(struct device *d, enum device_memory kind, void *p); /* NULL is fine */
     /* Between DEVICE_LOCAL and DEVICE_HOST, queued. */
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
-    /* A run of ops in a slot whose last run was waited for: x's numbers go along, its loss_sum
-     * comes back. Between begin and end the ops are queued, or a program. */
+    /* Zeros, queued. */
+    int (*clear)(struct device *d, void *p, size_t nbytes, struct err *e);
+    /* A run of ops in a slot whose last run was waited for: x's numbers go along, sums come back.
+     * Between begin and end the ops are queued, or a program. */
     int (*begin)(struct device *d, int slot, const struct exec *x, struct err *e);
     int (*end)(struct device *d, int slot, struct err *e);
-    /* Until the slot's run is done; *loss_sum: what it added up. 0 at once if none is under way. */
-    int (*wait)(struct device *d, int slot, double *loss_sum, struct err *e);
+    /* Until the slot's run is done; *sums: what it left. Zeros at once if none is under way. */
+    int (*wait)(struct device *d, int slot, struct device_sums *sums, struct err *e);
     /* Until the queue is empty. */
     int (*drain)(struct device *d, struct err *e);
+    /* Is the queue empty? */
+    int (*idle)(struct device *d, bool *idle, struct err *e);
+    /* The stream of the driver's that is the queue: for libraries that queue work of their own. */
+    void *(*stream)(const struct device *d);
+    /* A second stream beside it: it goes on from what is queued so far, and what is queued after
+     * merge goes on from both. Once branched it may be branched again. */
+    void *(*branch)(struct device *d, struct err *e);
+    int (*merge)(struct device *d, struct err *e);
+    /* In that stream: add up the squares of n numbers, as own_square or square of the run. */
+    void (*square)(struct device *d, const float *values, size_t n, bool own);
+    /* Where the run's votes are while it is under way. */
+    float *(*votes)(struct device *d);
+    /* Called again and again by wait and drain while they wait; NULL: nobody. */
+    void (*watch)(struct device *d, device_watch_f watch, void *arg);
     /* What is queued between record and finish does not run, but becomes a program. */
     int (*record)(struct device *d, struct err *e);
     struct device_program *(*finish)(struct device *d, struct err *e);

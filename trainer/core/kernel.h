@@ -18,11 +18,13 @@ struct exec {
     double image_scale; /* that of an image's loss: 1 / the images of the global batch */
     double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
     uint64_t noise, first; /* seed of what is random; the number of the batch's first image */
+    float votes[2];     /* device_sums.votes before anything is done with them */
     double loss_sum;    /* out: the loss ops add to it */
     bool empty; /* no image of the step is here: what the tensors hold must not reach a sum */
     /* Sum over replicas, see network_sum_f. Only for ops with attr.sync. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;
+    bool queues; /* sum takes numbers in the device's memory, and queues their sum there */
 };
 
 struct kernel {

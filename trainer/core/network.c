@@ -38,6 +38,7 @@ struct network {
     uint64_t plan_hash;
     network_sum_f sum;
     void *sum_arg;
+    bool linked; /* network_set_link: sum is the device's */
 };
 
 static int copy_class_weights(struct network *n, struct err *e)
@@ -166,14 +167,22 @@ static void destroy_compiled(const struct network *n, struct compiled *c)
     free(c);
 }
 
-void network_destroy(struct network *n)
+void network_stop(struct network *n)
 {
     struct err e;
 
+    if (!n || !n->stage.device)
+        return;
+    n->stage.ops->watch(n->stage.device, NULL, NULL); /* nobody's word ends this wait */
+    n->stage.done = NULL;
+    (void)stage_wait(&n->stage, &e);
+}
+
+void network_destroy(struct network *n)
+{
     if (!n)
         return;
-    if (n->stage.device)
-        (void)stage_wait(&n->stage, &e);
+    network_stop(n);
     while (n->compiled) {
         struct compiled *c = n->compiled;
 
@@ -216,6 +225,21 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg)
 {
     n->sum = sum;
     n->sum_arg = arg;
+}
+
+void network_set_link(struct network *n, const struct network_link *link)
+{
+    network_set_sum(n, link->sum, link->arg);
+    n->linked = true;
+    n->stage.done = link->done;
+    n->stage.done_arg = link->arg;
+    n->stage.ops->watch(n->stage.device, link->watch, link->arg);
+}
+
+const struct device_ops *network_device_ops(const struct network *n, struct device **device)
+{
+    *device = n->stage.device;
+    return n->stage.ops;
 }
 
 /* The number of threads belongs to the calling thread: replicas do not disturb each other. */
@@ -346,6 +370,7 @@ float *network_target(struct network *n, bool training, int batch, struct err *e
 
 /* Gradients of a step without an image: zeros, told at the same points as any others. */
 struct no_gradients {
+    const struct stage *stage; /* the gradients are a device's; NULL */
     float *grad;
     size_t told;
     network_ready_f ready;
@@ -355,10 +380,27 @@ struct no_gradients {
 static int tell_zeros(void *arg, size_t upto, struct err *e)
 {
     struct no_gradients *g = arg;
+    size_t nbytes = (upto - g->told) * sizeof *g->grad;
 
-    memset(g->grad + g->told, 0, (upto - g->told) * sizeof *g->grad);
+    if (!g->stage)
+        memset(g->grad + g->told, 0, nbytes);
+    else if (g->stage->ops->clear(g->stage->device, g->grad + g->told, nbytes, e))
+        return -1;
     g->told = upto;
     return g->ready ? g->ready(g->arg, upto, e) : 0;
+}
+
+/* Where replicas meet in the middle of a graph over the host, or a replica brings nothing, no run is
+ * like the other. */
+static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum stage_run kind,
+                     network_ready_f ready, void *arg, struct err *e)
+{
+    bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
+    struct stage_work w = {.graph = c->graph, .may_record = !meets || (n->linked && !x->empty),
+                           .kind = kind, .nruns = &c->nruns, .program = &c->program,
+                           .ready = ready, .arg = arg};
+
+    return stage_run(&n->stage, &w, x, e);
 }
 
 /* Where replicas meet in synchronised batch norm, one without an image computes with what is there
@@ -373,11 +415,17 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
     x->empty = true;
     if (meets && !c)
         return -1;
+    if (n->linked) {
+        struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
+                               .nruns = c ? &c->nruns : NULL, .program = c ? &c->program : NULL,
+                               .ready = tell_zeros, .arg = &g, .upto = n->weights->nparams};
+        g.stage = &n->stage;
+        return stage_run(&n->stage, &w, x, e);
+    }
     if (n->stage.device) {
-        if ((meets && stage_run(&n->stage, c->graph, x, false, &c->nruns, &c->program, e) < 0) ||
+        if ((meets && run_stage(n, c, x, STAGE_EMPTY, NULL, NULL, e)) ||
             stage_wait(&n->stage, e) < 0)
             return -1;
-        n->stage.loss = 0;
     } else if (meets && graph_run(c->graph, x, tell_zeros, &g, e) < 0) {
         return -1;
     }
@@ -419,15 +467,12 @@ int network_wait(struct network *n, double *loss_sum, struct err *e)
     return 0;
 }
 
-/* Where replicas meet in the middle of a graph, the host has to do with it. */
 static int train_on_device(struct network *n, struct compiled *c, struct exec *x, double *loss_sum,
                            network_ready_f ready, void *arg, struct err *e)
 {
-    bool may_record = n->config.batch_norm != BATCH_NORM_SYNC || !n->sum;
-
-    if (stage_run(&n->stage, c->graph, x, may_record, &c->nruns, &c->program, e) < 0)
+    if (run_stage(n, c, x, n->linked ? STAGE_TOLD : STAGE_QUIET, n->linked ? ready : NULL, arg, e))
         return -1;
-    if (ready)
+    if (ready && !n->linked)
         return network_wait(n, loss_sum, e) || ready(arg, n->weights->nparams, e) ? -1 : 0;
     *loss_sum += n->stage.loss;
     n->stage.loss = 0;
@@ -441,7 +486,8 @@ int network_train(struct network *n, int batch, struct network_step step, double
     struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
                      .loss_per_image = pixels / step.images, .noise = step.noise,
                      .first = step.first, .sum = n->sum,
-                     .sum_arg = n->sum_arg};
+                     .sum_arg = n->sum_arg, .queues = n->linked,
+                     .votes = {step.votes[0], step.votes[1]}};
     struct compiled *c;
 
     x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
@@ -463,7 +509,7 @@ int network_infer(struct network *n, int batch, const float **logits, struct err
     struct compiled *c = get_compiled(n, false, batch, e);
 
     if (c && n->stage.device) {
-        *logits = stage_run(&n->stage, c->graph, &x, true, &c->nruns, &c->program, e)
+        *logits = run_stage(n, c, &x, STAGE_QUIET, NULL, NULL, e)
                       ? NULL
                       : stage_logits(&n->stage, c->graph, e);
         return *logits ? 0 : -1;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "src/err.h"
+#include "trainer/core/device.h"
 #include "trainer/core/weights.h"
 
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
@@ -51,6 +52,10 @@ typedef int (*network_ready_f)(void *arg, size_t upto, struct err *e);
 struct network *network_create(const struct network_config *config, struct err *e);
 void network_destroy(struct network *n);
 
+/* Until its device has nothing more to do: before memory is freed that an update may still use. NULL is
+ * fine. */
+void network_stop(struct network *n);
+
 struct weights *network_weights(struct network *n); /* lives as long as the network */
 const char *network_backend(const struct network *n); /* what "auto" became */
 const char *network_backend_version(const struct network *n); /* of its library, or "" */
@@ -61,6 +66,23 @@ uint64_t network_device(const struct network *n); /* which device in the world; 
 size_t network_targets(const struct network *n);
 
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
+
+/* Replicas whose devices are connected: nothing of a step needs the host. sum takes the numbers in
+ * the device's memory and queues their sum there. done is called with what each training run left
+ * (network_step.votes among it), in their order, whenever one was waited for: at the latest when
+ * DEVICE_SLOTS more are queued. watch as in device.h. network_train then calls ready while it queues
+ * a run, with gradients that will be final at that point of the queue; not for later runs with the
+ * same batch, which repeat what was queued. */
+struct network_link {
+    network_sum_f sum;
+    device_watch_f watch;
+    void (*done)(void *arg, const struct device_sums *sums);
+    void *arg;
+};
+
+/* Of a network with a device. */
+void network_set_link(struct network *n, const struct network_link *link);
+const struct device_ops *network_device_ops(const struct network *n, struct device **device);
 
 /* Input of the next run with this batch: [batch][height][width][channels], 0..1, NHWC.
  * Target: [batch][network_targets]: 0..1 for one class, else the number of the class; below 0 where
@@ -79,6 +101,7 @@ struct network_step {
     uint64_t noise; /* seed of what is random in the epoch (dropout) */
     uint64_t first; /* place of this batch's first image in the epoch: what is dropped of an image
                      * depends on its place, not on the replica */
+    float votes[2]; /* of replicas that are linked: to their device, and back to done */
 };
 
 /* One forward and backward pass over `batch` images. Gradients are of the step's loss,

@@ -27,18 +27,23 @@ void stage_close(struct stage *s)
 /* Waits for the slot's run; its loss is kept. */
 static int wait_slot(struct stage *s, int slot, struct err *e)
 {
-    double loss;
+    struct device_sums sums;
+    enum stage_run run = s->runs[slot];
 
-    if (s->ops->wait(s->device, slot, &loss, e))
+    s->runs[slot] = STAGE_NONE;
+    if (s->ops->wait(s->device, slot, &sums, e))
         return -1;
-    s->loss += loss;
+    if (run != STAGE_EMPTY)
+        s->loss += sums.loss;
+    if (run >= STAGE_TOLD && s->done)
+        s->done(s->done_arg, &sums);
     return 0;
 }
 
 int stage_wait(struct stage *s, struct err *e)
 {
     for (int i = 0; i < DEVICE_SLOTS; i++)
-        if (wait_slot(s, i, e))
+        if (wait_slot(s, (s->slot + i) % DEVICE_SLOTS, e))
             return -1;
     return s->ops->drain(s->device, e);
 }
@@ -91,14 +96,14 @@ float *stage_input(struct stage *s, const struct graph *g, struct err *e)
 }
 
 /* Between record and finish an error must not leave the queue recording. */
-static int record(struct stage *s, struct graph *g, struct exec *x, struct device_program **program,
-                  struct err *e)
+static int record(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
+    struct device_program **program = w->program;
     struct err other;
 
     if (s->ops->record(s->device, e))
         return -1;
-    int rc = graph_run(g, x, NULL, NULL, e);
+    int rc = graph_run(w->graph, x, w->ready, w->arg, e);
     *program = s->ops->finish(s->device, rc ? &other : e);
     if (rc == 0)
         return *program ? 0 : -1;
@@ -108,27 +113,36 @@ static int record(struct stage *s, struct graph *g, struct exec *x, struct devic
 }
 
 /* The first run is a plain one: libraries load what they need in it. */
-static int run_ops(struct stage *s, struct graph *g, struct exec *x, bool may_record, int *nruns,
-                   struct device_program **program, struct err *e)
+static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
-    if (may_record && *nruns == 1 && !*program && record(s, g, x, program, e))
+    if (!w->graph)
+        return w->ready ? w->ready(w->arg, w->upto, e) : 0;
+    if (w->may_record && *w->nruns == 1 && !*w->program && record(s, w, x, e))
         return -1;
-    *nruns = 1;
-    return *program ? s->ops->replay(s->device, *program, e) : graph_run(g, x, NULL, NULL, e);
+    *w->nruns = 1;
+    return w->may_record && *w->program ? s->ops->replay(s->device, *w->program, e)
+                                        : graph_run(w->graph, x, w->ready, w->arg, e);
 }
 
-int stage_run(struct stage *s, struct graph *g, struct exec *x, bool may_record, int *nruns,
-              struct device_program **program, struct err *e)
+static int send_input(struct stage *s, const struct graph *g, struct err *e)
 {
     const float *host = stage_input(s, g, e);
 
+    return !host || s->ops->copy(s->device, g->input->data, host, nbytes_of(g->input), e) ||
+                   s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
+                                nbytes_of(g->target), e)
+               ? -1
+               : 0;
+}
+
+int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
     x->device = s->device;
-    if (!host || s->ops->copy(s->device, g->input->data, host, nbytes_of(g->input), e) ||
-        s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
-                     nbytes_of(g->target), e) ||
-        s->ops->begin(s->device, s->slot, x, e) ||
-        run_ops(s, g, x, may_record, nruns, program, e) || s->ops->end(s->device, s->slot, e))
+    if ((w->graph ? send_input(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
+        s->ops->begin(s->device, s->slot, x, e) || run_ops(s, w, x, e) ||
+        s->ops->end(s->device, s->slot, e))
         return -1;
+    s->runs[s->slot] = w->kind;
     s->slot = (s->slot + 1) % DEVICE_SLOTS;
     return 0;
 }

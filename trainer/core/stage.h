@@ -8,6 +8,13 @@
 #include "trainer/core/device.h"
 #include "trainer/core/graph.h"
 
+enum stage_run {
+    STAGE_NONE,
+    STAGE_QUIET, /* only its loss is kept */
+    STAGE_TOLD,  /* and done is called with what it leaves */
+    STAGE_EMPTY, /* told, but its loss means nothing */
+};
+
 struct stage {
     const struct device_ops *ops;
     struct device *device;
@@ -19,6 +26,9 @@ struct stage {
     void *arena;
     size_t arena_size;
     double loss; /* of runs that were waited for, and not yet asked for */
+    enum stage_run runs[DEVICE_SLOTS]; /* what is under way */
+    void (*done)(void *arg, const struct device_sums *sums); /* of runs that are told; NULL */
+    void *done_arg;
 };
 
 int stage_open(struct stage *s, const struct device_ops *ops, int index, struct err *e);
@@ -34,16 +44,27 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e);
  * with another graph. Waits for the slot's earlier run. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* Queue the input, and a run of all ops. *program: NULL, or what an earlier run of this graph with
- * this arena left there: from the second one on a run is recorded, the same for all later ones.
- * may_record: no op needs the host. */
-int stage_run(struct stage *s, struct graph *g, struct exec *x, bool may_record, int *nruns,
-              struct device_program **program, struct err *e);
+/* What is to be run. *program: NULL, or what an earlier run of this graph with this arena left there:
+ * from the second one on a run is recorded, the same for all later ones; ready, which graph_run
+ * takes, is then called for those two only. */
+struct stage_work {
+    struct graph *graph; /* NULL: ready is all there is to do */
+    bool may_record;     /* no op needs the host */
+    enum stage_run kind;
+    int *nruns;
+    struct device_program **program;
+    int (*ready)(void *arg, size_t upto, struct err *e);
+    void *arg;
+    size_t upto; /* without a graph: what ready is called with */
+};
+
+/* Queue the input, and a run of all ops. */
+int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e);
 
 /* The logits of the last run, when all is done. Valid until the next call. */
 const float *stage_logits(struct stage *s, const struct graph *g, struct err *e);
 
-/* Until all is done. */
+/* Until all is done, the oldest run first. */
 int stage_wait(struct stage *s, struct err *e);
 
 #endif

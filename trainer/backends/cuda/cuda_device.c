@@ -3,8 +3,12 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "src/clock.h"
 
 struct device_program {
     cudaGraphExec_t graph;
@@ -27,8 +31,15 @@ static void device_close(struct device *d)
     for (int i = 0; i < DEVICE_SLOTS; i++)
         if (d->done[i])
             (void)cudaEventDestroy(d->done[i]);
+    if (d->forked)
+        (void)cudaEventDestroy(d->forked);
+    if (d->joined)
+        (void)cudaEventDestroy(d->joined);
     (void)cudaFree(d->scalars);
+    (void)cudaFree(d->parts);
     (void)cudaFreeHost(d->slots);
+    if (d->side)
+        (void)cudaStreamDestroy(d->side);
     if (d->stream)
         (void)cudaStreamDestroy(d->stream);
     free(d);
@@ -57,6 +68,8 @@ static int fill_device(struct device *d, struct err *e)
         check(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking), "cudaStreamCreate",
               e) ||
         check(cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
+        check(cudaMalloc((void **)&d->parts, CUDA_SQUARE_PARTS * sizeof *d->parts), "cudaMalloc",
+              e) ||
         check(cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
                             cudaHostAllocDefault), "cudaHostAlloc", e))
         return -1;
@@ -129,10 +142,16 @@ static int device_copy(struct device *d, void *dst, const void *src, size_t nbyt
     return check(cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, d->stream), "a copy", e);
 }
 
+static int device_clear(struct device *d, void *p, size_t nbytes, struct err *e)
+{
+    return check(cudaMemsetAsync(p, 0, nbytes, d->stream), "clearing memory", e);
+}
+
 static int device_begin(struct device *d, int slot, const struct exec *x, struct err *e)
 {
     d->slots[slot] = (struct cuda_scalars){x->grad_scale, x->image_scale, x->loss_per_weight,
-                                           x->loss_per_image, 0};
+                                           x->loss_per_image, 0, 0, 0,
+                                           {x->votes[0], x->votes[1]}};
     return device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e);
 }
 
@@ -146,21 +165,99 @@ static int device_end(struct device *d, int slot, struct err *e)
     return 0;
 }
 
-static int device_wait(struct device *d, int slot, double *loss_sum, struct err *e)
+static void device_watch(struct device *d, device_watch_f watch, void *arg)
 {
-    *loss_sum = 0;
+    d->watch = watch;
+    d->watch_arg = arg;
+}
+
+/* For the event, or the stream if it is NULL. With somebody who watches, as other devices may keep
+ * this one waiting for ever. */
+static int await(struct device *d, cudaEvent_t event, struct err *e)
+{
+    double began = clock_now();
+    cudaError_t rc;
+
+    if (!d->watch)
+        return check(event ? cudaEventSynchronize(event) : cudaStreamSynchronize(d->stream),
+                     "a step failed", e);
+    while ((rc = event ? cudaEventQuery(event) : cudaStreamQuery(d->stream)) == cudaErrorNotReady) {
+        double waited = clock_now() - began;
+        if (d->watch(d->watch_arg, waited, e))
+            return -1;
+        if (waited < 0.0002)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    return check(rc, "a step failed", e);
+}
+
+static int device_wait(struct device *d, int slot, struct device_sums *sums, struct err *e)
+{
+    const struct cuda_scalars *s = &d->slots[slot];
+
+    *sums = (struct device_sums){0};
     if (!d->pending[slot])
         return 0;
     d->pending[slot] = false;
-    if (check(cudaEventSynchronize(d->done[slot]), "a step failed", e))
+    if (await(d, d->done[slot], e))
         return -1;
-    *loss_sum = d->slots[slot].loss_sum;
+    *sums = (struct device_sums){s->loss_sum, s->own_square, s->square,
+                                 {s->votes[0], s->votes[1]}};
     return 0;
 }
 
 static int device_drain(struct device *d, struct err *e)
 {
-    return check(cudaStreamSynchronize(d->stream), "a step failed", e);
+    return await(d, NULL, e);
+}
+
+static int device_idle(struct device *d, bool *idle, struct err *e)
+{
+    cudaError_t rc = cudaStreamQuery(d->stream);
+
+    *idle = rc == cudaSuccess;
+    return rc == cudaErrorNotReady ? 0 : check(rc, "a step failed", e);
+}
+
+static void *device_stream(const struct device *d)
+{
+    return d->stream;
+}
+
+static int make_side(struct device *d, struct err *e)
+{
+    return check(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking), "cudaStreamCreate",
+                 e) ||
+                   check(cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming),
+                         "cudaEventCreate", e) ||
+                   check(cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming),
+                         "cudaEventCreate", e)
+               ? -1
+               : 0;
+}
+
+static void *device_branch(struct device *d, struct err *e)
+{
+    if ((!d->side && make_side(d, e)) ||
+        check(cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
+        check(cudaStreamWaitEvent(d->side, d->forked, 0), "cudaStreamWaitEvent", e))
+        return NULL;
+    return d->side;
+}
+
+static int device_merge(struct device *d, struct err *e)
+{
+    return check(cudaEventRecord(d->joined, d->side), "cudaEventRecord", e) ||
+                   check(cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e)
+               ? -1
+               : 0;
+}
+
+static float *device_votes(struct device *d)
+{
+    return d->scalars->votes;
 }
 
 static int device_record(struct device *d, struct err *e)
@@ -203,6 +300,12 @@ static void device_discard(struct device_program *p)
 int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e)
 {
     struct device *d = x->device;
+
+    if (x->queues)
+        return (x->empty && device_clear(d, values, n * sizeof *values, e)) ||
+                       x->sum(x->sum_arg, values, n, e)
+                   ? -1
+                   : 0;
     double *host = (double *)device_alloc(d, DEVICE_HOST, n * sizeof *host, e);
 
     if (!host)
@@ -224,10 +327,18 @@ const struct device_ops cuda_device_ops = {
     .alloc = device_alloc,
     .free = device_free,
     .copy = device_copy,
+    .clear = device_clear,
     .begin = device_begin,
     .end = device_end,
     .wait = device_wait,
     .drain = device_drain,
+    .idle = device_idle,
+    .stream = device_stream,
+    .branch = device_branch,
+    .merge = device_merge,
+    .square = cuda_square,
+    .votes = device_votes,
+    .watch = device_watch,
     .record = device_record,
     .finish = device_finish,
     .replay = device_replay,

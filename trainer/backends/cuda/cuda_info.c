@@ -7,24 +7,24 @@
 #ifdef HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-#include "trainer/backends/cuda/cuda_library.h"
+#include "trainer/core/library.h"
 
 static int cudnn_version(void)
 {
     struct err e;
     size_t (*get)(void);
-    void *library = cuda_library_open("libcudnn.so.9", &e);
+    void *library = library_open("libcudnn.so.9", &e);
 
-    return library && cuda_library_find(library, "cudnnGetVersion", &get, &e) == 0 ? (int)get() : 0;
+    return library && library_find(library, "cudnnGetVersion", &get, &e) == 0 ? (int)get() : 0;
 }
 
 static int nccl_version(void)
 {
     struct err e;
     int (*get)(int *version), version = 0;
-    void *library = cuda_library_open("libnccl.so.2", &e);
+    void *library = library_open("libnccl.so.2", &e);
 
-    return library && cuda_library_find(library, "ncclGetVersion", &get, &e) == 0 &&
+    return library && library_find(library, "ncclGetVersion", &get, &e) == 0 &&
            get(&version) == 0 ? version : 0;
 }
 

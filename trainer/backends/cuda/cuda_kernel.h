@@ -14,18 +14,23 @@ extern "C" {
  * replayed with other numbers. */
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image;
-    double loss_sum;
+    double loss_sum, own_square, square;
+    float votes[2];
 };
 
 /* What core knows as a struct device. */
 struct device {
     int index;
     uint64_t id;
-    cudaStream_t stream;
+    cudaStream_t stream, side; /* side: made by the first branch */
+    cudaEvent_t forked, joined;
     struct cuda_scalars *scalars; /* device memory */
+    double *parts;                /* device memory: of cuda_square */
     struct cuda_scalars *slots;   /* DEVICE_HOST, one per slot: sent before a run, back after it */
     cudaEvent_t done[DEVICE_SLOTS];
     bool pending[DEVICE_SLOTS];
+    device_watch_f watch;
+    void *watch_arg;
 };
 
 extern const struct kernel cuda_add;
@@ -57,7 +62,11 @@ bool cuda_supports(const struct op *op);
 void cuda_adam(struct device *d, const struct device_adam *a);
 void cuda_sgd(struct device *d, const struct device_sgd *a);
 
-/* exec.sum of n numbers in the device's memory: waits for the queue. */
+/* device_ops.square */
+#define CUDA_SQUARE_PARTS 256
+void cuda_square(struct device *d, const float *values, size_t n, bool own);
+
+/* exec.sum of n numbers in the device's memory: queued, or waits for the queue. */
 int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__

@@ -24,7 +24,49 @@ KERNEL(sgd, device_sgd)
     }
 }
 
+struct square_args {
+    const float *values;
+    double *parts, *sum;
+    size_t n;
+    unsigned nparts;
+};
+
+KERNEL_BLOCK(square_parts, square_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double s = 0;
+
+    for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
+        s += (double)k.values[i] * (double)k.values[i];
+    s = gpu_block_sum(s, scratch);
+    if (threadIdx.x == 0)
+        k.parts[blockIdx.x] = s;
+}
+
+/* One block. */
+KERNEL_BLOCK(square_total, square_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double s = 0;
+
+    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
+        s += k.parts[i];
+    s = gpu_block_sum(s, scratch);
+    if (threadIdx.x == 0)
+        *k.sum += s;
+}
+
 C_BEGIN
+
+void cuda_square(struct device *d, const float *values, size_t n, bool own)
+{
+    unsigned blocks = gpu_blocks(n);
+    struct square_args k = {values, d->parts, own ? &d->scalars->own_square : &d->scalars->square, n,
+                            blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
+
+    LAUNCH(square_parts, k.nparts, d->side, k);
+    LAUNCH(square_total, 1, d->side, k);
+}
 
 void cuda_adam(struct device *d, const struct device_adam *a)
 {

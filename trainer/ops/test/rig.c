@@ -228,12 +228,13 @@ static void begin(struct rig *r, struct exec *x)
 
 static void end(struct rig *r, struct exec *x)
 {
+    struct device_sums sums = {.loss = x->loss_sum};
     struct err e;
 
     if (r->device &&
-        (r->ops->end(r->device, 0, &e) < 0 || r->ops->wait(r->device, 0, &x->loss_sum, &e) < 0))
+        (r->ops->end(r->device, 0, &e) < 0 || r->ops->wait(r->device, 0, &sums, &e) < 0))
         bail_out("%s", e.text);
-    r->loss = x->loss_sum;
+    r->loss = sums.loss;
 }
 
 static void run_op(struct op *op, struct exec *x)

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,8 +30,12 @@ struct emulate_kernel {
     bool cooperative;
 };
 
-struct emulate_work { /* a kernel, or a copy, or a fill where src is NULL */
+struct emulate_work { /* a kernel, or a try, or a copy, or a fill where src is NULL */
     const struct emulate_kernel *kernel;
+    /* Of a try: done? Else it is called again later. Until it is no longer blocked it is not called. */
+    bool (*try)(void *args, size_t *state); /* state begins as 0 */
+    bool (*is_blocked)(const void *args, size_t state);
+    size_t nargs, state;
     unsigned nblocks;
     void *args, *dst;
     const void *src;
@@ -42,16 +47,18 @@ struct emulate_queue {
     struct emulate_work *first, *last;
 };
 
-typedef struct {
+typedef struct emulate_stream {
     struct emulate_queue queue, captured;
     bool capturing;
+    struct emulate_stream *origin; /* whose queue it shares since it waited for an event there */
 } *cudaStream_t;
 typedef struct {
     cudaStream_t stream;
 } *cudaEvent_t;
 typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
 typedef enum {
-    cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture
+    cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture,
+    cudaErrorNotReady
 } cudaError_t;
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
@@ -119,9 +126,12 @@ static void emulate_block(void)
         }
 }
 
-static void emulate_run(const struct emulate_work *w)
+/* Is it done? */
+static bool emulate_run(struct emulate_work *w)
 {
     emulate_now = w;
+    if (w->try)
+        return w->try(w->args, &w->state);
     if (!w->kernel && w->src)
         memcpy(w->dst, w->src, w->nbytes);
     else if (!w->kernel)
@@ -134,6 +144,7 @@ static void emulate_run(const struct emulate_work *w)
              threadIdx.x++)
             w->kernel->thunk(w->args);
     }
+    return true;
 }
 
 /* ---- queues */
@@ -160,8 +171,15 @@ static void *emulate_copy_args(const void *args, size_t n)
     return copy;
 }
 
+/* A branch has one of the orders that a GPU may choose: that in which work was queued. */
+static cudaStream_t emulate_origin(cudaStream_t s)
+{
+    return s->origin ? s->origin : s;
+}
+
 static void emulate_add(cudaStream_t s, struct emulate_work work)
 {
+    s = emulate_origin(s);
     emulate_push(s->capturing ? &s->captured : &s->queue, work);
 }
 
@@ -172,16 +190,21 @@ static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks
                                          .args = emulate_copy_args(args, kernel->nargs)});
 }
 
+static void emulate_pop(struct emulate_queue *q)
+{
+    struct emulate_work *w = q->first;
+
+    q->first = w->next;
+    if (!q->first)
+        q->last = NULL;
+    free(w->args);
+    free(w);
+}
+
 static void emulate_clear(struct emulate_queue *q)
 {
-    while (q->first) {
-        struct emulate_work *w = q->first;
-
-        q->first = w->next;
-        free(w->args);
-        free(w);
-    }
-    q->last = NULL;
+    while (q->first)
+        emulate_pop(q);
 }
 
 static void emulate_protect(int how)
@@ -191,18 +214,31 @@ static void emulate_protect(int how)
             mprotect(emulate_local[i].p, emulate_local[i].nbytes, how);
 }
 
-static cudaError_t cudaStreamSynchronize(cudaStream_t s)
+/* As far as it goes. */
+static cudaError_t cudaStreamQuery(cudaStream_t s)
 {
+    const struct emulate_work *first = s->queue.first;
+
     if (s->capturing)
         return cudaErrorCapture;
+    if (first && first->is_blocked && first->is_blocked(first->args, first->state))
+        return cudaErrorNotReady;
     pthread_mutex_lock(&emulate_lock);
     emulate_protect(PROT_READ | PROT_WRITE);
-    for (const struct emulate_work *w = s->queue.first; w; w = w->next)
-        emulate_run(w);
+    while (s->queue.first && emulate_run(s->queue.first))
+        emulate_pop(&s->queue);
     emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
-    emulate_clear(&s->queue);
-    return cudaSuccess;
+    return s->queue.first ? cudaErrorNotReady : cudaSuccess;
+}
+
+static cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    cudaError_t rc;
+
+    while ((rc = cudaStreamQuery(s)) == cudaErrorNotReady)
+        sched_yield();
+    return rc;
 }
 
 /* ---- memory */
@@ -350,6 +386,21 @@ static cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
     return cudaSuccess;
 }
 
+static cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return cudaStreamQuery(emulate_origin(event->stream));
+}
+
+static cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
+{
+    cudaStream_t origin = emulate_origin(event->stream);
+
+    (void)flags;
+    if (origin != s)
+        s->origin = origin;
+    return cudaSuccess;
+}
+
 static cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     return cudaStreamSynchronize(event->stream);
@@ -391,7 +442,7 @@ static cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
     for (const struct emulate_work *w = exec->first; w; w = w->next) {
         struct emulate_work again = *w;
 
-        again.args = emulate_copy_args(w->args, w->kernel ? w->kernel->nargs : 0);
+        again.args = emulate_copy_args(w->args, w->kernel ? w->kernel->nargs : w->nargs);
         emulate_add(s, again);
     }
     return cudaSuccess;

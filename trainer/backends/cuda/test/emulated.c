@@ -12,3 +12,4 @@
 #include "trainer/backends/cuda/loss.cu"
 #include "trainer/backends/cuda/max_pool2d.cu"
 #include "trainer/backends/cuda/update.cu"
+#include "trainer/comm/test/nccl_emulated.c"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/backends/cuda/cuda_library.h"
+#include "trainer/core/library.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #define CUDA_ROOT "/usr/local/cuda"
 #endif
 
-void *cuda_library_open(const char *name, struct err *e)
+void *library_open(const char *name, struct err *e)
 {
     static const char *const folders[] = {"", CUDA_ROOT "/lib64/", CUDA_ROOT "/lib/"};
     char path[PATH_MAX], why[256] = "";
@@ -29,7 +29,7 @@ void *cuda_library_open(const char *name, struct err *e)
     return NULL;
 }
 
-int cuda_library_find(void *library, const char *symbol, void *function, struct err *e)
+int library_find(void *library, const char *symbol, void *function, struct err *e)
 {
     void *address = dlsym(library, symbol);
 

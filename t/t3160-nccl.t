@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Replicas with a GPU each, connected by NCCL, as threads and as processes without MPI: they train what
+# one does, with sums in recorded steps, and who fails is named. GPUs and NCCL are carried out by the
+# CPU (trainer/backends/cuda/test/emulate.h, trainer/comm/test/nccl_emulated.c).
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+differ=$builddir/trainer/checkpoint/test/checkpoint.t
+emulated=$builddir/trainer/backends/cuda/test/unet-train
+[ -x "$differ" ] && [ -x "$emulated" ] || skip_all "the unit tests are not built (make check-build)"
+train=("$emulated" train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
+    --split split.json --timeout 20 --backend cuda)
+field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
+tolerance=1e-4
+difference() { "$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors"; }
+close() {
+    local d
+    d=$(difference "$1" "$2") || return 1
+    echo "$d"
+    awk -v d="${d%% *}" -v t="$tolerance" 'BEGIN { exit !(d <= t) }'
+}
+near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.001 && b / a < 1.001) }'; }
+
+host=$(uname -n)
+port=$((20000 + $$ % 12000))
+# One of two ranks in the background; its GPU is the one of its rank, or $GPU.
+rank() { # RANK OPTIONS...
+    local r=$1
+    shift
+    PMI_SIZE=2 PMI_RANK=$r LOCAL_RANK=${GPU:-$r} \
+        TF_CONFIG="{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\"]},\"task\":{\"type\":\"worker\",\"index\":$r}}" \
+        timeout 120 "${train[@]}" "$@" >"$r.out" 2>"$r.err" &
+    ranks[r]=$!
+}
+both() { # OPTIONS...
+    local r
+    port=$((port + 2))
+    for r in 0 1; do rank $r "$@"; done
+    codes=
+    for r in 0 1; do
+        wait "${ranks[r]}"
+        codes+="$? "
+    done
+    cat 0.err 1.err >"$ERR"
+    [ "$codes" = "0 0 " ]
+}
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+
+# 32 images in 3 steps of at most 12: ranks have unequal shares in some.
+for norm in sync none; do
+    step=(--epochs 3 --batch-norm "$norm")
+    ok "$norm: 1 GPU, batch 12" "${train[@]}" "${step[@]}" --batch-size 12 --out $norm-1
+    ok "$norm: 2 threads, batch 6" "${train[@]}" "${step[@]}" --gpus 2 --batch-size 6 --out $norm-t
+    is "$(field $norm-t/record.jsonl comm)" nccl "$norm: by NCCL"
+    ok "$norm: 2 threads give the same weights" close $norm-1 $norm-t
+    ok "$norm: 2 processes" both "${step[@]}" --batch-size 6 --out $norm-p
+    is "$(field $norm-p/record.jsonl comm)" nccl "$norm: by NCCL"
+    is "$(field $norm-p/DONE weights_sha256)" "$(field $norm-t/DONE weights_sha256)" \
+        "$norm: 2 processes give the bits of 2 threads"
+done
+ok "sums by the host" "${train[@]}" --comm thread --epochs 3 --batch-norm sync --gpus 2 --batch-size 6 --out host
+ok "give the same weights" close sync-t host
+for key in grad_sq_local grad_sq_global; do
+    ok "$key as the host measures it" near "$(field sync-t/record.jsonl $key)" "$(field host/record.jsonl $key)"
+done
+tolerance=1e-5
+exact=(--epochs 2 --batch-norm sync --optimizer sgd --lr 0.05)
+ok "sgd: 1 GPU, batch 12" "${train[@]}" "${exact[@]}" --batch-size 12 --out exact-1
+ok "sgd: 2 GPUs" "${train[@]}" "${exact[@]}" --gpus 2 --batch-size 6 --out exact-2
+ok "sgd: the same to 1e-5" close exact-1 exact-2
+one=(--epochs 1 --optimizer sgd --lr 0.05 --global-batch 1)
+for norm in sync none; do
+    ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --batch-norm $norm --out image-$norm-1
+    ok "$norm: of which a GPU has none" "${train[@]}" "${one[@]}" --batch-norm $norm --gpus 2 --out image-$norm-2
+    ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
+done
+tolerance=1e-4
+for how in "--clip-norm 0.05" "--optimizer lamb" "--accumulate 2" "--allreduce native"; do
+    # shellcheck disable=SC2086 # options
+    ok "1 GPU $how" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 $how --out how-1
+    # shellcheck disable=SC2086
+    ok "2 GPUs $how" "${train[@]}" --epochs 2 --batch-norm none --gpus 2 --batch-size 3 $how --out how-2
+    ok "the same weights" close how-1 how-2
+    rm -rf how-1 how-2
+done
+ok "1 rank of NCCL" "${train[@]}" --comm nccl --epochs 2 --batch-norm none --batch-size 6 --out single
+ok "is 1 GPU" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 --out single-self
+is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" "to the bit"
+
+# ---- left at a checkpoint, and continued
+long=(--epochs 12 --batch-norm sync --batch-size 6 --gpus 2)
+"${train[@]}" "${long[@]}" --out left >"$OUT" 2>"$ERR" &
+leaving=$!
+ok "a run is under way" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl
+kill -USR1 $leaving
+wait $leaving
+is $? 75 "asked to leave, it does"
+ok "and goes on" "${train[@]}" "${long[@]}" --out left
+ok "the same without a break" "${train[@]}" "${long[@]}" --out whole
+is "$(field left/DONE weights_sha256)" "$(field whole/DONE weights_sha256)" "gives the same bits"
+
+# ---- trouble
+port=$((port + 2))
+GPU=0 rank 0 --epochs 1 --out same
+GPU=0 rank 1 --epochs 1 --out same
+wait "${ranks[0]}"
+is $? 5 "two processes on one GPU are refused"
+wait "${ranks[1]}"
+cat 0.err 1.err >"$ERR"
+like "$ERR" 'ranks? .*1 .*GPU' "by name"
+port=$((port + 2))
+rank 0 --epochs 100000 --timeout 10 --out killed
+rank 1 --epochs 100000 --timeout 10 --out killed
+ok "two processes are under way" wait_until 60 grep -q '"kind":"epoch"' killed/record.jsonl
+kill -KILL "$(pgrep -P "${ranks[1]}")"
+wait "${ranks[0]}"
+is $? 5 "one is killed: the other ends"
+like killed/FAILED "rank 1 on $host is gone" "the marker names it"
+wait "${ranks[1]}"
+port=$((port + 2))
+rank 0 --epochs 100000 --timeout 4 --out stopped
+rank 1 --epochs 100000 --timeout 4 --out stopped
+ok "two processes are under way" wait_until 60 grep -q '"kind":"epoch"' stopped/record.jsonl
+victim=$(pgrep -P "${ranks[1]}")
+kill -STOP "$victim"
+wait "${ranks[0]}"
+is $? 5 "one is stopped: the other ends"
+like stopped/FAILED "rank 1 on $host: no answer" "the marker names it"
+kill -KILL "$victim"
+wait "${ranks[1]}"
+exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --epochs 1 --out lost
+exits 3 "16 bits between GPUs" "${train[@]}" --gpus 2 --compress bf16 --epochs 1 --out half
+exits 3 "NCCL without a GPU" unet-train train --data data --backend ref --comm nccl --size 32x32 --out none
+is "$(pgrep -f -- "--out .*$TMP/" | wc -l)" 0 "no process is left"
+done_testing

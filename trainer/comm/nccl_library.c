@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/nccl_library.h"
+
+#ifndef HAVE_CUDA
+
+const struct nccl_calls *nccl_library_open(struct err *e)
+{
+    err_set(e, ERR_CONFIG, "this unet-train was built without CUDA (./configure --with-cuda=DIR), "
+            "so it has no NCCL");
+    return NULL;
+}
+
+#else
+
+#include <pthread.h>
+
+#include "trainer/core/library.h"
+
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+
+_Static_assert((int)NCCL_SUCCESS == (int)ncclSuccess &&
+                   (int)NCCL_IN_PROGRESS == (int)ncclInProgress, "results");
+_Static_assert((int)NCCL_BYTE == (int)ncclInt8 && (int)NCCL_INT64 == (int)ncclInt64 &&
+                   (int)NCCL_FLOAT == (int)ncclFloat && (int)NCCL_DOUBLE == (int)ncclDouble,
+               "types");
+_Static_assert((int)NCCL_SUM == (int)ncclSum && (int)NCCL_MAX == (int)ncclMax, "operations");
+_Static_assert(sizeof(struct nccl_id) == sizeof(ncclUniqueId), "the id");
+_Static_assert(offsetof(ncclConfig_t, blocking) == sizeof(size_t) + 2 * sizeof(unsigned),
+               "the settings");
+#endif
+
+#define OLDEST 21400 /* 2.14.0: the first whose calls need not block */
+
+/* The settings as 2.14 knew them; every later release takes them. */
+struct settings {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+};
+#define SETTINGS_MAGIC 0xcafebeef
+
+static int (*init_rank)(void **comm, int size, struct nccl_id id, int rank, struct settings *s);
+
+static int init(void **comm, int size, const struct nccl_id *id, int rank)
+{
+    struct settings s = {sizeof s, SETTINGS_MAGIC, OLDEST, 0};
+
+    return init_rank(comm, size, *id, rank, &s);
+}
+
+static struct nccl_calls calls = {.init = init};
+
+static int find_all(void *library, struct err *e)
+{
+    struct { const char *symbol; void *function; } needed[] = {
+        {"ncclGetUniqueId", &calls.get_id},
+        {"ncclCommInitRankConfig", &init_rank},
+        {"ncclCommGetAsyncError", &calls.get_async_error},
+        {"ncclAllReduce", &calls.all_reduce},
+        {"ncclBroadcast", &calls.broadcast},
+        {"ncclAllGather", &calls.all_gather},
+        {"ncclCommFinalize", &calls.finalize},
+        {"ncclCommDestroy", &calls.destroy},
+        {"ncclCommAbort", &calls.abort},
+        {"ncclGetErrorString", &calls.get_error_string},
+        {"ncclGetLastError", &calls.get_last_error},
+    };
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (library_find(library, needed[i].symbol, needed[i].function, e))
+            return -1;
+    return 0;
+}
+
+static void find_memory(void *library)
+{
+    struct err ignored;
+
+    if (library_find(library, "ncclMemAlloc", &calls.mem_alloc, &ignored) ||
+        library_find(library, "ncclMemFree", &calls.mem_free, &ignored) ||
+        library_find(library, "ncclCommRegister", &calls.enroll, &ignored) ||
+        library_find(library, "ncclCommDeregister", &calls.dismiss, &ignored)) {
+        calls.mem_alloc = NULL;
+        calls.mem_free = NULL;
+        calls.enroll = NULL;
+        calls.dismiss = NULL;
+    }
+}
+
+static int load(struct err *e)
+{
+    void *library = library_open("libnccl.so.2", e);
+    int version = 0;
+
+    if (!library)
+        return err_prefix(e, "several GPUs need NCCL (--comm thread or mpi does without)");
+    if (library_find(library, "ncclGetVersion", &calls.get_version, e))
+        return -1;
+    if (calls.get_version(&version) || version < OLDEST)
+        return err_set(e, ERR_CONFIG, "NCCL has version number %d; 2.14 or later is needed: install "
+                       "it, or load the site's module for it", version);
+    find_memory(library);
+    return find_all(library, e);
+}
+
+const struct nccl_calls *nccl_library_open(struct err *e)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int found;
+
+    pthread_mutex_lock(&lock);
+    if (!found && load(e) == 0)
+        found = 1;
+    int ok = found;
+    pthread_mutex_unlock(&lock);
+    return ok ? &calls : NULL;
+}
+
+#endif

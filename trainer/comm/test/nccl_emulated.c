@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NCCL for devices that are emulated (backends/cuda/test/emulate.h): ranks are threads or processes
+ * of this machine, meet in a file that they share, and really sum. As with NCCL no call waits, work is
+ * done when its turn comes in the device's queue, and a rank that gives up ends the others'. Part of
+ * emulated.c. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "trainer/comm/nccl_library.h"
+
+#define NCCL_RANKS 16
+#define NCCL_PART ((size_t)32 << 10) /* bytes of a message at a time */
+#define REMOTE_ERROR 6
+
+/* The memory that ranks share. Of two parts after each other one rank may be writing the second
+ * while another still reads the first, and never more. */
+struct nccl_world {
+    atomic_int present, gone;
+    atomic_size_t written[NCCL_RANKS]; /* parts */
+    char parts[2][NCCL_RANKS][NCCL_PART];
+};
+
+struct nccl_link {
+    struct nccl_world *world;
+    int rank, size;
+    size_t done; /* parts of this rank */
+    bool aborted;
+    struct nccl_link *next;
+};
+
+static struct nccl_link *nccl_links; /* kept: queues may have work for those that are given up */
+static pthread_mutex_t nccl_links_lock = PTHREAD_MUTEX_INITIALIZER;
+
+enum nccl_what { REDUCE, BROADCAST, GATHER };
+
+struct nccl_message {
+    enum nccl_what what;
+    const char *src;
+    char *dst;
+    size_t nbytes;
+    int type, op, root;
+    struct nccl_link *link;
+};
+
+static int nccl_version(int *version)
+{
+    *version = 21400;
+    return NCCL_SUCCESS;
+}
+
+static int nccl_get_id(struct nccl_id *id)
+{
+    memset(id, 0, sizeof *id);
+    snprintf(id->bytes, sizeof id->bytes, "%s/nccl-emulated-XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    int file = mkstemp(id->bytes);
+    int rc = file < 0 || ftruncate(file, sizeof(struct nccl_world));
+
+    close(file);
+    return rc;
+}
+
+static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank)
+{
+    int file = open(id->bytes, O_RDWR | O_CLOEXEC);
+    struct nccl_link *l;
+
+    if (file < 0 || size > NCCL_RANKS)
+        return 1;
+    l = calloc(1, sizeof *l);
+    *l = (struct nccl_link){.rank = rank, .size = size};
+    l->world = mmap(NULL, sizeof *l->world, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (atomic_fetch_add(&l->world->present, 1) + 1 == size)
+        unlink(id->bytes);
+    pthread_mutex_lock(&nccl_links_lock);
+    l->next = nccl_links;
+    nccl_links = l;
+    pthread_mutex_unlock(&nccl_links_lock);
+    *comm = l;
+    return NCCL_IN_PROGRESS;
+}
+
+static int nccl_async(void *comm, int *result)
+{
+    const struct nccl_link *l = comm;
+
+    *result = l->world->gone                 ? REMOTE_ERROR
+              : l->world->present < l->size ? NCCL_IN_PROGRESS
+                                             : NCCL_SUCCESS;
+    return NCCL_SUCCESS;
+}
+
+static void nccl_add(int type, int op, char *dst, const char *src, size_t nbytes)
+{
+    float *f = (float *)(void *)dst;
+    double *d = (double *)(void *)dst;
+    int64_t *k = (int64_t *)(void *)dst;
+
+    for (size_t i = 0; type == NCCL_FLOAT && i < nbytes / sizeof *f; i++)
+        f[i] += ((const float *)(const void *)src)[i];
+    for (size_t i = 0; type == NCCL_INT64 && i < nbytes / sizeof *k; i++)
+        k[i] += ((const int64_t *)(const void *)src)[i];
+    for (size_t i = 0; type == NCCL_DOUBLE && i < nbytes / sizeof *d; i++) {
+        double v = ((const double *)(const void *)src)[i];
+        d[i] = op == NCCL_SUM ? d[i] + v : d[i] > v ? d[i] : v;
+    }
+}
+
+/* All have written their part: what becomes of it here. */
+static void nccl_combine(const struct nccl_message *m, char parts[NCCL_RANKS][NCCL_PART], size_t at, size_t n)
+{
+    const struct nccl_link *l = m->link;
+
+    if (m->what == BROADCAST)
+        memcpy(m->dst + at, parts[m->root], n);
+    for (int r = 0; m->what == GATHER && r < l->size; r++)
+        memcpy(m->dst + (size_t)r * m->nbytes + at, parts[r], n);
+    if (m->what == REDUCE)
+        memcpy(m->dst + at, parts[0], n);
+    for (int r = 1; m->what == REDUCE && r < l->size; r++)
+        nccl_add(m->type, m->op, m->dst + at, parts[r], n);
+}
+
+/* Is another rank's part missing, now that the own is there? */
+static bool nccl_is_blocked(const void *args, size_t state)
+{
+    const struct nccl_message *m = args;
+    const struct nccl_link *l = m->link;
+
+    for (int r = 0; state % 2 && r < l->size; r++)
+        if (l->world->written[r] <= l->done)
+            return !l->aborted;
+    return false;
+}
+
+/* *state: bytes that are done; its lowest bit, whether the next part is written. */
+static bool nccl_move_on(void *args, size_t *state)
+{
+    const struct nccl_message *m = args;
+    struct nccl_link *l = m->link;
+
+    while (*state / 2 < m->nbytes && !l->aborted) {
+        size_t at = *state / 2, n = m->nbytes - at < NCCL_PART ? m->nbytes - at : NCCL_PART;
+        char(*parts)[NCCL_PART] = l->world->parts[l->done % 2];
+        if (*state % 2 == 0) {
+            memcpy(parts[l->rank], m->src + at, n);
+            l->world->written[l->rank]++;
+            *state |= 1;
+        }
+        for (int r = 0; r < l->size; r++)
+            if (l->world->written[r] <= l->done)
+                return false;
+        nccl_combine(m, parts, at, n);
+        l->done++;
+        *state = 2 * (at + n);
+    }
+    return true;
+}
+
+static int nccl_queue(struct nccl_message m, void *stream)
+{
+    emulate_add(stream, (struct emulate_work){.try = nccl_move_on, .is_blocked = nccl_is_blocked,
+                                              .nargs = sizeof m,
+                                              .args = emulate_copy_args(&m, sizeof m)});
+    return NCCL_SUCCESS;
+}
+
+static size_t nccl_bytes(int type, size_t n)
+{
+    return n * (type == NCCL_BYTE ? 1 : type == NCCL_FLOAT ? 4 : 8);
+}
+
+static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int op, void *comm,
+                           void *stream)
+{
+    return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0, comm}, stream);
+}
+
+static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int root, void *comm,
+                          void *stream)
+{
+    return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root, comm},
+                 stream);
+}
+
+static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void *comm, void *stream)
+{
+    return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0, comm}, stream);
+}
+
+static int nccl_succeed(void *comm)
+{
+    (void)comm;
+    return NCCL_SUCCESS;
+}
+
+static int nccl_abort(void *comm)
+{
+    struct nccl_link *l = comm;
+
+    l->world->gone = 1;
+    l->aborted = true;
+    return NCCL_SUCCESS;
+}
+
+static const char *nccl_error(int result)
+{
+    return result == REMOTE_ERROR ? "remote process exited or there was a network error"
+                                  : "emulated error";
+}
+
+static const char *nccl_last_error(void *comm)
+{
+    (void)comm;
+    return "";
+}
+
+static int nccl_mem_alloc(void **p, size_t nbytes)
+{
+    return cudaMalloc(p, nbytes) != cudaSuccess;
+}
+
+static int nccl_mem_free(void *p)
+{
+    return cudaFree(p) != cudaSuccess;
+}
+
+static int nccl_enroll(void *comm, void *p, size_t nbytes, void **handle)
+{
+    (void)comm, (void)nbytes;
+    *handle = p;
+    return NCCL_SUCCESS;
+}
+
+static int nccl_dismiss(void *comm, void *handle)
+{
+    (void)comm;
+    return handle ? NCCL_SUCCESS : 1;
+}
+
+static const struct nccl_calls nccl_emulated = {
+    .get_version = nccl_version,
+    .get_id = nccl_get_id,
+    .init = nccl_init,
+    .get_async_error = nccl_async,
+    .all_reduce = nccl_all_reduce,
+    .broadcast = nccl_broadcast,
+    .all_gather = nccl_all_gather,
+    .finalize = nccl_succeed,
+    .destroy = nccl_succeed,
+    .abort = nccl_abort,
+    .get_error_string = nccl_error,
+    .get_last_error = nccl_last_error,
+    .mem_alloc = nccl_mem_alloc,
+    .mem_free = nccl_mem_free,
+    .enroll = nccl_enroll,
+    .dismiss = nccl_dismiss,
+};
+
+const struct nccl_calls *nccl_library_open(struct err *e)
+{
+    (void)e;
+    return &nccl_emulated;
+}
