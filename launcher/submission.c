@@ -3,49 +3,19 @@
 #include "launcher/submission.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/allocation.h"
 #include "launcher/attempt.h"
-#include "launcher/dependency.h"
+#include "launcher/batch.h"
 #include "launcher/in_flight.h"
-#include "launcher/model_look.h"
 #include "launcher/run_dir.h"
 #include "launcher/run_status.h"
-#include "launcher/trainer_program.h"
 #include "src/log.h"
 
 #define LOCK_TIMEOUT_S 60
-#define CHUNK 64 /* jobs that are noted at once */
-#define LOST_TEXT "the answer was lost ('unetctl submit' again finds out whether the job exists)"
-
-/* The attempts to submit. */
-struct batch {
-    struct item {
-        struct run run;
-        int attempt;
-        int from; /* earlier attempt whose checkpoint it goes on from, 0: none has */
-    } * items;
-    size_t count;
-    struct staging files; /* theirs; run i is item i */
-    bool noted;           /* that they are being submitted */
-    bool handed_over;     /* and so it is: what becomes of each is noted one by one */
-};
-
-static int add_item(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
-{
-    struct item *grown = realloc(b->items, (b->count + 1) * sizeof *grown);
-
-    if (!grown)
-        return err_errno(e, ERR_INTERNAL, errno, "submit");
-    b->items = grown;
-    b->items[b->count++] = (struct item){.run = *run, .attempt = attempt, .from = from};
-    return 0;
-}
 
 static int check_run_fits(const struct workspace *w, const struct run *run,
                           const struct scheduler_partition *p, struct err *e)
@@ -77,276 +47,6 @@ int submission_check_limits(struct workspace *w, const struct run_plan *plan, st
     return 0;
 }
 
-/* Masks, or a class for each image: what the data have and the embedded networks learn. */
-static int check_split(const struct workspace *w, const char *file, struct err *e)
-{
-    const char *model = w->study.model.name;
-    bool ours = strcmp(w->study.engine, "embedded") == 0;
-    struct model_look look = {0};
-
-    if (!ours)
-        return 0;
-    /* Of the usual one the trainer need not be asked, which takes as long as all else here. */
-    if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
-        return -1;
-    bool wants_masks = !look.of_classes;
-    json_t *root = json_load_file(file, 0, NULL);
-    bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
-
-    json_decref(root);
-    if (!known || wants_masks != has_classes)
-        return 0;
-    return err_set(e, ERR_CONFIG, wants_masks
-                       ? "model.name %s needs a mask for each image, and in %s an image has one class "
-                         "as a whole: --model resnet44 (or 20, 32, 56, 110)"
-                       : "model.name %s gives each image one class as a whole, and %s has masks: "
-                         "--model unet", model, w->study.data.dir);
-}
-
-/* Freeze the split once, with the trainer's own reader of the data. */
-static int make_split(const struct workspace *w, struct err *e)
-{
-    char file[PATH_MAX], fraction[32], seed[32], classes[32];
-    const char *argv[] = {"data", "split", "--data", w->study.data.dir, "--out", file,
-                          "--val-fraction", fraction, "--seed", seed, "--classes",
-                          classes, "--ignore", w->study.data.ignore, "--class-file",
-                          w->study.data.class_file,
-                          w->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
-
-    snprintf(file, sizeof file, "%s/split.json", w->study.dir);
-    if (access(file, F_OK) == 0)
-        return check_split(w, file, e);
-    snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
-    snprintf(classes, sizeof classes, "%ld", w->study.data.classes);
-    snprintf(seed, sizeof seed, "%ld", w->study.data.split_seed);
-    log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
-    return trainer_program_run(argv, e) ? -1 : check_split(w, file, e);
-}
-
-static void describe(const struct item *item, const char *id)
-{
-    const struct layout *l = &item->run.layout;
-
-    log_info("%s: submitted as job %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, id,
-             l->gpus, l->gpus > 1 ? "s" : "", l->nodes, l->nodes > 1 ? "s" : "", l->tasks,
-             l->tasks > 1 ? "s" : "", layout_strategy_encode(l->strategy));
-    if (item->from)
-        log_info("%s: attempt %d goes on from the checkpoint of attempt %d%s", item->run.id,
-                 item->attempt, item->from, item->run.resized ? ", with another number of GPUs" : "");
-    else if (item->attempt > 1)
-        log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
-                 item->attempt);
-}
-
-/* Jobs that are noted and submitted together. */
-struct chunk {
-    struct item *items;
-    size_t count;
-    struct attempt_job *jobs;
-    struct job *bare; /* of jobs, as scheduler_submit_all takes them */
-    struct scheduler_result *results;
-};
-
-static void chunk_close(struct chunk *c)
-{
-    free(c->jobs);
-    free(c->bare);
-    free(c->results);
-}
-
-static int chunk_open(struct chunk *c, struct workspace *w, struct item *items, size_t count,
-                      struct err *e)
-{
-    *c = (struct chunk){.items = items,
-                        .count = count,
-                        .jobs = calloc(count, sizeof *c->jobs),
-                        .bare = calloc(count, sizeof *c->bare),
-                        .results = calloc(count, sizeof *c->results)};
-    int rc = c->jobs && c->bare && c->results ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
-
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = attempt_job(w, &items[i].run, items[i].attempt, &c->jobs[i], e);
-        c->bare[i] = c->jobs[i].job;
-    }
-    if (rc)
-        chunk_close(c);
-    return rc;
-}
-
-/* One event for each item. job: of all of them, or NULL. A dry scheduler keeps nothing, so nothing is noted
- * of it either. */
-static int note_items(struct workspace *w, const struct batch *b, enum ledger_event event,
-                      const char *job, struct err *e)
-{
-    struct ledger_note *notes = calloc(b->count + 1, sizeof *notes);
-    int rc = 0;
-
-    if (!notes)
-        return err_errno(e, ERR_INTERNAL, errno, "submit");
-    for (size_t i = 0; i < b->count; i++)
-        notes[i] = (struct ledger_note){
-            .run = b->items[i].run.id, .attempt = b->items[i].attempt, .job = job};
-    if (strcmp(w->scheduler, "dry") != 0)
-        rc = ledger_append_all(&w->ledger, event, notes, b->count, w->scheduler, e);
-    free(notes);
-    return rc;
-}
-
-/* Likewise for each item with this outcome (negative: any). */
-static int note(struct workspace *w, const struct chunk *c, enum ledger_event event, int outcome,
-                struct err *e)
-{
-    struct ledger_note notes[CHUNK];
-    size_t n = 0;
-
-    if (strcmp(w->scheduler, "dry") == 0)
-        return 0;
-    for (size_t i = 0; i < c->count; i++)
-        if (outcome < 0 || (int)c->results[i].outcome == outcome)
-            notes[n++] = (struct ledger_note){
-                .run = c->items[i].run.id,
-                .attempt = c->items[i].attempt,
-                .job = outcome == SCHEDULER_SUBMITTED ? c->results[i].id : NULL};
-    return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
-}
-
-/* The files of items from begin on are due when their jobs are. They become durable while jobs are
- * submitted: what a power failure in this moment may cost is files, which the next submission writes
- * again, and not what was submitted, which the ledger knows before. */
-struct delivery {
-    struct batch *batch;
-    size_t begin;
-};
-
-static int deliver(void *arg, size_t i, struct err *e)
-{
-    const struct delivery *d = arg;
-
-    return staging_take(&d->batch->files, d->begin + i, e);
-}
-
-/* With lanes a job waits for another one's id, so they go one by one; else all at once. */
-static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
-                     struct delivery *delivery, const char *in_flight, struct err *e)
-{
-    const struct scheduler_feed feed = {deliver, delivery};
-    size_t step = dependency->nlanes ? 1 : c->count;
-    bool failed;
-
-    for (size_t i = 0; i < c->count; i++)
-        c->bare[i].options.dependency = dependency->fixed;
-    for (size_t i = 0; i < c->count; i += step) {
-        if (dependency->nlanes) {
-            c->bare[i].options.dependency = dependency_next(dependency, &failed);
-            if (failed)
-                return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
-        }
-        scheduler_submit_all(scheduler, &c->bare[i], step, in_flight, &feed, &c->results[i]);
-        delivery->begin += step;
-        if (dependency->nlanes && c->results[i].outcome != SCHEDULER_SUBMITTED)
-            break;
-        dependency_add(dependency, c->results[i].id);
-    }
-    return 0;
-}
-
-/* The first that did not become a job, as an error. */
-static int find_failure(const struct chunk *c, struct err *e)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        const struct scheduler_result *r = &c->results[i];
-        if (r->outcome != SCHEDULER_REFUSED && r->outcome != SCHEDULER_LOST)
-            continue;
-        *e = r->reason;
-        e->code = ERR_SCHED;
-        err_prefix(e, "%s", c->items[i].run.id);
-        if (r->outcome == SCHEDULER_LOST)
-            err_prefix(e, LOST_TEXT);
-        return -1;
-    }
-    return 0;
-}
-
-/* One fsync before the first of them is submitted and one behind the last. What was interrupted
- * between the two is found by its tag. */
-static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct dependency *dependency,
-                        struct delivery *delivery, struct chunk *c, struct submission_counts *counts,
-                        struct err *e)
-{
-    char in_flight[PATH_MAX];
-    struct err later;
-    int rc;
-
-    in_flight_path(&w->ledger, in_flight);
-    if ((!delivery->batch->noted && note(w, c, LEDGER_SUBMITTING, -1, e)) ||
-        hand_over(c, scheduler, dependency, delivery, in_flight, e))
-        return -1;
-    rc = find_failure(c, e);
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->results[i].outcome != SCHEDULER_SUBMITTED)
-            continue;
-        describe(&c->items[i], c->results[i].id);
-        counts->submitted++;
-    }
-    if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
-        note(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
-        return -1;
-    return rc;
-}
-
-static const struct item *find_largest(const struct batch *b)
-{
-    const struct item *largest = b->items;
-
-    for (size_t i = 1; i < b->count; i++)
-        if (b->items[i].run.layout.gpus > largest->run.layout.gpus)
-            largest = &b->items[i];
-    return largest;
-}
-
-/* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
- * comes first, so if Slurm refuses that one nothing was submitted either. Only sbatch looks into the
- * script, which may still be written. */
-static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
-                         struct err *e)
-{
-    const struct item *largest = find_largest(b);
-    struct attempt_job job;
-
-    if (!largest)
-        return 0;
-    if (attempt_job(w, &largest->run, largest->attempt, &job, e))
-        return -1;
-    if (!job.job.own_directives && !job.job.options.nextra)
-        job.job.script = NULL;
-    else if (staging_take(&b->files, (size_t)(largest - b->items), e))
-        return -1;
-    if (scheduler_check(scheduler, &job.job, e))
-        return err_prefix(e, "%s (%d GPUs; nothing was submitted)", largest->run.id,
-                          largest->run.layout.gpus);
-    return 0;
-}
-
-/* ---- the files of the runs */
-
-static int write_files(const struct workspace *w, struct batch *b, struct err *e)
-{
-    for (size_t i = 0; i < b->count; i++)
-        if (attempt_generate(w, &b->items[i].run, b->items[i].attempt, &b->files, e))
-            return -1;
-    staging_begin(&b->files);
-    return 0;
-}
-
-static bool same_items(const struct batch *a, const struct batch *b)
-{
-    for (size_t i = 0; a->count == b->count && i < a->count; i++)
-        if (strcmp(a->items[i].run.id, b->items[i].run.id) != 0 ||
-            a->items[i].attempt != b->items[i].attempt)
-            return false;
-    return a->count == b->count;
-}
-
 /* Was the run never submitted, as far as folder and ledger know? */
 static bool seems_new(const struct workspace *w, const struct run *run)
 {
@@ -369,8 +69,8 @@ static void stage(const struct workspace *w, const struct run_plan *plan, struct
 
     for (size_t i = 0; rc == 0 && i < plan->count; i++)
         if (seems_new(w, &plan->runs[i]))
-            rc = add_item(staged, &plan->runs[i], 1, 0, &later);
-    if (rc || write_files(w, staged, &later)) {
+            rc = batch_add(staged, &plan->runs[i], 1, 0, &later);
+    if (rc || batch_write(w, staged, &later)) {
         staging_destroy(&staged->files);
         staged->count = 0;
     }
@@ -385,107 +85,7 @@ static int note_early(struct workspace *w, struct batch *staged, struct err *e)
     if (w->one_allocation || strcmp(w->scheduler, "dry") == 0 || access(split, F_OK) != 0)
         return 0;
     staged->noted = true;
-    return note_items(w, staged, LEDGER_SUBMITTING, NULL, e);
-}
-
-/* ---- all in one job ---- */
-
-static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
-                         const struct allocation *a, const struct batch *b, struct err *e)
-{
-    struct scheduler_result result;
-    char in_flight[PATH_MAX];
-
-    if (scheduler_check(scheduler, &a->job.job, e))
-        return err_prefix(e, "one allocation for all (nothing was submitted)");
-    in_flight_path(&w->ledger, in_flight);
-    if (note_items(w, b, LEDGER_SUBMITTING, NULL, e))
-        return -1;
-    scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, NULL, &result);
-    if (result.outcome == SCHEDULER_SUBMITTED) {
-        log_info("%zu run%s submitted as job %s (%d nodes, %d GPUs; %s)", b->count,
-                 b->count > 1 ? "s" : "", result.id, a->job.job.nodes, a->job.job.tasks, a->name);
-        return note_items(w, b, LEDGER_SUBMITTED, result.id, e);
-    }
-    *e = result.reason;
-    e->code = ERR_SCHED;
-    if (result.outcome == SCHEDULER_LOST)
-        return err_prefix(e, LOST_TEXT);
-    struct err later;
-    note_items(w, b, LEDGER_REFUSED, NULL, &later);
-    return -1;
-}
-
-static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
-                             const struct dependency *dependency, struct delivery *delivery,
-                             struct submission_counts *counts, struct err *e)
-{
-    const struct batch *b = delivery->batch;
-    struct allocation_run *runs = calloc(b->count, sizeof *runs);
-    struct allocation a;
-    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
-
-    for (size_t i = 0; rc == 0 && i < b->count; i++) {
-        runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};
-        rc = deliver(delivery, i, e);
-    }
-    if (rc == 0)
-        rc = allocation_describe(w, &find_largest(b)->run, &a, e) ||
-                     allocation_write(w, &a, runs, b->count, e)
-                 ? -1
-                 : 0;
-    if (rc == 0) {
-        a.job.job.options.dependency = dependency->fixed;
-        rc = submit_as_one(w, scheduler, &a, b, e);
-    }
-    if (rc == 0)
-        counts->submitted = b->count;
-    free(runs);
-    return rc;
-}
-
-static int submit_chunks(struct workspace *w, struct scheduler *scheduler,
-                         struct dependency *dependency, struct delivery *delivery,
-                         struct submission_counts *counts, struct err *e)
-{
-    struct batch *b = delivery->batch;
-    int rc = 0;
-
-    b->handed_over = true;
-    for (size_t i = 0; rc == 0 && i < b->count; i += CHUNK) {
-        struct chunk c;
-        if (chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e))
-            return -1;
-        rc = submit_chunk(w, scheduler, dependency, delivery, &c, counts, e);
-        chunk_close(&c);
-    }
-    return rc;
-}
-
-/* All checks for all items come before the first submission. */
-static int submit_batch(struct workspace *w, struct batch *b, const struct job_state *jobs,
-                        size_t njobs, struct submission_counts *counts, struct err *e)
-{
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
-    struct delivery delivery = {.batch = b};
-    struct dependency dependency;
-    int rc;
-
-    if (!scheduler || (b->count && make_split(w, e)))
-        return -1;
-    if (!b->files.begun && write_files(w, b, e))
-        return -1;
-    if ((!w->one_allocation && check_largest(w, scheduler, b, e)) ||
-        dependency_open(&dependency, w, scheduler, jobs, njobs, e))
-        return -1;
-    if (w->one_allocation && b->count)
-        rc = submit_allocation(w, scheduler, &dependency, &delivery, counts, e);
-    else
-        rc = submit_chunks(w, scheduler, &dependency, &delivery, counts, e);
-    if (rc == 0 && b->count && staging_finish(&b->files, e))
-        rc = err_prefix(e, "the runs are submitted, but their files may not last");
-    dependency_close(&dependency);
-    return rc;
+    return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
 }
 
 /* An attempt has one job: one that came late, after its answer was lost, is withdrawn. */
@@ -579,7 +179,7 @@ static int choose_new(struct workspace *w, const struct run_plan *plan, const st
         if (s.phase != RUN_PLANNED && check_files(w, run, &s, e))
             return -1;
         if (s.phase == RUN_PLANNED) {
-            if (add_item(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
+            if (batch_add(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
                 return -1;
         } else if (s.phase == RUN_BAD) {
             log_warn("%s: %s in attempt %d%s%s; 'unetctl resume %s' tries again", run->id, s.state,
@@ -644,12 +244,6 @@ static void withdraw_notes(struct workspace *w, const struct batch *b)
         log_debug("%s", later.text);
 }
 
-static void batch_close(struct batch *b)
-{
-    staging_destroy(&b->files);
-    free(b->items);
-}
-
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
@@ -667,10 +261,10 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
         if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan, e) == 0 &&
             (is_new || query(w, &jobs, &njobs, e) == 0) &&
             choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
-            bool as_staged = staged.count && same_items(&b, &staged);
+            bool as_staged = staged.count && batch_is_same(&b, &staged);
             if (!as_staged)
                 staging_destroy(&staged.files);
-            rc = submit_batch(w, as_staged ? &staged : &b, jobs, njobs, counts, e);
+            rc = batch_submit(w, as_staged ? &staged : &b, jobs, njobs, &counts->submitted, e);
         }
         withdraw_notes(w, &staged);
     }
@@ -724,7 +318,7 @@ static int add_again(const struct workspace *w, const struct run_status *s,
 
     if (size->gpus && run_plan_resize(&w->study, &w->site, &run, size->gpus, size->scale, e))
         return -1;
-    return add_item(b, &run, s->attempt.number + 1, from, e);
+    return batch_add(b, &run, s->attempt.number + 1, from, e);
 }
 
 static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
@@ -771,7 +365,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)
-            rc = submit_batch(w, &b, jobs, njobs, counts, e);
+            rc = batch_submit(w, &b, jobs, njobs, &counts->submitted, e);
     }
     run_status_destroy(&list);
     batch_close(&b);
