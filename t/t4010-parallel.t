@@ -154,6 +154,7 @@ is "$(cat results)" "" "none of them is a result"
 exits 5 "ranks with different options" env EXTRA="--lr 0.5" timeout 120 \
     mpirun -np 3 bash rank.sh "${train[@]}" --epochs 2 --batch-size 4 --out differ
 like "$ERR" "rank 1 on $host has another run.json or other options than rank 0" "name the rank that differs"
+is "$(grep -c 'error: rank 1' "$ERR")" 1 "once"
 ok "and is marked" no_result differ
 
 # --- a rank that dies ---

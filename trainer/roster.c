@@ -71,9 +71,11 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
     roster->entries = calloc((size_t)c->size, sizeof *roster->entries);
     if (!roster->entries)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0 &&
-        check_same(roster, e) == 0 && check_devices(roster, e) == 0)
-        return 0;
+    if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0) {
+        if (check_same(roster, e) == 0 && check_devices(roster, e) == 0)
+            return 0;
+        c->relayed = c->rank > 0; /* all see it, rank 0 tells it */
+    }
     roster_destroy(roster);
     return -1;
 }
