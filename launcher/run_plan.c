@@ -208,10 +208,10 @@ static json_t *encode_train(const struct study *s, const struct run *run)
 
 static json_t *encode_augment(const struct study *s)
 {
-    return json_pack("{s:b, s:b, s:b, s:b, s:f, s:f, s:i, s:f, s:f}", "six", s->augment.six, "hflip",
+    return json_pack("{s:b, s:b, s:b, s:b, s:f, s:f, s:I, s:f, s:f}", "six", s->augment.six, "hflip",
                      s->augment.hflip, "vflip", s->augment.vflip, "rot90", s->augment.rot90, "brightness",
-                     s->augment.brightness, "contrast", s->augment.contrast, "shift", s->augment.shift, "crop",
-                     s->augment.crop, "elastic", s->augment.elastic);
+                     s->augment.brightness, "contrast", s->augment.contrast, "shift",
+                     (json_int_t)s->augment.shift, "crop", s->augment.crop, "elastic", s->augment.elastic);
 }
 
 static json_t *encode_data(const struct study *s)

@@ -48,7 +48,7 @@ struct study {
     } data;
     struct {
         bool hflip, vflip, rot90, six;
-        int shift;
+        long shift;
         double brightness, contrast, crop, elastic;
     } augment;
     struct {

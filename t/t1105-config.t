@@ -41,6 +41,9 @@ exits 0 "generate" unetctl generate -C one --gpus 2 --set train.epochs=7
 is "$(field one/runs/unet-g02-s1/run.json 'd["train"]["epochs"], d["train"]["lr"]')" "(7, 0.01)" "run.json has it"
 like one/runs/unet-g02-s1/submit_file.sh '^#SBATCH --account=me' "the script too"
 like one/runs/unet-g02-s1/submit_file.sh '^#SBATCH --partition=gpu' "with the site's"
+exits 0 "two values that are neighbours" unetctl generate -C one --gpus 3 --set augment.brightness=0.1 --set augment.shift=3
+is "$(field one/runs/unet-g03-s1/run.json '(d["augment"]["brightness"], d["augment"]["shift"])')" "(0.1, 3)" \
+    "do not write over each other"
 
 exits 0 "config --origin" unetctl config -C one --origin slurm
 like "$OUT" '^slurm.partition: gpu +# site .*/mysite.yaml:2$' "a line for each value"
