@@ -31,6 +31,9 @@ struct correlate_args {
     const float *src, *packed, *bias; /* bias may be NULL */
     float *dst;
     unsigned h, w, ns, nd, side, groups, n; /* n: pixels times groups of LANES channels */
+    unsigned src_h, src_w;
+    unsigned stride; /* places of src from one of dst to the next */
+    unsigned up;     /* the other way round; one of both is 1 */
 };
 
 KERNEL(correlate, correlate_args)
@@ -43,13 +46,20 @@ KERNEL(correlate, correlate_args)
         for (unsigned l = 0; l < LANES; l++)
             sum[l] = k.bias && group * LANES + l < k.nd ? k.bias[group * LANES + l] : 0;
         for (unsigned tap = 0; tap < k.side * k.side; tap++) {
-            unsigned y = row + tap / k.side - pad, x = column + tap % k.side - pad; /* may wrap */
+            unsigned y = row * k.stride + tap / k.side - pad; /* may wrap */
+            unsigned x = column * k.stride + tap % k.side - pad;
             const float *p = k.packed + tap * k.ns * lanes + group * LANES;
             const float *s;
 
-            if (y >= k.h || x >= k.w)
+            if (k.up == 2) {
+                if ((y | x) & 1)
+                    continue;
+                y /= 2;
+                x /= 2;
+            }
+            if (y >= k.src_h || x >= k.src_w)
                 continue;
-            s = k.src + (pixel - row * k.w - column + y * k.w + x) * k.ns;
+            s = k.src + ((pixel / (k.h * k.w) * k.src_h + y) * k.src_w + x) * k.ns;
             for (unsigned c = 0; c < k.ns; c++, p += lanes)
                 for (unsigned l = 0; l < LANES; l++)
                     sum[l] += s[c] * p[l];
@@ -64,13 +74,15 @@ KERNEL(correlate, correlate_args)
 struct weigh_args {
     const float *dy, *src;
     float *partials; /* [nparts][count] */
-    unsigned rows, h, w, ns, nd, side, count, nparts; /* rows: of all images */
+    unsigned rows, h, w, ns, nd, side, count, nparts; /* of dy; rows: of all images */
+    unsigned src_h, src_w, stride;
 };
 
 DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned element)
 {
     unsigned d = element % k->nd, c = element / k->nd % k->ns, tap = element / k->nd / k->ns;
-    unsigned pad = k->side / 2, y = row % k->h + tap / k->side - pad, dx = tap % k->side - pad;
+    unsigned pad = k->side / 2, dx = tap % k->side - pad;
+    unsigned y = row % k->h * k->stride + tap / k->side - pad;
     const float *dy = k->dy + row * k->w * k->nd + d;
     float sum = 0;
 
@@ -79,12 +91,12 @@ DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned elemen
             sum += dy[x * k->nd];
         return sum;
     }
-    if (y >= k->h)
+    if (y >= k->src_h)
         return 0;
-    const float *src = k->src + (row - row % k->h + y) * k->w * k->ns + c;
+    const float *src = k->src + (row / k->h * k->src_h + y) * k->src_w * k->ns + c;
     for (unsigned x = 0; x < k->w; x++)
-        if (x + dx < k->w) /* dx may have wrapped */
-            sum += dy[x * k->nd] * src[(x + dx) * k->ns];
+        if (x * k->stride + dx < k->src_w) /* dx may have wrapped */
+            sum += dy[x * k->nd] * src[(x * k->stride + dx) * k->ns];
     return sum;
 }
 
@@ -126,11 +138,6 @@ KERNEL(gather, gather_args)
 
 C_BEGIN
 
-static bool conv2d_supports(const struct op *op)
-{
-    return op->attr.stride <= 1 && cuda_supports(op);
-}
-
 /* Elements of the weights as the kernel reads them: of nd channels, whole LANES. */
 static size_t packed_count(const struct op *op)
 {
@@ -146,6 +153,11 @@ static int conv2d_prepare(struct op *op, struct err *e)
     return 0;
 }
 
+static unsigned stride_of(const struct op *op)
+{
+    return op->attr.stride > 1 ? 2 : 1;
+}
+
 /* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps turned. */
 static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
 {
@@ -157,7 +169,9 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
                           (unsigned)packed_count(op)};
     struct correlate_args c = {src->data, (const float *)op->workspace, bias, dst->data,
                                (unsigned)dst->shape.dim[DIM_H], (unsigned)dst->shape.dim[DIM_W], ns,
-                               nd, side, groups, (unsigned)tensor_pixels(dst) * groups};
+                               nd, side, groups, (unsigned)tensor_pixels(dst) * groups,
+                               (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
+                               backwards ? 1 : stride_of(op), backwards ? stride_of(op) : 1};
 
     LAUNCH(pack, gpu_blocks(p.n), stream, p);
     LAUNCH(correlate, gpu_blocks(c.n), stream, c);
@@ -166,7 +180,7 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)e;
-    convolve(op, op->in[2]->data, false, x->device->stream);
+    convolve(op, op->kind->nin > 2 ? op->in[2]->data : NULL, false, x->device->stream);
     return 0;
 }
 
@@ -180,7 +194,9 @@ static int run_conv2d_grad_input(struct op *op, struct exec *x, struct err *e)
 static struct weigh_args weigh_of(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *src = op->in[1];
-    struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1};
+    struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1,
+                           (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
+                           stride_of(op)};
 
     k.h = (unsigned)dy->shape.dim[DIM_H];
     k.w = (unsigned)dy->shape.dim[DIM_W];
@@ -188,7 +204,9 @@ static struct weigh_args weigh_of(const struct op *op)
     k.ns = (unsigned)tensor_channels(src);
     k.nd = (unsigned)tensor_channels(dy);
     k.side = (unsigned)op->attr.kernel;
-    k.count = (unsigned)(tensor_count(op->out[0]) + tensor_count(op->out[1]));
+    k.count = (unsigned)tensor_count(op->out[0]);
+    if (op->kind->nout > 1)
+        k.count += (unsigned)tensor_count(op->out[1]);
     while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
            (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
         k.nparts *= 2;
@@ -207,21 +225,27 @@ static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
 static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct weigh_args k = weigh_of(op);
-    struct gather_args g = {k.partials, op->out[0]->data, op->out[1]->data, k.ns, k.nd,
-                            k.side * k.side, k.count, k.nparts};
+    struct gather_args g = {k.partials, op->out[0]->data, NULL, k.ns, k.nd, k.side * k.side, k.count,
+                            k.nparts};
 
     (void)e;
+    if (op->kind->nout > 1)
+        g.db = op->out[1]->data;
     LAUNCH(weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
     LAUNCH(gather, gpu_blocks(g.count), x->device->stream, g);
     return 0;
 }
 
-const struct kernel cuda_conv2d = {&conv2d_kind, conv2d_supports, conv2d_prepare, run_conv2d,
-                                   NULL};
-const struct kernel cuda_conv2d_grad_input = {&conv2d_grad_input_kind, conv2d_supports,
+const struct kernel cuda_conv2d = {&conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL};
+const struct kernel cuda_conv2d_nobias = {&conv2d_nobias_kind, cuda_supports, conv2d_prepare,
+                                          run_conv2d, NULL};
+const struct kernel cuda_conv2d_grad_input = {&conv2d_grad_input_kind, cuda_supports,
                                               conv2d_prepare, run_conv2d_grad_input, NULL};
 const struct kernel cuda_conv2d_grad_weights = {
-    &conv2d_grad_weights_kind, conv2d_supports, conv2d_prepare_grad_weights,
+    &conv2d_grad_weights_kind, cuda_supports, conv2d_prepare_grad_weights,
+    run_conv2d_grad_weights, NULL};
+const struct kernel cuda_conv2d_nobias_grad_weights = {
+    &conv2d_nobias_grad_weights_kind, cuda_supports, conv2d_prepare_grad_weights,
     run_conv2d_grad_weights, NULL};
 
 C_END

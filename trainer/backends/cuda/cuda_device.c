@@ -151,7 +151,7 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 {
     d->slots[slot] = (struct cuda_scalars){x->grad_scale, x->image_scale, x->loss_per_weight,
                                            x->loss_per_image, 0, 0, 0,
-                                           {x->votes[0], x->votes[1]}};
+                                           {x->votes[0], x->votes[1]}, x->noise, x->first};
     return device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e);
 }
 

@@ -16,6 +16,7 @@ struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image;
     double loss_sum, own_square, square;
     float votes[2];
+    uint64_t noise, first; /* as in struct exec */
 };
 
 /* What core knows as a struct device. */
@@ -34,24 +35,36 @@ struct device {
 };
 
 extern const struct kernel cuda_add;
+extern const struct kernel cuda_avg_pool2d;
+extern const struct kernel cuda_avg_pool2d_grad;
 extern const struct kernel cuda_batch_norm;
 extern const struct kernel cuda_batch_norm_grad;
 extern const struct kernel cuda_batch_norm_infer;
 extern const struct kernel cuda_bce;
+extern const struct kernel cuda_bias;
+extern const struct kernel cuda_bias_grad;
 extern const struct kernel cuda_concat;
 extern const struct kernel cuda_concat_grad;
 extern const struct kernel cuda_conv2d;
 extern const struct kernel cuda_conv2d_grad_input;
+extern const struct kernel cuda_conv2d_nobias;
+extern const struct kernel cuda_conv2d_nobias_grad_weights;
 extern const struct kernel cuda_conv2d_grad_weights;
 extern const struct kernel cuda_conv_transpose2d;
 extern const struct kernel cuda_conv_transpose2d_grad_input;
 extern const struct kernel cuda_conv_transpose2d_grad_weights;
 extern const struct kernel cuda_dice;
+extern const struct kernel cuda_dropout;
+extern const struct kernel cuda_global_avg_pool;
+extern const struct kernel cuda_global_avg_pool_grad;
 extern const struct kernel cuda_max_pool2d;
 extern const struct kernel cuda_max_pool2d_grad;
 extern const struct kernel cuda_relu;
 extern const struct kernel cuda_relu_grad;
+extern const struct kernel cuda_reshape;
 extern const struct kernel cuda_softmax_ce;
+extern const struct kernel cuda_subsample;
+extern const struct kernel cuda_subsample_grad;
 
 extern const struct device_ops cuda_device_ops;
 

@@ -5,7 +5,8 @@
 struct max_pool2d_args {
     const float *src, *dy; /* large; small */
     float *dst;            /* the pooled values, or dx */
-    unsigned width, channels, n; /* of the small tensor; its elements */
+    unsigned height, width, channels, n; /* of the small tensor; its elements */
+    unsigned large_height, large_width; /* twice as much, or one more */
 };
 
 /* First of the four values of src that belong to element i of the small tensor. */
@@ -13,14 +14,15 @@ DEVICE unsigned pool_corner(const struct max_pool2d_args *k, unsigned i)
 {
     unsigned c = i % k->channels, pixel = i / k->channels;
     unsigned column = pixel % k->width, row = pixel / k->width;
+    unsigned line = row / k->height * k->large_height + 2 * (row % k->height);
 
-    return ((2 * row) * 2 * k->width + 2 * column) * k->channels + c;
+    return (line * k->large_width + 2 * column) * k->channels + c;
 }
 
 KERNEL(max_pool2d, max_pool2d_args)
 {
     for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned at = pool_corner(&k, i), below = at + 2 * k.width * k.channels;
+        unsigned at = pool_corner(&k, i), below = at + k.large_width * k.channels;
         float top = k.src[at] > k.src[at + k.channels] ? k.src[at] : k.src[at + k.channels];
         float bottom = k.src[below] > k.src[below + k.channels] ? k.src[below]
                                                                 : k.src[below + k.channels];
@@ -33,7 +35,7 @@ KERNEL(max_pool2d, max_pool2d_args)
 KERNEL(max_pool2d_grad, max_pool2d_args)
 {
     for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned at = pool_corner(&k, i), below = at + 2 * k.width * k.channels;
+        unsigned at = pool_corner(&k, i), below = at + k.large_width * k.channels;
         unsigned place[4];
         unsigned largest = 0;
 
@@ -48,26 +50,33 @@ KERNEL(max_pool2d_grad, max_pool2d_args)
     }
 }
 
-C_BEGIN
-
-static bool supports(const struct op *op)
+/* n: elements of the large tensor. A last row or column that pooling left out has no gradient. */
+KERNEL(max_pool2d_edge, max_pool2d_args)
 {
-    const struct tensor *x = op->in[op->kind->nin - 1];
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned pixel = i / k.channels, column = pixel % k.large_width;
 
-    return cuda_supports(op) && x->shape.dim[DIM_H] % 2 == 0 && x->shape.dim[DIM_W] % 2 == 0;
+        if (column >= 2 * k.width || pixel / k.large_width % k.large_height >= 2 * k.height)
+            k.dst[i] = 0;
+    }
 }
 
-static struct max_pool2d_args pool_of(const struct tensor *small)
+C_BEGIN
+
+static struct max_pool2d_args pool_of(const struct tensor *small, const struct tensor *large)
 {
-    struct max_pool2d_args k = {NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_W],
-                                (unsigned)tensor_channels(small), (unsigned)tensor_count(small)};
+    struct max_pool2d_args k = {NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_H],
+                                (unsigned)small->shape.dim[DIM_W],
+                                (unsigned)tensor_channels(small), (unsigned)tensor_count(small),
+                                (unsigned)large->shape.dim[DIM_H],
+                                (unsigned)large->shape.dim[DIM_W]};
 
     return k;
 }
 
 static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
-    struct max_pool2d_args k = pool_of(op->out[0]);
+    struct max_pool2d_args k = pool_of(op->out[0], op->in[0]);
 
     (void)e;
     k.src = op->in[0]->data;
@@ -78,19 +87,23 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 
 static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
-    struct max_pool2d_args k = pool_of(op->in[0]);
+    struct max_pool2d_args k = pool_of(op->in[0], op->in[1]);
 
     (void)e;
     k.dy = op->in[0]->data;
     k.src = op->in[1]->data;
     k.dst = op->out[0]->data;
     LAUNCH(max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
+    if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
+        k.n = (unsigned)tensor_count(op->out[0]);
+        LAUNCH(max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
+    }
     return 0;
 }
 
-const struct kernel cuda_max_pool2d = {&max_pool2d_kind, supports, NULL, run_max_pool2d,
+const struct kernel cuda_max_pool2d = {&max_pool2d_kind, cuda_supports, NULL, run_max_pool2d,
                                        NULL};
-const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, supports, NULL,
+const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, cuda_supports, NULL,
                                             run_max_pool2d_grad, NULL};
 
 C_END

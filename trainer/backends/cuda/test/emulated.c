@@ -3,11 +3,13 @@
 #include "config.h"
 
 #define GPU_EMULATE
+#include "trainer/backends/cuda/avg_pool2d.cu"
 #include "trainer/backends/cuda/batch_norm.cu"
 #include "trainer/backends/cuda/conv2d.cu"
 #include "trainer/backends/cuda/conv_transpose2d.cu"
 #include "trainer/backends/cuda/cuda_backend.c"
 #include "trainer/backends/cuda/cuda_device.c"
+#include "trainer/backends/cuda/dropout.cu"
 #include "trainer/backends/cuda/elementwise.cu"
 #include "trainer/backends/cuda/loss.cu"
 #include "trainer/backends/cuda/max_pool2d.cu"

@@ -59,15 +59,15 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
         bail_out("%s", e.text);
     for (size_t i = 0; i < pixels * (size_t)c->channels; i++)
         input[i] = (float)rng_uniform(1, stream, i);
-    for (size_t i = 0; i < pixels; i++)
+    for (size_t i = 0; i < (size_t)batch * network_targets(t->network); i++)
         target[i] = floorf((float)(c->classes > 1 ? c->classes : 2) *
                            (float)rng_uniform(2, stream, i));
 }
 
 static void step(struct training *t, int batch, uint64_t stream)
 {
-    double pixels = (double)batch * t->config.height * t->config.width;
-    struct network_step whole = {.images = batch, .weight = pixels};
+    double targets = (double)batch * (double)network_targets(t->network);
+    struct network_step whole = {.images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
     struct err e;
 
     fill(t, true, batch, stream);
@@ -99,7 +99,7 @@ static double compare_logits(struct training *a, struct training *b)
     fill(b, false, 1, 99);
     if (network_infer(a->network, 1, &x, &e) || network_infer(b->network, 1, &y, &e))
         bail_out("%s", e.text);
-    return difference(x, y, (size_t)(a->config.height * a->config.width) *
+    return difference(x, y, network_targets(a->network) *
                                 (size_t)(a->config.classes ? a->config.classes : 1));
 }
 
@@ -133,6 +133,28 @@ static void check_training(struct network_config config, enum optim_kind kind, c
     ok(compare_logits(&got, &want) < 5e-3, "%s: and after a step more", what);
     stop(&got);
     stop(&want);
+}
+
+/* The other models: strides, projections, odd sizes, dropout, dense layers. */
+static void check_models(void)
+{
+    static const struct {
+        const char *name;
+        int channels, classes, height, width;
+    } models[] = {{"resnet20", 3, 4, 10, 8}, {"resnet20-projection", 3, 4, 8, 8},
+                  {"chips", 3, 2, 21, 18}, {"fcnn", 4, 2, 16, 32}};
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct network_config config = small;
+
+        config.model = models[i].name;
+        config.depth = 0;
+        config.channels = models[i].channels;
+        config.classes = models[i].classes;
+        config.height = models[i].height;
+        config.width = models[i].width;
+        check_training(config, OPTIM_SGD, models[i].name);
+    }
 }
 
 static int double_it(void *arg, double *values, size_t n, struct err *e)
@@ -257,6 +279,7 @@ int main(void)
     config.loss = LOSS_CE;
     config.class_weights = (const float[]){1, 2, 0.5F};
     check_training(config, OPTIM_SGD, "three classes with weights");
+    check_models();
     check_sync();
     check_ready();
     check_room();
