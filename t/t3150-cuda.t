@@ -46,4 +46,9 @@ ok "the same run gives the same weights" \
     cmp one/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --split "$split" --json
 like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" "gives the IoU of the run"
+
+exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 --size 16x16 --batch-size 2 \
+    --steps 2 --per-op
+like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' "beside what the plan counts"
+like "$OUT" '^batch_norm .* ms .* GB/s' "is told"
 done_testing

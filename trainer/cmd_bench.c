@@ -10,6 +10,7 @@
 
 #include "src/clock.h"
 #include "src/stat.h"
+#include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/backends/peak.h"
 #include "trainer/bench_rounds.h"
 #include "trainer/core/device.h"
@@ -50,7 +51,7 @@ static const struct cli_option options[] = {
      &opt_gpus, 1, 1024},
     {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
     {"per-op", 0, CLI_FLAG, NULL,
-     "then each op: processor time, operations, bytes, rates, share of what a core can do",
+     "then each op: processor time (cuda: the GPU's), operations, bytes, rates, share of the peak",
      &opt_per_op, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
@@ -159,6 +160,42 @@ static void print(const struct network *n, const struct network_config *c, doubl
            spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
 }
 
+/* Of the first GPU that CUDA shows, or of a core. */
+static struct profile_peak find_peak(const struct network *n)
+{
+    struct profile_peak peak = {0, 0, "the GPU"};
+    struct cuda_info *info;
+
+    if (!network_device(n))
+        return (struct profile_peak){peak_flop(), peak_bytes(), "a core"};
+    info = calloc(1, sizeof *info);
+    if (info)
+        cuda_info_read(info);
+    if (info && info->ngpus) {
+        peak.flop = info->gpus[0].flop;
+        peak.bytes = info->gpus[0].bytes;
+    }
+    free(info);
+    return peak;
+}
+
+/* Beside what the GPU could do at most: a lower bound, as the bytes of an op's inputs and outputs are
+ * counted once, and the optimizer's are left out. */
+static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
+{
+    double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);
+    struct profile_peak peak = find_peak(n);
+
+    if (network_count(n, training, (int)opt_batch, &flop, &bytes, e))
+        return -1;
+    printf("plan  %.3f GFLOP and %.3f GB a step\n", flop * 1e-9, bytes * 1e-9);
+    double least = fmax(flop / peak.flop, bytes / peak.bytes);
+    if (peak.flop > 0 && peak.bytes > 0)
+        printf("bound %.3f ms at the GPU's %.1f TFLOP/s (fp32) and %.0f GB/s: %.1f %% of the step\n",
+               1e3 * least, peak.flop * 1e-12, peak.bytes * 1e-9, 100 * least / median);
+    return 0;
+}
+
 static int run_rounds(const struct network_config *c, struct err *e)
 {
     int tasks = strategy_launched_tasks(), gpus = opt_gpus ? (int)opt_gpus : tasks;
@@ -199,8 +236,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
                  : err_set(e, ERR_INTERNAL, "out of memory");
     if (rc == 0)
         print(n, &c, seconds, seconds + opt_steps, startup_s);
+    if (rc == 0 && network_device(n) && !opt_json)
+        rc = print_roofline(n, o != NULL, seconds, e);
     if (rc == 0 && opt_per_op) {
-        struct profile_peak peak = {peak_flop(), peak_bytes()};
+        struct profile_peak peak = find_peak(n);
         network_print_times(n, &peak, stdout);
     }
 out:

@@ -249,6 +249,18 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena)
         g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
 }
 
+/* Before and after an op that is timed: processor time, or, where a device does it, the time when it
+ * has done all. */
+static double time_now(const struct exec *x)
+{
+    struct err e; /* what runs next finds it again */
+
+    if (!x->device_ops)
+        return clock_cpu();
+    (void)x->device_ops->drain(x->device, &e);
+    return clock_now();
+}
+
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e)
 {
@@ -258,12 +270,12 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
     for (size_t i = 0; i < g->nops; i++) {
         struct op *op = g->ops[i];
 
-        double began = g->timed ? clock_cpu() : 0;
+        double began = g->timed ? time_now(x) : 0;
 
         if (op->kernel->run(op, x, e) < 0) /* a lost rank is told as anywhere else */
             return e->code == ERR_PEER ? -1 : err_prefix(e, "%s", op->kind->name);
         if (g->timed)
-            op->seconds += clock_cpu() - began;
+            op->seconds += time_now(x) - began;
         if (ready && op->ready > reported) {
             reported = op->ready;
             if (ready(arg, reported, e) < 0)

@@ -13,6 +13,7 @@
 /* What one run of a graph needs besides tensors. */
 struct exec {
     struct device *device; /* where the tensors are; NULL: in the host's memory */
+    const struct device_ops *device_ops; /* its; NULL: nobody times its ops */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the pixels of the global
                          * batch, times their class weights */
     double image_scale; /* that of an image's loss: 1 / the images of the global batch */

@@ -39,6 +39,7 @@ struct network {
     network_sum_f sum;
     void *sum_arg;
     bool linked; /* network_set_link: sum is the device's */
+    bool plain;  /* nothing is recorded (UNET_RECORD=off) */
 };
 
 static int copy_class_weights(struct network *n, struct err *e)
@@ -144,11 +145,13 @@ out:
 struct network *network_create(const struct network_config *config, struct err *e)
 {
     struct network *n = calloc(1, sizeof *n);
+    const char *record = getenv("UNET_RECORD");
 
     if (!n) {
         err_set(e, ERR_INTERNAL, "network: out of memory");
         return NULL;
     }
+    n->plain = record && strcmp(record, "off") == 0;
     if (choose(n, config, e) < 0 ||
         (n->backend->device &&
          stage_open(&n->stage, n->backend->device, config->device, e) < 0) ||
@@ -396,7 +399,8 @@ static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum
                      network_ready_f ready, void *arg, struct err *e)
 {
     bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
-    struct stage_work w = {.graph = c->graph, .may_record = !meets || (n->linked && !x->empty),
+    struct stage_work w = {.graph = c->graph,
+                           .may_record = !n->plain && !c->graph->timed && (!meets || (n->linked && !x->empty)),
                            .kind = kind, .nruns = &c->nruns, .program = &c->program,
                            .ready = ready, .arg = arg};
 
@@ -536,6 +540,17 @@ void network_print_plan(const struct network *n, FILE *out)
             n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
             n->weights->nstate * sizeof(float),
             n->stage.device ? n->stage.arena_size : n->arena.size);
+}
+
+int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
+                  struct err *e)
+{
+    const struct compiled *c = get_compiled(n, training, batch, e);
+
+    if (!c)
+        return -1;
+    profile_sum(c->graph, flop, bytes);
+    return 0;
 }
 
 void network_time_ops(struct network *n)

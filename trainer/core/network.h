@@ -129,8 +129,13 @@ uint64_t network_plan_hash(const struct network *n);
 /* Memory plan of every graph compiled so far: ops, kernels, bytes. */
 void network_print_plan(const struct network *n, FILE *out);
 
-/* From now on runs of the graphs compiled so far take the processor time of each op; and what they
- * took on average (profile.h). */
+/* What the plan counts of a run with this batch, without the optimizer's step: multiplications and
+ * additions of convolutions, bytes of every op's inputs and outputs. */
+int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
+                  struct err *e);
+
+/* From now on runs of the graphs compiled so far take the time of each op (on a device one after the
+ * other, each waited for); and what they took on average (profile.h). */
 void network_time_ops(struct network *n);
 void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out);
 

@@ -55,7 +55,7 @@ struct op {
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     size_t ready;            /* weights.grad[0..ready) is final once this op has run */
-    double seconds;          /* processor time of all runs with graph.timed */
+    double seconds;          /* of all runs with graph.timed: processor time, or a device's */
 };
 
 /* y = x * w + b, K / 2 zeros around x, H and W divided by the stride and rounded up.

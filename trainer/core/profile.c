@@ -51,6 +51,15 @@ double profile_bytes(const struct op *op)
     return (double)count * sizeof(float);
 }
 
+void profile_sum(const struct graph *g, double *flop, double *bytes)
+{
+    *flop = *bytes = 0;
+    for (size_t i = 0; i < g->nops; i++) {
+        *flop += profile_flop(g->ops[i]);
+        *bytes += profile_bytes(g->ops[i]);
+    }
+}
+
 static void print_line(const char *name, const char *shape, const struct total *t, double whole,
                        FILE *out)
 {
@@ -59,13 +68,17 @@ static void print_line(const char *name, const char *shape, const struct total *
     fprintf(out, "%-30s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s", name, shape,
             t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9, t->flop * 1e-9 / seconds,
             t->bytes * 1e-9 / seconds);
-    fprintf(out, " %5.1f %% of peak\n", 100 * t->least / seconds);
+    if (t->least > 0)
+        fprintf(out, " %5.1f %% of peak", 100 * t->least / seconds);
+    fputc('\n', out);
 }
 
 /* Operations and bytes at the same time, as a core does them. */
 static double least_time(const struct total *t, const struct profile_peak *peak)
 {
-    return fmax(t->flop / fmax(peak->flop, 1), t->bytes / fmax(peak->bytes, 1));
+    if (!(peak->flop > 0 && peak->bytes > 0))
+        return 0;
+    return fmax(t->flop / peak->flop, t->bytes / peak->bytes);
 }
 
 static void add(struct total *totals, size_t *n, const struct op_kind *kind, const struct total *t)
@@ -118,8 +131,11 @@ void profile_print(const struct graph *g, const struct profile_peak *peak, FILE 
         add(totals, &n, op->kind, &t);
         add(&all, &(size_t){1}, NULL, &t);
     }
-    fprintf(out, "\npeak of a core: %.1f GFLOP/s, %.1f GB/s\n", peak->flop * 1e-9,
-            peak->bytes * 1e-9);
+    if (peak->flop > 0 && peak->bytes > 0)
+        fprintf(out, "\npeak of %s: %.1f GFLOP/s, %.1f GB/s\n", peak->of, peak->flop * 1e-9,
+                peak->bytes * 1e-9);
+    else
+        fprintf(out, "\nthe peak of %s is not known\n", peak->of);
     print_totals(totals, n, whole, out);
     print_line("all", "", &all, whole, out);
 }

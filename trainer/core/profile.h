@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the time of a graph's runs goes: the two numbers that bound an op, arithmetic operations
  * and bytes, beside the seconds of processor time it took (of all
- * threads; the rates are per core). */
+ * threads; the rates are per core), or those of its device. */
 #ifndef UNETCTL_TRAINER_CORE_PROFILE_H
 #define UNETCTL_TRAINER_CORE_PROFILE_H
 
@@ -16,14 +16,18 @@ double profile_flop(const struct op *op);
 /* Bytes of the op's inputs and outputs, each counted once. */
 double profile_bytes(const struct op *op);
 
-/* What one core can do at most, in a second. */
+/* Of one run of all ops. */
+void profile_sum(const struct graph *g, double *flop, double *bytes);
+
+/* What one core, or the device, can do at most in a second; 0: not known. */
 struct profile_peak {
     double flop, bytes;
+    const char *of; /* "a core" */
 };
 
 /* One line per op of a graph that ran with g->timed, then one per kind, longest first. The last
  * column: the least time that the peak allows for its operations and bytes, over the time taken: above
- * 100 % its bytes came from a cache (on a device, whose time is not a core's, it means nothing). */
+ * 100 % its bytes came from a cache. */
 void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
 
 #endif

@@ -138,6 +138,7 @@ static int send_input(struct stage *s, const struct graph *g, struct err *e)
 int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
     x->device = s->device;
+    x->device_ops = s->ops;
     if ((w->graph ? send_input(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
         s->ops->begin(s->device, s->slot, x, e) || run_ops(s, w, x, e) ||
         s->ops->end(s->device, s->slot, e))

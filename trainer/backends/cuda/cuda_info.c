@@ -38,6 +38,27 @@ static void describe_uuid(const cudaUUID_t *uuid, char *dst, size_t size)
                               (unsigned)(unsigned char)uuid->bytes[i]);
 }
 
+/* Of a multiprocessor, by compute capability: CUDA C++ Programming Guide, "Arithmetic Instructions". */
+static int fp32_lanes(int major, int minor)
+{
+    if (major == 6)
+        return minor == 0 ? 64 : 128;
+    if (major == 7 || (major == 8 && minor == 0))
+        return 64;
+    return 128;
+}
+
+static void read_peaks(int i, struct cuda_info_gpu *gpu)
+{
+    int clock = 0, memory_clock = 0, width = 0; /* kHz, kHz, bits */
+
+    if (cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, i) == cudaSuccess)
+        gpu->flop = 2e3 * clock * gpu->processors * fp32_lanes(gpu->major, gpu->minor);
+    if (cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, i) == cudaSuccess &&
+        cudaDeviceGetAttribute(&width, cudaDevAttrGlobalMemoryBusWidth, i) == cudaSuccess)
+        gpu->bytes = 2e3 * memory_clock * width / 8; /* two transfers in a cycle */
+}
+
 static cudaError_t read_gpu(int i, struct cuda_info_gpu *gpu)
 {
     struct cudaDeviceProp p;
@@ -53,6 +74,7 @@ static cudaError_t read_gpu(int i, struct cuda_info_gpu *gpu)
     gpu->major = p.major;
     gpu->minor = p.minor;
     gpu->processors = p.multiProcessorCount;
+    read_peaks(i, gpu);
     return cudaSuccess;
 }
 

@@ -13,6 +13,8 @@ struct cuda_info_gpu {
     char pci[32];  /* domain:bus:device.0 */
     size_t memory; /* bytes */
     int major, minor, processors;
+    double flop, bytes; /* at most in a second: fp32 multiplications and additions outside of tensor
+                         * cores, bytes of its memory; from its clocks, 0: they are not told */
 };
 
 struct cuda_info {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NCCL communicator over emulated GPUs (nccl_emulated.c), ranks as threads and as processes:
- * every collective, sums in a device's queue and in recorded programs, and what ends a wait. */
+ * every collective, sums in a device's queue and in recorded programs, and what ends a wait. With an
+ * operand, and without the emulation, that many threads on as many GPUs, with the real NCCL. */
 #include "config.h"
 #include "trainer/comm/comm_nccl.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,11 +102,11 @@ static int all_collectives(struct comm *c, struct device *d, struct err *e)
     return check_collectives(c, e);
 }
 
-static void test_threads(void)
+static void test_threads(int least, int most)
 {
     struct rank ranks[MOST_RANKS];
 
-    for (int size = 1; size <= MOST_RANKS; size++) {
+    for (int size = least; size <= most; size++) {
         run_threads(size, 60, NULL, true, all_collectives, ranks);
         for (int r = 0; r < size; r++)
             ok(ranks[r].rc == 0, "nccl: all collectives, thread %d of %d %s", r, size,
@@ -188,12 +190,12 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     return rc;
 }
 
-static void test_queue(void)
+static void test_queue(int size)
 {
     struct rank ranks[MOST_RANKS];
 
-    run_threads(3, 60, NULL, true, sums_in_queue, ranks);
-    for (int r = 0; r < 3; r++)
+    run_threads(size, 60, NULL, true, sums_in_queue, ranks);
+    for (int r = 0; r < size; r++)
         ok(ranks[r].rc == 0, "sums in the queue, recorded and replayed, rank %d %s", r,
            ranks[r].e.text);
 }
@@ -250,11 +252,31 @@ static void test_failures(void)
     ok(r[0].rc && r[0].e.code == 128 + SIGTERM, "a signal ends a wait: %s", r[0].e.text);
 }
 
-int main(void)
+static int test_gpus(int size)
 {
-    test_threads();
+    const struct device_ops *ops = backend_find("cuda")->device;
+    struct err e;
+    struct device *d = ops->open(0, &e);
+
+    if (!d)
+        skip_all(e.text);
+    ops->close(d);
+    if (!nccl_library_open(&e))
+        skip_all(e.text);
+    test_threads(size, size);
+    test_queue(size);
+    return done_testing();
+}
+
+int main(int argc, char **argv)
+{
+    int size = argc > 1 ? atoi(argv[1]) : 0;
+
+    if (size > 0 && size <= MOST_RANKS)
+        return test_gpus(size);
+    test_threads(1, MOST_RANKS);
     test_processes();
-    test_queue();
+    test_queue(3);
     test_failures();
     return done_testing();
 }

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/rng.h"
@@ -224,6 +225,31 @@ static void check_ready(void)
     stop(&t);
 }
 
+/* What is recorded does what is not, to the bit. */
+static void check_recorded(void)
+{
+    struct training recorded, plain;
+    struct err e;
+
+    setenv("UNET_RECORD", "off", 1);
+    start(&plain, small, "cuda", OPTIM_ADAM);
+    unsetenv("UNET_RECORD");
+    start(&recorded, small, "cuda", OPTIM_ADAM);
+    for (uint64_t i = 0; i < 6; i++) {
+        step(&recorded, 2, i);
+        step(&plain, 2, i);
+    }
+    if (network_wait(recorded.network, &recorded.loss, &e) ||
+        network_wait(plain.network, &plain.loss, &e))
+        bail_out("%s", e.text);
+    const struct weights *w = network_weights(recorded.network), *r = network_weights(plain.network);
+    ok(memcmp(w->value, r->value, w->nparams * sizeof *w->value) == 0 &&
+           memcmp(w->state, r->state, w->nstate * sizeof *w->state) == 0 &&
+           recorded.loss == plain.loss, "recorded steps give the bits of plain ones");
+    stop(&recorded);
+    stop(&plain);
+}
+
 /* More than any GPU has. */
 static void check_room(void)
 {
@@ -282,6 +308,7 @@ int main(void)
     check_models();
     check_sync();
     check_ready();
+    check_recorded();
     check_room();
     return done_testing();
 }

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Our step on this machine's GPU beside PyTorch's, as one table in Markdown on stdout. Unattended, at most
+# 8 minutes; needs gcc, nvcc and make, for PyTorch's columns python3 with torch, and no network.
+#     bench/gpu/run.sh [FOLDER for what is built and measured: plain-build]
+# What does not fit into the time or into the GPU's memory is a dash, and the reason is below the table.
+# CUDA=DIR and PYTHON=PROGRAM choose others than /usr/local/cuda and python3.
+set -u -o pipefail
+cd "$(dirname "$0")/../.." || exit 1
+folder=${1:-plain-build} cuda=${CUDA:-/usr/local/cuda} python=${PYTHON:-python3}
+limit=470 # seconds, of everything
+say() { echo "bench/gpu/run.sh: $*" >&2; }
+left() { echo $((limit - SECONDS)); }
+
+if ! gpus=$(nvidia-smi --query-gpu=name,compute_cap,memory.total --format=csv,noheader 2>&1) || [ -z "$gpus" ]; then
+    say "there is no GPU on this machine: nvidia-smi says: ${gpus:-nothing}; nothing was measured"
+    exit 77
+fi
+for tool in gcc make "$cuda/bin/nvcc"; do
+    command -v "$tool" >/dev/null || { say "$tool is missing (CUDA=DIR names another CUDA)"; exit 1; }
+done
+IFS=, read -r name capability memory <<<"$(head -n 1 <<<"$gpus")"
+arch=$(tr -d '. ' <<<"$capability")
+mkdir -p "$folder" || exit 1
+: >"$folder/gpu.jsonl"
+: >"$folder/gpu.notes"
+if ! timeout 150 make -j"$(nproc)" -f bench/gpu/plain/Makefile B="$folder" CUDA="$cuda" ARCH="$arch" >"$folder/make.log" 2>&1; then
+    tail -n 20 "$folder/make.log" >&2
+    say "the build failed or took more than 150 s: $folder/make.log"
+    exit 1
+fi
+say "built in $SECONDS s"
+
+torch=
+if ! why=$("$python" -c 'import torch; print(torch.__version__); assert torch.cuda.is_available(), "PyTorch sees no GPU"' 2>&1); then
+    echo "PyTorch: $(tail -n 1 <<<"$why")" >>"$folder/gpu.notes"
+else
+    torch=$why
+fi
+
+# One measurement; its line goes to gpu.jsonl.
+measure() { # WHAT SECONDS COMMAND...
+    local what=$1 most=$2
+    shift 2
+    if [ "$(left)" -lt 5 ]; then
+        echo "$what: no time left" >>"$folder/gpu.notes"
+        return
+    fi
+    [ "$(left)" -lt "$most" ] && most=$(left)
+    timeout "$most" "$@" >"$folder/line" 2>"$folder/why"
+    local code=$?
+    if [ $code = 0 ]; then
+        tail -n 1 "$folder/line" >>"$folder/gpu.jsonl"
+    elif [ $code = 124 ]; then
+        echo "$what: more than $most s" >>"$folder/gpu.notes"
+    else
+        echo "$what: $(tail -n 1 "$folder/why")" >>"$folder/gpu.notes"
+    fi
+}
+
+cases=('8 768x1024 16 20' '64 256x256 16 10' '16 128x128 4 200')
+for mode in train infer; do
+    for case in "${cases[@]}"; do
+        # shellcheck disable=SC2206 # words
+        words=($case)
+        measure "ours, $mode, $case" 45 "$folder/step" cuda $mode "${words[@]}"
+        [ -n "$torch" ] || continue
+        for way in fp32 amp compile; do
+            measure "PyTorch $way, $mode, $case" 60 "$python" bench/gpu/step_torch.py $way $mode "${words[@]}"
+        done
+    done
+done
+
+field() { sed -n "s/.*\"$2\": *\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$1"; }
+line_of() { # BACKEND MODE BASE SIZE BATCH
+    grep -E "\"backend\": ?\"$1\".*\"mode\": ?\"$2\".*\"base\": ?$3,.*\"height\": ?${4%x*},.*\"width\": ?${4#*x},.*\"batch\": ?$5," \
+        "$folder/gpu.jsonl" | tail -n 1
+}
+{
+    echo "$name,$memory, compute capability $capability; CUDA $("$cuda/bin/nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')${torch:+, PyTorch $torch}; $(date -u +%F). Images a second; ours is fp32."
+    echo
+    echo '| step | ours | least time by the plan, share of ours | PyTorch fp32 | PyTorch bf16 AMP, channels_last | the same, torch.compile |'
+    echo '|---|---|---|---|---|---|'
+    for mode in train infer; do
+        for case in "${cases[@]}"; do
+            read -r base size batch _ <<<"$case"
+            own=$(line_of cuda $mode "$base" "$size" "$batch")
+            row="| $mode, base $base, $size, batch $batch | $(field "$own" img_per_s) | "
+            row+=$(awk -v f="$(field "$own" flop)" -v b="$(field "$own" bytes)" -v pf="$(field "$own" peak_flop)" \
+                -v pb="$(field "$own" peak_bytes)" -v s="$(field "$own" step_s)" 'BEGIN {
+                    if (!(pf > 0 && pb > 0 && s > 0)) exit
+                    least = f / pf > b / pb ? f / pf : b / pb
+                    printf "%.3f ms, %.1f %%", 1e3 * least, 100 * least / s }')
+            for way in fp32 amp compile; do
+                row+=" | $(field "$(line_of torch-$way $mode "$base" "$size" "$batch")" img_per_s)"
+            done
+            sed 's/|  |/| - |/g; s/|  |/| - |/g; s/| *$/| - |/' <<<"$row |"
+        done
+    done
+    [ -s "$folder/gpu.notes" ] && { echo; sed 's/^/- /' "$folder/gpu.notes"; }
+} | tee "$folder/gpu.md"
+say "took $SECONDS s; lines in $folder/gpu.jsonl, the table in $folder/gpu.md"
+grep -q '"backend":"cuda"' "$folder/gpu.jsonl"

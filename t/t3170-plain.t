@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What a machine with a GPU and no packages gets: the plain build from the sources alone, its YAML beside
+# libyaml's, and scripts that say so where there is no GPU.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+flags=$(sed -n 's/^YAML_\(CFLAGS\|LIBS\) = //p' "$builddir/Makefile" | tr '\n' ' ')
+: >config.h
+# shellcheck disable=SC2086 # lists of words
+ok "what reads YAML, with libyaml" cc -I. -o real "$srcdir/bench/gpu/plain/yaml_dump.c" $flags
+ok "and with what stands in for it" cc -I. -isystem "$srcdir/bench/gpu/plain" -o plain "$srcdir/bench/gpu/plain/yaml_dump.c"
+for model in "$srcdir"/templates/models/*.yaml; do
+    ./real "$model" >real.out
+    ./plain "$model" >plain.out
+    ok "$(basename "$model"): the same nodes" cmp real.out plain.out
+done
+ok "of more than a few" test "$(wc -l <real.out)" -gt 50
+printf 'a: [1, 2\nb: 3\n' >bad.yaml
+exits 1 "what is broken is refused" ./plain bad.yaml
+like "$OUT" '^line [12]: .* is expected' "with its line"
+printf 'a: &x 1\nb: *x\n' >hard.yaml
+exits 1 "and what this build does not know" ./plain hard.yaml
+
+mkdir tree
+(cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name '*.cu' -o -name '*.inc' \
+    -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name builtin.inc -type f -print0 |
+    tar -cf - --null -T -) | tar -xf - -C tree
+cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
+exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree -f bench/gpu/plain/Makefile CUDA="$cuda" \
+    MORE='-O1 -Wall -Werror=implicit-function-declaration'
+ok "makes every program" eval 'for p in opcheck network comm_nccl step; do [ -x "tree/plain-build/$p" ] || [ -z "$cuda" ]; done'
+exits 0 "which steps" tree/plain-build/step simd train 8 32x48 2 3
+like "$OUT" '"mode":"train","base":8,"height":32,"width":48,"batch":2,"step_s":[0-9.e-]*,.*"flop":[1-9][0-9.e+]*,"bytes":[1-9]' "and counts"
+ok "to a loss that is a number" awk -F'"loss":' '{ exit !($2 + 0 > 0.3 && $2 + 0 < 1.2) }' "$OUT"
+exits 2 "and tells how" tree/plain-build/step cuda train
+
+if command -v nvidia-smi >/dev/null; then
+    skip "this machine may have a GPU" "without a GPU"
+else
+    exits 77 "the benchmark without a GPU" tree/bench/gpu/run.sh
+    like "$ERR" 'there is no GPU on this machine: nvidia-smi says: .*; nothing was measured' "says so"
+    exits 77 "the checks without a GPU" tree/bench/gpu/check
+    like "$ERR" 'skipped: there is no GPU' "say so"
+fi
+done_testing
