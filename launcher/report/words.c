@@ -9,6 +9,8 @@
 
 /* Below this difference of efficiencies what is no steady epoch is no matter. */
 #define OVERHEAD_SHARE 0.05
+/* A law that misses a count left out by more foretells nothing. */
+#define POOR_FIT 0.2
 
 static const char *plural(int n)
 {
@@ -159,7 +161,10 @@ static void add_law(struct buf *b, const struct analysis_series *as)
 
     if (!m)
         return;
-    buf_addf(b, "The law that fits best: %s, ", model_name(m->law));
+    if (m->loo_error > POOR_FIT)
+        buf_addf(b, "No law fits well; the best is %s, ", model_name(m->law));
+    else
+        buf_addf(b, "The law that fits best: %s, ", model_name(m->law));
     model_describe(m, b);
     if (isfinite(m->loo_error))
         buf_addf(b, "; a count left out is predicted within %.1f %%", 100 * m->loo_error);

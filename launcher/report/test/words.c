@@ -145,6 +145,16 @@ static void check_reasons(void)
     ok(strstr(words.reasons, "The work grows with the GPUs") && !strstr(words.reasons, "Over the whole run"),
        "and its times are not compared");
     as.series.mode = SERIES_STRONG;
+    struct model law = {.law = MODEL_IDEAL, .coefficient = {40}, .fitted = true, .loo_error = 0.05,
+                        .peak = INFINITY};
+    as.steady_choice = &law;
+    headline(NULL);
+    ok(strstr(words.reasons, "The law that fits best: ideal, T(N) = 40 / N; a count left out is predicted within 5.0 %"),
+       "the law");
+    law.loo_error = 0.493;
+    headline(NULL);
+    ok(strstr(words.reasons, "No law fits well; the best is ideal,"), "one that foretells nothing");
+    as.steady_choice = NULL;
     as.decision.ncaveats = 2;
     strcpy(as.decision.caveats[0].text, "First.");
     strcpy(as.decision.caveats[1].text, "Second.");
