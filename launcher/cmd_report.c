@@ -30,7 +30,7 @@ static struct workspace_args args;
 static struct cli_list logs_dirs;
 static const char *json_file, *out_dir, *mllog_dir, *reach, *predict;
 static const char *links = "nvlink2,ib-edr";
-static long gpus_per_node, parameters;
+static long gpus_per_node, parameters, norm_sums;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
@@ -69,6 +69,8 @@ static const struct cli_option options[] = {
      1024},
     {"parameters", 0, CLI_INT, "N", "of --predict: of the network, where results do not say",
      &parameters, 1, 1000000000000},
+    {"norm-sums", 0, CLI_INT, "N", "of --predict: sums of synchronised batch norm in a step, 2 a layer (0)",
+     &norm_sums, 0, 1000000},
     {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0,
      100000},
     {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
@@ -246,7 +248,8 @@ static int decode_network(struct prediction_network *n, struct err *e)
                        "nodes, such as nvlink2,ib-edr", links);
     snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
     *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
-                                     .parameters = (double)parameters};
+                                     .parameters = (double)parameters,
+                                     .sums = (int)norm_sums};
     return link_decode(within, &n->within, e) || link_decode(comma + 1, &n->between, e)
                ? err_prefix(e, "report: --links")
                : 0;

@@ -29,6 +29,10 @@ number() { field p.json "round(d[0][\"points\"][0]$1, 6)"; }
 is "$(number '["comm_s"]["low"]')" 0.0066 "sums: 0.4 ms + 0.2 ms within, 4 ms + 2 ms between nodes"
 is "$(number '["step_s"]["low"]')" 0.10165 "low: one slice of four is not hidden"
 is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["jitter_assumed"]')" "(True, True)" "and told"
+exits 0 "with batch norm's sums" predict --predict 4 --norm-sums 36 --json p.json
+is "$(number '["comm_s"]["low"]')" 0.0858 "36 times 2.2 ms more"
+exits 0 "in words" predict --predict 4 --norm-sums 36
+like <(tr '\n' ' ' <"$OUT") '36 sums of batch norm a step, of few bytes and never hidden' "told"
 log 2 5.25 >logs/log_2.csv
 log 4 2.75 >logs/log_4.csv
 exits 0 "from three" predict --predict 4,8,16 --json p.json

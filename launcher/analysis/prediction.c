@@ -48,7 +48,7 @@ static int count_nodes(const struct setting *s, int gpus)
     return (gpus + s->gpus_per_node - 1) / s->gpus_per_node;
 }
 
-static double comm_time(const struct setting *s, int gpus, int which)
+static double gradients_time(const struct setting *s, int gpus, int which)
 {
     int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
 
@@ -56,14 +56,29 @@ static double comm_time(const struct setting *s, int gpus, int which)
            link_time(&s->network->between, count_nodes(s, gpus), s->bytes, which);
 }
 
+/* Few bytes, summed in a tree: latencies only. */
+static double norms_time(const struct setting *s, int gpus)
+{
+    int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
+
+    return s->network->sums * (2 * ceil(log2(on_node)) * s->network->within.latency_s +
+                               2 * ceil(log2(count_nodes(s, gpus))) * s->network->between.latency_s);
+}
+
+static double comm_time(const struct setting *s, int gpus, int which)
+{
+    return gradients_time(s, gpus, which) + norms_time(s, gpus);
+}
+
 static double exposed_time(const struct setting *s, int gpus, double compute, int which)
 {
-    double comm = comm_time(s, gpus, which), last = comm / ceil(s->bytes / SLICE_BYTES + 1e-9);
-    double beyond = comm - HIDEABLE * compute;
+    double gradients = gradients_time(s, gpus, which);
+    double last = gradients / ceil(s->bytes / SLICE_BYTES + 1e-9);
+    double beyond = gradients - HIDEABLE * compute;
 
-    if (!cases[which].hides)
-        return comm;
-    return beyond > last ? beyond : last;
+    if (cases[which].hides)
+        gradients = beyond > last ? beyond : last;
+    return gradients + norms_time(s, gpus);
 }
 
 /* Of a GPU in a step, with nobody to wait for. The base's own sums are in its measured step. */

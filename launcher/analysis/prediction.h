@@ -5,6 +5,7 @@
  *   step(N) = compute (1 + jitter sqrt(2 ln N)) + exposed communication
  *   within a node of g GPUs   2 (g - 1) / g M / bandwidth + messages x latency
  *   between P nodes           2 (P - 1) / P M / bandwidth + messages x latency
+ *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
  *
  * of M bytes: reduce-scatter and all-gather, the least that any all-reduce moves. Three cases:
  *
@@ -31,6 +32,7 @@ struct prediction_network {
     struct link within, between;
     int gpus_per_node;       /* 0: as in the series */
     double parameters;       /* numbers of the gradient; 0: as in the series */
+    int sums;                /* of synchronised batch norm in a step */
 };
 
 struct bounds {

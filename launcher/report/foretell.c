@@ -56,6 +56,10 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
              p->gpus_per_node, n->within.name, n->within.what, n->within.bytes_per_s / 1e9,
              1e6 * n->within.latency_s, n->between.name, n->between.what,
              n->between.bytes_per_s / 1e9, 1e6 * n->between.latency_s);
+    if (n->sums)
+        buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
+    else
+        buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
     buf_add(b, "Low: the links as published, a tree, all but the last slice hidden behind backward. "
             "Expected: 80 % of the bandwidth, nothing hidden. High: half of it, a ring for each MiB. ");
     if (p->njitter)
@@ -120,9 +124,9 @@ json_t *foretell_encode_json(const struct prediction *p, const struct prediction
 
     for (size_t i = 0; i < p->npoints; i++)
         json_array_append_new(points, encode_point(&p->points[i]));
-    return json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:o, s:b, s:o, s:o, s:o}", "label", label,
+    return json_pack("{s:s, s:i, s:i, s:i, s:f, s:i, s:f, s:f, s:o, s:b, s:o, s:o, s:o}", "label", label,
                      "base_gpus", p->base, "largest_gpus", p->largest, "gpus_per_node",
-                     p->gpus_per_node, "gradient_bytes", p->bytes, "base_step_s", p->step_s,
+                     p->gpus_per_node, "gradient_bytes", p->bytes, "norm_sums", network->sums, "base_step_s", p->step_s,
                      "base_batch", p->batch, "jitter", encode_bounds(&p->jitter), "jitter_assumed",
                      p->njitter == 0, "within", encode_link(&network->within), "between",
                      encode_link(&network->between), "points", points);

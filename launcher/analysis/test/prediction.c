@@ -76,6 +76,16 @@ static void test_by_hand(void)
     ok(p.njitter == 0 && !p.points[1].extrapolated && p.points[2].extrapolated,
        "4 is more than twice 1, and told; the jitter is assumed");
     end(&p);
+
+    network.sums = 36;
+    add(1, 10, 1000, 10);
+    prediction_compute(&p, series(), &network, gpus, 3, &e);
+    near(p.points[0].step_s.expected, 0.1, 1e-12, "sums of batch norm: none with one GPU");
+    near(p.points[1].comm_s.low, 4e6 / 10e9 + 37 * 2e-4, 1e-9, "2 on a node: 36 times 2 messages more");
+    near(p.points[2].step_s.low, 0.1 + (p.points[2].comm_s.low - 36 * 2.2e-3) / 4 + 36 * 2.2e-3, 1e-9,
+         "4 on 2 nodes: they are never hidden");
+    network.sums = 0;
+    end(&p);
 }
 
 /* Measured numbers that follow the model exactly: its jitter is found. */
