@@ -517,6 +517,17 @@ static int prepare_step(struct session *s, struct shard_range range, size_t item
     return rc ? -1 : 0;
 }
 
+/* Is the step of the optimizer part of the run on the device? Not where somebody needs the gradients
+ * before it. */
+static bool plan_update(struct session *s, size_t n, double rate, struct device_update *update)
+{
+    struct weights *w = network_weights(s->network);
+    bool alone = s->comm->size == 1 && s->config->train.accumulate == 1 && n > 0;
+
+    return (s->linked.steps || alone) && !(s->config->train.clip_norm > 0) &&
+           !weights_have_penalty(w) && optim_plan(s->optim, w, rate, update);
+}
+
 /* items: of all ranks in this step. */
 static int train_step(struct session *s, struct shard_range range, size_t items, double rate,
                       struct err *e)
@@ -524,6 +535,7 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     struct weights *w = network_weights(s->network);
     struct reduction reduction = {.session = s};
     struct network_step step;
+    struct device_update update;
     size_t n = range.end - range.begin;
     double began = clock_now();
 
@@ -535,6 +547,8 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
         return -1;
     double loaded = clock_now();
     s->norm_s = 0;
+    bool updates = plan_update(s, n, rate, &update);
+    step.update = updates ? &update : NULL;
     if (compute_step(s, n, items, step, &reduction, e))
         return -1;
     double computed = clock_now();
@@ -554,7 +568,8 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
         weights_penalize(w);
     if (s->config->train.clip_norm > 0)
         optim_clip(w, s->config->train.clip_norm);
-    optim_step(s->optim, w, rate);
+    if (!updates)
+        optim_step(s->optim, w, rate);
     s->at.step++;
     s->at.data_s += loaded - waited;
     s->at.comm_s += reduction.comm_s + s->norm_s + (summed - computed);

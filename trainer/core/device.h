@@ -41,6 +41,15 @@ struct device_sgd {
     bool nesterov;
 };
 
+enum device_update_kind { DEVICE_ADAM, DEVICE_SGD };
+
+/* The optimizer's step, as part of a run. */
+struct device_update {
+    enum device_update_kind kind;
+    struct device_adam adam;
+    struct device_sgd sgd;
+};
+
 /* What a run leaves. */
 struct device_sums {
     double loss;
@@ -85,6 +94,8 @@ struct device_ops {
     int (*merge)(struct device *d, struct err *e);
     /* In that stream: add up the squares of n numbers, as own_square or square of the run. */
     void (*square)(struct device *d, const float *values, size_t n, bool own);
+    /* exec.update of the run, queued: its numbers are those of each run that replays it. */
+    void (*update)(struct device *d, const struct device_update *u);
     /* Where the run's votes are while it is under way. */
     float *(*votes)(struct device *d);
     /* Called again and again by wait and drain while they wait; NULL: nobody. */

@@ -22,6 +22,7 @@ struct compiled {
     struct graph *graph;
     int batch;
     int nruns; /* on a device: 0, or 1 for some */
+    bool updates; /* is the optimizer's step part of the program? */
     struct device_program *program;
     struct compiled *next;
 };
@@ -404,6 +405,11 @@ static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum
                            .kind = kind, .nruns = &c->nruns, .program = &c->program,
                            .ready = ready, .arg = arg};
 
+    if (c->program && c->updates != (x->update != NULL)) {
+        n->stage.ops->discard(c->program);
+        c->program = NULL;
+    }
+    c->updates = x->update != NULL;
     return stage_run(&n->stage, &w, x, e);
 }
 
@@ -490,7 +496,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
     struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
                      .loss_per_image = pixels / step.images, .noise = step.noise,
                      .first = step.first, .sum = n->sum,
-                     .sum_arg = n->sum_arg, .queues = n->linked,
+                     .sum_arg = n->sum_arg, .queues = n->linked, .update = step.update,
                      .votes = {step.votes[0], step.votes[1]}};
     struct compiled *c;
 

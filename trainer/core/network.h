@@ -101,6 +101,9 @@ struct network_step {
     uint64_t noise; /* seed of what is random in the epoch (dropout) */
     uint64_t first; /* place of this batch's first image in the epoch: what is dropped of an image
                      * depends on its place, not on the replica */
+    /* On a device: behind the gradients, and their sums between linked replicas; NULL: none. Nobody may
+     * need the gradients before it. */
+    const struct device_update *update;
     float votes[2]; /* of replicas that are linked: to their device, and back to done */
 };
 

@@ -95,6 +95,16 @@ float *stage_input(struct stage *s, const struct graph *g, struct err *e)
     return s->host[i];
 }
 
+static int queue_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
+    if (w->graph ? graph_run(w->graph, x, w->ready, w->arg, e)
+                 : w->ready && w->ready(w->arg, w->upto, e))
+        return -1;
+    if (x->update)
+        s->ops->update(s->device, x->update);
+    return 0;
+}
+
 /* Between record and finish an error must not leave the queue recording. */
 static int record(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
@@ -103,7 +113,7 @@ static int record(struct stage *s, const struct stage_work *w, struct exec *x, s
 
     if (s->ops->record(s->device, e))
         return -1;
-    int rc = graph_run(w->graph, x, w->ready, w->arg, e);
+    int rc = queue_ops(s, w, x, e);
     *program = s->ops->finish(s->device, rc ? &other : e);
     if (rc == 0)
         return *program ? 0 : -1;
@@ -115,13 +125,12 @@ static int record(struct stage *s, const struct stage_work *w, struct exec *x, s
 /* The first run is a plain one: libraries load what they need in it. */
 static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
-    if (!w->graph)
-        return w->ready ? w->ready(w->arg, w->upto, e) : 0;
-    if (w->may_record && *w->nruns == 1 && !*w->program && record(s, w, x, e))
+    if (w->graph && w->may_record && *w->nruns == 1 && !*w->program && record(s, w, x, e))
         return -1;
-    *w->nruns = 1;
+    if (w->nruns)
+        *w->nruns = 1;
     return w->may_record && *w->program ? s->ops->replay(s->device, *w->program, e)
-                                        : graph_run(w->graph, x, w->ready, w->arg, e);
+                                        : queue_ops(s, w, x, e);
 }
 
 static int send_input(struct stage *s, const struct graph *g, struct err *e)

@@ -189,6 +189,22 @@ static void update_sgd(struct optim *o, struct weights *w, double lr)
         step_sgd(&s);
 }
 
+bool optim_plan(struct optim *o, struct weights *w, double lr, struct device_update *u)
+{
+    bool sgd = o->config.kind == OPTIM_SGD;
+
+    if (!o->device || optim_needs_host(o))
+        return false;
+    o->steps++;
+    *u = (struct device_update){.kind = sgd ? DEVICE_SGD : DEVICE_ADAM};
+    if (sgd)
+        u->sgd = plan_sgd(o, w, lr);
+    else
+        u->adam = plan_adam(o, w, lr);
+    o->rate = lr;
+    return true;
+}
+
 void optim_step(struct optim *o, struct weights *w, double lr)
 {
     o->steps++;

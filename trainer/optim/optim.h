@@ -59,6 +59,9 @@ void optim_destroy(struct optim *o);
  * before optim_clip. */
 bool optim_needs_host(const struct optim *o);
 
+/* A step on the device as part of a run (network_step.update): true, and the step counts as taken. */
+bool optim_plan(struct optim *o, struct weights *w, double lr, struct device_update *u);
+
 /* One step on w->value with w->grad, which may be changed. The result does not depend on threads or
  * ranks. On a device it is queued. */
 void optim_step(struct optim *o, struct weights *w, double lr);

@@ -151,14 +151,16 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 {
     d->slots[slot] = (struct cuda_scalars){x->grad_scale, x->image_scale, x->loss_per_weight,
                                            x->loss_per_image, 0, 0, 0,
-                                           {x->votes[0], x->votes[1]}, x->noise, x->first};
+                                           {x->votes[0], x->votes[1]}, x->noise, x->first, {0}};
+    if (x->update)
+        d->slots[slot].update = *x->update;
     return device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e);
 }
 
 static int device_end(struct device *d, int slot, struct err *e)
 {
     if (check(cudaGetLastError(), "a kernel could not be launched", e) ||
-        device_copy(d, &d->slots[slot], d->scalars, sizeof *d->slots, e) ||
+        device_copy(d, &d->slots[slot], d->scalars, offsetof(struct cuda_scalars, update), e) ||
         check(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
@@ -337,6 +339,7 @@ const struct device_ops cuda_device_ops = {
     .branch = device_branch,
     .merge = device_merge,
     .square = cuda_square,
+    .update = cuda_update,
     .votes = device_votes,
     .watch = device_watch,
     .record = device_record,

@@ -11,12 +11,13 @@ extern "C" {
 #include "trainer/core/kernel.h"
 
 /* What a run's exec is to the kernels: in the device's memory, so that a recorded run can be
- * replayed with other numbers. */
+ * replayed with other numbers. It comes back up to the update. */
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image;
     double loss_sum, own_square, square;
     float votes[2];
     uint64_t noise, first; /* as in struct exec */
+    struct device_update update;
 };
 
 /* What core knows as a struct device. */
@@ -74,6 +75,9 @@ bool cuda_supports(const struct op *op);
 /* device_ops.adam and .sgd: one launch for all parameters. */
 void cuda_adam(struct device *d, const struct device_adam *a);
 void cuda_sgd(struct device *d, const struct device_sgd *a);
+
+/* device_ops.update */
+void cuda_update(struct device *d, const struct device_update *u);
 
 /* device_ops.square */
 #define CUDA_SQUARE_PARTS 256

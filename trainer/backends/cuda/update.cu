@@ -3,7 +3,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
-KERNEL(adam, device_adam)
+DEVICE void step_adam(const struct device_adam k)
 {
     for (size_t i = gpu_index(); i < k.n; i += gpu_stride()) {
         float g = k.grad[i] + k.decay * k.value[i];
@@ -14,7 +14,7 @@ KERNEL(adam, device_adam)
     }
 }
 
-KERNEL(sgd, device_sgd)
+DEVICE void step_sgd(const struct device_sgd k)
 {
     for (size_t i = gpu_index(); i < k.n; i += gpu_stride()) {
         float g = k.grad[i] + k.decay * k.value[i];
@@ -22,6 +22,31 @@ KERNEL(sgd, device_sgd)
         k.v[i] = k.momentum * k.v[i] + g;
         k.value[i] -= k.rate * (k.nesterov ? g + k.look * k.v[i] : k.v[i]);
     }
+}
+
+KERNEL(adam, device_adam)
+{
+    step_adam(k);
+}
+
+KERNEL(sgd, device_sgd)
+{
+    step_sgd(k);
+}
+
+/* The numbers are the run's. */
+struct update_args {
+    const struct device_update *update;
+};
+
+KERNEL(adam_of_run, update_args)
+{
+    step_adam(k.update->adam);
+}
+
+KERNEL(sgd_of_run, update_args)
+{
+    step_sgd(k.update->sgd);
 }
 
 struct square_args {
@@ -57,6 +82,16 @@ KERNEL_BLOCK(square_total, square_args)
 }
 
 C_BEGIN
+
+void cuda_update(struct device *d, const struct device_update *u)
+{
+    struct update_args k = {&d->scalars->update};
+
+    if (u->kind == DEVICE_ADAM)
+        LAUNCH(adam_of_run, gpu_blocks(u->adam.n), d->stream, k);
+    else
+        LAUNCH(sgd_of_run, gpu_blocks(u->sgd.n), d->stream, k);
+}
 
 void cuda_square(struct device *d, const float *values, size_t n, bool own)
 {
