@@ -24,7 +24,7 @@
 #include "src/range.h"
 
 static bool as_text, as_rules, keep_remainder;
-static long train_images, batch_per_gpu, one_epoch;
+static long train_images, batch_per_gpu, one_epoch, base;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
@@ -43,6 +43,8 @@ static const struct cli_option options[] = {
     {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
     {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why",
      &as_rules, 0, 0},
+    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)", &base, 1,
+     STUDY_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
      &deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
@@ -233,7 +235,7 @@ static struct analysis_options decide_options(const double *levels, int nlevels)
     return (struct analysis_options){
         .facts = {.train_images = train_images, .batch_per_gpu = batch_per_gpu,
                   .keep_remainder = keep_remainder, .watts_per_gpu = watts,
-                  .epoch = one_epoch},
+                  .epoch = one_epoch, .base = (int)base},
         .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss,
         .levels = levels, .nlevels = (size_t)nlevels};
 }
@@ -380,14 +382,13 @@ const struct cli_command cmd_report = {
         "differs.\n"
         "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
         "The first words are the verdict: the largest number of GPUs whose steady epochs have\n"
-        "an efficiency of at least 0.80 and whose IoU holds; the base case is the smallest\n"
-        "number run.\n"
+        "an efficiency of at least 0.80 and whose IoU holds; the base case is 1 GPU, or --base.\n"
         "--predict 2..14:2 prints what numbers of GPUs would give that were not run, low, expected\n"
         "and high, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
         "eth100); one measured number is enough. What it assumes stands below the table.\n"
         "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
-        "compare. Runs without a result are named in the report, and are in none of its\n"
+        "compare, or no base case. Runs without a result are named in the report, and are in none of its\n"
         "numbers.\n"
         "Example: unetctl report -C demo --text\n",
     .options = options,

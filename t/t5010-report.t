@@ -103,17 +103,22 @@ exits 7 "a folder without logs" unetctl report --logs bare
 cp s/logs/log_2.csv bare/log_2.csv
 exits 8 "one log" unetctl report --logs bare
 cp s/logs/log_4.csv bare/log_4.csv
-exits 0 "two bare logs" unetctl report --logs bare --text
-like "$OUT" 'than 2|base case is 2 GPUs' "the base case is the smallest count, in words"
+exits 8 "two bare logs, none of 1 GPU" unetctl report --logs bare --text
+like "$ERR" 'no run on 1 GPU has a result.*submit --gpus 1.*--base 2' "what is missing, and what else there is"
+exits 8 "a base case that is not there" unetctl report --logs bare --base 3
+like "$ERR" 'no run on 3 GPUs|all runs with a result ran on 4' "is named"
+exits 0 "another base case" unetctl report --logs bare --base 2 --text
+like "$OUT" 'base case is 2 GPUs' "is told"
 head -n 2 s/logs/log_4.csv >bare/log_4.csv
-exits 0 "a log of one epoch beside a longer one" unetctl report --logs bare --text
+exits 0 "a log of one epoch beside a longer one" unetctl report --logs bare --base 2 --text
 like "$OUT" 'with 4 GPUs there is no steady epoch to judge by' "is not judged"
 head -n 2 s/logs/log_2.csv >bare/log_2.csv
 exits 8 "one epoch only in the base case" unetctl report --logs bare
 like "$ERR" 'no steady epoch' "is no steady speed-up"
 cp s/logs/log_2.csv s/logs/log_4.csv bare
 head -c 100 s/logs/log_1.csv >bare/log_1.csv
-exits 0 "and a broken one" unetctl report --logs bare --text
+exits 8 "a base case that is broken" unetctl report --logs bare
+exits 0 "a broken one" unetctl report --logs bare --base 2 --text
 like "$OUT" 'log_1 \(1 GPU\) is corrupt' "which is told"
 cp moved/results.csv broken.csv
 mkdir badtable
@@ -159,7 +164,7 @@ for seed in 1 2 3; do
     add_run z 2 $seed 4 0.9
     add_run z 4 $seed 2 0.9
 done
-exits 0 "no scatter at all" unetctl report -C z -o z-report
+exits 0 "no scatter at all" unetctl report -C z --base 2 -o z-report
 like "$OUT" '^Use 4 GPUs: 2.00x faster than 2 \(95 % interval 2.00-2.00\), IoU unchanged' "is no trouble"
 unlike z-report/report.html '>-?(nan|inf)' "and makes no number that is none"
 cp -r z/logs no-iou
@@ -173,7 +178,7 @@ with open("no-iou/results.csv", "w") as f:
     w.writeheader()
     w.writerows(rows)
 EOF
-exits 0 "no IoU" unetctl report --logs no-iou -o no-iou-report
+exits 0 "no IoU" unetctl report --logs no-iou --base 2 -o no-iou-report
 like "$OUT" 'IoU not known' "is said"
 ok "and not drawn" test -e no-iou-report/figures/speedup.gp -a ! -e no-iou-report/figures/iou.gp
 make_study bad bad 1,2 1

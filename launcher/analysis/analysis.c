@@ -240,7 +240,26 @@ static const struct result *first_bad(const struct analysis *a)
     return NULL;
 }
 
-static int check(const struct analysis *a, struct err *e)
+/* A speed-up is told over 1 GPU, unless another base case was named. */
+static int check_base(const struct analysis *a, int wanted, struct err *e)
+{
+    int smallest = 0;
+
+    for (size_t i = 0; i < a->nseries; i++) {
+        const struct series *s = &a->series[i].series;
+        if (s->npoints > 1 && s->points[0].gpus == wanted)
+            return 0;
+        if (s->npoints > 1 && (smallest == 0 || s->points[0].gpus < smallest))
+            smallest = s->points[0].gpus;
+    }
+    return err_set(e, ERR_STATS,
+                   "%s: no run on %d GPU%s has a result, and speed-ups are told over that. Run it "
+                   "(unetctl submit --gpus %d; unetctl collect says what became of it), or take %d GPUs "
+                   "as the base case: --base %d",
+                   a->sources[0].title, wanted, wanted == 1 ? "" : "s", wanted, smallest, smallest);
+}
+
+static int check(const struct analysis *a, int base, struct err *e)
 {
     const char *title = a->nsources ? a->sources[0].title : "";
     const struct result *bad = first_bad(a);
@@ -250,7 +269,7 @@ static int check(const struct analysis *a, struct err *e)
         const struct series *s = &a->series[i].series;
         compared |= s->npoints > 1;
         if (s->npoints > 1 && !isnan(s->points[0].q[QUANTITY_STEADY_EPOCH].median))
-            return 0;
+            return check_base(a, base ? base : 1, e);
     }
     if (compared)
         return err_set(
@@ -277,7 +296,7 @@ int analysis_create(struct analysis *a, const struct analysis_source *sources, s
                     const struct analysis_options *options, struct err *e)
 {
     *a = (struct analysis){.sources = sources, .nsources = nsources};
-    if (find_series(a, options, e) || check(a, e))
+    if (find_series(a, options, e) || check(a, options->facts.base, e))
         goto fail;
     for (size_t i = 0; i < a->nseries; i++)
         if (analyse_series(&a->series[i], sources[a->series[i].source].table, options, e))

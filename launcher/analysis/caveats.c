@@ -167,8 +167,7 @@ static void add_missing(struct decision *d, const struct series *s, const struct
             result_state_name(first->state));
     if (s->points[0].gpus > 1)
         add(d, CAVEAT_BASE,
-            "The base case is %d GPUs, the smallest number measured; there is no run on 1 GPU. An "
-            "ideal speed-up is N / %d.",
+            "The base case is %d GPUs, not 1. An ideal speed-up is N / %d.",
             s->points[0].gpus, s->points[0].gpus);
 }
 

@@ -296,7 +296,8 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     }
     for (size_t i = 0; i < table->count; i++) {
         const struct result *row = &table->rows[i];
-        if (row->state != RESULT_DONE || row->gpus < 1 || strcmp(row->engine, engine))
+        if (row->state != RESULT_DONE || row->gpus < 1 || row->gpus < facts->base ||
+            strcmp(row->engine, engine))
             continue;
         rows[nrows] = *row;
         complete(&rows[nrows++], facts);

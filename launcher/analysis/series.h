@@ -2,7 +2,7 @@
 /* The good runs of one engine in one mode of scaling, by the count of GPUs: every quantity with its
  * spread, speed-up and efficiency with intervals.
  *
- *   S(N) = T(base) / T(N)        E(N) = S(N) base / N        base: the smallest count measured
+ *   S(N) = T(base) / T(N)        E(N) = S(N) base / N        base: the smallest count
  *
  * Times of several runs are summed up first (median), then divided: ratios are never averaged. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
@@ -80,6 +80,7 @@ struct series_facts {
     bool keep_remainder; /* a last short batch is trained, too; otherwise dropped */
     double watts_per_gpu;
     long epoch; /* the one that QUANTITY_ONE_EPOCH is; 0: that of index 1 */
+    int base;   /* runs on fewer GPUs do not count */
 };
 
 /* The runs of engine in the sorted table, split where batches mix strong and weak scaling: fills
