@@ -51,7 +51,7 @@ ok "its split" unet-train data split --data data --out split.json
 
 # 32 images in 3 steps of at most 12: ranks have unequal shares in some.
 for norm in sync none; do
-    step=(--epochs 3 --batch-norm "$norm")
+    step=(--epochs 2 --batch-norm "$norm")
     ok "$norm: 1 GPU, batch 12" "${train[@]}" "${step[@]}" --batch-size 12 --out $norm-1
     ok "$norm: 2 threads, batch 6" "${train[@]}" "${step[@]}" --gpus 2 --batch-size 6 --out $norm-t
     is "$(field $norm-t/record.jsonl comm)" nccl "$norm: by NCCL"
@@ -61,7 +61,7 @@ for norm in sync none; do
     is "$(field $norm-p/DONE weights_sha256)" "$(field $norm-t/DONE weights_sha256)" \
         "$norm: 2 processes give the bits of 2 threads"
 done
-ok "sums by the host" "${train[@]}" --comm thread --epochs 3 --batch-norm sync --gpus 2 --batch-size 6 --out host
+ok "sums by the host" "${train[@]}" --comm thread --epochs 2 --batch-norm sync --gpus 2 --batch-size 6 --out host
 ok "give the same weights" close sync-t host
 for key in grad_sq_local grad_sq_global; do
     ok "$key as the host measures it" near "$(field sync-t/record.jsonl $key)" "$(field host/record.jsonl $key)"
@@ -131,7 +131,10 @@ is $? 5 "one is stopped: the other ends"
 like stopped/FAILED "rank 1 on $host: no answer" "the marker names it"
 kill -KILL "$victim"
 wait "${ranks[1]}"
-exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --epochs 1 --out lost
+exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --comm nccl --epochs 1 --out lost
+like "$ERR" 'TF_CONFIG is not set' "says so"
+PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --epochs 1 --out mpi >"$OUT" 2>"$ERR"
+like "$ERR" 'MPI has 1 ranks|built without MPI' "MPI is asked then"
 exits 3 "16 bits between GPUs" "${train[@]}" --gpus 2 --compress bf16 --epochs 1 --out half
 exits 3 "NCCL without a GPU" unet-train train --data data --backend ref --comm nccl --size 32x32 --out none
 is "$(pgrep -f -- "--out .*$TMP/" | wc -l)" 0 "no process is left"

@@ -272,6 +272,9 @@ int strategy_decide(const struct run_config *config, bool by_hand, struct strate
                        launcher.size_name);
     if (read_spec(s, &launcher, by_hand, e))
         return -1;
+    if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0 &&
+        strcmp(config->train.comm, "auto") == 0)
+        s->comm = STRATEGY_MPI; /* which knows its ranks by itself */
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
         return err_set(e, ERR_PEER, "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
                        "is not set; export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "

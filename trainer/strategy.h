@@ -5,7 +5,7 @@
  *   mirrored       one process, one thread per device         comm thread (self with one device)
  *   multi-worker   one process per device                     comm mpi (self with one task)
  *
- * With several GPUs it is nccl for both.
+ * With several GPUs it is nccl for both; mpi for tasks started by hand without a cluster spec.
  *
  * The sources: run.json (layout), the cluster spec (TF_CONFIG), Slurm's step (SLURM_STEP_NUM_TASKS,
  * SLURM_PROCID), the MPI launcher's environment, and MPI itself. Where two differ, the run does not
