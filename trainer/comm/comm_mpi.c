@@ -40,6 +40,7 @@ const char *comm_mpi_version(void)
 /* How long a failed rank waits for rank 0 to take notice and write the marker. */
 #define GRACE_S 60.0
 #define ALARM_TAG 1
+#define MOST_TURNS 10 /* of half a second, in which ranks tell that they give up */
 /* MPI counts are int. */
 #define CHUNK ((size_t)1 << 30)
 
@@ -124,11 +125,16 @@ static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     bool relayed = false;
+    int turn = c->rank < MOST_TURNS ? c->rank : MOST_TURNS;
 
     if (c->lifeline && lifeline_ask(c->lifeline, &relayed, e)) {
         c->relayed = relayed;
         return -1;
     }
+    /* All that wait for the same rank give up now: the first to do so tells the others. */
+    nanosleep(&(struct timespec){turn / 2, turn % 2 * 500000000L}, NULL);
+    if (check_alarm(c, e))
+        return -1;
     if (absent >= 0)
         return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
                        "s: it is stopped, slow or stuck", m->node_ranks[absent], m->host, what,
