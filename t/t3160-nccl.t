@@ -8,7 +8,7 @@
 
 differ=$builddir/trainer/checkpoint/test/checkpoint.t
 emulated=$builddir/trainer/backends/cuda/test/unet-train
-[ -x "$differ" ] && [ -x "$emulated" ] || skip_all "the unit tests are not built (make check-build)"
+if [ ! -x "$differ" ] || [ ! -x "$emulated" ]; then skip_all "the unit tests are not built (make check-build)"; fi
 train=("$emulated" train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
     --split split.json --timeout 20 --backend cuda)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
@@ -36,7 +36,7 @@ rank() { # RANK OPTIONS...
 both() { # OPTIONS...
     local r
     port=$((port + 2))
-    for r in 0 1; do rank $r "$@"; done
+    for r in 0 1; do rank "$r" "$@"; done
     codes=
     for r in 0 1; do
         wait "${ranks[r]}"

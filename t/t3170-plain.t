@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What a machine with a GPU and no packages gets: the plain build from the sources alone, its YAML beside
 # libyaml's, and scripts that say so where there is no GPU.
+# shellcheck disable=SC2016 # eval's and awk's dollars
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
