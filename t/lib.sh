@@ -120,6 +120,18 @@ done_testing() {
     exit
 }
 
+# Do the weights that two runs left differ by at most $tolerance (root mean square, of any tensor)?
+difference() {
+    "$builddir/trainer/checkpoint/test/checkpoint.t" "$1/checkpoint/weights.safetensors" \
+        "$2/checkpoint/weights.safetensors"
+}
+close() { # RUN RUN
+    local d
+    d=$(difference "$1" "$2") || return 1
+    echo "$d"
+    awk -v d="${d%% *}" -v t="${tolerance:?}" 'BEGIN { exit !(d <= t) }'
+}
+
 # run.json of a small training on ranks of one node, of data/ and split.json in $TMP.
 write_run() { # FILE RANKS LR TIMEOUT_S
     cat >"$1" <<END

@@ -13,13 +13,6 @@ train=("$emulated" train --data data --size 32x32 --base 4 --depth 2 --threads 1
     --split split.json --timeout 20 --backend cuda)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 tolerance=1e-4
-difference() { "$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors"; }
-close() {
-    local d
-    d=$(difference "$1" "$2") || return 1
-    echo "$d"
-    awk -v d="${d%% *}" -v t="$tolerance" 'BEGIN { exit !(d <= t) }'
-}
 near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.001 && b / a < 1.001) }'; }
 
 host=$(uname -n)

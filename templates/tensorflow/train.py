@@ -9,7 +9,7 @@ import time
 import unetctl_run
 import tensorflow as tf
 
-from unet_keras import make_unet
+from unet_keras import count_pixels, make_unet
 
 
 def choose_devices(run):
@@ -79,12 +79,7 @@ class Trainer:
 
     def evaluate(self):
         """Pixels of intersection, prediction and truth over the validation images of all ranks."""
-        sums = tf.zeros(3, tf.int64)
-        predict = tf.function(lambda x: self.model(x, training=False))
-        for item in self.run.val[self.run.rank :: self.run.world_size]:
-            image, mask = self.run.batch([item])
-            pred, truth = predict(image) > 0, tf.constant(mask) > 0.5
-            sums += tf.stack([tf.math.count_nonzero(p) for p in (pred & truth, pred, truth)])
+        sums = count_pixels(self.run, self.model)
         others = [tf.zeros(3, tf.int64)] * (self.run.task_gpus - 1)
         return self.all_sum(self.spread([sums, *others])).numpy().tolist()
 
