@@ -193,6 +193,7 @@ static json_t *encode_train(const struct study *s, const struct run *run)
     json_object_set_new(t, "tensorboard", json_boolean(s->train.tensorboard));
     json_object_set_new(t, "trace", json_boolean(s->train.trace));
     json_object_set_new(t, "backend", json_string(s->train.backend));
+    json_object_set_new(t, "dtype", json_string(s->train.dtype));
     json_object_set_new(t, "comm", json_string(s->train.comm));
     json_object_set_new(t, "threads", json_integer(s->train.threads));
     json_object_set_new(t, "allreduce", json_string(run->allreduce));

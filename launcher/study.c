@@ -252,6 +252,8 @@ const struct yaml_key study_keys[] = {
              .help = "attempt-K/trace-RANK.json: what each rank does when"),
     YAML_KEY("train.backend", YAML_WORD, AT(train.backend), "auto", .words = terms_backends,
              .help = "auto, ref, simd, dnnl, cuda"),
+    YAML_KEY("train.dtype", YAML_WORD, AT(train.dtype), "f32", .words = terms_dtypes,
+             .help = "of activations: f32, bf16; fp16 (cuda)"),
     YAML_KEY("train.comm", YAML_WORD, AT(train.comm), "auto", .words = terms_comms,
              .help = "auto, self, thread, mpi, nccl"),
     YAML_KEY("train.threads", YAML_INT, AT(train.threads), "0", .min = 0, .max = 4096,

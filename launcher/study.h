@@ -57,7 +57,7 @@ struct study {
         long base, depth; /* 0: the model's usual (study_base, study_depth) */
     } model;
     struct {
-        const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *comm, *allreduce, *compress;
+        const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *dtype, *comm, *allreduce, *compress;
         long epochs, batch_per_gpu, global_batch, threads, bucket_mib, fusion_mib, checkpoint_epochs, timeout_s;
         double lr, checkpoint_s, cycle_ms, momentum, weight_decay, clip_norm;
         char *class_weights, *lr_steps, *lr_plateau, *until;

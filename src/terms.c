@@ -14,6 +14,7 @@ const char *const terms_lr_schedules[] = {"step", "step-tf", "constant", NULL};
 const char *const terms_keeps[] = {"last", "best", NULL};
 const char *const terms_warmups[] = {"batch", "epoch", NULL};
 const char *const terms_backends[] = {"auto", "ref", "simd", "dnnl", "cuda", NULL};
+const char *const terms_dtypes[] = {"f32", "bf16", "fp16", NULL};
 const char *const terms_compressions[] = {"none", "bf16", "fp16", NULL};
 const char *const terms_comms[] = {"auto", "self", "thread", "mpi", "nccl", NULL};
 const char *const terms_allreduces[] = {"bucketed", "native", "horovod", NULL};

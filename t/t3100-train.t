@@ -44,6 +44,16 @@ ok "the loss falls ($first to $last)" awk "BEGIN { exit !($last < $first / 2) }"
 iou=$(field good/DONE iou)
 ok "IoU beats 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
 
+# --- activations of 16 bits ---
+exits 0 "a run in bf16" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --dtype bf16 --out half
+is "$(field half/record.jsonl dtype) $(field good/record.jsonl dtype)" "bf16 f32" "the record names the type"
+other=$(tail -n 1 half/log.csv | cut -d, -f3)
+ok "its loss ($other) is near that of floats ($last)" awk "BEGIN { exit !(($other - $last)^2 < 0.02^2) }"
+exits 0 "eval in bf16" unet-train eval --checkpoint half/checkpoint --data data --dtype bf16 --json
+exits 3 "fp16 without a GPU" "${train[@]}" --epochs 1 --dtype fp16 --out no
+like "$ERR" 'scaled loss: take bf16' 'says why and what to take'
+exits 2 "no such type" "${train[@]}" --epochs 1 --dtype f64 --out no
+
 # --- eval ---
 exits 0 "eval on the run's split" \
     unet-train eval --checkpoint good/checkpoint --split good/split.json --threads 1 --json

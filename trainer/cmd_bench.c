@@ -16,6 +16,7 @@
 #include "trainer/core/device.h"
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
+#include "trainer/core/precision.h"
 #include "trainer/core/profile.h"
 #include "trainer/optim/optim.h"
 #include "trainer/size_option.h"
@@ -40,7 +41,7 @@ static const struct cli_option options[] = {
     {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
      &opt_mode, 0, 0},
-    {"dtype", 0, CLI_STRING, "WORD", "f32 (f32)", &opt_dtype, 0, 0},
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)", &opt_dtype, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
@@ -74,8 +75,8 @@ static int configure(struct network_config *c, struct err *e)
         .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
         .threads = opt_threads ? (int)opt_threads : strategy_own_cores()};
-    if (strcmp(opt_dtype, "f32") != 0)
-        return err_set(e, ERR_USAGE, "bench: --dtype %s: this trainer computes in f32", opt_dtype);
+    if (precision_parse(opt_dtype, &c->dtype, e))
+        return err_prefix(e, "bench: --dtype");
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
     const struct model *model = model_open(opt_model, e);
@@ -147,8 +148,8 @@ static void print(const struct network *n, const struct network_config *c, doubl
     double cpu = stat_median(cpu_seconds, (size_t)opt_steps);
     getrusage(RUSAGE_SELF, &usage);
     if (!opt_json) {
-        printf("%s base %ld, %dx%d, batch %ld, %s, %d threads, backend %s\n", opt_model, opt_base,
-               c->height, c->width, opt_batch, opt_mode, c->threads, network_backend(n));
+        printf("%s base %ld, %dx%d, batch %ld, %s, %s, %d threads, backend %s\n", opt_model, opt_base,
+               c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n));
         printf("img/s %.2f (median), %.2f +- %.2f\nstep  %.6f s (median), %.6f s (least), "
                "%.6f s of processor time\n",
                batch / median, mean, spread, median, least, cpu);
@@ -156,13 +157,13 @@ static void print(const struct network *n, const struct network_config *c, doubl
         return;
     }
     printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":%ld,"
-           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"f32\","
+           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
            "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
            "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
            "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
            "\"peak_rss_mib\":%.1f}\n",
            opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width, opt_batch,
-           opt_mode, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median, mean,
+           opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median, mean,
            spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
 }
 

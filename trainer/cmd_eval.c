@@ -10,6 +10,7 @@
 #include "src/log.h"
 #include "trainer/comm/comm.h"
 #include "trainer/core/model.h"
+#include "trainer/core/precision.h"
 #include "trainer/evaluate.h"
 #include "trainer/record.h"
 #include "trainer/shutdown.h"
@@ -19,7 +20,7 @@
 #include "trainer/trainer.h"
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
-static const char *opt_images, *opt_backend = "auto";
+static const char *opt_images, *opt_backend = "auto", *opt_dtype = "f32";
 static long opt_threads;
 static bool opt_soft_masks, opt_json;
 
@@ -34,6 +35,8 @@ static const struct cli_option options[] = {
     {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
      &opt_soft_masks, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
+     0},
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)", &opt_dtype, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
@@ -58,6 +61,8 @@ static int configure(struct network_config *config, struct err *e)
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
     *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
+    if (precision_parse(opt_dtype, &config->dtype, e))
+        return err_prefix(e, "eval: --dtype");
     if (opt_size && size_option_parse(opt_size, &config->height, &config->width, e))
         return err_prefix(e, "eval: --size");
     return 0;

@@ -14,6 +14,7 @@
 #include "src/log.h"
 #include "trainer/comm/comm.h"
 #include "trainer/core/model.h"
+#include "trainer/core/precision.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/picture.h"
 #include "trainer/data/png_file.h"
@@ -27,7 +28,7 @@
 #include "trainer/trained.h"
 #include "trainer/trainer.h"
 
-static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_tile, *opt_format = "png", *opt_backend = "auto";
+static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_tile, *opt_format = "png", *opt_backend = "auto", *opt_dtype = "f32";
 static long opt_overlap = -1, opt_threads;
 static double opt_threshold = 0.5;
 static bool opt_probabilities, opt_overlay;
@@ -50,6 +51,8 @@ static const struct cli_option options[] = {
     {"crop", 0, CLI_STRING, "N,N..", "also DIR/STEM_cropN.png, without N pixels at each side",
      &opt_crop, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
+     0},
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)", &opt_dtype, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {0}};
@@ -387,6 +390,8 @@ static int check_options(struct network_config *c, struct err *e)
     if (strcmp(opt_format, "tiff") == 0)
         return err_set(e, ERR_CONFIG, "predict: this unet-train was built without libtiff");
 #endif
+    if (precision_parse(opt_dtype, &c->dtype, e))
+        return err_prefix(e, "predict: --dtype");
     if (opt_tile && size_option_parse(opt_tile, &c->height, &c->width, e))
         return err_prefix(e, "predict: --tile");
     return 0;

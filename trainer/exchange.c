@@ -20,11 +20,11 @@ struct comm *exchange_open_comm(const struct run_config *c, struct comm *inner, 
 {
     struct comm_async_fusion fusion = {(size_t)c->train.fusion_mib * MIB, c->train.cycle_ms / 1e3};
 
-    inner->wire = strcmp(c->train.compress, "bf16") == 0   ? HALF_BF16
-                  : strcmp(c->train.compress, "fp16") == 0 ? HALF_FP16
-                                                           : HALF_NONE;
+    inner->wire = strcmp(c->train.compress, "bf16") == 0   ? DTYPE_BF16
+                  : strcmp(c->train.compress, "fp16") == 0 ? DTYPE_F16
+                                                           : DTYPE_F32;
     if (inner->ops->queue_sum) { /* sums on the devices go on by themselves */
-        if (inner->wire == HALF_NONE && strcmp(c->train.allreduce, "horovod") != 0)
+        if (inner->wire == DTYPE_F32 && strcmp(c->train.allreduce, "horovod") != 0)
             return inner;
         err_set(e, ERR_CONFIG, "train.comm: nccl sums gradients as they are: train.compress and "
                 "train.allreduce horovod are for mpi and thread");

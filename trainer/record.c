@@ -324,7 +324,7 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
     add_int(&b, "devices", c->layout.gpus);
     add_string(&b, "backend", run->backend);
     add_string(&b, "comm", run->comm);
-    add_string(&b, "dtype", "f32");
+    add_string(&b, "dtype", c->train.dtype);
     add_int(&b, "threads", run->threads);
     add_int(&b, "cores", run->cores);
     buf_addf(&b, ",\"oversubscribed\":%s", run->oversubscribed ? "true" : "false");

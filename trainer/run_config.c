@@ -104,6 +104,7 @@ static const struct key keys[] = {
      OPEN | OPTIONAL},
     {"train", "trace", KEY_BOOL, AT(train.trace), "false", 0, 0, NULL, OPEN | OPTIONAL},
     {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, terms_backends, OPEN},
+    {"train", "dtype", KEY_WORD, AT(train.dtype), "f32", 0, 0, terms_dtypes, OPTIONAL},
     {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, terms_comms, OPEN},
     {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
     {"train", "allreduce", KEY_WORD, AT(train.allreduce), "bucketed", 0, 0, terms_allreduces,

@@ -16,6 +16,7 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/data/shard.h"
 #include "trainer/core/model.h"
+#include "trainer/core/precision.h"
 #include "trainer/evaluate.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/progress.h"
@@ -36,8 +37,9 @@ static int describe_network(struct session *s, struct err *e)
     const struct run_config *c = s->config;
     int nweights = run_config_class_weights(c, s->class_weights, e);
     const char *backend = c->train.backend;
+    enum dtype dtype;
 
-    if (nweights < 0 || goal_parse(&s->goal, c->train.until, c->train.patience, e) ||
+    if (nweights < 0 || precision_parse(c->train.dtype, &dtype, e) || goal_parse(&s->goal, c->train.until, c->train.patience, e) ||
         goal_parse_plateau(&s->goal, c->train.lr_plateau, e))
         return -1;
     s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
@@ -46,7 +48,8 @@ static int describe_network(struct session *s, struct err *e)
     if (c->train.deterministic && strcmp(backend, "auto") == 0)
         backend = "ref";
     s->network_config = (struct network_config){
-        .model = c->model.name, .backend = backend, .base = c->model.base,
+        .model = c->model.name, .backend = backend, .dtype = dtype,
+        .base = c->model.base,
         .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
         .height = c->data.height, .width = c->data.width, .threads = s->threads,
         .device = s->device,

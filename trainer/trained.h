@@ -5,8 +5,8 @@
 
 #include "trainer/core/network.h"
 
-/* path: weights.safetensors, its folder, or the run's folder. config: backend, threads (0: the cores
- * of this process) and, unless 0, height and width are given; the rest is filled in. NULL:
+/* path: weights.safetensors, its folder, or the run's folder. config: backend, dtype, threads (0: the
+ * cores of this process) and, unless 0, height and width are given; the rest is filled in. NULL:
  * ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
 struct network *trained_open(const char *path, struct network_config *config, struct err *e);
 

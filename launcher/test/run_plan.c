@@ -19,7 +19,7 @@ static struct study study = {
     .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .keep = "last",
               .lr_plateau = "", .warmup = "batch",
               .optimizer = "adam", .lr_scaling = "linear", .lr_schedule = "step",
-              .backend = "auto", .comm = "auto", .allreduce = "bucketed", .compress = "none", .epochs = 200, .batch_per_gpu = 16,
+              .backend = "auto", .dtype = "f32", .comm = "auto", .allreduce = "bucketed", .compress = "none", .epochs = 200, .batch_per_gpu = 16,
               .bucket_mib = 1, .timeout_s = 300, .lr = 0.001, .checkpoint_s = 600},
 };
 static struct site site = {.name = "generic", .gpus_per_node = 2};

@@ -36,14 +36,26 @@ const struct backend *backend_find(const char *name)
     return NULL;
 }
 
+static bool has_halves(const struct op *op)
+{
+    for (int i = 0; i < op->kind->nin; i++)
+        if (op->in[i] && op->in[i]->dtype != DTYPE_F32)
+            return true;
+    for (int i = 0; i < op->kind->nout; i++)
+        if (op->out[i] && op->out[i]->dtype != DTYPE_F32)
+            return true;
+    return false;
+}
+
 static const struct kernel *find(const struct backend *backend, const struct op *op)
 {
     const struct kernel *first = backend->before ? find(backend->before, op) : NULL;
+    const struct kernel *const *kernels = has_halves(op) ? backend->mixed : backend->kernels;
 
     if (first)
         return first;
-    for (size_t i = 0; backend->kernels[i]; i++) {
-        const struct kernel *kernel = backend->kernels[i];
+    for (size_t i = 0; kernels && kernels[i]; i++) {
+        const struct kernel *kernel = kernels[i];
 
         if (kernel->kind == op->kind && (!kernel->supports || kernel->supports(op)))
             return kernel;

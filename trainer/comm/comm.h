@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/comm/half.h"
+#include "trainer/core/dtype.h"
 #include "trainer/comm/reduce.h"
 
 struct comm;
@@ -69,7 +69,7 @@ struct comm {
     const atomic_int *interrupt; /* signal that asks the run to end; NULL: none */
     atomic_int leaving; /* so does whoever owns the communicator, as if by this signal; 0: not so */
     struct lifeline *lifeline; /* of processes that have met, not the comm's; NULL: none */
-    enum half_kind wire; /* as what start_sum_float sends numbers to other nodes; sums are of floats */
+    enum dtype wire; /* as what start_sum_float sends numbers to other nodes; sums are of floats */
     bool spins; /* no core has more threads that compute than one: waits may keep theirs busy */
     bool background; /* a thread beside the one that computes calls it: its waits leave the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */

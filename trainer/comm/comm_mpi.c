@@ -294,19 +294,19 @@ static int reserve_halves(struct mpi *m, size_t n, size_t share, int size, struc
 }
 
 /* The sum of all nodes' parts, which lie one behind the other. */
-static void add_halves(enum half_kind kind, const uint16_t *parts, size_t n, int size, uint16_t *dst)
+static void add_halves(enum dtype kind, const uint16_t *parts, size_t n, int size, uint16_t *dst)
 {
     float sum[512], part[512];
 
     for (size_t at = 0; at < n; at += 512) {
         size_t some = n - at < 512 ? n - at : 512;
-        half_decode(kind, parts + at, sum, some);
+        dtype_decode(kind, parts + at, sum, some);
         for (int r = 1; r < size; r++) {
-            half_decode(kind, parts + (size_t)r * n + at, part, some);
+            dtype_decode(kind, parts + (size_t)r * n + at, part, some);
             for (size_t i = 0; i < some; i++)
                 sum[i] += part[i];
         }
-        half_encode(kind, sum, dst + at, some);
+        dtype_encode(kind, sum, dst + at, some);
     }
 }
 
@@ -333,7 +333,7 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
         shares[r] = (int)share;
         places[r] = (int)((size_t)r * share);
     }
-    half_encode(c->wire, values, own, n);
+    dtype_encode(c->wire, values, own, n);
     MPI_Request *request = new_request(c, what, e);
     if (!request)
         return -1;
@@ -357,7 +357,7 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
         return fail(c, rc, what, e);
     if (finish(c, what, e))
         return -1;
-    half_decode(c->wire, own, values, n);
+    dtype_decode(c->wire, own, values, n);
     return 0;
 }
 
@@ -429,7 +429,7 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     struct mpi *m = mpi_of(c);
     int done;
 
-    if (!m->node && c->wire == HALF_NONE) {
+    if (!m->node && c->wire == DTYPE_F32) {
         enter_collective(c, gradients);
         if (start_reduce(c, &slice, gradients, e))
             return -1;
@@ -455,9 +455,9 @@ static int mpi_wait(struct comm *c, struct err *e)
     int rc = 0;
 
     m->pending.n = 0;
-    if (!m->node && c->wire == HALF_NONE)
+    if (!m->node && c->wire == DTYPE_F32)
         return finish(c, gradients, e);
-    m->halving = c->wire != HALF_NONE;
+    m->halving = c->wire != DTYPE_F32;
     for (size_t at = 0, end; rc == 0 && at < n; at = end) {
         bool placed = is_placed(m, &slices[at]);
         for (end = at + 1; end < n; end++)

@@ -155,6 +155,11 @@ struct op *graph_append(struct graph *g, const struct op_kind *kind, const struc
     return op;
 }
 
+struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e)
+{
+    return create_tensor(g, name, "", TENSOR_ARENA, shape, e);
+}
+
 int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
 {
     struct op *sum;
@@ -236,6 +241,14 @@ int graph_compile(struct graph *g, const struct backend *backend, const struct w
     return plan_arena(g, e);
 }
 
+static void bind_tensor(struct tensor *t, float *base)
+{
+    if (t->dtype == DTYPE_F32)
+        t->data = base + t->offset;
+    else
+        t->half = (uint16_t *)base + t->offset;
+}
+
 void graph_bind(struct graph *g, const struct weights *w, void *arena)
 {
     float *base[] = {[TENSOR_ARENA] = arena,
@@ -244,7 +257,7 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena)
                      [TENSOR_STATE] = w->state};
 
     for (size_t i = 0; i < g->ntensors; i++)
-        g->tensors[i]->data = base[g->tensors[i]->place] + g->tensors[i]->offset;
+        bind_tensor(g->tensors[i], base[g->tensors[i]->place]);
     for (size_t i = 0; i < g->nops; i++)
         g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
 }
@@ -345,9 +358,9 @@ static void print_op(const struct op *op, size_t i, FILE *out)
         for (int k = 0; k < t->shape.ndim; k++)
             snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%" PRId64,
                      k ? "x" : "", t->shape.dim[k]);
-        fprintf(out, " %-18s %12zu", shape, tensor_count(t) * sizeof(float));
+        fprintf(out, " %-18s %12zu", shape, tensor_nbytes(t));
         if (t->place == TENSOR_ARENA)
-            fprintf(out, " at %12zu", t->offset * sizeof(float));
+            fprintf(out, " at %12zu", t->offset * dtype_size(t->dtype));
         else
             fprintf(out, " %s", t->name);
     }
@@ -365,7 +378,7 @@ void graph_print_plan(const struct graph *g, FILE *out)
         print_op(g->ops[i], i, out);
     for (size_t i = 0; i < g->ntensors; i++)
         if (g->tensors[i]->place == TENSOR_ARENA)
-            sum += tensor_count(g->tensors[i]) * sizeof(float);
+            sum += tensor_nbytes(g->tensors[i]);
     fprintf(out, "%zu ops, activations and workspaces %zu bytes (%zu if none shared memory)\n",
             g->nops, g->arena_size, sum);
 }

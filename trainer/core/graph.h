@@ -46,6 +46,9 @@ void graph_destroy(struct graph *g);
 /* A pinned activation that is not the result of an op: image or target. */
 struct tensor *graph_input(struct graph *g, const char *name, struct shape shape, struct err *e);
 
+/* An activation of floats for ops to write to. */
+struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e);
+
 /* A parameter, or state that training updates. Each belongs to one op. */
 struct tensor *graph_param(struct graph *g, const char *name, enum weights_role role,
                            struct shape shape, double low, double high, struct err *e);

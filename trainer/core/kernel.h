@@ -44,7 +44,8 @@ struct kernel {
 
 struct backend {
     const char *name;
-    const struct kernel *const *kernels; /* NULL-terminated; the first that matches is used */
+    const struct kernel *const *kernels; /* NULL-terminated; the first that supports an op does it */
+    const struct kernel *const *mixed;   /* likewise, for ops with tensors of 16 bits; NULL: none */
     const struct backend *before;        /* whose kernels come first; NULL: none */
     bool fuses;                          /* graphs for it go through fuse_graph */
     const char *(*version)(void);        /* of the library behind it; NULL: there is none */
@@ -58,7 +59,8 @@ extern const struct backend *const backends[];
 /* NULL if it was not built in. "auto" is the best one. */
 const struct backend *backend_find(const char *name);
 
-/* The backend's first kernel for this op, else the reference's, or NULL on a device. */
+/* The backend's first kernel for this op and the types of its tensors; else the reference's, but not
+ * on a device; or NULL. */
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
 
 #endif

@@ -15,6 +15,7 @@
 #include "trainer/core/graph.h"
 #include "trainer/core/kernel.h"
 #include "trainer/core/model.h"
+#include "trainer/core/precision.h"
 #include "trainer/core/profile.h"
 #include "trainer/core/stage.h"
 
@@ -67,6 +68,9 @@ static int choose(struct network *n, const struct network_config *config, struct
         return err_set(e, ERR_CONFIG,
                        "there is no backend \"%s\" in this build; \"auto\" picks the best, here %s",
                        config->backend, backends[0]->name);
+    if (config->dtype == DTYPE_F16 && !n->backend->device)
+        return err_set(e, ERR_CONFIG, "backend %s can't train in fp16, whose small gradients need a "
+                       "scaled loss: take bf16 or f32", n->backend->name);
     if (config->threads < 1)
         return err_set(e, ERR_CONFIG, "threads is %d; at least 1 is needed", config->threads);
     n->config = *config;
@@ -85,6 +89,23 @@ static struct graph *build_graph(const struct network *n, bool training, int bat
     if (!g)
         return NULL;
     if (model_build(n->model, g, &n->config, batch, e) < 0 || (training && graph_backward(g, e) < 0)) {
+        graph_destroy(g);
+        return NULL;
+    }
+    return g;
+}
+
+/* Ready to be bound to memory. */
+static struct graph *compile_graph(const struct network *n, bool training, int batch, struct err *e)
+{
+    struct graph *g = build_graph(n, training, batch, e);
+
+    if (!g)
+        return NULL;
+    if (n->backend->fuses)
+        fuse_graph(g);
+    precision_mark(g, n->config.dtype);
+    if (precision_lower(g, n->backend, e) < 0 || graph_compile(g, n->backend, n->weights, e) < 0) {
         graph_destroy(g);
         return NULL;
     }
@@ -269,8 +290,8 @@ static int largest_batch(const struct network *n, bool training, int batch, size
     while (batch - fits > 1) {
         struct err e;
         int middle = fits + (batch - fits) / 2;
-        struct graph *g = build_graph(n, training, middle, &e);
-        bool fit = g && graph_compile(g, n->backend, n->weights, &e) == 0 && g->arena_size <= room;
+        struct graph *g = compile_graph(n, training, middle, &e);
+        bool fit = g && g->arena_size <= room;
 
         graph_destroy(g);
         if (fit)
@@ -325,11 +346,8 @@ static struct compiled *compile(struct network *n, bool training, int batch, str
         return NULL;
     }
     c->batch = batch;
-    c->graph = build_graph(n, training, batch, e);
-    if (c->graph && n->backend->fuses)
-        fuse_graph(c->graph);
-    if (!c->graph || graph_compile(c->graph, n->backend, n->weights, e) < 0 ||
-        reserve_arena(n, training, batch, c->graph->arena_size, e) < 0) {
+    c->graph = compile_graph(n, training, batch, e);
+    if (!c->graph || reserve_arena(n, training, batch, c->graph->arena_size, e) < 0) {
         graph_destroy(c->graph);
         free(c);
         return NULL;

@@ -15,6 +15,7 @@
 
 #include "src/err.h"
 #include "trainer/core/device.h"
+#include "trainer/core/dtype.h"
 #include "trainer/core/weights.h"
 
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
@@ -25,6 +26,7 @@ enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 struct network_config {
     const char *model;   /* what model_open takes (model.h) */
     const char *backend; /* "auto", "ref", "dnnl", "cuda" */
+    enum dtype dtype;    /* of activations and their gradients (precision.h) */
     int base, depth;     /* 0: as the model has them */
     int channels;
     int classes;         /* logits per target; 0 is 1: foreground against background */

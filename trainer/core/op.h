@@ -111,6 +111,8 @@ extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
 
+extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */
+
 /* Mean over all places.   (x) -> y[n][1][1][c] */
 extern const struct op_kind global_avg_pool_kind;
 extern const struct op_kind global_avg_pool_grad_kind; /* (dy) -> dx */

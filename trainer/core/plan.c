@@ -80,7 +80,17 @@ static void give(struct free_list *list, size_t offset, size_t size)
 
 static size_t size_of(const struct tensor *t)
 {
-    return align(tensor_count(t) * sizeof(float));
+    return align(tensor_nbytes(t));
+}
+
+static void place(struct free_list *list, struct tensor *t)
+{
+    t->offset = take(list, size_of(t)) / dtype_size(t->dtype);
+}
+
+static void give_tensor(struct free_list *list, const struct tensor *t)
+{
+    give(list, t->offset * dtype_size(t->dtype), size_of(t));
 }
 
 static void use(struct tensor *t, int i)
@@ -114,7 +124,8 @@ static bool takes_memory_of_input(const struct op *op, int i)
     const struct tensor *in = op->in[0], *out = op->out[0];
 
     return op->kind->inplace && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA &&
-           in->last == i && !out->pinned && tensor_count(in) == tensor_count(out);
+           in->last == i && !out->pinned && in->dtype == out->dtype &&
+           tensor_count(in) == tensor_count(out);
 }
 
 static void plan_outputs(struct free_list *list, struct op *op, int i)
@@ -127,7 +138,7 @@ static void plan_outputs(struct free_list *list, struct op *op, int i)
         if (k == 0 && takes_memory_of_input(op, i))
             t->offset = op->in[0]->offset;
         else
-            t->offset = take(list, size_of(t)) / sizeof(float);
+            place(list, t);
     }
 }
 
@@ -143,11 +154,11 @@ static void give_back(struct free_list *list, struct op *op, int i)
         for (int j = 0; j < k; j++)
             again = again || op->in[j] == t;
         if (t->place == TENSOR_ARENA && t->last == i && !again)
-            give(list, t->offset * sizeof(float), size_of(t));
+            give_tensor(list, t);
     }
     for (int k = 0; k < op->kind->nout; k++)
         if (op->out[k]->place == TENSOR_ARENA && op->out[k]->last == i)
-            give(list, op->out[k]->offset * sizeof(float), size_of(op->out[k]));
+            give_tensor(list, op->out[k]);
 }
 
 static void plan_op(struct free_list *list, struct op *op, int i)
@@ -173,7 +184,7 @@ int plan_arena(struct graph *g, struct err *e)
     find_lifetimes(g);
     for (size_t i = 0; i < g->ntensors; i++)
         if (g->tensors[i]->place == TENSOR_ARENA && g->tensors[i]->pinned)
-            g->tensors[i]->offset = take(&list, size_of(g->tensors[i])) / sizeof(float);
+            place(&list, g->tensors[i]);
     for (size_t i = 0; i < g->nops; i++)
         plan_op(&list, g->ops[i], (int)i);
     g->arena_size = list.high;

@@ -42,13 +42,13 @@ double profile_flop(const struct op *op)
 
 double profile_bytes(const struct op *op)
 {
-    size_t count = 0;
+    size_t nbytes = 0;
 
     for (int i = 0; i < op->kind->nin; i++)
-        count += tensor_count(op->in[i]);
+        nbytes += tensor_nbytes(op->in[i]);
     for (int i = 0; i < op->kind->nout; i++)
-        count += tensor_count(op->out[i]);
-    return (double)count * sizeof(float);
+        nbytes += tensor_nbytes(op->out[i]);
+    return (double)nbytes;
 }
 
 void profile_sum(const struct graph *g, double *flop, double *bytes)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tensors: plain row-major arrays of float. Activations are [n][h][w][c] (NHWC); parameters have
- * the shapes that PyTorch gives them (struct weights_entry). */
+/* Tensors: plain row-major arrays of floats, or of 16-bit numbers. Activations are [n][h][w][c]
+ * (NHWC); parameters have the shapes that PyTorch gives them (struct weights_entry). */
 #ifndef UNETCTL_TRAINER_CORE_TENSOR_H
 #define UNETCTL_TRAINER_CORE_TENSOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "trainer/core/dtype.h"
 
 #define TENSOR_MAX_NDIM 4
 #define TENSOR_NAME_SIZE 64
@@ -29,13 +31,17 @@ enum tensor_place {
 struct tensor {
     char name[TENSOR_NAME_SIZE];
     struct shape shape;
+    enum dtype dtype;    /* outside the arena always DTYPE_F32 */
     enum tensor_place place;
     bool pinned;         /* in the arena: keeps its memory from the first to the last op */
     bool needs_grad;     /* the loss depends on a parameter through it, or it is one */
     struct tensor *grad; /* gradient of the loss, same shape; NULL as long as there is none */
     int first, last;     /* ops that write it first and use it last */
     size_t offset;       /* elements, within its place */
-    float *data;         /* set when the graph is bound to memory */
+    union {              /* set when the graph is bound to memory */
+        float *data;     /* of DTYPE_F32 */
+        uint16_t *half;  /* of the others */
+    };
 };
 
 static inline size_t shape_count(const struct shape *s)
@@ -63,6 +69,11 @@ static inline struct shape shape_nhwc(int64_t n, int64_t h, int64_t w, int64_t c
 static inline size_t tensor_count(const struct tensor *t)
 {
     return shape_count(&t->shape);
+}
+
+static inline size_t tensor_nbytes(const struct tensor *t)
+{
+    return tensor_count(t) * dtype_size(t->dtype);
 }
 
 /* Places in an activation: n * h * w. */

@@ -32,6 +32,7 @@ const struct op_kind *const op_kinds[] = {
     &concat_kind,
     &concat_grad_kind,
     &add_kind,
+    &cast_kind,
     &global_avg_pool_kind,
     &global_avg_pool_grad_kind,
     &subsample_kind,

@@ -41,4 +41,6 @@ static const struct kernel *const kernels[] = {
     NULL,
 };
 
-const struct backend ref_backend = {.name = "ref", .kernels = kernels};
+static const struct kernel *const mixed[] = {&ref_cast, NULL};
+
+const struct backend ref_backend = {.name = "ref", .kernels = kernels, .mixed = mixed};

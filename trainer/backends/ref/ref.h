@@ -34,6 +34,7 @@ extern const struct kernel ref_dropout;
 extern const struct kernel ref_concat;
 extern const struct kernel ref_concat_grad;
 extern const struct kernel ref_add;
+extern const struct kernel ref_cast;
 extern const struct kernel ref_global_avg_pool;
 extern const struct kernel ref_global_avg_pool_grad;
 extern const struct kernel ref_subsample;

@@ -44,13 +44,13 @@ static float random_value(int rank, size_t i)
     return (float)((u - 0.5) * pow(10, 4 * rng_uniform(12, (uint64_t)rank, i) - 3));
 }
 
-/* Every part and the sum lose at most half_error; small whole numbers lose nothing. The votes that
+/* Every part and the sum lose at most dtype_error; small whole numbers lose nothing. The votes that
  * travel with the gradients are such. */
 static int check_halves(struct comm *c, struct err *e)
 {
     enum { N = 70001 };
     static float v[N], votes[2];
-    double u = half_error(c->wire), worst = 0;
+    double u = dtype_error(c->wire), worst = 0;
 
     for (int round = 0; round < 2; round++) {
         votes[0] = 1;
@@ -95,9 +95,9 @@ int main(int argc, char **argv)
     struct err e = {0};
     const char *what = argc > 1 ? argv[1] : "";
     bool async = strncmp(what, "async", 5) == 0, fused = strcmp(what, "fused") == 0;
-    enum half_kind wire = strstr(what, "bf16")   ? HALF_BF16
-                          : strstr(what, "fp16") ? HALF_FP16
-                                                 : HALF_NONE;
+    enum dtype wire = strstr(what, "bf16")   ? DTYPE_BF16
+                          : strstr(what, "fp16") ? DTYPE_F16
+                                                 : DTYPE_F32;
     struct comm *c = comm_mpi_open(-1, 0, strcmp(what, "init") == 0 ? 2 : 60, NULL, &e);
     int rc;
 
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         rc = stay_away(c, &e);
     else if (strcmp(what, "async-fail") == 0)
         rc = fail_in_sum(c, &e);
-    else if (wire != HALF_NONE)
+    else if (wire != DTYPE_F32)
         rc = check_halves(c, &e);
     else
         rc = check_collectives(c, &e);

@@ -53,12 +53,19 @@ static const struct test_case sizes[] = {
     LOSS(dice_kind, 4, 256, 256, 1, VALUES_UNIT, NULL),
 };
 
+static bool has(const struct kernel *const *kernels, const struct kernel *kernel)
+{
+    for (; kernels && *kernels; kernels++)
+        if (*kernels == kernel)
+            return true;
+    return false;
+}
+
 const struct backend *opspeed_owner(const struct kernel *kernel)
 {
     for (size_t i = 0; kernel && backends[i]; i++)
-        for (size_t k = 0; backends[i]->kernels[k]; k++)
-            if (backends[i]->kernels[k] == kernel)
-                return backends[i];
+        if (has(backends[i]->kernels, kernel) || has(backends[i]->mixed, kernel))
+            return backends[i];
     return NULL;
 }
 
@@ -161,11 +168,11 @@ static void measure_case(const struct backend *backend, struct device *device,
 {
     struct rig r;
 
-    if (!rig_is_possible(test, backend)) {
+    if (!rig_is_possible(test, backend, DTYPE_F32)) {
         fprintf(out, "%-5s f32   %-28s -\n", backend->name, test->kind->name);
         return;
     }
-    rig_create(&r, test, backend, device);
+    rig_create(&r, test, backend, device, DTYPE_F32);
     rig_run(&r, r.graph->nops);
     for (size_t i = 0; i < r.graph->nops; i++)
         print_line(backend, r.graph->ops[i], measure(&r, r.graph->ops[i], seconds_each), out);

@@ -8,18 +8,19 @@
 #include "src/rng.h"
 #include "t/tap.h"
 
-#define GUARD 64 /* floats before and behind each tensor */
-#define SENTINEL 12345.678F
+#define GUARD 256 /* bytes before and behind each tensor */
+#define SENTINEL 0x5a
+#define UNWRITTEN 0xff /* NaN in every type */
 #define KINK 0.2 /* results of batch_norm_relu nearer to 0 before the ReLU have no weight */
 
-static float *guarded_alloc(const struct rig *r, struct guarded *g, size_t count)
+static void *guarded_alloc(const struct rig *r, struct guarded *g, size_t nbytes)
 {
-    size_t nbytes = (count + 2 * GUARD) * sizeof(float);
+    size_t whole = (nbytes + 2 * GUARD + 63) / 64 * 64;
     struct err e;
 
-    g->count = count;
-    g->block = r->device ? r->ops->alloc(r->device, DEVICE_SHARED, nbytes, &e)
-                         : aligned_alloc(64, (nbytes + 63) / 64 * 64);
+    g->nbytes = nbytes;
+    g->block = r->device ? r->ops->alloc(r->device, DEVICE_SHARED, whole, &e)
+                         : aligned_alloc(64, whole);
     if (!g->block)
         bail_out("out of memory");
     return g->block + GUARD;
@@ -35,16 +36,30 @@ static void guarded_free(const struct rig *r, struct guarded *g)
 
 static void guarded_clear(struct guarded *g)
 {
-    for (size_t i = 0; i < g->count + 2 * GUARD; i++)
-        g->block[i] = i < GUARD || i >= GUARD + g->count ? SENTINEL : NAN;
+    memset(g->block, SENTINEL, GUARD);
+    memset(g->block + GUARD, UNWRITTEN, g->nbytes);
+    memset(g->block + GUARD + g->nbytes, SENTINEL, GUARD);
 }
 
 static bool guarded_is_intact(const struct guarded *g)
 {
     for (size_t i = 0; i < GUARD; i++)
-        if (g->block[i] != SENTINEL || g->block[GUARD + g->count + i] != SENTINEL)
+        if (g->block[i] != SENTINEL || g->block[GUARD + g->nbytes + i] != SENTINEL)
             return false;
     return true;
+}
+
+float *rig_read(const struct tensor *t)
+{
+    float *values = malloc(tensor_count(t) * sizeof *values);
+
+    if (!values)
+        bail_out("out of memory");
+    if (t->dtype == DTYPE_F32)
+        memcpy(values, t->data, tensor_nbytes(t));
+    else
+        dtype_decode(t->dtype, t->half, values, tensor_count(t));
+    return values;
 }
 
 static double value_of(enum values how, uint64_t stream, uint64_t i)
@@ -79,8 +94,9 @@ static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
  * near it get no weight. What is left is smooth, and exact for the gradient of all others. */
 static void weigh_kinks(struct rig *r)
 {
-    const float *x = r->op->in[0]->data, *gamma = r->op->in[1]->data, *beta = r->op->in[2]->data;
-    size_t nchannels = tensor_channels(r->op->in[0]), n = tensor_pixels(r->op->in[0]);
+    const float *x = r->numbers[0], *gamma = r->numbers[1], *beta = r->numbers[2];
+    float *dy = r->numbers[r->test->kind->nin];
+    size_t nchannels = tensor_channels(r->in[0]), n = tensor_pixels(r->in[0]);
 
     for (size_t c = 0; c < nchannels; c++) {
         double mean = 0, var = 0;
@@ -93,42 +109,62 @@ static void weigh_kinks(struct rig *r)
             double scaled = ((double)x[i * nchannels + c] - mean) / sqrt(var + r->op->attr.eps);
 
             if (fabs((double)gamma[c] * scaled + (double)beta[c]) < KINK)
-                r->dy->data[i * nchannels + c] = 0;
+                dy[i * nchannels + c] = 0;
         }
     }
 }
 
 static struct tensor *input_of(const struct rig *r, int i)
 {
-    return i < r->test->kind->nin ? r->op->in[i] : r->dy;
+    return i < r->test->kind->nin ? r->in[i] : r->dy;
+}
+
+static bool is_activation(const struct rig *r, int i)
+{
+    return i < r->test->ndata ? !op_is_loss(r->test->kind) : i == r->test->kind->nin;
+}
+
+/* Numbers that the type has. */
+static void round_numbers(enum dtype t, float *values, size_t n)
+{
+    for (size_t i = 0; t != DTYPE_F32 && i < n; i++) {
+        uint16_t half;
+
+        dtype_encode(t, &values[i], &half, 1);
+        dtype_decode(t, &half, &values[i], 1);
+    }
 }
 
 static void make_numbers(struct rig *r)
 {
-    int nin = r->test->kind->nin;
+    int nin = r->test->kind->nin, n = nin + (r->dy != NULL);
 
-    for (int i = 0; i < nin; i++)
-        for (size_t k = 0; k < tensor_count(r->op->in[i]); k++)
-            r->op->in[i]->data[k] = (float)value_of(r->test->values[i], (uint64_t)i, k);
-    for (size_t k = 0; r->dy && k < tensor_count(r->dy); k++)
-        r->dy->data[k] = (float)rng_normal(14, 0, k);
-    if (r->dy && r->test->kind == &batch_norm_relu_kind)
-        weigh_kinks(r);
-    for (int i = 0; i < nin + (r->dy != NULL); i++) {
-        size_t nbytes = tensor_count(input_of(r, i)) * sizeof(float);
+    for (int i = 0; i < n; i++) {
+        size_t count = tensor_count(input_of(r, i));
 
-        r->numbers[i] = malloc(nbytes);
+        r->numbers[i] = malloc(count * sizeof(float));
         if (!r->numbers[i])
             bail_out("out of memory");
-        memcpy(r->numbers[i], input_of(r, i)->data, nbytes);
+        for (size_t k = 0; k < count; k++)
+            r->numbers[i][k] = (float)(i < nin ? value_of(r->test->values[i], (uint64_t)i, k)
+                                               : rng_normal(14, 0, k));
+        if (is_activation(r, i))
+            round_numbers(r->numbers_of, r->numbers[i], count);
     }
+    if (r->dy && r->test->kind == &batch_norm_relu_kind)
+        weigh_kinks(r);
 }
 
 void rig_fill(struct rig *r)
 {
-    for (int i = 0; i < r->test->kind->nin + (r->dy != NULL); i++)
-        memcpy(input_of(r, i)->data, r->numbers[i],
-               tensor_count(input_of(r, i)) * sizeof(float));
+    for (int i = 0; i < r->test->kind->nin + (r->dy != NULL); i++) {
+        struct tensor *t = input_of(r, i);
+
+        if (t->dtype == DTYPE_F32)
+            memcpy(t->data, r->numbers[i], tensor_nbytes(t));
+        else
+            dtype_encode(t->dtype, r->numbers[i], t->half, tensor_count(t));
+    }
 }
 
 static void append_gradient(const struct test_case *t, struct graph *g, struct err *e)
@@ -137,8 +173,11 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
 
     for (int i = 0; i < t->ndata + t->nparams; i++)
         op->in[i]->needs_grad = true;
-    for (int i = t->ndata; i < t->ndata + t->nparams; i++)
+    for (int i = t->ndata; i < t->ndata + t->nparams; i++) {
         op->in[i]->grad = graph_input(g, "grad", t->in[i], e);
+        op->in[i]->place = TENSOR_VALUE;
+        op->in[i]->grad->place = TENSOR_GRAD;
+    }
     if (!op_is_loss(t->kind))
         op->out[0]->grad = graph_input(g, "dy", op->out[0]->shape, e);
     if (t->kind->grad(g, op, e) < 0)
@@ -162,11 +201,28 @@ struct graph *rig_graph(const struct test_case *test)
     return g;
 }
 
-bool rig_is_possible(const struct test_case *test, const struct backend *backend)
+/* Activations get their type, and ops the casts that the backend needs. */
+static void lower(struct graph *g, const struct test_case *test, const struct backend *backend,
+                  enum dtype t)
+{
+    struct op *op = g->ops[0];
+    struct err e;
+
+    for (int i = 0; i < test->ndata && !op_is_loss(test->kind); i++)
+        op->in[i]->dtype = t;
+    if (!op_is_loss(test->kind) && op->out[0]->grad)
+        op->out[0]->grad->dtype = t;
+    precision_mark(g, t);
+    if (precision_lower(g, backend, &e) < 0)
+        bail_out("%s", e.text);
+}
+
+bool rig_is_possible(const struct test_case *test, const struct backend *backend, enum dtype t)
 {
     struct graph *g = rig_graph(test);
     bool possible = true;
 
+    lower(g, test, backend, t);
     for (size_t i = 0; i < g->nops; i++)
         possible = possible && backend_kernel(backend, g->ops[i]);
     graph_destroy(g);
@@ -183,26 +239,44 @@ static void prepare(struct rig *r, const struct backend *backend, size_t i)
         bail_out("%s: no kernel for %s", backend->name, op->kind->name);
     if (op->kernel->prepare && op->kernel->prepare(op, &e) < 0)
         bail_out("%s: %s", op->kind->name, e.text);
-    op->workspace = guarded_alloc(r, &r->workspaces[i], (op->workspace_size + 3) / 4);
+    op->workspace = guarded_alloc(r, &r->workspaces[i], op->workspace_size);
 }
 
-void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
-                struct device *device)
+static void create(struct rig *r, const struct test_case *test, const struct backend *backend,
+                   struct device *device, enum dtype t, enum dtype numbers)
 {
     *r = (struct rig){.test = test, .graph = rig_graph(test), .ops = backend->device,
-                      .device = device};
+                      .device = device, .numbers_of = numbers};
     r->op = r->graph->ops[0];
+    memcpy(r->in, r->op->in, sizeof r->in);
     if (test->step > 0 && !op_is_loss(test->kind))
         r->dy = r->op->out[0]->grad;
+    lower(r->graph, test, backend, t);
+    if (r->graph->ntensors > RIG_MAX_TENSORS || r->graph->nops > RIG_MAX_TENSORS)
+        bail_out("RIG_MAX_TENSORS is too small for %s", test->kind->name);
     for (size_t i = 0; i < r->graph->nops; i++)
         prepare(r, backend, i);
     for (size_t i = 0; i < r->graph->ntensors; i++) {
-        struct tensor *t = r->graph->tensors[i];
+        struct tensor *tensor = r->graph->tensors[i];
 
-        t->data = guarded_alloc(r, &r->tensors[i], tensor_count(t));
+        /* either member of the union */
+        tensor->data = guarded_alloc(r, &r->tensors[i], tensor_nbytes(tensor));
         guarded_clear(&r->tensors[i]);
     }
     make_numbers(r);
+    rig_fill(r);
+}
+
+void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
+                struct device *device, enum dtype t)
+{
+    create(r, test, backend, device, t, t);
+}
+
+void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
+                     enum dtype t)
+{
+    create(r, test, backend, NULL, DTYPE_F32, t);
 }
 
 void rig_destroy(struct rig *r)

@@ -6,8 +6,9 @@
 #define UNETCTL_TRAINER_OPS_TEST_RIG_H
 
 #include "trainer/core/graph.h"
+#include "trainer/core/precision.h"
 
-#define RIG_MAX_TENSORS 24
+#define RIG_MAX_TENSORS 48
 
 enum values {
     VALUES_NORMAL,   /* around 0 */
@@ -29,31 +30,40 @@ struct test_case {
 };
 
 struct guarded {
-    float *block;
-    size_t count;
+    char *block;
+    size_t nbytes; /* between the guards */
 };
 
 struct rig {
     const struct test_case *test;
     struct graph *graph;
-    struct op *op;     /* the first of the graph; the gradient's come behind */
+    struct op *op;     /* the first of the graph but for casts; the gradient's come behind */
+    struct tensor *in[OP_MAX_IN]; /* its inputs before any casts */
     struct tensor *dy; /* NULL for a loss */
     const struct device_ops *ops;
     struct device *device; /* NULL: the host */
     struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS];
     float *numbers[OP_MAX_IN + 1]; /* of each input and dy, as rig_fill puts them there */
+    enum dtype numbers_of;         /* the type that those of activations are rounded to */
     double loss;
 };
 
 /* The op with its gradient, not yet on any backend. */
 struct graph *rig_graph(const struct test_case *test);
 
-/* Does the backend have kernels for all of it? */
-bool rig_is_possible(const struct test_case *test, const struct backend *backend);
+/* Does the backend have kernels for all of it, casts among them? */
+bool rig_is_possible(const struct test_case *test, const struct backend *backend, enum dtype t);
 
-/* On a backend, whose device was opened if it has one; inputs filled. */
+/* On a backend, whose device was opened if it has one; activations of that type, inputs filled. */
 void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
-                struct device *device);
+                struct device *device, enum dtype t);
+
+/* With the same numbers, but all tensors of floats: what the others are compared with. */
+void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
+                     enum dtype t);
+
+/* A tensor's values as floats, to be freed. */
+float *rig_read(const struct tensor *t);
 void rig_destroy(struct rig *r);
 
 /* The inputs' numbers anew: an op changes running statistics, a test anything. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/comm/half.h"
+#include "trainer/core/dtype.h"
 
 #include <string.h>
 
@@ -76,23 +76,23 @@ CLONES static void decode_fp16(const uint16_t *src, float *dst, size_t n)
     }
 }
 
-void half_encode(enum half_kind kind, const float *src, uint16_t *dst, size_t n)
+void dtype_encode(enum dtype kind, const float *src, uint16_t *dst, size_t n)
 {
-    if (kind == HALF_BF16)
+    if (kind == DTYPE_BF16)
         encode_bf16(src, dst, n);
     else
         encode_fp16(src, dst, n);
 }
 
-void half_decode(enum half_kind kind, const uint16_t *src, float *dst, size_t n)
+void dtype_decode(enum dtype kind, const uint16_t *src, float *dst, size_t n)
 {
-    if (kind == HALF_BF16)
+    if (kind == DTYPE_BF16)
         decode_bf16(src, dst, n);
     else
         decode_fp16(src, dst, n);
 }
 
-double half_error(enum half_kind kind)
+double dtype_error(enum dtype kind)
 {
-    return kind == HALF_BF16 ? 0x1p-8 : kind == HALF_FP16 ? 0x1p-11 : 0;
+    return kind == DTYPE_BF16 ? 0x1p-8 : kind == DTYPE_F16 ? 0x1p-11 : 0;
 }

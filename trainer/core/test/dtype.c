@@ -2,7 +2,7 @@
 /* Floats as 16 bits: every one of the 65,536 patterns there and back, values between two of them,
  * what is too large, too small or no number. */
 #include "config.h"
-#include "trainer/comm/half.h"
+#include "trainer/core/dtype.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,30 +13,30 @@
 static float decoded[65536];
 static uint16_t patterns[65536], back[65536];
 
-static uint16_t encode(enum half_kind kind, float v)
+static uint16_t encode(enum dtype kind, float v)
 {
     uint16_t h;
 
-    half_encode(kind, &v, &h, 1);
+    dtype_encode(kind, &v, &h, 1);
     return h;
 }
 
-static float there_and_back(enum half_kind kind, float v)
+static float there_and_back(enum dtype kind, float v)
 {
     uint16_t h = encode(kind, v);
 
-    half_decode(kind, &h, &v, 1);
+    dtype_decode(kind, &h, &v, 1);
     return v;
 }
 
-static void test_all_patterns(enum half_kind kind, const char *name)
+static void test_all_patterns(enum dtype kind, const char *name)
 {
     size_t wrong = 0, ties = 0, nearest = 0;
 
     for (size_t i = 0; i < 65536; i++)
         patterns[i] = (uint16_t)i;
-    half_decode(kind, patterns, decoded, 65536);
-    half_encode(kind, decoded, back, 65536);
+    dtype_decode(kind, patterns, decoded, 65536);
+    dtype_encode(kind, decoded, back, 65536);
     for (size_t i = 0; i < 65536; i++)
         wrong += isnan(decoded[i]) ? !isnan(there_and_back(kind, decoded[i])) : back[i] != i;
     is_int(wrong, 0, "%s: every number is itself again", name);
@@ -52,7 +52,7 @@ static void test_all_patterns(enum half_kind kind, const char *name)
     is_int(nearest, 0, "%s: everything else to the nearest", name);
 }
 
-static void test_error(enum half_kind kind, const char *name, double least, double most)
+static void test_error(enum dtype kind, const char *name, double least, double most)
 {
     double worst = 0;
 
@@ -62,22 +62,22 @@ static void test_error(enum half_kind kind, const char *name, double least, doub
         double error = fabs((double)there_and_back(kind, v) - v) / v;
         worst = error > worst ? error : worst;
     }
-    ok(worst <= half_error(kind) && worst > half_error(kind) / 2,
-       "%s: at most %g of a value is lost (%g)", name, half_error(kind), worst);
+    ok(worst <= dtype_error(kind) && worst > dtype_error(kind) / 2,
+       "%s: at most %g of a value is lost (%g)", name, dtype_error(kind), worst);
 }
 
 int main(void)
 {
-    test_all_patterns(HALF_BF16, "bf16");
-    test_all_patterns(HALF_FP16, "fp16");
-    test_error(HALF_BF16, "bf16", 1e-37, 1e38);
-    test_error(HALF_FP16, "fp16", 6.2e-5, 65000);
-    ok(isinf(there_and_back(HALF_FP16, 65520)) && there_and_back(HALF_FP16, 65519) == 65504,
+    test_all_patterns(DTYPE_BF16, "bf16");
+    test_all_patterns(DTYPE_F16, "fp16");
+    test_error(DTYPE_BF16, "bf16", 1e-37, 1e38);
+    test_error(DTYPE_F16, "fp16", 6.2e-5, 65000);
+    ok(isinf(there_and_back(DTYPE_F16, 65520)) && there_and_back(DTYPE_F16, 65519) == 65504,
        "fp16: from 65520 on infinite");
-    ok(there_and_back(HALF_FP16, -1e30f) == -INFINITY && there_and_back(HALF_BF16, 3.4e38f) == INFINITY,
+    ok(there_and_back(DTYPE_F16, -1e30f) == -INFINITY && there_and_back(DTYPE_BF16, 3.4e38f) == INFINITY,
        "what is too large is infinite");
-    ok(there_and_back(HALF_FP16, 2.9e-8f) == 0 && there_and_back(HALF_FP16, 3.1e-8f) == 0x1p-24f,
+    ok(there_and_back(DTYPE_F16, 2.9e-8f) == 0 && there_and_back(DTYPE_F16, 3.1e-8f) == 0x1p-24f,
        "fp16: nothing below half of 2^-24");
-    ok(isnan(there_and_back(HALF_FP16, NAN)) && isnan(there_and_back(HALF_BF16, NAN)), "NaN is NaN");
+    ok(isnan(there_and_back(DTYPE_F16, NAN)) && isnan(there_and_back(DTYPE_BF16, NAN)), "NaN is NaN");
     return done_testing();
 }

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Mixed precision: which tensors are of 16 bits, casts where there are no kernels, and that a whole
+ * training follows the one in floats. */
+#include "config.h"
+#include "trainer/core/precision.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "src/rng.h"
+#include "t/tap.h"
+#include "trainer/core/network.h"
+#include "trainer/optim/optim.h"
+#include "trainer/ops/ops.h"
+
+#define STEPS 20
+
+static void build(struct graph *g, struct err *e)
+{
+    struct tensor *x;
+
+    g->input = graph_input(g, "input", shape_nhwc(2, 8, 8, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 8, 1), e);
+    x = relu_append(g, conv2d_append(g, "one", g->input, 8, 3, e), e);
+    x = add_append(g, x, x, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE_DICE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
+        bail_out("%s", e->text);
+}
+
+static size_t count(const struct graph *g, enum dtype t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->ntensors; i++)
+        n += g->tensors[i]->dtype == t;
+    return n;
+}
+
+static size_t count_casts(const struct graph *g, size_t n)
+{
+    size_t ncasts = 0;
+
+    for (size_t i = 0; i < n; i++)
+        ncasts += g->ops[i]->kind == &cast_kind;
+    return ncasts;
+}
+
+/* Does every op read only what was written before it? */
+static bool is_in_order(const struct graph *g)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        for (int k = 0; k < g->ops[i]->kind->nin; k++) {
+            const struct tensor *t = g->ops[i]->in[k];
+            bool written = false, later = false;
+
+            for (size_t j = 0; j < g->nops; j++)
+                for (int o = 0; o < g->ops[j]->kind->nout; o++)
+                    if (g->ops[j]->out[o] == t)
+                        *(j < i ? &written : &later) = true;
+            if (later && !written)
+                return false;
+        }
+    return true;
+}
+
+static void check_marks(void)
+{
+    struct err e = {0};
+    struct graph *g = graph_create(true, &e);
+    const struct backend *ref = backend_find("ref");
+
+    build(g, &e);
+    precision_mark(g, DTYPE_F32);
+    ok(count(g, DTYPE_F32) == g->ntensors, "floats stay");
+    precision_mark(g, DTYPE_BF16);
+    ok(g->logits->dtype == DTYPE_F32 && g->input->dtype == DTYPE_F32 &&
+           g->target->dtype == DTYPE_F32 && g->logits->grad->dtype == DTYPE_F32,
+       "images, targets, logits and the sum of two losses' gradients stay floats");
+    ok(count(g, DTYPE_BF16) == 6, "activations and their gradients do not: %zu",
+       count(g, DTYPE_BF16));
+    size_t nops = g->nops, nforward = g->nforward;
+    ok(precision_lower(g, ref, &e) == 0 && g->nops > nops, "casts are put in");
+    ok(g->nforward == nforward + count_casts(g, g->nforward) && g->ops[g->nforward - 1]->kind != &cast_kind,
+       "the ops of forward still end with the losses");
+    ok(is_in_order(g), "no op reads what is written behind it");
+    nops = g->nops;
+    ok(precision_lower(g, ref, &e) == 0 && g->nops == nops, "a second time there is nothing to do");
+    graph_destroy(g);
+}
+
+static void fill(struct network *n, const struct network_config *c, int batch)
+{
+    struct err e;
+    float *x = network_input(n, true, batch, &e), *t = network_target(n, true, batch, &e);
+    size_t npixels = (size_t)(batch * c->height * c->width);
+
+    for (size_t i = 0; i < npixels; i++) {
+        t[i] = rng_uniform(2, 0, i) < 0.3;
+        x[i] = (float)(0.3 * rng_uniform(2, 1, i)) + 0.7F * t[i];
+    }
+}
+
+static void train(const char *backend, enum dtype t, double losses[STEPS])
+{
+    struct network_config c = {.model = "unet", .backend = backend, .dtype = t, .base = 8, .depth = 2,
+                               .channels = 1, .height = 32, .width = 48, .threads = 2, .seed = 3,
+                               .batch_norm = BATCH_NORM_LOCAL};
+    struct err e;
+    struct network *n = network_create(&c, &e);
+    struct optim *o = n ? optim_create(&(struct optim_config){0}, network_weights(n), &e) : NULL;
+    double npixels = 4 * 32 * 48;
+
+    if (!o)
+        bail_out("%s", e.text);
+    for (int i = 0; i < STEPS; i++) {
+        double sum = 0;
+
+        fill(n, &c, 4);
+        if (network_train(n, 4, (struct network_step){.images = 4, .weight = npixels}, &sum, NULL,
+                          NULL, &e) || network_wait(n, &sum, &e))
+            bail_out("%s", e.text);
+        optim_step(o, network_weights(n), 0.001);
+        losses[i] = sum / npixels;
+    }
+    optim_destroy(o);
+    network_destroy(n);
+}
+
+static void check_training(const char *backend)
+{
+    double wide[STEPS], half[STEPS], worst = 0;
+
+    train(backend, DTYPE_F32, wide);
+    train(backend, DTYPE_BF16, half);
+    for (int i = 0; i < STEPS; i++)
+        worst = fmax(worst, fabs(wide[i] - half[i]));
+    ok(half[STEPS - 1] < 0.8 * half[0], "%s: bf16 learns: %.4f to %.4f", backend, half[0],
+       half[STEPS - 1]);
+    ok(worst > 0 && worst < 1e-3, "%s: the losses of bf16 are at most %.1e from those of f32", backend,
+       worst);
+}
+
+static void check_refusals(void)
+{
+    struct network_config c = {.model = "unet", .backend = "ref", .dtype = DTYPE_F16, .channels = 1,
+                               .height = 32, .width = 32, .threads = 1};
+    struct err e;
+    enum dtype t;
+
+    ok(!network_create(&c, &e) && e.code == ERR_CONFIG, "fp16 without scaling is refused: %s", e.text);
+    ok(precision_parse("bf16", &t, &e) == 0 && t == DTYPE_BF16 &&
+           precision_parse("f64", &t, &e) < 0 && e.code == ERR_USAGE,
+       "types have names: %s", e.text);
+}
+
+int main(void)
+{
+    check_marks();
+    check_training("ref");
+    check_training("auto");
+    check_refusals();
+    return done_testing();
+}
