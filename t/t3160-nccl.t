@@ -71,7 +71,8 @@ for norm in sync none; do
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
 done
 tolerance=1e-4
-for how in "--clip-norm 0.05" "--optimizer lamb" "--accumulate 2" "--allreduce native"; do
+for how in "--clip-norm 0.05" "--optimizer lamb" "--optimizer lars --accumulate 2" "--accumulate 3 --clip-norm 0.05" \
+    "--allreduce native"; do
     # shellcheck disable=SC2086 # options
     ok "1 GPU $how" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 $how --out how-1
     # shellcheck disable=SC2086

@@ -72,11 +72,18 @@ static int step(struct replica *r, struct err *e)
                                  .weight = images * (double)network_targets(r->network)};
     struct weights *w = network_weights(r->network);
 
+    struct device_update update;
+    bool alone = r->comm->size == 1;
+    if (r->optim->device)
+        optim_plan(r->optim, w, RATE, 0, &update);
+    if (r->optim->device && alone)
+        whole.update = &update;
     r->sent = 0;
-    if (network_train(r->network, b->batch, whole, &loss, r->comm->size > 1 ? start_buckets : NULL, r,
-                      e) ||
+    if (network_train(r->network, b->batch, whole, &loss, alone ? NULL : start_buckets, r, e) ||
         r->comm->ops->wait(r->comm, e))
         return -1;
+    if (r->optim->device)
+        return alone ? 0 : network_update(r->network, &update, e);
     if (weights_have_penalty(w))
         weights_penalize(w);
     optim_step(r->optim, w, RATE);

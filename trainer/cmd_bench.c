@@ -98,15 +98,17 @@ static int step(struct network *n, struct optim *o, struct err *e)
     whole.weight = whole.images * (double)network_targets(n);
     struct weights *w = network_weights(n);
     struct device_update update;
-    bool updates = !weights_have_penalty(w) && optim_plan(o, w, 0.001, &update);
-    whole.update = updates ? &update : NULL;
+    if (o->device) {
+        optim_plan(o, w, 0.001, 0, &update);
+        whole.update = &update;
+    }
     if (network_train(n, (int)opt_batch, whole, &loss, NULL, NULL, e))
         return -1;
-    if (updates)
+    if (o->device)
         return 0;
-    if (weights_have_penalty(network_weights(n)))
-        weights_penalize(network_weights(n));
-    optim_step(o, network_weights(n), 0.001);
+    if (weights_have_penalty(w))
+        weights_penalize(w);
+    optim_step(o, w, 0.001);
     return 0;
 }
 

@@ -81,7 +81,7 @@ static bool has_noise(const struct session *s)
     return s->comm->size > 1 || s->config->train.accumulate > 1;
 }
 
-/* ---- replicas whose devices are connected */
+/* ---- steps in the queue of a device */
 
 /* One stream for all sums between the devices, so that they come in the same order everywhere. */
 static int sum_on_device(void *arg, double *values, size_t n, struct err *e)
@@ -104,7 +104,7 @@ static int watch_device(void *arg, double waited_s, struct err *e)
     return s->comm->ops->check(s->comm, waited_s, e);
 }
 
-static void note_step(void *arg, const struct device_sums *sums)
+static void note_run(void *arg, const struct device_sums *sums)
 {
     struct session *s = arg;
     struct linked *l = &s->linked;
@@ -112,11 +112,20 @@ static void note_step(void *arg, const struct device_sums *sums)
     if (!l->steps)
         return;
     size_t i = l->ndone++ % LINKED_STEPS, at = l->queued[i].step % LINKED_STEPS;
-    if (has_noise(s)) {
+    if (has_noise(s))
         gradient_noise_add_batch(&s->noise, sums->own_square, l->queued[i].n, l->queued[i].items);
+    if (has_noise(s) && l->queued[i].last)
         gradient_noise_add_step(&s->noise, sums->square, l->queued[i].items);
-    }
     memcpy(l->votes[at], sums->votes, sizeof l->votes[at]);
+}
+
+/* Numbers in the device's memory, in its second stream; those of a single replica are their sum. */
+static int queue_sum(struct session *s, void *stream, void *values, size_t n, enum reduce_op op,
+                     struct err *e)
+{
+    struct comm *c = s->comm;
+
+    return c->ops->queue_sum ? c->ops->queue_sum(c, stream, values, n, op, e) : 0;
 }
 
 /* The gradients up to there: their sums go on beside the rest of backward. */
@@ -128,40 +137,80 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
     const struct gradient_cuts *cuts = &s->exchange.cuts;
     struct device *d;
     const struct device_ops *ops = network_device_ops(s->network, &d);
+    bool whole = s->config->train.accumulate == 1;
 
     for (; r->ncuts < cuts->n && cuts->ends[r->ncuts] <= upto; r->ncuts++) {
         size_t begin = r->ncuts ? cuts->ends[r->ncuts - 1] : 0, n = cuts->ends[r->ncuts] - begin;
         void *stream = ops->branch(d, e);
         if (!stream)
             return -1;
-        ops->square(d, w->grad + begin, n, true);
-        if (s->comm->ops->queue_sum(s->comm, stream, w->grad + begin, n, REDUCE_SUM_FLOAT, e))
+        if (has_noise(s) && whole)
+            ops->square(d, w->grad + begin, n, true);
+        if (queue_sum(s, stream, w->grad + begin, n, REDUCE_SUM_FLOAT, e))
             return -1;
-        ops->square(d, w->grad + begin, n, false);
+        if (has_noise(s))
+            ops->square(d, w->grad + begin, n, false);
     }
     if (upto < w->nparams)
         return 0;
     void *stream = ops->branch(d, e);
-    return !stream || s->comm->ops->queue_sum(s->comm, stream, ops->votes(d), 2, REDUCE_SUM_FLOAT,
-                                              e) || ops->merge(d, e)
+    return !stream || queue_sum(s, stream, ops->votes(d), 2, REDUCE_SUM_FLOAT, e) || ops->merge(d, e)
                ? -1
                : 0;
 }
 
+/* One of several batches of a step: its gradients to those of the batches before. */
+static int queue_part(void *arg, size_t upto, struct err *e)
+{
+    const struct reduction *r = arg;
+    struct session *s = r->session;
+    const struct weights *w = network_weights(s->network);
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+
+    if (upto < w->nparams)
+        return 0;
+    if (!ops->branch(d, e))
+        return -1;
+    ops->square(d, w->grad, w->nparams, true);
+    ops->add(d, s->sum, w->grad, w->nparams);
+    return ops->merge(d, e);
+}
+
+/* The last of them: the gradients of all. */
+static int queue_last_part(void *arg, size_t upto, struct err *e)
+{
+    struct reduction *r = arg;
+    struct session *s = r->session;
+    const struct weights *w = network_weights(s->network);
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+
+    if (upto < w->nparams)
+        return 0;
+    if (!ops->branch(d, e))
+        return -1;
+    ops->square(d, w->grad, w->nparams, true);
+    ops->add(d, w->grad, s->sum, w->nparams);
+    return ops->merge(d, e) ? -1 : queue_buckets(arg, upto, e);
+}
+
+/* Steps of a device need nothing of the host, unless gradients are summed there. */
 static void link_devices(struct session *s)
 {
-    struct network_link link = {sum_on_device, watch_device, note_step, s};
+    bool sums = s->comm->ops->queue_sum != NULL;
+    struct network_link link = {sums ? sum_on_device : NULL, sums ? watch_device : NULL, note_run, s};
 
     network_set_link(s->network, &link);
-    s->linked = (struct linked){.steps = s->config->train.accumulate == 1};
+    s->linked = (struct linked){.steps = true};
 }
 
 static bool can_link(const struct session *s)
 {
-    return s->comm->ops->queue_sum && network_device(s->network);
+    return (s->comm->ops->queue_sum || s->comm->size == 1) && network_device(s->network);
 }
 
-/* Where no step needs the host to touch the gradients, they are where their sums cost least. */
+/* Where their sums cost least. */
 static int place_on_device(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->network);
@@ -170,9 +219,6 @@ static int place_on_device(struct session *s, struct err *e)
     const struct device_ops *ops = network_device_ops(s->network, &d);
     void *grad;
 
-    if (!s->linked.steps || s->config->train.clip_norm > 0 || weights_have_penalty(w) ||
-        optim_needs_host(s->optim))
-        return 0;
     if (s->comm->ops->queue_place(s->comm, nbytes, &grad, e) ||
         (grad && ops->clear(d, grad, nbytes, e)))
         return -1;
@@ -181,7 +227,29 @@ static int place_on_device(struct session *s, struct err *e)
     return 0;
 }
 
-/* Room for the images of a step that is computed in several batches, and their gradients' sum. */
+/* The gradients of the batches of a step so far. */
+static int open_sum(struct session *s, struct err *e)
+{
+    size_t nbytes = network_weights(s->network)->nparams * sizeof *s->sum;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+
+    s->sum = s->linked.steps ? ops->alloc(d, DEVICE_LOCAL, nbytes, e) : malloc(nbytes);
+    return s->sum || s->linked.steps ? 0 : err_set(e, ERR_INTERNAL, "out of memory for gradients");
+}
+
+static void close_sum(struct session *s)
+{
+    struct device *d;
+
+    if (s->sum && s->linked.steps)
+        network_device_ops(s->network, &d)->free(d, DEVICE_LOCAL, s->sum);
+    else
+        free(s->sum);
+    s->sum = NULL;
+}
+
+/* Room for the images of a step that is computed in several batches. */
 static int open_micro(struct session *s, struct err *e)
 {
     const struct network_config *c = &s->network_config;
@@ -190,11 +258,10 @@ static int open_micro(struct session *s, struct err *e)
 
     s->images = calloc(n * image, sizeof *s->images);
     s->targets = calloc(n * network_targets(s->network), sizeof *s->targets);
-    s->sum = calloc(network_weights(s->network)->nparams, sizeof *s->sum);
-    return s->images && s->targets && s->sum
-               ? 0
-               : err_set(e, ERR_INTERNAL, "out of memory for steps of %d images (train.accumulate)",
-                         run_config_step_batch(s->config));
+    if (!s->images || !s->targets)
+        return err_set(e, ERR_INTERNAL, "out of memory for steps of %d images (train.accumulate)",
+                       run_config_step_batch(s->config));
+    return open_sum(s, e);
 }
 
 /* Where the other ranks reach them, if they can. */
@@ -204,7 +271,7 @@ static int place_gradients(struct session *s, struct err *e)
     float *grad = NULL;
 
     if (network_device(s->network)) /* they stay where the device reaches them */
-        return can_link(s) ? place_on_device(s, e) : 0;
+        return s->comm->ops->queue_place ? place_on_device(s, e) : 0;
     if (s->comm->ops->place(s->comm, w->nparams, &grad, e))
         return -1;
     if (grad)
@@ -273,19 +340,19 @@ void session_destroy(struct session *s)
     exchange_end(&s->exchange);
     network_stop(s->network);
     optim_destroy(s->optim);
+    close_sum(s);
     network_destroy(s->network);
     loader_destroy(s->loader);
     free(s->scores);
     free(s->losses);
     free(s->images);
     free(s->targets);
-    free(s->sum);
     free(s->best_value);
     free(s->best_state);
     free(s->worlds);
     s->worlds = NULL;
     s->best_value = s->best_state = NULL;
-    s->images = s->targets = s->sum = NULL;
+    s->images = s->targets = NULL;
     s->trace = NULL;
     s->network = NULL;
     s->optim = NULL;
@@ -481,20 +548,43 @@ static int train_micro(struct session *s, size_t n, size_t items, struct network
     return 0;
 }
 
+/* All of a step in the device's queue. */
+static int queue_step(struct session *s, size_t n, size_t items, struct network_step step,
+                      struct reduction *reduction, struct err *e)
+{
+    int parts = s->config->train.accumulate;
+    struct linked *l = &s->linked;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+    network_ready_f whole = s->comm->ops->queue_sum ? queue_buckets : NULL;
+    struct network_step part = step;
+
+    if (parts > 1 && ops->clear(d, s->sum, network_weights(s->network)->nparams * sizeof *s->sum, e))
+        return -1;
+    for (int i = 0; i < parts; i++) {
+        struct shard_range r = shard_eval(n, parts, i);
+        bool last = i == parts - 1;
+        size_t k = l->nqueued++ % LINKED_STEPS;
+        l->queued[k].n = r.end - r.begin;
+        l->queued[k].items = items;
+        l->queued[k].step = s->at.step;
+        l->queued[k].last = last;
+        part.first = step.first + r.begin;
+        part.update = last ? step.update : NULL;
+        if ((parts > 1 && r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
+            network_train(s->network, (int)(r.end - r.begin), part, &s->at.loss,
+                          !last ? queue_part : parts > 1 ? queue_last_part : whole, reduction, e))
+            return -1;
+    }
+    return 0;
+}
+
 /* Forward and backward; reduction: what backward has started. */
 static int compute_step(struct session *s, size_t n, size_t items, struct network_step step,
                         struct reduction *reduction, struct err *e)
 {
-    if (s->linked.steps) {
-        struct linked *l = &s->linked;
-        size_t i = l->nqueued++ % LINKED_STEPS;
-        l->queued[i].n = n;
-        l->queued[i].items = items;
-        l->queued[i].step = s->at.step;
-        step.votes[0] = s->votes[0];
-        step.votes[1] = s->votes[1];
-        return network_train(s->network, (int)n, step, &s->at.loss, queue_buckets, reduction, e);
-    }
+    if (s->linked.steps)
+        return queue_step(s, n, items, step, reduction, e);
     if (s->config->train.accumulate == 1) {
         int rc = network_train(s->network, (int)n, step, &s->at.loss,
                                s->comm->size > 1 ? start_buckets : NULL, reduction, e);
@@ -520,15 +610,24 @@ static int prepare_step(struct session *s, struct shard_range range, size_t item
     return rc ? -1 : 0;
 }
 
-/* Is the step of the optimizer part of the run on the device? Not where somebody needs the gradients
- * before it. */
-static bool plan_update(struct session *s, size_t n, double rate, struct device_update *update)
+/* What becomes of the gradients when all replicas' are summed; update: planned, if the device does it. */
+static int apply_gradients(struct session *s, size_t items, double rate,
+                           const struct device_update *update, struct err *e)
 {
     struct weights *w = network_weights(s->network);
-    bool alone = s->comm->size == 1 && s->config->train.accumulate == 1 && n > 0;
 
-    return (s->linked.steps || alone) && !(s->config->train.clip_norm > 0) &&
-           !weights_have_penalty(w) && optim_plan(s->optim, w, rate, update);
+    if (s->linked.steps) /* part of the run */
+        return 0;
+    if (has_noise(s))
+        gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
+    if (update)
+        return network_update(s->network, update, e);
+    if (weights_have_penalty(w))
+        weights_penalize(w);
+    if (s->config->train.clip_norm > 0)
+        optim_clip(w, s->config->train.clip_norm);
+    optim_step(s->optim, w, rate);
+    return 0;
 }
 
 /* items: of all ranks in this step. */
@@ -550,8 +649,10 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
         return -1;
     double loaded = clock_now();
     s->norm_s = 0;
-    bool updates = plan_update(s, n, rate, &update);
-    step.update = updates ? &update : NULL;
+    bool on_device = network_device(s->network) != 0;
+    if (on_device)
+        optim_plan(s->optim, w, rate, s->config->train.clip_norm, &update);
+    step.update = s->linked.steps ? &update : NULL;
     if (compute_step(s, n, items, step, &reduction, e))
         return -1;
     double computed = clock_now();
@@ -561,18 +662,8 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     for (size_t i = 0; i < s->comm->nspans; i++)
         trace_span(s->trace, TRACE_GRADIENTS, "sum", s->comm->spans[i].began,
                    s->comm->spans[i].ended);
-    if (has_noise(s) && !s->linked.steps)
-        gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
-    bool penalty = weights_have_penalty(w);
-    if ((s->config->train.clip_norm > 0 || penalty || optim_needs_host(s->optim)) &&
-        network_wait(s->network, &s->at.loss, e))
+    if (apply_gradients(s, items, rate, on_device ? &update : NULL, e))
         return -1;
-    if (penalty)
-        weights_penalize(w);
-    if (s->config->train.clip_norm > 0)
-        optim_clip(w, s->config->train.clip_norm);
-    if (!updates)
-        optim_step(s->optim, w, rate);
     s->at.step++;
     s->at.data_s += loaded - waited;
     s->at.comm_s += reduction.comm_s + s->norm_s + (summed - computed);

@@ -26,13 +26,14 @@
 
 #define LINKED_STEPS 4 /* more than DEVICE_SLOTS, a power of 2 */
 
-/* Steps of replicas whose devices are connected (network_set_link): the host is up to DEVICE_SLOTS
- * steps ahead of what it knows. Whatever all replicas must decide alike is decided by what a step
- * left DEVICE_SLOTS steps later, when all of them know it. */
+/* Steps of a device, alone or connected to those of the other replicas (network_set_link): the host is
+ * up to DEVICE_SLOTS runs ahead of what it knows. Whatever all replicas must decide alike is decided by
+ * what a step left DEVICE_SLOTS steps later, when all of them know it. */
 struct linked {
-    bool steps; /* does a step's sum of gradients go over the devices? */
-    struct {
+    bool steps; /* is a whole step in the device's queue? */
+    struct {    /* runs: a step, or one of train.accumulate parts of it */
         size_t n, items, step; /* as train_step has them */
+        bool last;             /* of its step */
     } queued[LINKED_STEPS];
     size_t nqueued, ndone;
     float votes[LINKED_STEPS][2]; /* by step */
@@ -61,7 +62,7 @@ struct session {
     struct loader *loader;
     int64_t *scores; /* of the validation images, then their sum */
     struct image_loss *losses; /* of the validation images */
-    float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients */
+    float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients, maybe a device's */
     float *best_value, *best_state; /* with train.keep best: the best weights so far; rank 0 */
     struct exchange exchange;
     struct schedule schedule;

@@ -23,31 +23,66 @@ enum device_memory {
     DEVICE_HOST    /* the host's, pinned: what copies go to and come from */
 };
 
-/* One step of Adam or AdamW on n parameters. v = keep2 v + add2 g^2, value = keep value - rate m /
- * (sqrt(v) / root + eps), with g = grad + decay value. */
+/* A tensor of the parameters, for what is done with each by itself. */
+struct device_tensor {
+    size_t offset, count;
+    float penalty;       /* what is added to grad, divided by value */
+    float decay;         /* weight decay of LARS and LAMB */
+    bool adapts;         /* in LARS and LAMB: to the norms */
+    unsigned first, npieces;
+    double squares[2];   /* sums over value, and over grad or the step: the device's own */
+};
+
+/* A part of a tensor, the share of a block of threads. */
+struct device_piece {
+    unsigned tensor, count;
+    size_t offset;
+    double squares[2]; /* the device's own */
+};
+
+/* Where the tensors are, in DEVICE_SHARED memory. */
+struct device_layout {
+    struct device_tensor *tensors;
+    struct device_piece *pieces;
+    unsigned ntensors, npieces;
+};
+
+/* Adam and AdamW: v = keep2 v + add2 g^2, value = keep value - rate m / (sqrt(v) / root + eps), with
+ * g = grad + decay value. Slots: m, v. */
 struct device_adam {
-    float *value, *m, *v;
-    const float *grad;
-    size_t n;
     float add1, keep2, add2, eps, decay, keep, rate, root;
 };
 
-/* One step of SGD: v = momentum v + g, value -= rate v, or rate (g + look v) if nesterov. */
+/* v = momentum v + grad + decay value, value -= rate v, or rate (g + look v) if nesterov. Slot: v. */
 struct device_sgd {
-    float *value, *v;
-    const float *grad;
-    size_t n;
     float momentum, look, decay, rate;
     bool nesterov;
 };
 
-enum device_update_kind { DEVICE_ADAM, DEVICE_SGD };
+/* As optim/optim.h has them, for each tensor. Slots: v; m, v. */
+struct device_lars {
+    float momentum, rate;
+    double trust;
+};
+struct device_lamb {
+    double beta1, beta2, debias1, debias2, eps, rate;
+};
 
-/* The optimizer's step, as part of a run. */
+enum device_update_kind { DEVICE_ADAM, DEVICE_SGD, DEVICE_LARS, DEVICE_LAMB };
+
+/* What becomes of the gradients at the end of a step: penalties are added, they are scaled where
+ * their norm is too large, and the optimizer moves the values. */
 struct device_update {
     enum device_update_kind kind;
+    float *value, *grad, *slots[2]; /* n each; grad may be changed */
+    size_t n;
+    struct device_layout layout;
+    bool penalizes;
+    double clip; /* the largest norm; 0: any */
     struct device_adam adam;
     struct device_sgd sgd;
+    struct device_lars lars;
+    struct device_lamb lamb;
 };
 
 /* What a run leaves. */
@@ -94,6 +129,8 @@ struct device_ops {
     int (*merge)(struct device *d, struct err *e);
     /* In that stream: add up the squares of n numbers, as own_square or square of the run. */
     void (*square)(struct device *d, const float *values, size_t n, bool own);
+    /* In that stream: dst += src, n numbers. */
+    void (*add)(struct device *d, float *dst, const float *src, size_t n);
     /* exec.update of the run, queued: its numbers are those of each run that replays it. */
     void (*update)(struct device *d, const struct device_update *u);
     /* Where the run's votes are while it is under way. */
@@ -105,9 +142,6 @@ struct device_ops {
     struct device_program *(*finish)(struct device *d, struct err *e);
     int (*replay)(struct device *d, struct device_program *p, struct err *e); /* queued */
     void (*discard)(struct device_program *p); /* NULL is fine; not while it runs */
-    /* Queued. */
-    void (*adam)(struct device *d, const struct device_adam *a);
-    void (*sgd)(struct device *d, const struct device_sgd *s);
 };
 
 #endif

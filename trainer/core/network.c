@@ -19,12 +19,16 @@
 #include "trainer/core/profile.h"
 #include "trainer/core/stage.h"
 
+/* A run on a device, without and with the optimizer's step. */
+struct way {
+    int nruns; /* 0, or 1 for some */
+    struct device_program *program;
+};
+
 struct compiled {
     struct graph *graph;
     int batch;
-    int nruns; /* on a device: 0, or 1 for some */
-    bool updates; /* is the optimizer's step part of the program? */
-    struct device_program *program;
+    struct way ways[2];
     struct compiled *next;
 };
 
@@ -184,10 +188,18 @@ struct network *network_create(const struct network_config *config, struct err *
     return n;
 }
 
+static void discard_programs(const struct network *n, struct compiled *c)
+{
+    for (int i = 0; i < 2; i++) {
+        if (c->ways[i].program)
+            n->stage.ops->discard(c->ways[i].program);
+        c->ways[i].program = NULL;
+    }
+}
+
 static void destroy_compiled(const struct network *n, struct compiled *c)
 {
-    if (c->program)
-        n->stage.ops->discard(c->program);
+    discard_programs(n, c);
     graph_destroy(c->graph);
     free(c);
 }
@@ -330,9 +342,7 @@ static int reserve_arena(struct network *n, bool training, int batch, size_t nby
         return -1;
     for (struct compiled *c = n->compiled; moved && c; c = c->next) {
         bind(n, c->graph);
-        if (c->program)
-            n->stage.ops->discard(c->program);
-        c->program = NULL;
+        discard_programs(n, c);
     }
     return 0;
 }
@@ -418,16 +428,12 @@ static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum
                      network_ready_f ready, void *arg, struct err *e)
 {
     bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
+    struct way *way = &c->ways[x->update != NULL];
     struct stage_work w = {.graph = c->graph,
                            .may_record = !n->plain && !c->graph->timed && (!meets || (n->linked && !x->empty)),
-                           .kind = kind, .nruns = &c->nruns, .program = &c->program,
+                           .kind = kind, .nruns = &way->nruns, .program = &way->program,
                            .ready = ready, .arg = arg};
 
-    if (c->program && c->updates != (x->update != NULL)) {
-        n->stage.ops->discard(c->program);
-        c->program = NULL;
-    }
-    c->updates = x->update != NULL;
     return stage_run(&n->stage, &w, x, e);
 }
 
@@ -444,9 +450,10 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
     if (meets && !c)
         return -1;
     if (n->linked) {
+        struct way *way = c ? &c->ways[x->update != NULL] : NULL;
         struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
-                               .nruns = c ? &c->nruns : NULL, .program = c ? &c->program : NULL,
-                               .ready = tell_zeros, .arg = &g, .upto = n->weights->nparams};
+                               .nruns = way ? &way->nruns : NULL,
+                               .program = way ? &way->program : NULL, .ready = tell_zeros, .arg = &g, .upto = n->weights->nparams};
         g.stage = &n->stage;
         return stage_run(&n->stage, &w, x, e);
     }
@@ -529,6 +536,14 @@ int network_train(struct network *n, int batch, struct network_step step, double
         return -1;
     *loss_sum += x.loss_sum;
     return 0;
+}
+
+int network_update(struct network *n, const struct device_update *update, struct err *e)
+{
+    struct exec x = {.update = update};
+    struct stage_work w = {.kind = STAGE_NONE};
+
+    return stage_run(&n->stage, &w, &x, e);
 }
 
 int network_infer(struct network *n, int batch, const float **logits, struct err *e)

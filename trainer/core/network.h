@@ -74,10 +74,10 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg);
  * (network_step.votes among it), in their order, whenever one was waited for: at the latest when
  * DEVICE_SLOTS more are queued. watch as in device.h. network_train then calls ready while it queues
  * a run, with gradients that will be final at that point of the queue; not for later runs with the
- * same batch, which repeat what was queued. */
+ * same batch that have an update, or have none, as it had: they repeat what was queued. */
 struct network_link {
-    network_sum_f sum;
-    device_watch_f watch;
+    network_sum_f sum;    /* NULL: there is no other replica */
+    device_watch_f watch; /* NULL: nobody */
     void (*done)(void *arg, const struct device_sums *sums);
     void *arg;
 };
@@ -103,8 +103,7 @@ struct network_step {
     uint64_t noise; /* seed of what is random in the epoch (dropout) */
     uint64_t first; /* place of this batch's first image in the epoch: what is dropped of an image
                      * depends on its place, not on the replica */
-    /* On a device: behind the gradients, and their sums between linked replicas; NULL: none. Nobody may
-     * need the gradients before it. */
+    /* On a device: behind the gradients, and their sums between linked replicas; NULL: none. */
     const struct device_update *update;
     float votes[2]; /* of replicas that are linked: to their device, and back to done */
 };
@@ -122,6 +121,9 @@ int network_train(struct network *n, int batch, struct network_step step, double
  * later call. Until it is done, and its loss added to *loss_sum; before the host touches weights or
  * gradients, after steps that were trained with ready NULL and after an update on the device. */
 int network_wait(struct network *n, double *loss_sum, struct err *e);
+
+/* An update by itself, queued: where the host has summed the gradients. Of a network with a device. */
+int network_update(struct network *n, const struct device_update *update, struct err *e);
 
 /* Forward with running statistics. *logits: [batch][network_targets][classes], valid until the next
  * run. */

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "trainer/optim/layout.h"
+
 #define BETA1 0.9
 #define BETA2 0.999
 #define ADAM_EPS 1e-8
@@ -36,6 +38,10 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
             return NULL;
         }
     }
+    if (o->device && layout_open(&o->layout, w, config->weight_decay, e)) {
+        optim_destroy(o);
+        return NULL;
+    }
     return o;
 }
 
@@ -45,58 +51,57 @@ void optim_destroy(struct optim *o)
         return;
     for (int i = 0; i < o->nslots; i++)
         weights_free_slot(o->ops, o->device, o->slots[i]);
+    layout_close(&o->layout, o->ops, o->device);
     free(o);
 }
 
-static struct device_sgd plan_sgd(struct optim *o, struct weights *w, double lr)
+static struct device_sgd plan_sgd(const struct optim *o, double lr)
 {
     const struct optim_config *c = &o->config;
     double old = c->uncorrected && o->steps > 1 ? o->rate / lr : 1;
 
-    return (struct device_sgd){.value = w->value, .v = o->slots[0], .grad = w->grad, .n = o->n,
-                               .momentum = (float)(c->momentum * old), .look = (float)c->momentum,
+    return (struct device_sgd){.momentum = (float)(c->momentum * old), .look = (float)c->momentum,
                                .decay = (float)c->weight_decay, .rate = (float)lr,
                                .nesterov = c->nesterov};
 }
 
-static void step_sgd(const struct device_sgd *s)
+static void step_sgd(const struct optim *o, struct weights *w, double lr)
 {
-    float *restrict value = s->value, *restrict v = s->v;
-    const float *restrict grad = s->grad;
+    const struct device_sgd s = plan_sgd(o, lr);
+    float *restrict value = w->value, *restrict v = o->slots[0];
+    const float *restrict grad = w->grad;
 
-    for (size_t i = 0; i < s->n; i++) {
-        float g = grad[i] + s->decay * value[i];
-        v[i] = s->momentum * v[i] + g;
-        value[i] -= s->rate * (s->nesterov ? g + s->look * v[i] : v[i]);
+    for (size_t i = 0; i < o->n; i++) {
+        float g = grad[i] + s.decay * value[i];
+        v[i] = s.momentum * v[i] + g;
+        value[i] -= s.rate * (s.nesterov ? g + s.look * v[i] : v[i]);
     }
 }
 
-static struct device_adam plan_adam(struct optim *o, struct weights *w, double lr)
+static struct device_adam plan_adam(const struct optim *o, double lr)
 {
     double decay = o->config.weight_decay;
     bool decoupled = o->config.kind == OPTIM_ADAMW;
 
-    return (struct device_adam){.value = w->value, .m = o->slots[0], .v = o->slots[1],
-                                .grad = w->grad, .n = o->n, .add1 = (float)(1 - BETA1),
-                                .keep2 = (float)BETA2, .add2 = (float)(1 - BETA2),
-                                .eps = (float)ADAM_EPS, .decay = decoupled ? 0 : (float)decay,
+    return (struct device_adam){.add1 = (float)(1 - BETA1), .keep2 = (float)BETA2,
+                                .add2 = (float)(1 - BETA2), .eps = (float)ADAM_EPS,
+                                .decay = decoupled ? 0 : (float)decay,
                                 .keep = decoupled ? (float)(1 - lr * decay) : 1,
                                 .rate = (float)(lr / (1 - pow(BETA1, (double)o->steps))),
                                 .root = (float)sqrt(1 - pow(BETA2, (double)o->steps))};
 }
 
-static void step_adam(const struct device_adam *a)
+static void step_adam(const struct optim *o, struct weights *w, double lr)
 {
-    float *restrict value = a->value, *restrict m = a->m, *restrict v = a->v;
-    const float *restrict grad = a->grad;
-    const float add1 = a->add1, keep2 = a->keep2, add2 = a->add2, eps = a->eps, root = a->root;
-    const float decay = a->decay, keep = a->keep, rate = a->rate;
+    const struct device_adam a = plan_adam(o, lr);
+    float *restrict value = w->value, *restrict m = o->slots[0], *restrict v = o->slots[1];
+    const float *restrict grad = w->grad;
 
-    for (size_t i = 0; i < a->n; i++) {
-        float g = grad[i] + decay * value[i];
-        m[i] += add1 * (g - m[i]);
-        v[i] = keep2 * v[i] + add2 * g * g;
-        value[i] = keep * value[i] - rate * m[i] / (sqrtf(v[i]) / root + eps);
+    for (size_t i = 0; i < o->n; i++) {
+        float g = grad[i] + a.decay * value[i];
+        m[i] += a.add1 * (g - m[i]);
+        v[i] = a.keep2 * v[i] + a.add2 * g * g;
+        value[i] = a.keep * value[i] - a.rate * m[i] / (sqrtf(v[i]) / a.root + a.eps);
     }
 }
 
@@ -164,54 +169,31 @@ static void step_tensors(struct optim *o, struct weights *w, double lr)
     }
 }
 
-bool optim_needs_host(const struct optim *o)
+void optim_plan(struct optim *o, struct weights *w, double lr, double clip, struct device_update *u)
 {
-    return o->device && (o->config.kind == OPTIM_LARS || o->config.kind == OPTIM_LAMB);
-}
+    static const enum device_update_kind kinds[] = {
+        [OPTIM_ADAM] = DEVICE_ADAM, [OPTIM_ADAMW] = DEVICE_ADAM, [OPTIM_SGD] = DEVICE_SGD,
+        [OPTIM_LARS] = DEVICE_LARS, [OPTIM_LAMB] = DEVICE_LAMB};
+    double steps = (double)++o->steps;
 
-static void update_adam(struct optim *o, struct weights *w, double lr)
-{
-    struct device_adam a = plan_adam(o, w, lr);
-
-    if (o->device)
-        o->ops->adam(o->device, &a);
-    else
-        step_adam(&a);
-}
-
-static void update_sgd(struct optim *o, struct weights *w, double lr)
-{
-    struct device_sgd s = plan_sgd(o, w, lr);
-
-    if (o->device)
-        o->ops->sgd(o->device, &s);
-    else
-        step_sgd(&s);
-}
-
-bool optim_plan(struct optim *o, struct weights *w, double lr, struct device_update *u)
-{
-    bool sgd = o->config.kind == OPTIM_SGD;
-
-    if (!o->device || optim_needs_host(o))
-        return false;
-    o->steps++;
-    *u = (struct device_update){.kind = sgd ? DEVICE_SGD : DEVICE_ADAM};
-    if (sgd)
-        u->sgd = plan_sgd(o, w, lr);
-    else
-        u->adam = plan_adam(o, w, lr);
+    *u = (struct device_update){
+        .kind = kinds[o->config.kind], .value = w->value, .grad = w->grad,
+        .slots = {o->slots[0], o->slots[1]}, .n = o->n, .layout = o->layout,
+        .penalizes = weights_have_penalty(w), .clip = clip,
+        .adam = plan_adam(o, lr), .sgd = plan_sgd(o, lr),
+        .lars = {.momentum = (float)o->config.momentum, .rate = (float)lr, .trust = LARS_TRUST},
+        .lamb = {.beta1 = BETA1, .beta2 = BETA2, .debias1 = 1 - pow(BETA1, steps),
+                 .debias2 = 1 - pow(BETA2, steps), .eps = LAMB_EPS, .rate = lr}};
     o->rate = lr;
-    return true;
 }
 
 void optim_step(struct optim *o, struct weights *w, double lr)
 {
     o->steps++;
     switch (o->config.kind) {
-    case OPTIM_SGD: update_sgd(o, w, lr); break;
+    case OPTIM_SGD: step_sgd(o, w, lr); break;
     case OPTIM_ADAM:
-    case OPTIM_ADAMW: update_adam(o, w, lr); break;
+    case OPTIM_ADAMW: step_adam(o, w, lr); break;
     case OPTIM_LARS:
     case OPTIM_LAMB: step_tensors(o, w, lr); break;
     }

@@ -48,22 +48,21 @@ struct optim {
     float *slots[OPTIM_MAX_SLOTS]; /* w->nparams each, zero at first; part of a training's state */
     size_t n;
     const struct device_ops *ops; /* of the weights */
-    struct device *device;
+    struct device *device;         /* NULL: the host's */
+    struct device_layout layout;   /* on a device */
 };
 
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
                            struct err *e);
 void optim_destroy(struct optim *o);
 
-/* Does a step run on the host though the weights are a device's? Then wait for these before it, and
- * before optim_clip. */
-bool optim_needs_host(const struct optim *o);
+/* A step of weights on a device, as part of a run (network_step.update) or by itself (network_update):
+ * penalties of the weights, then gradients clipped to that norm (0: as they are), then the values. It
+ * counts as taken. */
+void optim_plan(struct optim *o, struct weights *w, double lr, double clip, struct device_update *u);
 
-/* A step on the device as part of a run (network_step.update): true, and the step counts as taken. */
-bool optim_plan(struct optim *o, struct weights *w, double lr, struct device_update *u);
-
-/* One step on w->value with w->grad, which may be changed. The result does not depend on threads or
- * ranks. On a device it is queued. */
+/* One step of the host's w->value with w->grad, which may be changed. The result does not depend on
+ * threads or ranks. */
 void optim_step(struct optim *o, struct weights *w, double lr);
 
 /* The gradients' global norm; where it is above most (and most above 0) they are scaled to it. */

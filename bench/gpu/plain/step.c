@@ -50,8 +50,10 @@ static int step(struct run *r, struct err *e)
     if (!r->optim)
         return network_infer(r->network, r->batch, &logits, e);
     struct device_update update;
-    if (optim_plan(r->optim, network_weights(r->network), 0.001, &update))
+    if (r->optim->device) {
+        optim_plan(r->optim, network_weights(r->network), 0.001, 0, &update);
         whole.update = &update;
+    }
     if (network_train(r->network, r->batch, whole, &r->loss, NULL, NULL, e))
         return -1;
     if (!whole.update)

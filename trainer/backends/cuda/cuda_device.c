@@ -149,11 +149,15 @@ static int device_clear(struct device *d, void *p, size_t nbytes, struct err *e)
 
 static int device_begin(struct device *d, int slot, const struct exec *x, struct err *e)
 {
-    d->slots[slot] = (struct cuda_scalars){x->grad_scale, x->image_scale, x->loss_per_weight,
-                                           x->loss_per_image, 0, 0, 0,
-                                           {x->votes[0], x->votes[1]}, x->noise, x->first, {0}};
+    struct cuda_scalars *s = &d->slots[slot];
+
+    *s = (struct cuda_scalars){.grad_scale = x->grad_scale, .image_scale = x->image_scale,
+                               .loss_per_weight = x->loss_per_weight,
+                               .loss_per_image = x->loss_per_image, .factor = 1,
+                               .votes = {x->votes[0], x->votes[1]}, .noise = x->noise,
+                               .first = x->first};
     if (x->update)
-        d->slots[slot].update = *x->update;
+        s->update = *x->update;
     return device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e);
 }
 
@@ -339,6 +343,7 @@ const struct device_ops cuda_device_ops = {
     .branch = device_branch,
     .merge = device_merge,
     .square = cuda_square,
+    .add = cuda_accumulate,
     .update = cuda_update,
     .votes = device_votes,
     .watch = device_watch,
@@ -346,6 +351,4 @@ const struct device_ops cuda_device_ops = {
     .finish = device_finish,
     .replay = device_replay,
     .discard = device_discard,
-    .adam = cuda_adam,
-    .sgd = cuda_sgd,
 };

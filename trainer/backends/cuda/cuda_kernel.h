@@ -15,6 +15,8 @@ extern "C" {
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image;
     double loss_sum, own_square, square;
+    double clip_square; /* of the gradients as they are clipped */
+    float factor;       /* of the gradients in the update */
     float votes[2];
     uint64_t noise, first; /* as in struct exec */
     struct device_update update;
@@ -27,7 +29,7 @@ struct device {
     cudaStream_t stream, side; /* side: made by the first branch */
     cudaEvent_t forked, joined;
     struct cuda_scalars *scalars; /* device memory */
-    double *parts;                /* device memory: of cuda_square */
+    double *parts;                /* device memory: of sums of squares */
     struct cuda_scalars *slots;   /* DEVICE_HOST, one per slot: sent before a run, back after it */
     cudaEvent_t done[DEVICE_SLOTS];
     bool pending[DEVICE_SLOTS];
@@ -72,16 +74,13 @@ extern const struct device_ops cuda_device_ops;
 /* Do the op's tensors have fewer than 2^31 elements each? */
 bool cuda_supports(const struct op *op);
 
-/* device_ops.adam and .sgd: one launch for all parameters. */
-void cuda_adam(struct device *d, const struct device_adam *a);
-void cuda_sgd(struct device *d, const struct device_sgd *a);
-
 /* device_ops.update */
 void cuda_update(struct device *d, const struct device_update *u);
 
-/* device_ops.square */
+/* device_ops.square and .add */
 #define CUDA_SQUARE_PARTS 256
 void cuda_square(struct device *d, const float *values, size_t n, bool own);
+void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n);
 
 /* exec.sum of n numbers in the device's memory: queued, or waits for the queue. */
 int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e);

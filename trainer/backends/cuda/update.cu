@@ -1,53 +1,176 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The optimizer's step, one launch for all parameters; formulas in optim/optim.h. */
+/* What becomes of the gradients at the end of a step, without the host; formulas in optim/optim.h.
+ * Adam and SGD are one launch for all parameters; what needs tensors goes by pieces of them, and
+ * sums in an order that is always the same. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
-DEVICE void step_adam(const struct device_adam k)
-{
-    for (size_t i = gpu_index(); i < k.n; i += gpu_stride()) {
-        float g = k.grad[i] + k.decay * k.value[i];
-
-        k.m[i] += k.add1 * (g - k.m[i]);
-        k.v[i] = k.keep2 * k.v[i] + k.add2 * g * g;
-        k.value[i] = k.keep * k.value[i] - k.rate * k.m[i] / (sqrtf(k.v[i]) / k.root + k.eps);
-    }
-}
-
-DEVICE void step_sgd(const struct device_sgd k)
-{
-    for (size_t i = gpu_index(); i < k.n; i += gpu_stride()) {
-        float g = k.grad[i] + k.decay * k.value[i];
-
-        k.v[i] = k.momentum * k.v[i] + g;
-        k.value[i] -= k.rate * (k.nesterov ? g + k.look * k.v[i] : k.v[i]);
-    }
-}
-
-KERNEL(adam, device_adam)
-{
-    step_adam(k);
-}
-
-KERNEL(sgd, device_sgd)
-{
-    step_sgd(k);
-}
-
 /* The numbers are the run's. */
 struct update_args {
-    const struct device_update *update;
+    const struct device_update *u;
+    struct cuda_scalars *run;
 };
 
-KERNEL(adam_of_run, update_args)
+KERNEL(adam, update_args)
 {
-    step_adam(k.update->adam);
+    const struct device_adam a = k.u->adam;
+    float *value = k.u->value, *m = k.u->slots[0], *v = k.u->slots[1];
+    const float *grad = k.u->grad;
+    float factor = k.run->factor;
+    size_t n = k.u->n;
+
+    for (size_t i = gpu_index(); i < n; i += gpu_stride()) {
+        float g = grad[i] * factor + a.decay * value[i];
+
+        m[i] += a.add1 * (g - m[i]);
+        v[i] = a.keep2 * v[i] + a.add2 * g * g;
+        value[i] = a.keep * value[i] - a.rate * m[i] / (sqrtf(v[i]) / a.root + a.eps);
+    }
 }
 
-KERNEL(sgd_of_run, update_args)
+KERNEL(sgd, update_args)
 {
-    step_sgd(k.update->sgd);
+    const struct device_sgd a = k.u->sgd;
+    float *value = k.u->value, *v = k.u->slots[0];
+    const float *grad = k.u->grad;
+    float factor = k.run->factor;
+    size_t n = k.u->n;
+
+    for (size_t i = gpu_index(); i < n; i += gpu_stride()) {
+        float g = grad[i] * factor + a.decay * value[i];
+
+        v[i] = a.momentum * v[i] + g;
+        value[i] -= a.rate * (a.nesterov ? g + a.look * v[i] : v[i]);
+    }
 }
+
+/* ---- tensor by tensor */
+
+KERNEL(penalize, update_args)
+{
+    const struct device_layout *l = &k.u->layout;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        float penalty = l->tensors[l->pieces[p].tensor].penalty;
+        float *grad = k.u->grad + l->pieces[p].offset;
+        const float *value = k.u->value + l->pieces[p].offset;
+
+        for (unsigned i = threadIdx.x; penalty > 0 && i < l->pieces[p].count; i += GPU_BLOCK)
+            grad[i] += penalty * value[i];
+    }
+}
+
+/* The gradient becomes the step, without its rate. */
+DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p, float factor)
+{
+    const struct device_lamb a = u->lamb;
+    double decay = (double)u->layout.tensors[p->tensor].decay;
+    float *m = u->slots[0] + p->offset, *v = u->slots[1] + p->offset, *grad = u->grad + p->offset;
+    const float *value = u->value + p->offset;
+
+    for (unsigned i = threadIdx.x; i < p->count; i += GPU_BLOCK) {
+        double g = (double)(grad[i] * factor);
+
+        m[i] = (float)(a.beta1 * (double)m[i] + (1 - a.beta1) * g);
+        v[i] = (float)(a.beta2 * (double)v[i] + (1 - a.beta2) * g * g);
+        grad[i] = (float)((double)m[i] / a.debias1 / (sqrt((double)v[i] / a.debias2) + a.eps) +
+                          decay * (double)value[i]);
+    }
+}
+
+/* Squares of values and gradients of every piece; of LAMB, of the step. */
+KERNEL_BLOCK(measure_pieces, update_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    const struct device_layout *l = &k.u->layout;
+    bool lamb = k.u->kind == DEVICE_LAMB;
+    float factor = k.run->factor;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        struct device_piece *piece = &l->pieces[p];
+        const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
+        double w = 0, g = 0;
+
+        if (lamb)
+            make_lamb_step(k.u, piece, factor);
+        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
+            float v = lamb ? grad[i] : grad[i] * factor;
+
+            w += (double)value[i] * (double)value[i];
+            g += (double)v * (double)v;
+        }
+        w = gpu_block_sum(w, scratch);
+        g = gpu_block_sum(g, scratch);
+        if (threadIdx.x == 0) {
+            piece->squares[0] = w;
+            piece->squares[1] = g;
+        }
+    }
+}
+
+KERNEL_BLOCK(measure_tensors, update_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    const struct device_layout *l = &k.u->layout;
+
+    for (unsigned t = blockIdx.x; t < l->ntensors; t += gridDim.x) {
+        const struct device_piece *pieces = l->pieces + l->tensors[t].first;
+        double w = 0, g = 0;
+
+        for (unsigned p = threadIdx.x; p < l->tensors[t].npieces; p += GPU_BLOCK) {
+            w += pieces[p].squares[0];
+            g += pieces[p].squares[1];
+        }
+        w = gpu_block_sum(w, scratch);
+        g = gpu_block_sum(g, scratch);
+        if (threadIdx.x == 0) {
+            l->tensors[t].squares[0] = w;
+            l->tensors[t].squares[1] = g;
+        }
+    }
+}
+
+KERNEL(lars, update_args)
+{
+    const struct device_layout *l = &k.u->layout;
+    const struct device_lars a = k.u->lars;
+    float factor = k.run->factor;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        const struct device_piece *piece = &l->pieces[p];
+        const struct device_tensor *t = &l->tensors[piece->tensor];
+        double w = sqrt(t->squares[0]), g = sqrt(t->squares[1]), decay = (double)t->decay;
+        double trust = t->adapts && w > 0 && g > 0 ? a.trust * w / (g + decay * w) : 1;
+        float *value = k.u->value + piece->offset, *v = k.u->slots[0] + piece->offset;
+        const float *grad = k.u->grad + piece->offset;
+
+        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
+            float s = (float)(((double)(grad[i] * factor) + decay * (double)value[i]) * trust);
+
+            v[i] = a.momentum * v[i] + s;
+            value[i] -= a.rate * v[i];
+        }
+    }
+}
+
+KERNEL(lamb, update_args)
+{
+    const struct device_layout *l = &k.u->layout;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        const struct device_piece *piece = &l->pieces[p];
+        const struct device_tensor *t = &l->tensors[piece->tensor];
+        double w = sqrt(t->squares[0]), s = sqrt(t->squares[1]);
+        float rate = (float)(k.u->lamb.rate * (t->adapts && w > 0 && s > 0 ? w / s : 1));
+        float *value = k.u->value + piece->offset;
+        const float *step = k.u->grad + piece->offset;
+
+        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK)
+            value[i] -= rate * step[i];
+    }
+}
+
+/* ---- norms */
 
 struct square_args {
     const float *values;
@@ -81,36 +204,76 @@ KERNEL_BLOCK(square_total, square_args)
         *k.sum += s;
 }
 
+KERNEL(clip, update_args)
+{
+    double norm = sqrt(k.run->clip_square);
+
+    if (gpu_index() == 0 && norm > k.u->clip)
+        k.run->factor *= (float)(k.u->clip / norm);
+}
+
+struct accumulate_args {
+    float *dst;
+    const float *src;
+    size_t n;
+};
+
+KERNEL(accumulate, accumulate_args)
+{
+    for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
+        k.dst[i] += k.src[i];
+}
+
 C_BEGIN
 
-void cuda_update(struct device *d, const struct device_update *u)
+static void square(struct device *d, cudaStream_t stream, const float *values, size_t n, double *sum)
 {
-    struct update_args k = {&d->scalars->update};
+    unsigned blocks = gpu_blocks(n);
+    struct square_args k = {values, d->parts, sum, n,
+                            blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
 
-    if (u->kind == DEVICE_ADAM)
-        LAUNCH(adam_of_run, gpu_blocks(u->adam.n), d->stream, k);
-    else
-        LAUNCH(sgd_of_run, gpu_blocks(u->sgd.n), d->stream, k);
+    LAUNCH(square_parts, k.nparts, stream, k);
+    LAUNCH(square_total, 1, stream, k);
 }
 
 void cuda_square(struct device *d, const float *values, size_t n, bool own)
 {
-    unsigned blocks = gpu_blocks(n);
-    struct square_args k = {values, d->parts, own ? &d->scalars->own_square : &d->scalars->square, n,
-                            blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
-
-    LAUNCH(square_parts, k.nparts, d->side, k);
-    LAUNCH(square_total, 1, d->side, k);
+    square(d, d->side, values, n, own ? &d->scalars->own_square : &d->scalars->square);
 }
 
-void cuda_adam(struct device *d, const struct device_adam *a)
+void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n)
 {
-    LAUNCH(adam, gpu_blocks(a->n), d->stream, *a);
+    struct accumulate_args k = {dst, src, n};
+
+    LAUNCH(accumulate, gpu_blocks(n), d->side, k);
 }
 
-void cuda_sgd(struct device *d, const struct device_sgd *a)
+static void update_tensors(struct device *d, const struct device_update *u, struct update_args k)
 {
-    LAUNCH(sgd, gpu_blocks(a->n), d->stream, *a);
+    LAUNCH(measure_pieces, u->layout.npieces, d->stream, k);
+    LAUNCH(measure_tensors, u->layout.ntensors, d->stream, k);
+    if (u->kind == DEVICE_LARS)
+        LAUNCH(lars, u->layout.npieces, d->stream, k);
+    else
+        LAUNCH(lamb, u->layout.npieces, d->stream, k);
+}
+
+void cuda_update(struct device *d, const struct device_update *u)
+{
+    struct update_args k = {&d->scalars->update, d->scalars};
+
+    if (u->penalizes)
+        LAUNCH(penalize, u->layout.npieces, d->stream, k);
+    if (u->clip > 0) {
+        square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
+        LAUNCH(clip, 1, d->stream, k);
+    }
+    if (u->kind == DEVICE_ADAM)
+        LAUNCH(adam, gpu_blocks(u->n), d->stream, k);
+    else if (u->kind == DEVICE_SGD)
+        LAUNCH(sgd, gpu_blocks(u->n), d->stream, k);
+    else
+        update_tensors(d, u, k);
 }
 
 C_END

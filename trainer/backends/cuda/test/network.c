@@ -23,6 +23,7 @@ struct training {
     struct network *network;
     struct network_config config;
     struct optim *optim;
+    double clip; /* as train.clip_norm */
     double loss;
 };
 
@@ -65,23 +66,36 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-/* In four of six steps the update is part of the run, where it can be. */
+/* On the device's side in four of six steps the update is part of the run, else it comes by itself. */
+static void update_on_host(struct training *t)
+{
+    struct weights *w = network_weights(t->network);
+
+    if (weights_have_penalty(w))
+        weights_penalize(w);
+    if (t->clip > 0)
+        optim_clip(w, t->clip);
+    optim_step(t->optim, w, 0.01);
+}
+
 static void step(struct training *t, int batch, uint64_t stream)
 {
     struct device_update update;
     double targets = (double)batch * (double)network_targets(t->network);
     struct network_step whole = {.images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
+    bool inside = stream % 6 < 4;
     struct err e;
 
     fill(t, true, batch, stream);
-    if (!weights_have_penalty(network_weights(t->network)) && stream % 6 < 4 &&
-        optim_plan(t->optim, network_weights(t->network), 0.01, &update))
+    if (t->optim->device)
+        optim_plan(t->optim, network_weights(t->network), 0.01, t->clip, &update);
+    if (t->optim->device && inside)
         whole.update = &update;
     if (network_train(t->network, batch, whole, &t->loss, NULL, NULL, &e) ||
-        (optim_needs_host(t->optim) && network_wait(t->network, &t->loss, &e)))
+        (t->optim->device && !inside && network_update(t->network, &update, &e)))
         bail_out("%s", e.text);
-    if (!whole.update)
-        optim_step(t->optim, network_weights(t->network), 0.01);
+    if (!t->optim->device)
+        update_on_host(t);
 }
 
 static double difference(const float *a, const float *b, size_t n)
@@ -112,7 +126,8 @@ static double compare_logits(struct training *a, struct training *b)
 
 /* A batch of 2 runs plainly, is recorded and replayed; 3 makes the arena move and spoils what was
  * recorded; 1 shares the larger arena. */
-static void check_training(struct network_config config, enum optim_kind kind, const char *what)
+static void check_clipped(struct network_config config, enum optim_kind kind, double clip,
+                          const char *what)
 {
     static const int batches[] = {2, 2, 2, 2, 3, 2, 2, 2, 1, 1, 1, 2};
     struct training got, want;
@@ -120,6 +135,7 @@ static void check_training(struct network_config config, enum optim_kind kind, c
 
     start(&got, config, "cuda", kind);
     start(&want, config, "ref", kind);
+    got.clip = want.clip = clip;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         step(&got, batches[i], i);
         step(&want, batches[i], i);
@@ -142,6 +158,11 @@ static void check_training(struct network_config config, enum optim_kind kind, c
     stop(&want);
 }
 
+static void check_training(struct network_config config, enum optim_kind kind, const char *what)
+{
+    check_clipped(config, kind, 0, what);
+}
+
 /* The other models: strides, projections, odd sizes, dropout, dense layers. */
 static void check_models(void)
 {
@@ -160,7 +181,7 @@ static void check_models(void)
         config.classes = models[i].classes;
         config.height = models[i].height;
         config.width = models[i].width;
-        check_training(config, OPTIM_SGD, models[i].name);
+        check_clipped(config, OPTIM_SGD, i % 2 ? 0.3 : 0, models[i].name);
     }
 }
 
@@ -303,7 +324,11 @@ int main(void)
     need_device();
 
     check_training(config, OPTIM_SGD, "SGD");
-    check_training(config, OPTIM_LARS, "LARS on the host");
+    check_training(config, OPTIM_LARS, "LARS");
+    check_training(config, OPTIM_LAMB, "LAMB");
+    check_clipped(config, OPTIM_ADAM, 0.02, "Adam, clipped");
+    check_clipped(config, OPTIM_LAMB, 0.05, "LAMB, clipped");
+    check_clipped(config, OPTIM_SGD, 1e6, "SGD, hardly ever clipped");
     config.batch_norm = BATCH_NORM_NONE;
     config.loss = LOSS_CE_DICE;
     check_training(config, OPTIM_ADAMW, "AdamW, CE + Dice, no batch norm");

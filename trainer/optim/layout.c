@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/optim/layout.h"
+
+#define PIECE 8192u /* numbers */
+
+static unsigned pieces_of(const struct weights_entry *entry)
+{
+    return (unsigned)((entry->count + PIECE - 1) / PIECE);
+}
+
+static void cut(struct device_layout *l, const struct weights_entry *entry, double decay)
+{
+    unsigned t = l->ntensors++;
+
+    l->tensors[t] = (struct device_tensor){
+        .offset = entry->offset, .count = entry->count, .penalty = (float)(2 * entry->l2),
+        .decay = entry->ndim > 1 ? (float)decay : 0, .adapts = entry->ndim > 1,
+        .first = l->npieces, .npieces = pieces_of(entry)};
+    for (size_t at = 0; at < entry->count; at += PIECE) {
+        size_t rest = entry->count - at;
+        l->pieces[l->npieces++] = (struct device_piece){
+            .tensor = t, .count = rest < PIECE ? (unsigned)rest : PIECE,
+            .offset = entry->offset + at};
+    }
+}
+
+int layout_open(struct device_layout *l, const struct weights *w, double decay, struct err *e)
+{
+    size_t ntensors = 1, npieces = 1;
+
+    *l = (struct device_layout){0};
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].role == WEIGHTS_PARAM) {
+            ntensors++;
+            npieces += pieces_of(&w->entries[i]);
+        }
+    l->tensors = w->ops->alloc(w->device, DEVICE_SHARED, ntensors * sizeof *l->tensors, e);
+    if (l->tensors)
+        l->pieces = w->ops->alloc(w->device, DEVICE_SHARED, npieces * sizeof *l->pieces, e);
+    if (!l->pieces)
+        return -1;
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].role == WEIGHTS_PARAM)
+            cut(l, &w->entries[i], decay);
+    return 0;
+}
+
+void layout_close(struct device_layout *l, const struct device_ops *ops, struct device *device)
+{
+    if (!ops)
+        return;
+    ops->free(device, DEVICE_SHARED, l->tensors);
+    ops->free(device, DEVICE_SHARED, l->pieces);
+    *l = (struct device_layout){0};
+}
