@@ -79,7 +79,7 @@ int exchange_add_step(struct exchange *x, struct comm *comm, const struct weight
 {
     if (!x->tuning)
         return 0;
-    if (comm->ops->max_double(comm, &seconds, 1, e))
+    if (comm_max_double(comm, &seconds, 1, e))
         return -1;
     if (bucket_tuner_add(&x->tuner, seconds)) {
         x->tuning = false;

@@ -480,7 +480,7 @@ static int measure_step(struct session *s, size_t n, size_t items, struct networ
     if (!must_weigh(s))
         return 0;
     return network_weigh(s->network, (int)n, &step->weight, e) ||
-           s->comm->ops->sum_double(s->comm, &step->weight, 1, e) ? -1 : 0;
+           comm_sum_double(s->comm, &step->weight, 1, e) ? -1 : 0;
 }
 
 /* Images [begin, end) of the step that is loaded, to the network. */
@@ -519,7 +519,7 @@ static int weigh_micro(struct session *s, size_t n, size_t items, struct network
         sum += weight;
     }
     step->weight = sum;
-    return s->comm->ops->sum_double(s->comm, &step->weight, 1, e);
+    return comm_sum_double(s->comm, &step->weight, 1, e);
 }
 
 /* The same number of batches on every replica, the empty ones too: synchronised batch norm meets in
@@ -753,7 +753,7 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan,
     double sums[] = {s->at.loss, s->noise.shares.square, s->noise.shares.inverse_batch};
     double pixels = (double)plan->used * (double)network_targets(s->network);
 
-    if (c->ops->sum_double(c, sums, 3, e) || c->ops->max_double(c, &seconds, 1, e))
+    if (comm_sum_double(c, sums, 3, e) || comm_max_double(c, &seconds, 1, e))
         return -1;
     if (!s->record)
         return 0;
@@ -858,8 +858,8 @@ static int evaluate(struct session *s, struct record_end *end, struct err *e)
         leave = s->request && *s->request;
     }
     end->test_time = clock_now() - began;
-    if (c->ops->sum_int64(c, s->scores, end->val_images * size, e) ||
-        c->ops->max_double(c, &end->test_time, 1, e) || c->ops->max_double(c, &leave, 1, e))
+    if (comm_sum_int64(c, s->scores, end->val_images * size, e) ||
+        comm_max_double(c, &end->test_time, 1, e) || comm_max_double(c, &leave, 1, e))
         return -1;
     end->score = s->scores + end->val_images * size;
     evaluate_sum(s->scores, end->val_images, s->config->data.classes, end->score);
@@ -931,7 +931,7 @@ static int tell_eval(struct session *s, const struct score_summary *summary, str
     size_t n = s->end.val_images, each = sizeof *s->losses / sizeof(double);
     struct image_loss all = {0};
 
-    if (s->comm->ops->sum_double(s->comm, (double *)s->losses, n * each, e))
+    if (comm_sum_double(s->comm, (double *)s->losses, n * each, e))
         return -1;
     for (size_t i = 0; i < n; i++)
         image_loss_sum(&all, &s->losses[i]);

@@ -26,17 +26,15 @@ struct comm_ops {
     /* Memory for n floats whose sums cost least, in *values; it lives until close. NULL: any
      * other memory is as good. Once. */
     int (*place)(struct comm *c, size_t n, float **values, struct err *e);
-    /* Sum over ranks, in place; same bits on every rank. */
-    int (*sum_float)(struct comm *c, float *values, size_t n, struct err *e);
-    int (*sum_double)(struct comm *c, double *values, size_t n, struct err *e);
-    int (*sum_int64)(struct comm *c, int64_t *values, size_t n, struct err *e);
-    int (*max_double)(struct comm *c, double *values, size_t n, struct err *e);
+    /* Over ranks, in place; same bits on every rank. n elements of op's type: comm_sum_float and its
+     * like say which. */
+    int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
     /* Start a sum of a slice; several may be under way; every rank starts them in the same order.
      * wait ends all of them. A communicator without progress of its own does the work in wait. */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
-    /* As sum_double, for few values, in the middle of a step: slices that were started go on, and
-     * nothing waits for them. */
+    /* A sum of few doubles in the middle of a step: slices that were started go on, and nothing waits
+     * for them. */
     int (*sum_aside)(struct comm *c, double *values, size_t n, struct err *e);
     int (*broadcast)(struct comm *c, void *data, size_t nbytes, int root, struct err *e);
     /* size blocks of nbytes each, by rank, into all (size * nbytes) on every rank. */
@@ -77,6 +75,26 @@ struct comm {
     size_t nspans;
     void *priv;
 };
+
+static inline int comm_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+{
+    return c->ops->reduce(c, values, n, REDUCE_SUM_FLOAT, e);
+}
+
+static inline int comm_sum_double(struct comm *c, double *values, size_t n, struct err *e)
+{
+    return c->ops->reduce(c, values, n, REDUCE_SUM_DOUBLE, e);
+}
+
+static inline int comm_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
+{
+    return c->ops->reduce(c, values, n, REDUCE_SUM_INT64, e);
+}
+
+static inline int comm_max_double(struct comm *c, double *values, size_t n, struct err *e)
+{
+    return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
+}
 
 /* As ops->place, where any memory is as good. */
 int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);

@@ -82,7 +82,7 @@ static size_t agree(struct async *a, size_t ready, struct err *e)
 {
     double fewest = -(double)ready;
 
-    if (a->inner->ops->max_double(a->inner, &fewest, 1, e))
+    if (comm_max_double(a->inner, &fewest, 1, e))
         return 0;
     size_t n = (size_t)-fewest;
     if (n > a->cycle_capacity) {
@@ -257,18 +257,11 @@ static int async_place(struct comm *c, size_t n, float **values, struct err *e)
     return give(c, inner->ops->place(inner, a->room, &a->buffer, e));
 }
 
-static int async_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+static int async_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
     struct comm *inner = take(c, e);
 
-    return inner ? give(c, inner->ops->sum_float(inner, values, n, e)) : -1;
-}
-
-static int async_sum_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    struct comm *inner = take(c, e);
-
-    return inner ? give(c, inner->ops->sum_double(inner, values, n, e)) : -1;
+    return inner ? give(c, inner->ops->reduce(inner, values, n, op, e)) : -1;
 }
 
 /* Without the thread, which may be at work meanwhile. */
@@ -278,20 +271,6 @@ static int async_sum_aside(struct comm *c, double *values, size_t n, struct err 
 
     inner->spins = c->spins;
     return give(c, inner->ops->sum_aside(inner, values, n, e));
-}
-
-static int async_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
-{
-    struct comm *inner = take(c, e);
-
-    return inner ? give(c, inner->ops->sum_int64(inner, values, n, e)) : -1;
-}
-
-static int async_max_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    struct comm *inner = take(c, e);
-
-    return inner ? give(c, inner->ops->max_double(inner, values, n, e)) : -1;
 }
 
 static int async_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
@@ -363,10 +342,7 @@ static void async_close(struct comm *c)
 
 static const struct comm_ops async_ops = {
     .place = async_place,
-    .sum_float = async_sum_float,
-    .sum_double = async_sum_double,
-    .sum_int64 = async_sum_int64,
-    .max_double = async_max_double,
+    .reduce = async_reduce,
     .start_sum_float = async_start_sum_float,
     .wait = async_wait,
     .sum_aside = async_sum_aside,

@@ -401,24 +401,9 @@ static int reduce(struct comm *c, const struct slice *slices, size_t nslices, co
                        m->nacross > 1 ? reduce_across : NULL, c, e);
 }
 
-static int mpi_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+static int mpi_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    return reduce(c, &(struct slice){values, n, REDUCE_SUM_FLOAT}, 1, "a sum of floats", e);
-}
-
-static int mpi_sum_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    return reduce(c, &(struct slice){values, n, REDUCE_SUM_DOUBLE}, 1, "a sum of doubles", e);
-}
-
-static int mpi_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
-{
-    return reduce(c, &(struct slice){values, n, REDUCE_SUM_INT64}, 1, "a sum of counts", e);
-}
-
-static int mpi_max_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    return reduce(c, &(struct slice){values, n, REDUCE_MAX_DOUBLE}, 1, "a maximum", e);
+    return reduce(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
 }
 
 /* Starting the next slice also moves the earlier ones on: MPI has no thread for that. Within nodes
@@ -732,10 +717,7 @@ static void destroy(struct mpi *m)
 static const struct comm_ops mpi_ops = {
     .name = "mpi",
     .place = mpi_place,
-    .sum_float = mpi_sum_float,
-    .sum_double = mpi_sum_double,
-    .sum_int64 = mpi_sum_int64,
-    .max_double = mpi_max_double,
+    .reduce = mpi_reduce,
     .start_sum_float = mpi_start_sum_float,
     .wait = mpi_wait,
     .sum_aside = mpi_sum_aside,

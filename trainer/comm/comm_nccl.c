@@ -226,24 +226,14 @@ static int reduce(struct comm *c, void *values, size_t count, enum reduce_op op,
     return 0;
 }
 
-static int nccl_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+static int nccl_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    return reduce(c, values, n, REDUCE_SUM_FLOAT, "a sum of floats", e);
+    return reduce(c, values, n, op, reduce_name(op), e);
 }
 
-static int nccl_sum_double(struct comm *c, double *values, size_t n, struct err *e)
+static int nccl_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
 {
-    return reduce(c, values, n, REDUCE_SUM_DOUBLE, "a sum of doubles", e);
-}
-
-static int nccl_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
-{
-    return reduce(c, values, n, REDUCE_SUM_INT64, "a sum of counts", e);
-}
-
-static int nccl_max_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    return reduce(c, values, n, REDUCE_MAX_DOUBLE, "a maximum", e);
+    return nccl_reduce(c, values, n, REDUCE_SUM_DOUBLE, e);
 }
 
 static int nccl_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
@@ -401,13 +391,10 @@ static int nccl_queue_place(struct comm *c, size_t nbytes, void **p, struct err 
 static const struct comm_ops nccl_ops = {
     .name = "nccl",
     .place = comm_no_place,
-    .sum_float = nccl_sum_float,
-    .sum_double = nccl_sum_double,
-    .sum_int64 = nccl_sum_int64,
-    .max_double = nccl_max_double,
+    .reduce = nccl_reduce,
     .start_sum_float = nccl_start_sum_float,
     .wait = nccl_wait,
-    .sum_aside = nccl_sum_double,
+    .sum_aside = nccl_sum_aside,
     .broadcast = nccl_broadcast,
     .gather = nccl_gather,
     .barrier = nccl_barrier,

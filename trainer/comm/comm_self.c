@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int self_float(struct comm *c, float *values, size_t n, struct err *e)
+static int self_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
+{
+    (void)c, (void)values, (void)n, (void)op, (void)e;
+    return 0;
+}
+
+static int self_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
     (void)c, (void)values, (void)n, (void)e;
     return 0;
 }
 
-static int self_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    (void)c, (void)values, (void)n, (void)e;
-    return 0;
-}
-
-static int self_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
+static int self_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
 {
     (void)c, (void)values, (void)n, (void)e;
     return 0;
@@ -57,13 +57,10 @@ static void self_close(struct comm *c)
 static const struct comm_ops self_ops = {
     .name = "self",
     .place = comm_no_place,
-    .sum_float = self_float,
-    .sum_double = self_double,
-    .sum_int64 = self_int64,
-    .max_double = self_double,
-    .start_sum_float = self_float,
+    .reduce = self_reduce,
+    .start_sum_float = self_start_sum_float,
     .wait = self_meet,
-    .sum_aside = self_double,
+    .sum_aside = self_sum_aside,
     .broadcast = self_broadcast,
     .gather = self_gather,
     .barrier = self_meet,

@@ -152,33 +152,12 @@ static int reduce_all(struct comm *c, const struct slice *slices, size_t n, cons
     return meet(c, what, e);
 }
 
-static int reduce_one(struct comm *c, void *values, size_t n, enum reduce_op op,
-                      const char *what, struct err *e)
+static int thread_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
     struct member *m = member_of(c);
 
     m->one = (struct slice){values, n, op};
-    return reduce_all(c, &m->one, 1, what, e);
-}
-
-static int thread_sum_float(struct comm *c, float *values, size_t n, struct err *e)
-{
-    return reduce_one(c, values, n, REDUCE_SUM_FLOAT, "a sum of floats", e);
-}
-
-static int thread_sum_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    return reduce_one(c, values, n, REDUCE_SUM_DOUBLE, "a sum of doubles", e);
-}
-
-static int thread_sum_int64(struct comm *c, int64_t *values, size_t n, struct err *e)
-{
-    return reduce_one(c, values, n, REDUCE_SUM_INT64, "a sum of counts", e);
-}
-
-static int thread_max_double(struct comm *c, double *values, size_t n, struct err *e)
-{
-    return reduce_one(c, values, n, REDUCE_MAX_DOUBLE, "a maximum", e);
+    return reduce_all(c, &m->one, 1, reduce_name(op), e);
 }
 
 static int thread_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
@@ -259,10 +238,7 @@ static void thread_close(struct comm *c)
 static const struct comm_ops thread_ops = {
     .name = "thread",
     .place = comm_no_place,
-    .sum_float = thread_sum_float,
-    .sum_double = thread_sum_double,
-    .sum_int64 = thread_sum_int64,
-    .max_double = thread_max_double,
+    .reduce = thread_reduce,
     .start_sum_float = thread_start_sum_float,
     .wait = thread_wait,
     .sum_aside = thread_sum_aside,

@@ -50,6 +50,16 @@ size_t reduce_element(enum reduce_op op)
     return op == REDUCE_SUM_FLOAT ? sizeof(float) : 8;
 }
 
+const char *reduce_name(enum reduce_op op)
+{
+    static const char *const names[] = {[REDUCE_SUM_FLOAT] = "a sum of floats",
+                                        [REDUCE_SUM_DOUBLE] = "a sum of doubles",
+                                        [REDUCE_SUM_INT64] = "a sum of counts",
+                                        [REDUCE_MAX_DOUBLE] = "a maximum"};
+
+    return names[op];
+}
+
 void reduce_into(enum reduce_op op, void *dst, void *const *values, int size, size_t from,
                  size_t to)
 {

@@ -10,6 +10,7 @@
 enum reduce_op { REDUCE_SUM_FLOAT, REDUCE_SUM_DOUBLE, REDUCE_SUM_INT64, REDUCE_MAX_DOUBLE };
 
 size_t reduce_element(enum reduce_op op); /* bytes of one element */
+const char *reduce_name(enum reduce_op op); /* for people: "a sum of floats" */
 
 /* Elements [from, to) of the slices values[0..size). */
 void reduce_slice(enum reduce_op op, void *const *values, int size, size_t from, size_t to);

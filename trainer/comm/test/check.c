@@ -39,8 +39,8 @@ static int check_sums(struct comm *c, size_t n, struct err *e)
         d[i] = (double)part(c->rank, i);
         k[i] = part(c->rank, i) * ((int64_t)1 << 40); /* beyond what a double holds exactly */
     }
-    if (c->ops->sum_float(c, f, n, e) || c->ops->sum_double(c, d, n, e) ||
-        c->ops->sum_int64(c, k, n, e))
+    if (comm_sum_float(c, f, n, e) || comm_sum_double(c, d, n, e) ||
+        comm_sum_int64(c, k, n, e))
         return -1;
     for (size_t i = 0; i < n; i++) {
         int64_t want = total(c->size, i);
@@ -58,7 +58,7 @@ static int check_max(struct comm *c, struct err *e)
 {
     double d[3] = {c->rank, -c->rank, c->rank == c->size / 2 ? 7e300 : -7e300};
 
-    if (c->ops->max_double(c, d, 3, e))
+    if (comm_max_double(c, d, 3, e))
         return -1;
     if (d[0] != c->size - 1 || d[1] != 0 || d[2] != 7e300)
         return wrong(c, "max_double", 3, d[0] != c->size - 1 ? 0 : d[1] != 0 ? 1 : 2, e);

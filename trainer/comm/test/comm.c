@@ -82,7 +82,7 @@ static int check_order(struct comm *c, struct err *e)
 
     for (size_t i = 0; i < 7; i++)
         v[i] = parts[c->rank];
-    if (c->ops->sum_float(c, v, 7, e))
+    if (comm_sum_float(c, v, 7, e))
         return -1;
     for (size_t i = 0; i < 7; i++)
         if (v[i] != (parts[0] + parts[1]) + parts[2])
@@ -106,7 +106,7 @@ static int bring_other_sizes(struct comm *c, struct err *e)
 {
     float v[8] = {0};
 
-    return c->ops->sum_float(c, v, c->rank == 2 ? 8 : 7, e);
+    return comm_sum_float(c, v, c->rank == 2 ? 8 : 7, e);
 }
 
 static int wait_for_ever(struct comm *c, struct err *e)
