@@ -63,6 +63,11 @@ static const struct kernel *find(const struct backend *backend, const struct op 
     return NULL;
 }
 
+bool backend_has_kernel(const struct backend *backend, const struct op *op)
+{
+    return find(backend, op) != NULL;
+}
+
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op)
 {
     const struct kernel *kernel = find(backend, op);

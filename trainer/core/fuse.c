@@ -80,17 +80,111 @@ static bool fuse_pair(const struct graph *g, struct op *first, struct op *second
             fuse_add(first, second));
 }
 
-void fuse_graph(struct graph *g)
+/* The ops around a tensor that concat writes: it, the convolution that reads it, and when training
+ * what their gradients became; NULL where there is none. */
+struct concat {
+    struct op **concat, **conv, **weights, **input, **split;
+};
+
+/* The first op that reads t through input k and is of that kind. */
+static struct op **find_reader(const struct graph *g, const struct op_kind *kind, int k,
+                               const struct tensor *t)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->in[k] == t)
+            return &g->ops[i];
+    return NULL;
+}
+
+static size_t count_readers(const struct graph *g, const struct tensor *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        for (int k = 0; g->ops[i] && k < g->ops[i]->kind->nin; k++)
+            n += g->ops[i]->in[k] == t;
+    return n;
+}
+
+/* Is it all there, and nothing else between? */
+static bool find_concat(const struct graph *g, size_t i, struct concat *c)
+{
+    const struct tensor *whole = g->ops[i]->out[0], *dwhole = whole->grad;
+
+    *c = (struct concat){.concat = &g->ops[i], .conv = find_reader(g, &conv2d_kind, 0, whole)};
+    if (g->ops[i]->kind != &concat_kind || whole->pinned || !c->conv)
+        return false;
+    if (!dwhole)
+        return count_readers(g, whole) == 1;
+    c->weights = find_reader(g, &conv2d_grad_weights_kind, 1, whole);
+    c->input = find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
+    c->split = find_reader(g, &concat_grad_kind, 0, dwhole);
+    return c->weights && c->input && c->split && (*c->input)->out[0] == dwhole &&
+           count_readers(g, whole) == 2 && count_readers(g, dwhole) == 1;
+}
+
+/* What the three convolutions become; weights and input have no kind where nothing is trained. */
+static void join_concat(const struct concat *c, struct op *conv, struct op *weights,
+                        struct op *input)
+{
+    struct tensor *const *parts = (*c->concat)->in;
+    const struct op *old = *c->conv;
+
+    *conv = (struct op){.kind = &concat_conv2d_kind, .attr = old->attr,
+                        .in = {parts[0], parts[1], old->in[1], old->in[2]}, .out = {old->out[0]}};
+    *weights = *input = (struct op){0};
+    if (!c->split)
+        return;
+    old = *c->weights;
+    *weights = (struct op){.kind = &concat_conv2d_grad_weights_kind, .attr = old->attr,
+                           .in = {old->in[0], parts[0], parts[1]},
+                           .out = {old->out[0], old->out[1]}};
+    old = *c->input;
+    *input = (struct op){.kind = &concat_conv2d_grad_input_kind, .attr = old->attr,
+                         .in = {old->in[0], old->in[1]},
+                         .out = {(*c->split)->out[0], (*c->split)->out[1]}};
+    input->attr.split = (*c->split)->attr.split;
+}
+
+static void drop(struct op **op)
+{
+    free(*op);
+    *op = NULL;
+}
+
+static void fuse_concat(struct graph *g, const struct backend *backend, size_t i)
+{
+    struct op conv, weights, input;
+    struct concat c;
+
+    if (!find_concat(g, i, &c))
+        return;
+    join_concat(&c, &conv, &weights, &input);
+    if (!backend_has_kernel(backend, &conv) ||
+        (weights.kind && !(backend_has_kernel(backend, &weights) &&
+                           backend_has_kernel(backend, &input))))
+        return;
+    **c.conv = conv;
+    drop(c.concat);
+    if (!weights.kind)
+        return;
+    **c.weights = weights;
+    **c.input = input;
+    drop(c.split);
+}
+
+void fuse_graph(struct graph *g, const struct backend *backend)
 {
     size_t n = 0, nforward = g->nforward;
 
     for (size_t i = 0; i + 1 < g->nops; i++)
-        if (fuse_pair(g, g->ops[i], g->ops[i + 1])) {
-            free(g->ops[i]);
-            g->ops[i] = NULL;
-            if (i < nforward)
-                g->nforward--;
-        }
+        if (fuse_pair(g, g->ops[i], g->ops[i + 1]))
+            drop(&g->ops[i]);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_concat(g, backend, i);
+    for (size_t i = 0; i < nforward; i++)
+        g->nforward -= !g->ops[i];
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             g->ops[n++] = g->ops[i];

@@ -5,15 +5,18 @@
  *     relu_grad, batch_norm_grad    ->  batch_norm_relu_grad
  *     batch_norm_infer, relu        ->  batch_norm_relu_infer
  *     max_pool2d_grad, add          ->  max_pool2d_grad_add
+ *     concat, conv2d                ->  concat_conv2d, and so its two gradients
  *
- * A pair is fused where nothing else reads what the first writes. Results stay the same but for
- * rounding; models and gradients know nothing of it. */
+ * A pair is fused where nothing else reads what the first writes, concat where the backend has
+ * kernels of its own for what becomes of it. Results stay the same but for rounding; models and
+ * gradients know nothing of it. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H
 
 #include "trainer/core/graph.h"
 
-/* Before graph_compile; a training graph after graph_backward. */
-void fuse_graph(struct graph *g);
+/* Before graph_compile for that backend; a training graph after graph_backward, and where tensors
+ * have types of 16 bits after precision_mark. */
+void fuse_graph(struct graph *g, const struct backend *backend);
 
 #endif

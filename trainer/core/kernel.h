@@ -59,6 +59,9 @@ extern const struct backend *const backends[];
 /* NULL if it was not built in. "auto" is the best one. */
 const struct backend *backend_find(const char *name);
 
+/* Has the backend a kernel for this op, apart from the reference's that it falls back to? */
+bool backend_has_kernel(const struct backend *backend, const struct op *op);
+
 /* The backend's first kernel for this op and the types of its tensors; else the reference's, but not
  * on a device; or NULL. */
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);

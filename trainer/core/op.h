@@ -109,6 +109,11 @@ extern const struct op_kind dropout_kind;
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
+/* concat and conv2d without the tensor in between (fuse.h). */
+extern const struct op_kind concat_conv2d_kind;              /* (a, b, w, bias) -> y */
+extern const struct op_kind concat_conv2d_grad_input_kind;   /* (dy, w) -> da, db */
+extern const struct op_kind concat_conv2d_grad_weights_kind; /* (dy, a, b) -> dw, dbias */
+
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
 
 extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */

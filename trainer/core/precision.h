@@ -16,7 +16,7 @@ int precision_parse(const char *name, enum dtype *t, struct err *e);
 void precision_mark(struct graph *g, enum dtype t);
 
 /* Put casts around the ops for which the backend has no kernel as they are. After precision_mark and
- * fusion, before graph_compile. */
+ * fuse_graph, before graph_compile. */
 int precision_lower(struct graph *g, const struct backend *backend, struct err *e);
 
 #endif

@@ -17,9 +17,11 @@ static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind ||
         op->kind == &conv2d_grad_input_kind ||
-        op->kind == &conv_transpose2d_kind || op->kind == &conv_transpose2d_grad_input_kind)
+        op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind || op->kind == &conv_transpose2d_grad_input_kind)
         return op->in[1];
-    if (op->kind == &conv2d_grad_weights_kind ||
+    if (op->kind == &concat_conv2d_kind)
+        return op->in[2];
+    if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
         op->kind == &conv2d_nobias_grad_weights_kind ||
         op->kind == &conv_transpose2d_grad_weights_kind)
         return op->out[0];

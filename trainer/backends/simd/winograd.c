@@ -26,13 +26,21 @@
 #define MAX_CHUNKS 16
 #define CHUNK_TILES 64           /* at least */
 #define WIDE 2                   /* vectors of results computed at once, where there are as many */
+#define PARTS 2                  /* tensors whose channels lie beside each other */
 
-/* op->priv; for the gradient of the input, src is dy. */
+/* The tensors of an op by what they are to it: src * weights + bias = dst, whatever the direction.
+ * For the gradient of the input src is dy. Parts that are not there are NULL. */
+struct roles {
+    const struct tensor *src[PARTS], *dst[PARTS], *weights, *bias;
+};
+
+/* op->priv */
 struct winograd {
     const struct conv_rows *products;
     const struct winograd_rows *rows;
     size_t nimages, height, width;
-    size_t src_channels, dst_channels;
+    size_t src_channels, dst_channels;           /* of all parts */
+    size_t src_part[PARTS], dst_part[PARTS];     /* of each */
     size_t places;
     size_t nvectors, wide;   /* vectors and channels of results computed at once */
     size_t place;            /* floats of a place's weights */
@@ -47,12 +55,53 @@ struct winograd {
     size_t bias, zeros;
 };
 
-static bool supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
+static struct roles roles_of(const struct op *op)
 {
-    size_t height = (size_t)src->shape.dim[DIM_H], width = (size_t)src->shape.dim[DIM_W];
-    size_t ns = tensor_channels(src), nd = tensor_channels(dst);
-    const struct winograd_rows *rows = winograd_rows_best(height, width, ns, nd);
-    size_t pixels = (size_t)src->shape.dim[DIM_N] * height * width;
+    struct tensor *const *in = op->in, *const *out = op->out;
+
+    if (op->kind == &concat_conv2d_kind)
+        return (struct roles){{in[0], in[1]}, {out[0]}, in[2], in[3]};
+    if (op->kind == &concat_conv2d_grad_input_kind)
+        return (struct roles){{in[0]}, {out[0], out[1]}, in[1], NULL};
+    if (op->kind == &concat_conv2d_grad_weights_kind)
+        return (struct roles){{in[1], in[2]}, {in[0]}, out[0], out[1]};
+    if (op->kind == &conv2d_grad_weights_kind || op->kind == &conv2d_nobias_grad_weights_kind)
+        return (struct roles){{in[1]}, {in[0]}, out[0], op->kind->nout > 1 ? out[1] : NULL};
+    return (struct roles){{in[0]}, {out[0]}, in[1], op->kind->nin > 2 ? in[2] : NULL};
+}
+
+static size_t channels_of(const struct tensor *const *parts)
+{
+    return tensor_channels(parts[0]) + (parts[1] ? tensor_channels(parts[1]) : 0);
+}
+
+/* How many channels divide each part. */
+static size_t common_channels(const struct tensor *const *parts)
+{
+    size_t a = tensor_channels(parts[0]), b = parts[1] ? tensor_channels(parts[1]) : 0;
+
+    while (b > 0) {
+        size_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static const struct winograd_rows *rows_of(const struct roles *r)
+{
+    const struct shape *s = &r->src[0]->shape;
+
+    return winograd_rows_best((size_t)s->dim[DIM_H], (size_t)s->dim[DIM_W],
+                              common_channels(r->src), common_channels(r->dst));
+}
+
+static bool supports(const struct op *op)
+{
+    struct roles r = roles_of(op);
+    const struct winograd_rows *rows = rows_of(&r);
+    size_t ns = channels_of(r.src), nd = channels_of(r.dst), pixels = tensor_pixels(r.src[0]);
 
     return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
            pixels >= MIN_TILES * rows->tile * rows->tile;
@@ -77,18 +126,22 @@ static void set_band(struct winograd *g, size_t tiles)
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
-static struct winograd *create(const struct tensor *src, const struct tensor *dst)
+static struct winograd *create(const struct roles *r)
 {
     struct winograd *g = calloc(1, sizeof *g);
 
     if (!g)
         return NULL;
-    g->nimages = (size_t)src->shape.dim[DIM_N];
-    g->height = (size_t)src->shape.dim[DIM_H];
-    g->width = (size_t)src->shape.dim[DIM_W];
-    g->src_channels = tensor_channels(src);
-    g->dst_channels = tensor_channels(dst);
-    g->rows = winograd_rows_best(g->height, g->width, g->src_channels, g->dst_channels);
+    g->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
+    g->height = (size_t)r->src[0]->shape.dim[DIM_H];
+    g->width = (size_t)r->src[0]->shape.dim[DIM_W];
+    g->src_channels = channels_of(r->src);
+    g->dst_channels = channels_of(r->dst);
+    for (int k = 0; k < PARTS; k++) {
+        g->src_part[k] = r->src[k] ? tensor_channels(r->src[k]) : 0;
+        g->dst_part[k] = r->dst[k] ? tensor_channels(r->dst[k]) : 0;
+    }
+    g->rows = rows_of(r);
     g->places = g->rows->side * g->rows->side;
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WIDE * g->rows->lanes) == 0 ? WIDE : 1;
@@ -106,10 +159,11 @@ static struct winograd *create(const struct tensor *src, const struct tensor *ds
 }
 
 /* The rows of pixels under row of tiles r, counted through all images, from its first on. */
-static void source_rows(const struct winograd *g, const float *src, const float *zeros, size_t r,
-                        const float **rows)
+static void source_rows(const struct winograd *g, const struct tensor *part, const float *zeros,
+                        size_t r, const float **rows)
 {
-    size_t line = g->width * g->src_channels;
+    const float *src = part->data;
+    size_t line = g->width * tensor_channels(part);
 
     for (size_t i = 0; i < g->rows->side; i++) {
         size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
@@ -119,16 +173,18 @@ static void source_rows(const struct winograd *g, const float *src, const float 
 }
 
 /* Rows of tiles [from, to) to scratch. */
-static void transform_source(const struct winograd *g, const float *src, const float *zeros,
-                             size_t from, size_t to, float *d)
+static void transform_source(const struct winograd *g, const struct roles *roles,
+                             const float *zeros, size_t from, size_t to, float *d)
 {
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels;
 
-    for (size_t r = from; r < to; r++, d += g->across * ns) {
-        source_rows(g, src, zeros, r, rows);
-        g->rows->source(rows, g->width, ns, g->src_place, d);
-    }
+    for (size_t r = from; r < to; r++, d += g->across * ns)
+        for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+            source_rows(g, roles->src[k], zeros, r, rows);
+            g->rows->source(rows, g->width, g->src_part[k], ns, g->src_place,
+                            d + at * g->rows->group);
+        }
 }
 
 /* packed[place][block of d][s][d]; turned: for the gradient of the input. Shares the work among
@@ -147,61 +203,105 @@ static void pack(const struct winograd *g, const float *w, bool turned, float *p
                                          g->rows->group);
 }
 
-static void multiply(const struct winograd *g, const float *packed, const float *zeros,
-                     size_t ntiles, const float *d, float *m)
+/* Rows of tiles [from, to) of a tensor: part i of g->places is asked for, so that it is near when all
+ * products are done. */
+static void fetch(const struct winograd *g, const struct tensor *t, size_t from, size_t to, size_t i,
+                  bool write)
 {
-    size_t ns = g->src_channels, nd = g->dst_channels;
+    size_t line = t ? g->rows->tile * g->width * tensor_channels(t) : 0, n = (to - from) * line;
 
-    for (size_t p = 0; p < g->places; p++, d += g->src_place, m += g->dst_place, packed += g->place)
+    for (size_t at = n * i / g->places; at < n * (i + 1) / g->places; at += LINE)
+        if (write)
+            __builtin_prefetch(t->data + from * line + at, 1);
+        else
+            __builtin_prefetch(t->data + from * line + at, 0, 2);
+}
+
+/* What is computed while rows of tiles [from, to) are multiplied, and which are likely the next. */
+struct band {
+    size_t from, to, next, end;
+};
+
+static struct band band_of(const struct winograd *g, size_t from, size_t end, size_t ahead)
+{
+    size_t to = from + g->band < end ? from + g->band : end;
+    size_t next = from + ahead * g->band < end ? from + ahead * g->band : end;
+
+    return (struct band){from, to, next, next + g->band < end ? next + g->band : end};
+}
+
+static void multiply(const struct winograd *g, const struct roles *roles, const struct band *b,
+                     const float *packed, const float *zeros, const float *d, float *m)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, ntiles = (b->to - b->from) * g->across;
+
+    for (size_t p = 0; p < g->places;
+         p++, d += g->src_place, m += g->dst_place, packed += g->place) {
+        for (int k = 0; k < PARTS; k++) {
+            fetch(g, roles->src[k], b->next, b->end, p, false);
+            fetch(g, roles->dst[k], b->from, b->to, p, true);
+        }
         if (g->rows->forward)
             g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
         else
             for (size_t at = 0; at < nd; at += g->wide)
                 g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd,
                                      g->nvectors, m + at);
-}
-
-/* Rows of tiles [from, to). */
-static void correlate_band(const struct winograd *g, const float *src, const float *packed,
-                           const float *bias, const float *zeros, size_t from, size_t to,
-                           float *scratch, float *dst)
-{
-    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
-    float *m = scratch + g->places * g->src_place;
-
-    transform_source(g, src, zeros, from, to, scratch);
-    multiply(g, packed, zeros, (to - from) * g->across, scratch, m);
-    for (size_t r = from; r < to; r++, m += g->across * nd) {
-        float *rows[WINOGRAD_SIDE];
-
-        for (size_t i = 0; i < tile; i++)
-            rows[i] = dst + (r * tile + i) * line;
-        g->rows->result(m, g->dst_place, g->width, nd, bias, rows);
     }
 }
 
+/* A row of tiles from its products. */
+static void write_results(const struct winograd *g, const struct roles *roles, const float *m,
+                          const float *bias, size_t r)
+{
+    size_t tile = g->rows->tile;
+
+    for (size_t k = 0, at = 0; k < PARTS && roles->dst[k]; at += g->dst_part[k++]) {
+        size_t line = g->width * g->dst_part[k];
+        float *rows[WINOGRAD_SIDE];
+
+        for (size_t i = 0; i < tile; i++)
+            rows[i] = roles->dst[k]->data + (r * tile + i) * line;
+        g->rows->result(m + at * g->rows->group, g->dst_place, g->width, g->dst_part[k],
+                        g->dst_channels, bias + at, rows);
+    }
+}
+
+static void correlate_band(const struct winograd *g, const struct roles *roles,
+                           const struct band *b, const float *packed, const float *bias,
+                           const float *zeros, float *scratch)
+{
+    float *m = scratch + g->places * g->src_place;
+
+    transform_source(g, roles, zeros, b->from, b->to, scratch);
+    multiply(g, roles, b, packed, zeros, scratch, m);
+    for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
+        write_results(g, roles, m, bias, r);
+}
+
 /* Workspace: weights, bias, zeros, scratch for each thread. */
-static void correlate(const struct op *op, const float *bias, bool turned)
+static void correlate(const struct op *op, bool turned)
 {
     const struct winograd *g = op->priv;
+    const struct roles roles = roles_of(op);
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
-    float *packed = op->workspace, *copy = packed + g->weights, *zeros = copy + g->bias;
+    float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
     float *scratch = zeros + g->zeros;
-    const float *src = op->in[0]->data, *w = op->in[1]->data;
-    float *dst = op->out[0]->data;
 
     memset(zeros, 0, g->zeros * sizeof *zeros);
-    memset(copy, 0, nd * sizeof *copy);
-    if (bias)
-        memcpy(copy, bias, nd * sizeof *copy);
+    memset(bias, 0, nd * sizeof *bias);
+    if (roles.bias)
+        memcpy(bias, roles.bias->data, nd * sizeof *bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
-        pack(g, w, turned, packed);
+        pack(g, roles.weights->data, turned, packed);
 #pragma omp for schedule(dynamic)
-        for (size_t from = 0; from < nrows; from += g->band)
-            correlate_band(g, src, packed, copy, zeros, from,
-                           from + g->band < nrows ? from + g->band : nrows,
-                           scratch + simd_thread() * g->scratch, dst);
+        for (size_t from = 0; from < nrows; from += g->band) {
+            struct band b = band_of(g, from, nrows, g->nthreads);
+
+            correlate_band(g, &roles, &b, packed, bias, zeros,
+                           scratch + simd_thread() * g->scratch);
+        }
     }
 }
 
@@ -209,7 +309,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, op->kind->nin > 2 ? op->in[2]->data : NULL, false);
+    correlate(op, false);
     return 0;
 }
 
@@ -217,7 +317,7 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, NULL, true);
+    correlate(op, true);
     return 0;
 }
 
@@ -254,28 +354,34 @@ static void add_products(const struct winograd *g, size_t p, size_t ntiles, cons
 }
 
 /* Rows of tiles [from, to) into sums: of the products, then of dy. */
-static void sum_chunk(const struct winograd *g, const float *src, const float *dy,
-                      const float *zeros, size_t from, size_t to, float *scratch, float *sums)
+static void sum_chunk(const struct winograd *g, const struct roles *roles, const float *zeros,
+                      size_t from, size_t to, float *scratch, float *sums)
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
+    const float *dy = roles->dst[0]->data;
 
     memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
     for (size_t d = 0; d < nd; d += g->rows->lanes)
         g->products->sum(dy + from * area * nd + d, (to - from) * area, nd, sums + g->weights + d);
     for (; from < to; from += g->band) {
-        size_t n = to - from < g->band ? to - from : g->band;
+        struct band b = band_of(g, from, to, 1);
 
-        transform_source(g, src, zeros, from, from + n, scratch);
-        transform_dy(g, dy, from, from + n, scratch + g->places * g->src_place);
-        for (size_t p = 0; p < g->places; p++)
-            add_products(g, p, n * g->across, scratch, sums + p * g->place);
+        transform_source(g, roles, zeros, b.from, b.to, scratch);
+        transform_dy(g, dy, b.from, b.to, scratch + g->places * g->src_place);
+        for (size_t p = 0; p < g->places; p++) {
+            for (int k = 0; k < PARTS; k++)
+                fetch(g, roles->src[k], b.next, b.end, p, false);
+            fetch(g, roles->dst[0], b.next, b.end, p, false);
+            add_products(g, p, (b.to - b.from) * g->across, scratch, sums + p * g->place);
+        }
     }
 }
 
 /* The same of all rows, shared among the threads of the parallel region. */
-static void sum_shared(const struct winograd *g, const float *src, const float *dy,
-                       const float *zeros, float *scratch, float *sums)
+static void sum_shared(const struct winograd *g, const struct roles *roles, const float *zeros,
+                       float *scratch, float *sums)
 {
+    const float *dy = roles->dst[0]->data;
     size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
     float *y = scratch + g->places * g->src_place;
 
@@ -289,7 +395,8 @@ static void sum_shared(const struct winograd *g, const float *src, const float *
 
 #pragma omp for schedule(dynamic)
         for (size_t r = 0; r < n; r++) {
-            transform_source(g, src, zeros, from + r, from + r + 1, scratch + r * g->across * ns);
+            transform_source(g, roles, zeros, from + r, from + r + 1,
+                             scratch + r * g->across * ns);
             transform_dy(g, dy, from + r, from + r + 1, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
@@ -305,7 +412,7 @@ static void sum_shared(const struct winograd *g, const float *src, const float *
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
-    const float *dy = op->in[0]->data, *src = op->in[1]->data;
+    const struct roles roles = roles_of(op);
     size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
     size_t size = g->weights + g->bias, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
@@ -319,12 +426,12 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < g->nchunks; i++)
-            sum_chunk(g, src, dy, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
+            sum_chunk(g, &roles, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
                       scratch + simd_thread() * g->scratch, sums + i * size);
         if (g->nchunks)
             conv_rows_add(sums, size, g->nchunks);
         else
-            sum_shared(g, src, dy, zeros, scratch, sums);
+            sum_shared(g, &roles, zeros, scratch, sums);
 #pragma omp for schedule(static)
         for (size_t d = 0; d < nd; d += lanes)
             for (size_t s = 0; s < ns; s++)
@@ -332,24 +439,15 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
                                         s * lanes) * g->rows->group,
                                 g->place, ns * window, dw + (d * ns + s) * window);
     }
-    if (op->kind->nout > 1)
-        memcpy(op->out[1]->data, sums + g->weights, nd * sizeof *sums);
+    if (roles.bias)
+        memcpy(roles.bias->data, sums + g->weights, nd * sizeof *sums);
     return 0;
-}
-
-static bool supports_forward(const struct op *op)
-{
-    return supports(op, op->in[0], op->out[0]);
-}
-
-static bool supports_grad_weights(const struct op *op)
-{
-    return supports(op, op->in[1], op->in[0]);
 }
 
 static int prepare_forward(struct op *op, struct err *e)
 {
-    struct winograd *g = create(op->in[0], op->out[0]);
+    struct roles roles = roles_of(op);
+    struct winograd *g = create(&roles);
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -361,7 +459,8 @@ static int prepare_forward(struct op *op, struct err *e)
 
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct winograd *g = create(op->in[1], op->in[0]);
+    struct roles roles = roles_of(op);
+    struct winograd *g = create(&roles);
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -380,14 +479,18 @@ static void release(struct op *op)
     free(op->priv);
 }
 
-const struct kernel simd_winograd = {&conv2d_kind, supports_forward, prepare_forward, run_conv2d,
-                                     release};
-const struct kernel simd_winograd_nobias = {&conv2d_nobias_kind, supports_forward, prepare_forward,
-                                            run_conv2d, release};
-const struct kernel simd_winograd_grad_input = {&conv2d_grad_input_kind, supports_forward,
-                                                prepare_forward, run_grad_input, release};
-const struct kernel simd_winograd_grad_weights = {&conv2d_grad_weights_kind, supports_grad_weights,
-                                                  prepare_grad_weights, run_grad_weights, release};
-const struct kernel simd_winograd_nobias_grad_weights = {
-    &conv2d_nobias_grad_weights_kind, supports_grad_weights, prepare_grad_weights, run_grad_weights,
-    release};
+#define KERNEL_OF(kind, direction, run) {&kind, supports, prepare_##direction, run, release}
+
+const struct kernel simd_winograd = KERNEL_OF(conv2d_kind, forward, run_conv2d);
+const struct kernel simd_winograd_nobias = KERNEL_OF(conv2d_nobias_kind, forward, run_conv2d);
+const struct kernel simd_winograd_grad_input = KERNEL_OF(conv2d_grad_input_kind, forward,
+                                                         run_grad_input);
+const struct kernel simd_winograd_grad_weights = KERNEL_OF(conv2d_grad_weights_kind, grad_weights,
+                                                           run_grad_weights);
+const struct kernel simd_winograd_nobias_grad_weights =
+    KERNEL_OF(conv2d_nobias_grad_weights_kind, grad_weights, run_grad_weights);
+const struct kernel simd_winograd_concat = KERNEL_OF(concat_conv2d_kind, forward, run_conv2d);
+const struct kernel simd_winograd_concat_grad_input = KERNEL_OF(concat_conv2d_grad_input_kind,
+                                                                forward, run_grad_input);
+const struct kernel simd_winograd_concat_grad_weights =
+    KERNEL_OF(concat_conv2d_grad_weights_kind, grad_weights, run_grad_weights);

@@ -40,9 +40,10 @@ INLINE vec spread_channel(vec v, int k)
     return (vec)_mm512_permutexvar_ps(index, (__m512)v);
 }
 
-ISA static void source(const float *const *src, size_t width, size_t n, size_t place, float *d)
+ISA static void source(const float *const *src, size_t width, size_t n, size_t all, size_t place,
+                       float *d)
 {
-    for (size_t x = 0; x < width; x += 2 * TILE)
+    for (size_t x = 0; x < width; x += 2 * TILE, d += 2 * (all - n))
         for (size_t c = 0; c < n; c += HALF, d += LANES) {
             vec column[PLACES], r[SIDE];
 
@@ -71,10 +72,10 @@ ISA static void source(const float *const *src, size_t width, size_t n, size_t p
         }
 }
 
-ISA static void result(const float *m, size_t place, size_t width, size_t n, const float *bias,
-                       float *const *dst)
+ISA static void result(const float *m, size_t place, size_t width, size_t n, size_t all,
+                       const float *bias, float *const *dst)
 {
-    for (size_t x = 0; x < width; x += 2 * TILE)
+    for (size_t x = 0; x < width; x += 2 * TILE, m += 2 * (all - n))
         for (size_t c = 0; c < n; c += HALF, m += LANES) {
             vec v[PLACES], r[TILE * TILE], b = load_pair(bias + c, bias + c);
 

@@ -22,12 +22,14 @@ struct winograd_rows {
     size_t lanes; /* channels of a vector */
     size_t group; /* neighbouring tiles of a vector: for each `lanes` channels, tile after tile */
     size_t tile, side; /* m results and m + 2 pixels of the source on a side */
-    /* A row of tiles. src: `side` rows of pixels, [width][n], beside which all is zero. d[p] + tile n
-     * receives B^T x B; places are `place` floats apart, here and below. */
-    void (*source)(const float *const *src, size_t width, size_t n, size_t place, float *d);
-    /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile n. */
-    void (*result)(const float *m, size_t place, size_t width, size_t n, const float *bias,
-                   float *const *dst);
+    /* A row of tiles. src: `side` rows of pixels, [width][n], beside which all is zero. d[p] +
+     * tile all receives B^T x B; places are `place` floats apart, here and below. all: n, or more
+     * where these are some of several sources' channels. */
+    void (*source)(const float *const *src, size_t width, size_t n, size_t all, size_t place,
+                   float *d);
+    /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile all. */
+    void (*result)(const float *m, size_t place, size_t width, size_t n, size_t all,
+                   const float *bias, float *const *dst);
     /* G w G^T of `lanes` windows of nine that are `step` apart, once for each tile of a group;
      * turned: by 180 degrees. */
     void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);

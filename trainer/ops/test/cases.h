@@ -40,6 +40,10 @@
      {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5}
 #define CONCAT(n, h, w, a, b) \
     {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
+#define CONCAT_CONV(n, h, w, a, b, co)                                                           \
+    {&concat_conv2d_kind, {.kernel = 3},                                                          \
+     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 2, \
+     2, 0.5}
 #define ADD(n, h, w, c) \
     {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5}
 #define POOL_ADD(n, h, w, c)                                                                \

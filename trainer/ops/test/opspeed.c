@@ -45,6 +45,8 @@ static const struct test_case sizes[] = {
     DROPOUT(16, 32, 32, 64, 0.5),
     POOL_ADD(4, 128, 128, 8),
     CONCAT(4, 256, 256, 8, 8),
+    CONCAT_CONV(4, 256, 256, 8, 8, 8),
+    CONCAT_CONV(4, 128, 128, 16, 16, 16),
     ADD(32, 32, 32, 16),
     GLOBAL_AVG_POOL(32, 8, 8, 64),
     SUBSAMPLE(32, 32, 32, 16, 32),
