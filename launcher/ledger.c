@@ -313,6 +313,21 @@ static int encode_event(const struct ledger *l, enum ledger_event event, const s
     return 0;
 }
 
+/* Our folder may be as new as the file. */
+static int append(const struct ledger *l, const char *file, const char *lines, struct err *e)
+{
+    bool is_new = l->count == 0;
+    struct atomicfile_sync folder;
+    struct err later;
+
+    if (is_new)
+        atomicfile_sync_begin(&folder, l->dir);
+    int rc = atomicfile_append(file, lines, e);
+    if (is_new && atomicfile_sync_end(&folder, rc ? &later : e))
+        rc = -1;
+    return rc;
+}
+
 int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
                       size_t count, const char *scheduler, struct err *e)
 {
@@ -328,9 +343,7 @@ int ledger_append_all(struct ledger *l, enum ledger_event event, const struct le
     if (rc == 0 && lines.failed)
         rc = err_set(e, ERR_INTERNAL, "%s: no memory", l->dir);
     if (rc == 0 && count)
-        rc = atomicfile_append(file, lines.data, e);
-    if (rc == 0 && count && l->count == 0) /* our folder may be as new as the file */
-        rc = atomicfile_sync_folder(l->dir, e);
+        rc = append(l, file, lines.data, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = apply(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
     buf_destroy(&lines);

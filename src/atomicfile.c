@@ -149,6 +149,29 @@ int atomicfile_sync_folder(const char *path, struct err *e)
     return err_errno(e, ERR_INTERNAL, errno, "cannot sync the folder of %s", path);
 }
 
+static void *run_sync(void *arg)
+{
+    struct atomicfile_sync *s = arg;
+
+    s->code = sync_folder(s->path) ? errno : 0;
+    return NULL;
+}
+
+void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path)
+{
+    *s = (struct atomicfile_sync){.path = path};
+    s->threaded = pthread_create(&s->thread, NULL, run_sync, s) == 0;
+    if (!s->threaded)
+        run_sync(s);
+}
+
+int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e)
+{
+    if (s->threaded)
+        pthread_join(s->thread, NULL);
+    return s->code ? err_errno(e, ERR_INTERNAL, s->code, "cannot sync the folder of %s", s->path) : 0;
+}
+
 int atomicfile_commit(struct atomicfile *a, struct err *e)
 {
     if (flush_stream(a) || rename(a->tmp, a->path)) {
@@ -389,9 +412,13 @@ int atomicfile_append(const char *path, const char *line, struct err *e)
     if (fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path);
     bool is_new = fstat(fd, &st) == 0 && st.st_size == 0;
-    int rc = append_line(fd, line) || (is_new && sync_folder(path)) ? -1 : 0;
-    if (rc)
-        err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path);
+    struct atomicfile_sync folder;
+    struct err later;
+    if (is_new)
+        atomicfile_sync_begin(&folder, path);
+    int rc = append_line(fd, line) ? err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path) : 0;
+    if (is_new && atomicfile_sync_end(&folder, rc ? &later : e))
+        rc = -1;
     close(fd);
     return rc;
 }

@@ -11,6 +11,8 @@
 #ifndef UNETCTL_SRC_ATOMICFILE_H
 #define UNETCTL_SRC_ATOMICFILE_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -27,8 +29,17 @@ FILE *atomicfile_stream(struct atomicfile *a);
 int atomicfile_commit(struct atomicfile *a, struct err *e);
 void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
-/* A file that was renamed to path is there for good only after this. */
+/* A file that was made at path, or renamed to it, is there for good only after its folder was synced. In
+ * two steps that runs beside what the caller does in between; path lives until end. */
 int atomicfile_sync_folder(const char *path, struct err *e);
+struct atomicfile_sync {
+    const char *path;
+    int code; /* errno, or 0 */
+    bool threaded;
+    pthread_t thread;
+};
+void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path);
+int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e);
 
 /* Many files that become durable together: add writes a temporary file, commit syncs their file system
  * once, renames all, and syncs it again. That costs two waits for the disk instead of two for each
