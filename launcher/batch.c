@@ -113,8 +113,8 @@ static int note(struct workspace *w, const struct chunk *c, enum ledger_event ev
     return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
 }
 
-/* The files of items from begin on are due when their jobs are. They become durable while jobs are
- * submitted: what a power failure in this moment may cost is files, which the next submission writes
+/* The files of items from begin on are due when their jobs are. They become durable after
+ * the answer: what a power failure in this moment may cost is files, which the next submission writes
  * again, and not what was submitted, which the ledger knows before. */
 struct delivery {
     struct batch *batch;
@@ -341,7 +341,7 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
         rc = submit_allocation(w, scheduler, &dependency, &delivery, submitted, e);
     else
         rc = submit_chunks(w, scheduler, &dependency, &delivery, submitted, e);
-    if (rc == 0 && b->count && staging_finish(&b->files, e))
+    if (rc == 0 && staging_leave(&b->files, e))
         rc = err_prefix(e, "the runs are submitted, but their files may not last");
     dependency_close(&dependency);
     return rc;

@@ -3,17 +3,20 @@
 #include "launcher/staging.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define NFILES 256 /* more than this program has open */
 
 struct staging_step {
     enum { FOLDER, TEXT, LINK } kind;
     char *path;
     char *text; /* of a file, or where a link leads */
     mode_t mode;
-    bool made; /* a folder or link that was not there before */
+    bool made; /* was not there before, and now is under its own name */
 };
 
 static int add(struct staging *s, struct staging_step step, const char *path, const char *text,
@@ -57,10 +60,28 @@ int staging_add_link(struct staging *s, const char *path, const char *target, st
     return add(s, (struct staging_step){.kind = LINK}, path, target, e);
 }
 
-static int take_step(struct staging_step *step, struct atomicfile_batch *files, struct err *e)
+/* In a folder that only this process knows of. */
+static int write_new(struct staging_step *step, struct err *e)
 {
+    int fd = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, step->mode);
+    size_t n = strlen(step->text);
+    ssize_t written = fd < 0 ? -1 : write(fd, step->text, n);
+    int code = fd >= 0 && written >= 0 ? ENOSPC : errno; /* what a short write means */
+
+    step->made = fd >= 0;
+    if (fd >= 0 && close(fd) && written == (ssize_t)n) {
+        written = -1;
+        code = errno;
+    }
+    return written == (ssize_t)n ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s", step->path);
+}
+
+static int take_step(struct staging_step *step, struct staging_run *run, bool is_first, struct err *e)
+{
+    if (step->kind == TEXT && run->steps[0].made && !is_first)
+        return write_new(step, e);
     if (step->kind == TEXT)
-        return atomicfile_batch_add(files, step->path, step->text, strlen(step->text), step->mode, e);
+        return atomicfile_batch_add(&run->files, step->path, step->text, strlen(step->text), step->mode, e);
     int rc = step->kind == FOLDER ? mkdir(step->path, 0777) : symlink(step->text, step->path);
     step->made = rc == 0;
     return rc && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", step->path) : 0;
@@ -68,66 +89,67 @@ static int take_step(struct staging_step *step, struct atomicfile_batch *files, 
 
 static int write_run(struct staging_run *run, struct err *e)
 {
+    size_t first = 0; /* file */
+
+    while (first < run->nsteps && run->steps[first].kind != TEXT)
+        first++;
     for (size_t i = 0; i < run->nsteps; i++)
-        if (take_step(&run->steps[i], &run->files, e))
+        if (i != first && take_step(&run->steps[i], run, false, e))
             return -1;
-    run->named = run->steps[0].made; /* nobody can see old files of it */
-    return run->named ? atomicfile_batch_rename(&run->files, e) : 0;
+    if (first == run->nsteps)
+        return 0;
+    if (take_step(&run->steps[first], run, true, e))
+        return -1;
+    if (!run->steps[0].made)
+        return 0;
+    run->steps[first].made = atomicfile_batch_rename(&run->files, e) == 0;
+    return run->steps[first].made ? 0 : -1;
 }
 
-/* One wait for the file system, which holds all of them. */
+/* A folder on the file system that holds all of them; -1 if there is nothing to sync. */
+static int open_first(const struct staging *s)
+{
+    return s->count ? open(s->runs[0].steps[0].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
 static int sync_runs(const struct staging *s, struct err *e)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->runs[i].files.count)
-            return atomicfile_batch_sync(&s->runs[i].files, e);
-    return 0;
-}
+    int fd = open_first(s);
+    int rc = s->count && (fd < 0 || syncfs(fd)) ? -1 : 0;
 
-/* Once all have their names. 1 if that will not be. */
-static int await_names(struct staging *s)
-{
-    bool all = true;
-    int rc;
-
-    for (size_t i = 0; i < s->count; i++)
-        all = all && s->runs[i].named;
-    pthread_mutex_lock(&s->lock);
-    while (!all && s->ntaken < s->count && !s->stop)
-        pthread_cond_wait(&s->progress, &s->lock);
-    rc = s->stop;
-    pthread_mutex_unlock(&s->lock);
+    if (rc)
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", s->runs[0].steps[0].path);
+    if (fd >= 0)
+        close(fd);
     return rc;
 }
 
-static void fail(struct staging *s, const struct err *e)
+/* The place of a run that nobody has begun, or count. */
+static size_t next_run(struct staging *s)
 {
     pthread_mutex_lock(&s->lock);
-    s->rc = -1;
-    s->e = *e;
-    pthread_cond_broadcast(&s->progress);
+    size_t i = s->rc || s->next == s->count ? s->count : s->next++;
     pthread_mutex_unlock(&s->lock);
+    return i;
 }
 
 static void *write_runs(void *arg)
 {
     struct staging *s = arg;
-    bool stop = false;
     struct err e;
-    int rc = 0;
+    size_t i;
 
-    for (size_t i = 0; rc == 0 && !stop && i < s->count; i++) {
-        rc = write_run(&s->runs[i], &e);
+    while ((i = next_run(s)) < s->count) {
+        int rc = write_run(&s->runs[i], &e);
         pthread_mutex_lock(&s->lock);
-        s->written = rc ? i : i + 1;
-        stop = s->stop;
+        s->runs[i].written = rc == 0;
+        if (rc && !s->rc) {
+            s->rc = rc;
+            s->e = e;
+        }
         pthread_cond_broadcast(&s->progress);
         pthread_mutex_unlock(&s->lock);
     }
-    if (rc == 0 && !stop && await_names(s) == 0)
-        rc = sync_runs(s, &e);
-    if (rc)
-        fail(s, &e);
     return NULL;
 }
 
@@ -138,45 +160,56 @@ void staging_begin(struct staging *s)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->progress, NULL);
     s->begun = true;
-    s->threaded = pthread_create(&s->thread, NULL, write_runs, s) == 0;
-    for (size_t i = 0; !s->threaded && s->rc == 0 && i < s->count; i++) {
-        s->rc = write_run(&s->runs[i], &s->e);
-        s->written = s->rc ? i : i + 1;
-    }
+    while (s->nthreads < STAGING_NTHREADS && s->nthreads < s->count &&
+           pthread_create(&s->threads[s->nthreads], NULL, write_runs, s) == 0)
+        s->nthreads++;
+    if (!s->nthreads)
+        write_runs(s);
 }
 
 int staging_take(struct staging *s, size_t i, struct err *e)
 {
     struct staging_run *run = &s->runs[i];
-    int rc = 0;
+    int rc;
 
     pthread_mutex_lock(&s->lock);
-    while (s->written <= i && !s->rc)
+    while (!run->written && !s->rc)
         pthread_cond_wait(&s->progress, &s->lock);
-    if (s->written <= i) {
-        rc = -1;
+    rc = run->written ? atomicfile_batch_rename(&run->files, e) : -1;
+    if (!run->written)
         *e = s->e;
-    } else {
-        rc = run->named ? 0 : atomicfile_batch_rename(&run->files, e);
-        s->ntaken += rc == 0 && !run->taken;
-        run->taken = run->taken || rc == 0;
-    }
-    pthread_cond_broadcast(&s->progress);
+    run->taken = run->taken || rc == 0;
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
-int staging_finish(struct staging *s, struct err *e)
+static void join(struct staging *s)
 {
-    if (s->threaded)
-        pthread_join(s->thread, NULL);
-    else if (s->begun && !s->finished && s->rc == 0)
-        s->rc = sync_runs(s, &s->e);
-    s->threaded = false;
-    s->finished = true;
-    if (s->rc)
-        *e = s->e;
-    return s->rc;
+    while (s->nthreads)
+        pthread_join(s->threads[--s->nthreads], NULL);
+}
+
+/* Nothing of the parent stays open here: not its lock, and no pipe whose reader waits for its end. */
+static void sync_alone(const struct staging *s)
+{
+    int fd = open_first(s);
+
+    setsid();
+    for (int other = 0; other < NFILES; other++)
+        if (other != fd)
+            close(other);
+    _exit(fd >= 0 && syncfs(fd) == 0 ? 0 : 1);
+}
+
+int staging_leave(struct staging *s, struct err *e)
+{
+    if (!s->count)
+        return 0;
+    join(s);
+    pid_t pid = fork();
+    if (pid == 0)
+        sync_alone(s);
+    return pid > 0 ? 0 : sync_runs(s, e);
 }
 
 int staging_commit(struct staging *s, struct err *e)
@@ -185,14 +218,13 @@ int staging_commit(struct staging *s, struct err *e)
     for (size_t i = 0; i < s->count; i++)
         if (staging_take(s, i, e))
             return -1;
-    return staging_finish(s, e);
+    join(s);
+    return sync_runs(s, e);
 }
 
 /* Of a run that was not taken nothing stays but what was there before. */
 static void drop_run(struct staging_run *run)
 {
-    for (size_t i = 0; run->named && !run->taken && i < run->files.count; i++)
-        unlink(run->files.files[i].path);
     atomicfile_batch_abort(&run->files);
     for (size_t i = run->nsteps; i-- > 0;) {
         struct staging_step *step = &run->steps[i];
@@ -208,12 +240,11 @@ static void drop_run(struct staging_run *run)
 
 void staging_destroy(struct staging *s)
 {
-    if (s->threaded) {
+    if (s->nthreads) {
         pthread_mutex_lock(&s->lock);
-        s->stop = true;
-        pthread_cond_broadcast(&s->progress);
+        s->rc = -1;
         pthread_mutex_unlock(&s->lock);
-        pthread_join(s->thread, NULL);
+        join(s);
     }
     for (size_t i = s->count; i-- > 0;)
         drop_run(&s->runs[i]);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of several runs, written by a thread of its own while their jobs are talked about.
+/* The files of several runs, written by threads of their own while their jobs are talked about.
  *
- * What is added is only kept in memory. Once begun, the thread makes the folders and writes the files, run
- * after run, under temporary names. They get their own names at once if the run's folder is new, else when
- * the run is taken; then the thread makes all durable. Of runs that are never taken nothing stays. A
- * zeroed struct is empty. */
+ * What is added is only kept in memory. Once begun, the threads make the folders and write the files, run
+ * after run. In a folder that is new they have their own names at once, the first file last, so that who
+ * sees it sees all; in others they are temporary until the run is taken. Of runs that are never taken
+ * nothing stays. A zeroed struct is empty. */
 #ifndef UNETCTL_LAUNCHER_STAGING_H
 #define UNETCTL_LAUNCHER_STAGING_H
+
+#define STAGING_NTHREADS 2
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,17 +21,17 @@ struct staging {
     struct staging_run {
         struct staging_step *steps; /* the first one is its folder */
         size_t nsteps;
-        struct atomicfile_batch files; /* written so far */
-        bool named, taken;
+        struct atomicfile_batch files; /* those that are temporary so far */
+        bool written, taken;
     } * runs;
     size_t count;
-    bool begun, threaded, finished;
-    pthread_t thread;
-    pthread_mutex_t lock; /* of what follows, while the thread runs */
+    bool begun;
+    size_t nthreads; /* that run */
+    pthread_t threads[STAGING_NTHREADS];
+    pthread_mutex_t lock; /* of what follows and of written, while threads run */
     pthread_cond_t progress;
-    size_t written, ntaken; /* runs */
-    bool stop;
-    int rc; /* of the thread, and why it ended early */
+    size_t next; /* run */
+    int rc; /* why they end early; also to stop them */
     struct err e;
 };
 
@@ -46,10 +48,10 @@ void staging_begin(struct staging *s);
 /* Waits until run i has been written, and gives its files their names, which are not durable yet. */
 int staging_take(struct staging *s, size_t i, struct err *e);
 
-/* After all were taken: waits until they are durable. */
-int staging_finish(struct staging *s, struct err *e);
+/* After all were taken: a process of its own makes them durable, which nobody waits for. */
+int staging_leave(struct staging *s, struct err *e);
 
-/* All of it at once. */
+/* All of it at once, durable. */
 int staging_commit(struct staging *s, struct err *e);
 
 /* Empties it; removes what was not taken: files, and folders made for them if nothing else is inside. */

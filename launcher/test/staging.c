@@ -66,7 +66,7 @@ static void check_taken(void)
        "a run that is taken is there: folder, file, link");
     ok(stat("b/run.json", &st) == 0 && (st.st_mode & 0777) == 0640, "mode");
     ok(staging_take(&s, 0, &e) == 0 && staging_take(&s, 0, &e) == 0, "in any order, and twice");
-    ok(staging_finish(&s, &e) == 0, "durable");
+    ok(staging_leave(&s, &e) == 0, "left to be made durable");
     staging_destroy(&s);
     ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"), "and stays");
 }
@@ -90,7 +90,7 @@ static void check_dropped(void)
     add_run(&s, "a", "newer");
     staging_begin(&s);
     ok(staging_take(&s, 0, &e) == 0 && holds("a/run.json", "newer"), "taken: replaced");
-    ok(staging_finish(&s, &e) == 0, "durable, too");
+    ok(staging_leave(&s, &e) == 0, "likewise");
     staging_destroy(&s);
 }
 
