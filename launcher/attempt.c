@@ -11,6 +11,9 @@
 
 #include "launcher/run_dir.h"
 #include "launcher/script.h"
+#include "src/atomicfile.h"
+
+#define MAX_SCRIPT ((size_t)4 << 20)
 
 /* ---- the job ---- */
 
@@ -180,6 +183,63 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
     if (!run->resized && newest.number >= attempt)
         unlink(path); /* of a resized job of this attempt that never began */
     return add_scripts(w, run, attempt, files, e);
+}
+
+/* 1: may end in the middle of what should be there; 0; -1: cannot be read. */
+static int seems_torn(const char *file, char **text, struct err *why)
+{
+    size_t n;
+
+    *text = atomicfile_read(file, MAX_SCRIPT, &n, why);
+    return !*text ? -1 : n == 0 || memchr(*text, 0, n) || (*text)[n - 1] != '\n';
+}
+
+/* Is text the beginning of whole, or does it have holes? A template need not end with a newline. */
+static bool is_torn(const char *text, const char *whole)
+{
+    return strlen(text) != strlen(whole) && strncmp(text, whole, strlen(text)) == 0;
+}
+
+static int check_script(const struct workspace *w, const struct run *run, int attempt,
+                        enum script_file file, struct err *why, struct err *e)
+{
+    char path[PATH_MAX], *text, *whole[2];
+    struct attempt_job job;
+    int rc;
+
+    run_dir_path(w->study.dir, run->id, file == SCRIPT_RUN ? "run_file.sh" : "submit_file.sh", path);
+    rc = seems_torn(path, &text, why);
+    if (rc > 0 && (attempt_job(w, run, attempt, &job, e) ||
+                   script_render(w, run, attempt, &job.job, &whole[0], &whole[1], NULL, e))) {
+        free(text);
+        return -1;
+    }
+    if (rc > 0) {
+        rc = is_torn(text, whole[file == SCRIPT_SUBMIT]);
+        err_set(why, ERR_DATA, "%s: is torn", path);
+        free(whole[0]);
+        free(whole[1]);
+    }
+    free(text);
+    return rc == 0;
+}
+
+int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
+                     struct err *e)
+{
+    char path[PATH_MAX], name[32];
+    struct run ignored;
+
+    if (run_dir_read(w->study.dir, run->id, &ignored, NULL, why))
+        return 0;
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (access(path, F_OK) != 0) {
+        err_errno(why, ERR_DATA, errno, "%s", path);
+        return 0;
+    }
+    int rc = check_script(w, run, attempt, SCRIPT_RUN, why, e);
+    return rc == 1 ? check_script(w, run, attempt, SCRIPT_SUBMIT, why, e) : rc;
 }
 
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)

@@ -26,7 +26,12 @@ int attempt_compare(const struct workspace *w, const struct run *run, struct err
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct staging *files, struct err *e);
 
-/* The same of a single attempt, written. */
+/* Is what generate wrote of an attempt that has not begun all there? A power failure soon after a submission
+ * may leave files empty, torn or away. 1, 0 and why in *why, or -1. */
+int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
+                     struct err *e);
+
+/* The same as generate of a single attempt, written. */
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e);
 
 #endif

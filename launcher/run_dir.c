@@ -29,7 +29,7 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int add_id(char ***ids, size_t *count, const char *id, struct err *e)
+int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
 {
     char **grown = realloc(*ids, (*count + 1) * sizeof *grown);
 
@@ -84,16 +84,21 @@ int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *
         if (d->d_name[0] == '.' || strlen(d->d_name) >= RUN_ID_SIZE)
             continue;
         if (is_run(study_dir, d->d_name))
-            rc = add_id(ids, count, d->d_name, e);
+            rc = run_dir_list_add(ids, count, d->d_name, e);
     }
     closedir(dir);
     if (rc) {
         run_dir_list_destroy(*ids, *count);
         return -1;
     }
-    if (*count)
-        qsort(*ids, *count, sizeof **ids, compare_ids);
+    run_dir_list_sort(*ids, *count);
     return 0;
+}
+
+void run_dir_list_sort(char **ids, size_t count)
+{
+    if (count)
+        qsort(ids, count, sizeof *ids, compare_ids);
 }
 
 void run_dir_list_destroy(char **ids, size_t count)

@@ -42,6 +42,8 @@ void run_dir_path(const char *study_dir, const char *run, const char *name, char
 /* The ids of all runs that have a run.json, or lost it after they had begun, sorted; *ids is freed with run_dir_list_destroy. A study
  * without runs has none. */
 int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
+int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e); /* unsorted */
+void run_dir_list_sort(char **ids, size_t count);
 void run_dir_list_destroy(char **ids, size_t count);
 
 /* Read the run's plan back. text (optional) gets run.json, to be freed. ERR_CONFIG if it is broken. */

@@ -283,21 +283,24 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
                       struct run_status *s, struct err *e)
 {
     const char *id = s->run.id;
-    const struct ledger_entry *entry =
-        s->attempt.number ? ledger_find(&w->ledger, id, s->attempt.number) : NULL;
+    const struct ledger_entry *entry = ledger_find(&w->ledger, id, s->attempt.number);
     const struct job_state *job = NULL;
     const struct answer *a = NULL;
 
+    int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt; /* its folder may be gone */
+
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
-    if (s->attempt.number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
+    if (number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
         a = ask(w, list, answers, s->scheduler);
         if (s->attempt.marker == RUN_NO_MARKER) {
             if (run_dir_attempt(w->study.dir, id, &s->attempt, e))
                 return -1;
             run_dir_progress(&s->attempt, &s->progress);
         }
-        job = run_status_find_job(w, id, s->attempt.number, s->attempt.job, a->jobs, a->njobs);
+        number = s->attempt.number ? s->attempt.number : number;
+        job = run_status_find_job(w, id, number, s->attempt.job, a->jobs, a->njobs);
     }
+    s->attempt.number = number;
     run_status_decide(s, job, entry);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
         set_state(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
@@ -340,6 +343,39 @@ static int recall_lost(struct workspace *w, struct run_status_list *list, struct
     return rc;
 }
 
+static int compare_id(const void *id, const void *other)
+{
+    return strcmp(id, *(char *const *)other);
+}
+
+static bool has_id(char **ids, size_t count, const char *id)
+{
+    return count && bsearch(id, ids, count, sizeof *ids, compare_id) != NULL;
+}
+
+/* All that have a folder, and those that had one when they were submitted. */
+static int list_runs(const struct workspace *w, char ***ids, size_t *count, struct err *e)
+{
+    const struct ledger *l = &w->ledger;
+    size_t nfolders;
+
+    if (run_dir_list(w->study.dir, ids, count, e))
+        return -1;
+    nfolders = *count;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct ledger_entry *entry = &l->entries[i];
+        if (entry->last != LEDGER_SUBMITTED || ledger_find(l, entry->run, 0) != entry ||
+            has_id(*ids, nfolders, entry->run))
+            continue;
+        if (run_dir_list_add(ids, count, entry->run, e)) {
+            run_dir_list_destroy(*ids, *count);
+            return -1;
+        }
+    }
+    run_dir_list_sort(*ids, *count);
+    return 0;
+}
+
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e)
 {
     struct answer answers[WORKSPACE_NKINDS] = {{0}};
@@ -348,7 +384,7 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     int rc;
 
     *dst = (struct run_status_list){0};
-    if (ledger_reload(&w->ledger, e) || run_dir_list(w->study.dir, &ids, &count, e))
+    if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, &count, e))
         return -1;
     dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
     rc = dst->runs ? read_all(w->study.dir, ids, dst->runs, count, e)

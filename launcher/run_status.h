@@ -50,7 +50,7 @@ struct run_status_list {
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
-/* All runs in STUDY/runs, by what the ledger says now. Asks each scheduler that has jobs of the study at most once. A scheduler
+/* All runs in STUDY/runs, and those that were submitted and have no folder there any more, by what the ledger says now. Asks each scheduler that has jobs of the study at most once. A scheduler
  * that cannot be asked is no error here: see unreachable; nor is a run.json that cannot be read. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
 /* ERR_DATA if there are damaged ones, with what to do. */

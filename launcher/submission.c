@@ -156,13 +156,14 @@ static void forget_vanished(struct run_status *s)
 static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
                        struct err *e)
 {
-    struct run ignored;
+    int attempt = s->attempt.number ? s->attempt.number : 1;
     struct err damage;
 
-    if (s->attempt.begun || run_dir_read(w->study.dir, run->id, &ignored, NULL, &damage) == 0)
-        return attempt_compare(w, run, e);
+    int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
+    if (whole)
+        return whole < 0 ? -1 : attempt_compare(w, run, e);
     log_warn("%s: its files are written again (%s)", run->id, damage.text);
-    return attempt_write(w, run, s->attempt.number ? s->attempt.number : 1, e);
+    return attempt_write(w, run, attempt, e);
 }
 
 static int choose_new(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,

@@ -3,9 +3,9 @@
  *
  * Under the ledger's lock: plan and limits for the whole list first; then one query for the jobs of
  * this study; a run that has a job, a marker or a begun attempt is left alone; for each other one
- * "submitting" is fsynced, its files get their names, the job is submitted, "submitted" is fsynced. After
- * a crash in between the tag tells whether the job exists. If the scheduler cannot be asked, nothing is
- * submitted.
+ * "submitting" is fsynced, its files get their names, the job is submitted, "submitted" is fsynced; the
+ * files are made durable later. After a crash in between the tag tells whether the job exists. If the
+ * scheduler cannot be asked, nothing is submitted.
  *
  * What waits for different things is done at the same time: the scheduler's answers, the files (see
  * staging.h), in a new study the fsync of the intents, and jobs whose files are there while those of

@@ -60,14 +60,28 @@ exits 0 "submit with an emptied ledger" unetctl submit -C killed --gpus 1..14 --
 is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
 
 # ---- the power failed while jobs were submitted, before their files were on disk
-before=$(cat killed/runs/unet-g0[12]-s1/{run.json,*_file.sh})
+before=$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})
 : >killed/runs/unet-g01-s1/run.json
 rm -r killed/runs/unet-g02-s1
+: >killed/runs/unet-g03-s1/run_file.sh
+truncate -s 4096 killed/runs/unet-g04-s1/submit_file.sh
+rmdir killed/runs/unet-g05-s1/attempt-1
+exits 7 "status when files of waiting jobs are gone" unetctl status -C killed
+like "$OUT" 'unet-g02-s1 +PENDING .*damaged: cannot read .*unet-g02-s1/run.json' "names the run whose folder is gone"
 exits 0 "submit when files of waiting jobs are gone" unetctl submit -C killed --gpus 1..14 -- --hold
-like "$ERR" 'unet-g01-s1: its files are written again .*/run.json' "says so"
-is "$(cat killed/runs/unet-g0[12]-s1/{run.json,*_file.sh})" "$before" "they are back"
-ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1
+for g in 1 2 3 4 5; do like "$ERR" "unet-g0$g-s1: its files are written again " "says so"; done
+is "$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})" "$before" "they are back"
+ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1 -a -d killed/runs/unet-g05-s1/attempt-1
 is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
+exits 0 "status is whole again" unetctl status -C killed
+cp killed/runs/unet-g06-s1/run_file.sh mine
+truncate -s 100 killed/runs/unet-g06-s1/run_file.sh
+sed -i '1s/.*/# mine/' killed/runs/unet-g06-s1/run_file.sh
+unetctl submit -C killed --gpus 1..14 2>"$ERR" -- --hold
+is "$(head -1 killed/runs/unet-g06-s1/run_file.sh)" "# mine" "what a user wrote is left alone"
+cp mine killed/runs/unet-g06-s1/run_file.sh
+exits 0 "and a finished submission leaves nothing to be said" unetctl submit -C killed --gpus 1..14 -- --hold
+unlike "$ERR" 'written again' "nothing is said"
 
 # ---- two at once
 make_study twice sandbox
