@@ -18,7 +18,7 @@
 
 #define BLOCK 64     /* vectors that are added up as floats */
 #define MAX_LANES 16
-#define ROWS 4096    /* floats that one thread takes at a time, about */
+#define ROWS 4096    /* numbers that one thread takes at a time, about */
 
 /* Values per channel, repeated up to whole vectors. */
 enum { A, B, C, SHIFT, PER_CHANNEL };
@@ -27,7 +27,8 @@ enum { A, B, C, SHIFT, PER_CHANNEL };
 struct norm {
     const struct norm_rows *rows;
     size_t npixels, nchannels;
-    size_t step;     /* floats of a vector's pixels: channels, or lanes if these are more */
+    size_t size;     /* bytes of a number of x, y, dy and dx */
+    size_t step;     /* numbers of a vector's pixels: channels, or lanes if these are more */
     size_t nvectors; /* vectors of one step */
 };
 
@@ -45,29 +46,49 @@ static bool has_relu(const struct op *op)
            op->kind == &batch_norm_relu_infer_kind;
 }
 
-static bool fits(const struct norm_rows *rows, size_t nchannels)
+static bool has_dy(const struct op *op)
 {
-    return nchannels % rows->lanes == 0 || rows->lanes % nchannels == 0;
+    return op->kind == &batch_norm_grad_kind || op->kind == &batch_norm_relu_grad_kind;
 }
 
-/* The widest that the channels fit. */
-static const struct norm_rows *choose(size_t nchannels)
+static bool fits(const struct norm_rows *rows, const struct tensor *t)
+{
+    size_t nchannels = tensor_channels(t);
+
+    return rows->dtype == t->dtype &&
+           (nchannels % rows->lanes == 0 || rows->lanes % nchannels == 0);
+}
+
+/* The widest that the channels fit, of the tensor's type. */
+static const struct norm_rows *choose(const struct tensor *t)
 {
 #ifdef __x86_64__
-    enum simd_isa isa = simd_isa();
+    const struct {
+        const struct norm_rows *rows;
+        bool usable;
+    } all[] = {
+        {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
+        {&half_norm_rows_bf16, simd_has_bf16()},
+        {&half_norm_rows_avx512, simd_isa() >= SIMD_AVX512},
+        {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
+        {&half_norm_rows_avx2, simd_isa() >= SIMD_AVX2},
+    };
 
-    if (isa >= SIMD_AVX512 && fits(&norm_rows_avx512, nchannels))
-        return &norm_rows_avx512;
-    if (isa >= SIMD_AVX2 && fits(&norm_rows_avx2, nchannels))
-        return &norm_rows_avx2;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].usable && fits(all[i].rows, t))
+            return all[i].rows;
 #endif
-    (void)nchannels;
+    (void)fits;
     return NULL;
 }
 
+/* x, y, dy and dx are of one type. */
 static bool supports(const struct op *op)
 {
-    return choose(tensor_channels(op->in[0])) != NULL;
+    const struct tensor *x = op->in[0];
+
+    return x->dtype == op->out[0]->dtype && x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype &&
+           choose(x) != NULL;
 }
 
 static size_t count_doubles(size_t nchannels)
@@ -83,7 +104,8 @@ static int prepare(struct op *op, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     n->npixels = tensor_pixels(op->in[0]);
     n->nchannels = tensor_channels(op->in[0]);
-    n->rows = choose(n->nchannels);
+    n->rows = choose(op->in[0]);
+    n->size = dtype_size(op->in[0]->dtype);
     n->step = n->nchannels > n->rows->lanes ? n->nchannels : n->rows->lanes;
     n->nvectors = n->step / n->rows->lanes;
     op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
@@ -115,23 +137,35 @@ static void repeat(const struct work *w)
             w->k[i][c] = w->k[i][c - w->n->nchannels];
 }
 
-/* A range of floats, whole pixels: whole vectors first, then what is left, filled up with values
+/* Number i of an activation. */
+static const void *at(const struct norm *n, const void *t, size_t i)
+{
+    return (const char *)t + i * n->size;
+}
+
+static void *into(const struct norm *n, void *t, size_t i)
+{
+    return (char *)t + i * n->size;
+}
+
+/* A range of numbers, whole pixels: whole vectors first, then what is left, filled up with values
  * that add nothing. */
 struct range {
-    const float *dy, *x; /* dy NULL: sums of x and its square */
+    const void *dy, *x; /* dy NULL: sums of x and its square */
     size_t nsteps, rest;
 };
 
-static struct range range_of(const struct norm *n, const float *dy, const float *x, size_t begin,
+static struct range range_of(const struct norm *n, const void *dy, const void *x, size_t begin,
                              size_t end)
 {
-    size_t count = (end - begin) * n->nchannels, at = begin * n->nchannels;
+    size_t count = (end - begin) * n->nchannels, i = begin * n->nchannels;
 
-    return (struct range){dy ? dy + at : NULL, x + at, count / n->step, count % n->step};
+    return (struct range){dy ? at(n, dy, i) : NULL, at(n, x, i), count / n->step,
+                          count % n->step};
 }
 
 /* One block of one vector of channels, into total[2][C]. */
-static void add_block(const struct work *w, const float *dy, const float *x, size_t count,
+static void add_block(const struct work *w, const void *dy, const void *x, size_t count,
                       size_t vector, bool relu, double *total)
 {
     const struct norm *n = w->n;
@@ -139,10 +173,10 @@ static void add_block(const struct work *w, const float *dy, const float *x, siz
     float sum[MAX_LANES], second[MAX_LANES];
 
     if (dy)
-        n->rows->grad_sums(dy + first, x + first, count, n->step, relu, w->k[A] + first,
-                           w->k[C] + first, w->k[SHIFT] + first, sum, second);
+        n->rows->grad_sums(at(n, dy, first), at(n, x, first), count, n->step, relu,
+                           w->k[A] + first, w->k[C] + first, w->k[SHIFT] + first, sum, second);
     else
-        n->rows->sums(x + first, count, n->step, w->k[SHIFT] + first, sum, second);
+        n->rows->sums(at(n, x, first), count, n->step, w->k[SHIFT] + first, sum, second);
     for (size_t l = 0; l < lanes; l++) {
         total[(first + l) % n->nchannels] += (double)sum[l];
         total[n->nchannels + (first + l) % n->nchannels] += (double)second[l];
@@ -152,23 +186,26 @@ static void add_block(const struct work *w, const float *dy, const float *x, siz
 static void sum_range(const struct work *w, const struct range *r, bool relu, double *total)
 {
     const struct norm *n = w->n;
-    float dy[MAX_LANES] = {0}, x[MAX_LANES];
+    float dy[MAX_LANES] = {0}, x[MAX_LANES]; /* or as many halves */
 
     memset(total, 0, 2 * n->nchannels * sizeof *total);
     for (size_t i = 0; i < r->nsteps; i += BLOCK)
         for (size_t v = 0; v < n->nvectors; v++)
-            add_block(w, r->dy ? r->dy + i * n->step : NULL, r->x + i * n->step,
+            add_block(w, r->dy ? at(n, r->dy, i * n->step) : NULL, at(n, r->x, i * n->step),
                       r->nsteps - i < BLOCK ? r->nsteps - i : BLOCK, v, relu, total);
     if (r->rest == 0)
         return;
-    memcpy(x, w->k[SHIFT], n->step * sizeof *x);
-    memcpy(x, r->x + r->nsteps * n->step, r->rest * sizeof *x);
+    if (n->rows->dtype == DTYPE_F32)
+        memcpy(x, w->k[SHIFT], n->step * sizeof *x);
+    else /* without dy a number of x, and so exact */
+        dtype_encode(n->rows->dtype, w->k[SHIFT], (uint16_t *)(void *)x, n->step);
+    memcpy(x, at(n, r->x, r->nsteps * n->step), r->rest * n->size);
     if (r->dy)
-        memcpy(dy, r->dy + r->nsteps * n->step, r->rest * sizeof *dy);
+        memcpy(dy, at(n, r->dy, r->nsteps * n->step), r->rest * n->size);
     add_block(w, r->dy ? dy : NULL, x, 1, 0, relu, total);
 }
 
-static void sum_all(const struct op *op, const struct work *w, const float *dy, const float *x)
+static void sum_all(const struct op *op, const struct work *w, const void *dy, const void *x)
 {
     size_t nchannels = w->n->nchannels;
     bool relu = has_relu(op);
@@ -198,38 +235,40 @@ static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, 
 }
 
 /* y = a x + c, or with dy the gradient dx; n vectors of one step. */
-static void map_steps(const struct work *w, const float *dy, const float *x, size_t nsteps,
-                      bool relu, float *dst)
+static void map_steps(const struct work *w, const void *dy, const void *x, size_t nsteps,
+                      bool relu, void *dst)
 {
     const struct norm *n = w->n;
 
-    for (size_t at = 0; at < n->step; at += n->rows->lanes)
+    for (size_t i = 0; i < n->step; i += n->rows->lanes)
         if (dy)
-            n->rows->gradient(dy + at, x + at, nsteps, n->step, relu, w->k[A] + at, w->k[C] + at,
-                              w->k[B] + at, w->k[SHIFT] + at, dst + at);
+            n->rows->gradient(at(n, dy, i), at(n, x, i), nsteps, n->step, relu, w->k[A] + i,
+                              w->k[C] + i, w->k[B] + i, w->k[SHIFT] + i, into(n, dst, i));
         else
-            n->rows->apply(x + at, nsteps, n->step, relu, w->k[A] + at, w->k[C] + at, dst + at);
+            n->rows->apply(at(n, x, i), nsteps, n->step, relu, w->k[A] + i, w->k[C] + i,
+                           into(n, dst, i));
 }
 
-static void map_all(const struct op *op, const struct work *w, const float *dy, const float *x)
+static void map_all(const struct op *op, const struct work *w, const void *dy, const void *x)
 {
     const struct norm *n = w->n;
     struct range r = range_of(n, dy, x, 0, n->npixels);
     size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
-    float *dst = op->out[0]->data, last[3][MAX_LANES] = {{0}};
+    float last[3][MAX_LANES] = {{0}}; /* or as many halves */
+    void *dst = op->out[0]->data;     /* either member of the union */
     bool relu = has_relu(op);
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < r.nsteps; i += block)
-        map_steps(w, dy ? dy + i * n->step : NULL, x + i * n->step,
-                  r.nsteps - i < block ? r.nsteps - i : block, relu, dst + i * n->step);
+        map_steps(w, dy ? at(n, dy, i * n->step) : NULL, at(n, x, i * n->step),
+                  r.nsteps - i < block ? r.nsteps - i : block, relu, into(n, dst, i * n->step));
     if (r.rest == 0)
         return;
-    memcpy(last[0], x + rest, r.rest * sizeof *x);
+    memcpy(last[0], at(n, x, rest), r.rest * n->size);
     if (dy)
-        memcpy(last[1], dy + rest, r.rest * sizeof *dy);
+        memcpy(last[1], at(n, dy, rest), r.rest * n->size);
     map_steps(w, dy ? last[1] : NULL, last[0], 1, relu, last[2]);
-    memcpy(dst + rest, last[2], r.rest * sizeof *dst);
+    memcpy(into(n, dst, rest), last[2], r.rest * n->size);
 }
 
 /* From sums of x - shift to sums of x, which replicas can add up. */
@@ -275,7 +314,10 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     size_t nchannels = tensor_channels(op->in[0]);
     struct work w = work_of(op);
 
-    memcpy(w.k[SHIFT], op->in[0]->data, nchannels * sizeof(float));
+    if (op->in[0]->dtype == DTYPE_F32)
+        memcpy(w.k[SHIFT], op->in[0]->data, nchannels * sizeof(float));
+    else
+        dtype_decode(op->in[0]->dtype, op->in[0]->half, w.k[SHIFT], nchannels);
     repeat(&w);
     sum_all(op, &w, NULL, op->in[0]->data);
     remove_shift(op, &w);

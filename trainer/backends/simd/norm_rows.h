@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inner loops of batch norm: a vector of channels of many pixels, or, where there are fewer
- * channels than lanes, of some pixels together. n vectors, `step` floats from one to the next; what
- * belongs to a channel is an array of `lanes` floats. */
+ * channels than lanes, of some pixels together. n vectors, `step` numbers from one to the next; what
+ * belongs to a channel is an array of `lanes` floats. x, y, dy and dx are floats, or bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_NORM_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "trainer/core/dtype.h"
+
 struct norm_rows {
     size_t lanes;
+    enum dtype dtype;
     /* sum = sum of x - shift, squares = sum of (x - shift)^2 */
-    void (*sums)(const float *x, size_t n, size_t step, const float *shift, float *sum,
+    void (*sums)(const void *x, size_t n, size_t step, const float *shift, float *sum,
                  float *squares);
     /* sum = sum of d, products = sum of d (x - shift); d = dy, with relu: where a x + c > 0, else
      * 0 */
-    void (*grad_sums)(const float *dy, const float *x, size_t n, size_t step, bool relu,
+    void (*grad_sums)(const void *dy, const void *x, size_t n, size_t step, bool relu,
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
     /* y = a x + c, with relu: 0 where that is less; y may be x */
-    void (*apply)(const float *x, size_t n, size_t step, bool relu, const float *a, const float *c,
-                  float *y);
+    void (*apply)(const void *x, size_t n, size_t step, bool relu, const float *a, const float *c,
+                  void *y);
     /* dx = a d + (b x + shift), d as above; dx may be dy */
-    void (*gradient)(const float *dy, const float *x, size_t n, size_t step, bool relu,
+    void (*gradient)(const void *dy, const void *x, size_t n, size_t step, bool relu,
                      const float *a, const float *c, const float *b, const float *shift,
-                     float *dx);
+                     void *dx);
 };
 
 #ifdef __x86_64__
 extern const struct norm_rows norm_rows_avx512, norm_rows_avx2;
+extern const struct norm_rows half_norm_rows_bf16, half_norm_rows_avx512,
+    half_norm_rows_avx2;
 #endif
 
 #endif

@@ -5,5 +5,7 @@
 #define LANES 8
 #define ISA __attribute__((target("avx2,fma")))
 #define NORM_ROWS_NAME norm_rows_avx2
+#include "trainer/backends/simd/float_isa.inc"
+#include "trainer/backends/simd/norm_rows.h"
 #include "trainer/backends/simd/norm_rows_isa.inc"
 #endif

@@ -5,5 +5,7 @@
 #define LANES 16
 #define ISA __attribute__((target("avx512f")))
 #define NORM_ROWS_NAME norm_rows_avx512
+#include "trainer/backends/simd/float_isa.inc"
+#include "trainer/backends/simd/norm_rows.h"
 #include "trainer/backends/simd/norm_rows_isa.inc"
 #endif

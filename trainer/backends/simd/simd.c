@@ -22,6 +22,18 @@ enum simd_isa simd_isa(void)
     return SIMD_NONE;
 }
 
+bool simd_has_bf16(void)
+{
+#ifdef __x86_64__
+    const char *limit = getenv("UNET_ISA");
+
+    return simd_isa() == SIMD_AVX512 && !(limit && strcmp(limit, "avx512") == 0) &&
+           __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
 size_t simd_threads(void)
 {
 #ifdef _OPENMP
@@ -70,4 +82,28 @@ const struct kernel *const simd_kernels[] = {
     NULL,
 };
 
-const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .fuses = true};
+static const struct kernel *const mixed[] = {
+    &simd_batch_norm,
+    &simd_batch_norm_grad,
+    &simd_batch_norm_infer,
+    &simd_batch_norm_relu,
+    &simd_batch_norm_relu_grad,
+    &simd_batch_norm_relu_infer,
+    &simd_half_relu,
+    &simd_half_relu_grad,
+    &simd_half_add,
+    &simd_half_concat,
+    &simd_half_concat_grad,
+    &simd_half_subsample,
+    &simd_half_subsample_grad,
+    &simd_half_reshape,
+    &simd_half_max_pool2d,
+    &simd_half_max_pool2d_grad,
+    &simd_half_max_pool2d_grad_add,
+    &simd_half_global_avg_pool,
+    &simd_half_global_avg_pool_grad,
+    NULL,
+};
+
+const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .mixed = mixed,
+                                     .fuses = true};

@@ -12,6 +12,9 @@ enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
 /* The best of this processor, or less if the environment variable UNET_ISA is "avx2" or "none". */
 enum simd_isa simd_isa(void);
 
+/* Instructions of AVX-512 for bf16, unless UNET_ISA is "avx512" or less. */
+bool simd_has_bf16(void);
+
 /* Of the calling thread's parallel regions; and which of them this is. */
 size_t simd_threads(void);
 size_t simd_thread(void);
@@ -42,6 +45,21 @@ extern const struct kernel simd_winograd_concat_grad_input;
 extern const struct kernel simd_winograd_concat_grad_weights;
 extern const struct kernel simd_max_pool2d_grad;
 extern const struct kernel simd_max_pool2d_grad_add;
+
+/* Of activations in bf16. */
+extern const struct kernel simd_half_relu;
+extern const struct kernel simd_half_relu_grad;
+extern const struct kernel simd_half_add;
+extern const struct kernel simd_half_concat;
+extern const struct kernel simd_half_concat_grad;
+extern const struct kernel simd_half_subsample;
+extern const struct kernel simd_half_subsample_grad;
+extern const struct kernel simd_half_reshape;
+extern const struct kernel simd_half_max_pool2d;
+extern const struct kernel simd_half_max_pool2d_grad;
+extern const struct kernel simd_half_max_pool2d_grad_add;
+extern const struct kernel simd_half_global_avg_pool;
+extern const struct kernel simd_half_global_avg_pool_grad;
 
 extern const struct kernel *const simd_kernels[]; /* NULL-terminated */
 

@@ -336,22 +336,22 @@ static void check_case(const struct test_case *t, const struct backend *backend,
 }
 
 /* The order of sums does not depend on the threads. */
-static void check_threads(const struct test_case *t, const struct backend *backend)
+static void check_threads(const struct test_case *t, const struct backend *backend, enum dtype dtype)
 {
     struct rig one, two;
     bool same = true;
 
     use_threads(1);
-    rig_create(&one, t, backend, opened, DTYPE_F32);
+    rig_create(&one, t, backend, opened, dtype);
     rig_run(&one, one.graph->nops);
     use_threads(2);
-    rig_create(&two, t, backend, opened, DTYPE_F32);
+    rig_create(&two, t, backend, opened, dtype);
     rig_run(&two, two.graph->nops);
     for (size_t i = 0; i < one.graph->ntensors; i++)
         same = same && memcmp(one.graph->tensors[i]->data, two.graph->tensors[i]->data,
-                              tensor_count(one.graph->tensors[i]) * sizeof(float)) == 0;
-    ok(same && one.loss == two.loss, "%s: %s: the same bits with one thread and two",
-       backend->name, describe(t));
+                              tensor_nbytes(one.graph->tensors[i])) == 0;
+    ok(same && one.loss == two.loss, "%s: %s: %s: the same bits with one thread and two",
+       backend->name, precision_name(dtype), describe(t));
     rig_destroy(&one);
     rig_destroy(&two);
 }
@@ -476,8 +476,10 @@ static void check_isa(const char *isa, const struct backend *backend,
                       const struct backend *reference)
 {
     setenv("UNET_ISA", isa, 1);
-    for (size_t i = 0; i < NCASES; i++)
+    for (size_t i = 0; i < NCASES; i++) {
         check_values(&cases[i], backend, reference, DTYPE_F32);
+        check_values(&cases[i], backend, reference, DTYPE_BF16);
+    }
     unsetenv("UNET_ISA");
 }
 
@@ -485,11 +487,13 @@ static int check(void)
 {
     const struct backend *reference = backend_find("ref");
 
+    check_isa("avx512", backend_find("simd"), reference);
     check_isa("avx2", backend_find("simd"), reference);
     if (backend_find("dnnl"))
         check_isa("none", backend_find("dnnl"), reference);
     for (size_t i = 0; i < NCASES; i++)
-        check_threads(&cases[i], backend_find("simd"));
+        for (enum dtype t = DTYPE_F32; t <= DTYPE_BF16; t++)
+            check_threads(&cases[i], backend_find("simd"), t);
     for (size_t k = 0; backends[k]; k++)
         check_backend(backends[k], reference);
     check_bce_extremes();
