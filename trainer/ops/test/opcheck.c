@@ -4,7 +4,8 @@
  *
  *   opcheck.t                                 the checks
  *   opcheck.t --list                          which backend has which op
- *   opcheck.t --perf [BACKEND [OP [SECONDS]]] how fast each op is (OMP_NUM_THREADS), 0.3 s each
+ *   opcheck.t --perf [BACKEND [OP [SECONDS [DTYPE]]]]
+ *                                             how fast each op is (OMP_NUM_THREADS), 0.3 s each, f32
  *
  * To cover a new kind add a line to `cases`; for its speed one to opspeed.c's `sizes`. */
 #include "config.h"
@@ -504,8 +505,14 @@ static int check(void)
 static int measure(int n, char **words)
 {
     double seconds = n > 2 ? atof(words[2]) : 0.3;
+    enum dtype dtype = DTYPE_F32;
     struct err e;
     int rc = 0;
+
+    if (n > 3 && precision_parse(words[3], &dtype, &e) < 0) {
+        fprintf(stderr, "opcheck: %s\n", e.text);
+        return 2;
+    }
 
     if (n > 0 && !backend_find(words[0])) {
         fprintf(stderr, "opcheck: there is no backend \"%s\"; --list names those that are here\n",
@@ -514,7 +521,8 @@ static int measure(int n, char **words)
     }
     for (size_t k = 0; backends[k]; k++)
         if ((n == 0 || backends[k] == backend_find(words[0])) &&
-            opspeed_measure(backends[k], n > 1 ? words[1] : NULL, seconds, stdout, &e)) {
+            opspeed_measure(backends[k], n > 1 ? words[1] : NULL, seconds, dtype, stdout,
+                            &e)) {
             fprintf(stderr, "opcheck: %s: %s\n", backends[k]->name, e.text);
             rc = n > 0;
         }
@@ -529,8 +537,8 @@ int main(int argc, char **argv)
         opspeed_list(cases, NCASES, stdout);
         return 0;
     }
-    if (argc <= 5 && strcmp(argv[1], "--perf") == 0)
+    if (argc <= 6 && strcmp(argv[1], "--perf") == 0)
         return measure(argc - 2, argv + 2);
-    fprintf(stderr, "usage: opcheck.t [--list | --perf [BACKEND [OP [SECONDS]]]]\n");
+    fprintf(stderr, "usage: opcheck.t [--list | --perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
     return 2;
 }

@@ -118,6 +118,8 @@ void opspeed_list(const struct test_case *cases, size_t n, FILE *out)
         fprintf(out, " %-16s", backends[b]->name);
     fputc('\n', out);
     for (size_t k = 0; graphs && op_kinds[k]; k++) {
+        if (op_kinds[k] == &cast_kind)
+            continue; /* never of floats only */
         fprintf(out, "%-28s f32  ", op_kinds[k]->name);
         for (size_t b = 0; backends[b]; b++) {
             struct cell cell = owners(backends[b], op_kinds[k], graphs, n);
@@ -149,8 +151,8 @@ static double measure(struct rig *r, struct op *op, double seconds_each)
     return fmax(stat_median(times, n), 1e-9);
 }
 
-static void print_line(const struct backend *backend, const struct op *op, double seconds,
-                       FILE *out)
+static void print_line(const struct backend *backend, const struct op *op, enum dtype dtype,
+                       double seconds, FILE *out)
 {
     const struct shape *s = &op->in[0]->shape;
     double flop = profile_flop(op) * 1e-9 / seconds;
@@ -160,30 +162,32 @@ static void print_line(const struct backend *backend, const struct op *op, doubl
              s->dim[1], s->dim[2], s->dim[3]);
     if (flop > 0)
         snprintf(rate, sizeof rate, "%.1f", flop);
-    fprintf(out, "%-5s f32   %-28s %-17s %10.4f %9s %8.2f %s\n", backend->name, op->kind->name,
-            shape, seconds * 1e3, rate, profile_bytes(op) * 1e-9 / seconds,
-            opspeed_owner(op->kernel)->name);
+    fprintf(out, "%-5s %-5s %-28s %-17s %10.4f %9s %8.2f %s\n", backend->name,
+            precision_name(dtype), op->kind->name, shape, seconds * 1e3, rate,
+            profile_bytes(op) * 1e-9 / seconds, opspeed_owner(op->kernel)->name);
 }
 
 static void measure_case(const struct backend *backend, struct device *device,
-                         const struct test_case *test, double seconds_each, FILE *out)
+                         const struct test_case *test, enum dtype dtype, double seconds_each,
+                         FILE *out)
 {
     struct rig r;
 
-    if (!rig_is_possible(test, backend, DTYPE_F32)) {
-        fprintf(out, "%-5s f32   %-28s -\n", backend->name, test->kind->name);
+    if (!rig_is_possible(test, backend, dtype)) {
+        fprintf(out, "%-5s %-5s %-28s -\n", backend->name, precision_name(dtype), test->kind->name);
         return;
     }
-    rig_create(&r, test, backend, device, DTYPE_F32);
+    rig_create(&r, test, backend, device, dtype);
     rig_run(&r, r.graph->nops);
     for (size_t i = 0; i < r.graph->nops; i++)
-        print_line(backend, r.graph->ops[i], measure(&r, r.graph->ops[i], seconds_each), out);
+        print_line(backend, r.graph->ops[i], dtype, measure(&r, r.graph->ops[i], seconds_each),
+                   out);
     fflush(out);
     rig_destroy(&r);
 }
 
-int opspeed_measure(const struct backend *backend, const char *op, double seconds_each, FILE *out,
-                    struct err *e)
+int opspeed_measure(const struct backend *backend, const char *op, double seconds_each,
+                    enum dtype dtype, FILE *out, struct err *e)
 {
     struct device *device = backend->device ? backend->device->open(0, e) : NULL;
     int threads = 1;
@@ -197,7 +201,7 @@ int opspeed_measure(const struct backend *backend, const char *op, double second
             device ? 1 : threads, "", "op", "first input", "ms", "GFLOP/s", "GB/s");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (!op || !*op || strcmp(op, sizes[i].kind->name) == 0)
-            measure_case(backend, device, &sizes[i], seconds_each, out);
+            measure_case(backend, device, &sizes[i], dtype, seconds_each, out);
     if (device)
         backend->device->close(device);
     return 0;
