@@ -39,6 +39,15 @@ static const struct kernel *const kernels[] = {
     NULL,
 };
 
+static const struct kernel *const mixed[] = {
+    &cuda_narrow_conv2d,
+    &cuda_narrow_conv2d_grad_input,
+    &cuda_narrow_conv2d_grad_weights,
+    &cuda_narrow_conv2d_nobias,
+    &cuda_narrow_conv2d_nobias_grad_weights,
+    NULL,
+};
+
 bool cuda_supports(const struct op *op)
 {
     for (int i = 0; i < op->kind->nin; i++)
@@ -51,4 +60,4 @@ bool cuda_supports(const struct op *op)
 }
 
 const struct backend cuda_backend = {.name = "cuda", .kernels = kernels,
-                                     .device = &cuda_device_ops};
+                                     .mixed = mixed, .device = &cuda_device_ops};

@@ -69,7 +69,21 @@ extern const struct kernel cuda_softmax_ce;
 extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
+/* For tensors of bfloat16. */
+extern const struct kernel cuda_narrow_conv2d;
+extern const struct kernel cuda_narrow_conv2d_grad_input;
+extern const struct kernel cuda_narrow_conv2d_grad_weights;
+extern const struct kernel cuda_narrow_conv2d_nobias;
+extern const struct kernel cuda_narrow_conv2d_nobias_grad_weights;
+
 extern const struct device_ops cuda_device_ops;
+
+/* Does this thread's GPU compute in bfloat16, as warp.h asks for? */
+bool cuda_has_bf16(void);
+
+/* Blocks for n pieces of work that blocks take one after the other: as many as this thread's GPU has
+ * room for, of which a processor takes `each` at a time. */
+unsigned cuda_resident(unsigned each, size_t n);
 
 /* Do the op's tensors have fewer than 2^31 elements each? */
 bool cuda_supports(const struct op *op);

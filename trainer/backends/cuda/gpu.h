@@ -4,11 +4,20 @@
  * nvcc takes a .cu file as CUDA C++. The tests take the same file as C and run its kernels thread
  * by thread on the CPU (test/emulate.h), so that arithmetic and indexing are checked on machines
  * without a GPU. Therefore the files keep to what both languages have, every kernel takes one
- * structure by value, called k, and threads meet in a block only at BARRIER() of a KERNEL_BLOCK. */
+ * structure by value, called k, and threads meet in a block only at BARRIER() of a KERNEL_BLOCK or
+ * a KERNEL_TILE. The latter has nshared bytes of shared memory, as many as its launch says, and of
+ * its blocks nblocks should fit into one processor at a time. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_GPU_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_GPU_H
 
 #include <stddef.h>
+
+/* Eight numbers of 16 bits, or four words. */
+struct __attribute__((aligned(16))) gpu16 {
+    unsigned word[4];
+};
+
+#define TILE_BLOCK 256 /* threads of a block, in kernels that work by warps (warp.h) */
 
 #ifdef GPU_EMULATE
 
@@ -19,23 +28,26 @@
 #define DEVICE static inline
 #define SHARED static
 #define BARRIER() emulate_barrier()
-#define KERNEL_AS(name, type, cooperative)                               \
+#define KERNEL_AS(name, type, cooperative, nthreads)                     \
     static void name(const struct type k);                               \
     static void name##_thunk(const void *args)                           \
     {                                                                    \
         name(*(const struct type *)args);                                \
     }                                                                    \
     static const struct emulate_kernel name##_kernel = {name##_thunk, sizeof(struct type), \
-                                                        cooperative};    \
+                                                        cooperative, nthreads}; \
     static void name(const struct type k)
-#define KERNEL(name, type) KERNEL_AS(name, type, false)
-#define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true)
+#define KERNEL(name, type) KERNEL_AS(name, type, false, GPU_BLOCK)
+#define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true, GPU_BLOCK)
+#define KERNEL_TILE(name, type, nblocks) KERNEL_AS(name, type, true, TILE_BLOCK)
 #define LAUNCH(name, nblocks, stream, args) \
-    emulate_launch(&name##_kernel, (unsigned)(nblocks), stream, &(args))
+    emulate_launch(&name##_kernel, (unsigned)(nblocks), 0, stream, &(args))
+#define LAUNCH_TILE(name, nblocks, nshared, stream, args) \
+    emulate_launch(&name##_kernel, (unsigned)(nblocks), nshared, stream, &(args))
 
 #else
 
-#define GPU_BLOCK 256 /* threads of a block, in every kernel */
+#define GPU_BLOCK 256 /* threads of a block, in every other kernel */
 
 #include <cuda_runtime_api.h>
 
@@ -48,8 +60,14 @@
 #define KERNEL(name, type) \
     static __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
 #define KERNEL_BLOCK(name, type) KERNEL(name, type)
+#define KERNEL_TILE(name, type, nblocks) \
+    static __global__ void __launch_bounds__(TILE_BLOCK, nblocks) name(const struct type k)
 #define LAUNCH(name, nblocks, stream, args) \
     name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args)
+#define LAUNCH_TILE(name, nblocks, nshared, stream, args)                                      \
+    ((void)cudaFuncSetAttribute((const void *)name,                                            \
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(nshared)),  \
+     name<<<(unsigned)(nblocks), TILE_BLOCK, nshared, stream>>>(args))
 #endif
 
 #endif

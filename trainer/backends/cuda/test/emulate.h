@@ -22,12 +22,15 @@
 #define GPU_BLOCK 64 /* a GPU has more; these are coroutines */
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
-#define EMULATE_THREADS GPU_BLOCK
+#define EMULATE_THREADS 256 /* of a block, at most */
+#define EMULATE_SHARED ((size_t)227 << 10)
+#define EMULATE_WARP 32
 
 struct emulate_kernel {
     void (*thunk)(const void *args);
     size_t nargs;
     bool cooperative;
+    unsigned nthreads;
 };
 
 struct emulate_work { /* a kernel, or a try, or a copy, or a fill where src is NULL */
@@ -37,6 +40,7 @@ struct emulate_work { /* a kernel, or a try, or a copy, or a fill where src is N
     bool (*is_blocked)(const void *args, size_t state);
     size_t nargs, state;
     unsigned nblocks;
+    size_t nshared;
     void *args, *dst;
     const void *src;
     size_t nbytes;
@@ -62,11 +66,13 @@ typedef enum {
 } cudaError_t;
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
-    cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal
+    cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
+    cudaDevAttrMultiProcessorCount
 };
 
 /* A machine of that many GPUs, each with that much memory. */
 #define EMULATE_GPUS 2
+#define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
 
 static struct {
@@ -84,8 +90,10 @@ static struct {
 
 static ucontext_t emulate_scheduler, emulate_thread[EMULATE_THREADS];
 static char *emulate_stacks;
-static bool emulate_ended[EMULATE_THREADS];
+static bool emulate_ended[EMULATE_THREADS], emulate_waits[EMULATE_THREADS];
+static unsigned emulate_nthreads, emulate_nwaiting; /* of this block; at its barrier */
 static const struct emulate_work *emulate_now;
+static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* a kernel's by its launch */
 
 static void emulate_main(void)
 {
@@ -93,36 +101,69 @@ static void emulate_main(void)
     emulate_ended[threadIdx.x] = true;
 }
 
-static void emulate_barrier(void)
+/* Of the running thread, until emulate_release. */
+static void emulate_wait(void)
 {
     unsigned t = threadIdx.x;
 
+    emulate_waits[t] = true;
     swapcontext(&emulate_thread[t], &emulate_scheduler);
     threadIdx.x = t;
 }
 
-/* All threads up to their next barrier, again and again. */
-static void emulate_block(void)
+static void emulate_release(unsigned first, unsigned n)
+{
+    for (unsigned t = first; t < first + n; t++)
+        emulate_waits[t] = false;
+}
+
+static void emulate_barrier(void)
+{
+    if (++emulate_nwaiting < emulate_nthreads) {
+        emulate_wait();
+        return;
+    }
+    emulate_nwaiting = 0;
+    emulate_release(0, emulate_nthreads);
+}
+
+/* Each thread that can go on up to where it waits for others. How many went? */
+static unsigned emulate_round(void)
+{
+    unsigned nran = 0;
+
+    for (unsigned t = 0; t < emulate_nthreads; t++) {
+        if (emulate_ended[t] || emulate_waits[t])
+            continue;
+        threadIdx.x = t;
+        nran++;
+        swapcontext(&emulate_scheduler, &emulate_thread[t]);
+    }
+    return nran;
+}
+
+static void emulate_block(unsigned nthreads)
 {
     if (!emulate_stacks)
         emulate_stacks = mmap(NULL, EMULATE_THREADS * EMULATE_STACK, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (unsigned t = 0; t < EMULATE_THREADS; t++) {
-        emulate_ended[t] = false;
+    for (unsigned t = 0; t < nthreads; t++) {
+        emulate_ended[t] = emulate_waits[t] = false;
         getcontext(&emulate_thread[t]);
         emulate_thread[t].uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
         emulate_thread[t].uc_stack.ss_size = EMULATE_STACK;
         emulate_thread[t].uc_link = &emulate_scheduler;
         makecontext(&emulate_thread[t], emulate_main, 0);
     }
-    while (!emulate_ended[0])
-        for (unsigned t = 0; t < EMULATE_THREADS; t++) {
-            if (emulate_ended[t]) {
-                fprintf(stderr, "emulate: thread %u ended before the others' barrier\n", t);
-                exit(1);
-            }
-            threadIdx.x = t;
-            swapcontext(&emulate_scheduler, &emulate_thread[t]);
+    emulate_nthreads = nthreads;
+    emulate_nwaiting = 0;
+    memset(emulate_shared, 0xff, emulate_now->nshared); /* NaN to those who read too early */
+    while (emulate_round())
+        ;
+    for (unsigned t = 0; t < nthreads; t++)
+        if (!emulate_ended[t]) {
+            fprintf(stderr, "emulate: thread %u waits for threads that do not come\n", t);
+            exit(1);
         }
 }
 
@@ -139,8 +180,8 @@ static bool emulate_run(struct emulate_work *w)
     gridDim.x = w->nblocks;
     for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
         if (w->kernel->cooperative)
-            emulate_block();
-        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < EMULATE_THREADS;
+            emulate_block(w->kernel->nthreads);
+        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < w->kernel->nthreads;
              threadIdx.x++)
             w->kernel->thunk(w->args);
     }
@@ -183,10 +224,14 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
     emulate_push(s->capturing ? &s->captured : &s->queue, work);
 }
 
-static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, cudaStream_t s,
-                           const void *args)
+static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, size_t nshared,
+                           cudaStream_t s, const void *args)
 {
-    emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks,
+    if (nshared > EMULATE_SHARED) {
+        fprintf(stderr, "emulate: a launch asks for %zu bytes of shared memory\n", nshared);
+        exit(1);
+    }
+    emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks, .nshared = nshared,
                                          .args = emulate_copy_args(args, kernel->nargs)});
 }
 
@@ -334,6 +379,19 @@ static cudaError_t cudaGetDeviceCount(int *count)
 static cudaError_t cudaSetDevice(int index)
 {
     return index < EMULATE_GPUS ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+static cudaError_t cudaGetDevice(int *index)
+{
+    *index = 0;
+    return cudaSuccess;
+}
+
+static cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
+{
+    (void)index;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8 : EMULATE_PROCESSORS;
+    return cudaSuccess;
 }
 
 struct cudaDeviceProp {

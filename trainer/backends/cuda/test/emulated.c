@@ -13,5 +13,8 @@
 #include "trainer/backends/cuda/elementwise.cu"
 #include "trainer/backends/cuda/loss.cu"
 #include "trainer/backends/cuda/max_pool2d.cu"
+#include "trainer/backends/cuda/narrow_back.cu"
+#include "trainer/backends/cuda/narrow_conv.cu"
+#include "trainer/backends/cuda/narrow_kernels.c"
 #include "trainer/backends/cuda/update.cu"
 #include "trainer/comm/test/nccl_emulated.c"

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What nvcc makes of the convolutions of few channels: no spills, and tensor cores in each of them, for
+# the GPUs that have bfloat16; and that the script which says so can say the opposite.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+export FILES=narrow NVCC
+NVCC=$(sed -n 's|^NVCC = \(.*/nvcc\)$|\1|p' "$builddir/Makefile")
+[ -n "$NVCC" ] || skip_all "configured without CUDA: there is no nvcc"
+exits 0 "sm_80, sm_90 and sm_100" "$srcdir/bench/gpu/registers" 80 90 100
+for kernel in narrow_conv_8_8 narrow_conv_64_64 narrow_back_8_8 narrow_back_32_64 narrow_weights_64_64; do
+    is "$(awk -v k="$kernel" '$3 == k && $5 == 0 && $7 > 0 && $9 > 0' "$OUT" | wc -l)" 3 \
+        "$kernel keeps its registers, multiplies by tensor cores and copies 16 bytes at a time"
+done
+
+mkdir -p tree/bench/gpu tree/trainer/backends/cuda
+cp "$srcdir/bench/gpu/registers" tree/bench/gpu
+cat >tree/trainer/backends/cuda/narrow_bad.cu <<'EOF'
+static __global__ void narrow_bad_8(float *p) { p[threadIdx.x] *= 2; }
+extern "C" void f(float *p) { narrow_bad_8<<<1, 1>>>(p); }
+EOF
+exits 1 "one that multiplies without them" tree/bench/gpu/registers 90
+like "$OUT" 'narrow_bad_8 .* no-tensor-cores' "is told"
+cat >tree/trainer/backends/cuda/narrow_bad.cu <<'EOF'
+static __global__ void __launch_bounds__(1024, 2) spilling(float *p)
+{
+    float v[64];
+    for (int i = 0; i < 64; i++) v[i] = p[i * 1024 + threadIdx.x];
+    __syncthreads();
+    for (int i = 0; i < 64; i++) p[i * 1024 + threadIdx.x] = v[63 - i] * v[i / 2];
+}
+extern "C" void f(float *p) { spilling<<<1, 1024>>>(p); }
+EOF
+exits 1 "one that spills" tree/bench/gpu/registers 90
+like "$OUT" 'spilling .* spills' "is told"
+exits 77 "without nvcc it is left out" env NVCC=/nonexistent tree/bench/gpu/registers
+done_testing

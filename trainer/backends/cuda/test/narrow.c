@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The convolutions of few channels, run on the CPU, against plain sums in double: all numbers of
+ * channels, odd sizes, each form of input and result, with guards around what is written. */
+#include "config.h"
+
+#include "trainer/backends/cuda/test/emulated.c"
+
+#include "src/rng.h"
+#include "t/tap.h"
+
+#define SEED 9
+#define NBLOCKS 3
+#define GUARD 64 /* bytes before and behind what a kernel writes */
+
+static uint64_t nstreams;
+
+/* ---- memory with guards */
+
+struct guarded {
+    unsigned char *memory;
+    size_t nbytes;
+};
+
+static void *guard(struct guarded *g, size_t nbytes)
+{
+    g->nbytes = nbytes;
+    g->memory = aligned_alloc(64, (nbytes + 2 * GUARD + 63) / 64 * 64);
+    if (!g->memory)
+        bail_out("out of memory");
+    memset(g->memory, 0xa5, nbytes + 2 * GUARD);
+    return g->memory + GUARD;
+}
+
+static bool is_whole(const struct guarded *g)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (g->memory[i] != 0xa5 || g->memory[GUARD + g->nbytes + i] != 0xa5)
+            return false;
+    return true;
+}
+
+static float value_of(uint16_t half)
+{
+    return bf16_low(half);
+}
+
+static float *random_floats(size_t n, float low, float high)
+{
+    float *p = malloc(n * sizeof *p);
+
+    if (!p)
+        bail_out("out of memory");
+    for (size_t i = 0; i < n; i++)
+        p[i] = low + (high - low) * (float)rng_uniform(SEED, nstreams, i);
+    nstreams++;
+    return p;
+}
+
+static uint16_t *random_halves(struct guarded *g, size_t n)
+{
+    uint16_t *p = guard(g, n * sizeof *p);
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint16_t)bf16_pair(2 * (float)rng_uniform(SEED, nstreams, i) - 1, 0);
+    nstreams++;
+    return p;
+}
+
+/* ---- a tensor in one or two parts */
+
+struct field {
+    unsigned images, height, width;
+};
+
+struct input {
+    struct narrow_source source;
+    struct guarded x[2], g[2];
+    float *coef[2];
+};
+
+static unsigned pixels_of(const struct field *f)
+{
+    return f->images * f->height * f->width;
+}
+
+static void fill_part(struct input *in, unsigned i, const struct field *f, unsigned channels,
+                      enum narrow_form form)
+{
+    struct narrow_part *part = i ? &in->source.second : &in->source.first;
+    size_t n = (size_t)pixels_of(f) * channels;
+
+    in->coef[i] = random_floats(NARROW_FORM_ROWS * channels, -1, 1);
+    *part = (struct narrow_part){random_halves(&in->x[i], n),
+                                 form == NARROW_NORM_GRAD ? random_halves(&in->g[i], n) : NULL,
+                                 in->coef[i], channels, form};
+}
+
+/* In one part, or with the first `split` channels in another form. */
+static void fill(struct input *in, const struct field *f, unsigned channels, unsigned split,
+                 enum narrow_form form)
+{
+    *in = (struct input){.source = {{0}, {0}}};
+    fill_part(in, 0, f, split ? split : channels, form);
+    if (split)
+        fill_part(in, 1, f, channels - split, NARROW_PLAIN);
+}
+
+static void empty(struct input *in)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        free(in->x[i].memory);
+        free(in->g[i].memory);
+        free(in->coef[i]);
+    }
+}
+
+/* What the convolution reads: 0 around the image. */
+static float input_at(const struct input *in, const struct field *f, unsigned image, unsigned y,
+                      unsigned x, unsigned c)
+{
+    const struct narrow_part *p = &in->source.first;
+
+    if (y >= f->height || x >= f->width)
+        return 0;
+    if (c >= p->channels) {
+        c -= p->channels;
+        p = &in->source.second;
+    }
+    size_t at = (((size_t)image * f->height + y) * f->width + x) * p->channels + c;
+    float v = value_of(p->x[at]), k[NARROW_FORM_ROWS];
+    for (unsigned i = 0; i < NARROW_FORM_ROWS; i++)
+        k[i] = p->coef[i * p->channels + c];
+    if (p->form == NARROW_NORM_RELU)
+        v = fmaxf(fmaf(k[0], v, k[1]), 0);
+    if (p->form == NARROW_NORM_GRAD)
+        v = (fmaf(k[0], v, k[1]) > 0 ? k[2] * value_of(p->g[at]) : 0) + fmaf(k[3], v, k[4]);
+    return value_of((uint16_t)bf16_pair(v, 0));
+}
+
+/* All of it: [pixels][channels]. */
+static float *read_input(const struct input *in, const struct field *f)
+{
+    unsigned channels = in->source.first.channels + in->source.second.channels;
+    float *all = malloc((size_t)pixels_of(f) * channels * sizeof *all);
+
+    for (unsigned i = 0; all && i < pixels_of(f) * channels; i++) {
+        unsigned p = i / channels;
+
+        all[i] = input_at(in, f, p / f->width / f->height, p / f->width % f->height, p % f->width,
+                          i % channels);
+    }
+    return all;
+}
+
+/* ---- plain sums */
+
+static double rounded(float w)
+{
+    return (double)value_of((uint16_t)bf16_pair(w, 0));
+}
+
+/* all's neighbour of pixel p; NULL outside. */
+static const float *neighbour(const float *all, const struct field *f, unsigned channels, unsigned p,
+                              unsigned tap)
+{
+    unsigned y = p / f->width % f->height + tap / 3 - 1, x = p % f->width + tap % 3 - 1;
+
+    if (y >= f->height || x >= f->width)
+        return NULL;
+    return all + ((size_t)(p / f->width / f->height * f->height + y) * f->width + x) * channels;
+}
+
+/* One number of a convolution with k's weights, and what it is made of. */
+static double convolve_at(const struct narrow_args *k, const float *all, const struct field *f,
+                          unsigned ci, unsigned p, unsigned c, double *size)
+{
+    double sum = k->bias ? (double)k->bias[c] : 0;
+
+    *size = fabs(sum);
+    for (unsigned tap = 0; tap < NARROW_TAPS; tap++) {
+        const float *v = neighbour(all, f, ci, p, tap);
+
+        for (unsigned i = 0; v && i < ci; i++) {
+            double product = (double)v[i] * rounded(k->w[c * k->w_out + i * k->w_in +
+                                                         (k->flip ? NARROW_TAPS - 1 - tap : tap)]);
+
+            sum += product;
+            *size += fabs(product);
+        }
+    }
+    return sum;
+}
+
+/* Where a channel of a pixel of the result lies. */
+static const struct narrow_result *result_of(const struct narrow_args *k, unsigned p, unsigned c,
+                                             size_t *at)
+{
+    const struct narrow_result *r = &k->first;
+
+    if (c >= r->channels) {
+        c -= r->channels;
+        r = &k->second;
+    }
+    *at = (size_t)p * r->channels + c;
+    return r;
+}
+
+static unsigned count_wrong(const struct narrow_args *k, const float *all, const struct field *f,
+                            unsigned ci, unsigned co)
+{
+    unsigned nwrong = 0;
+
+    for (unsigned i = 0; i < pixels_of(f) * co; i++) {
+        size_t at;
+        const struct narrow_result *r = result_of(k, i / co, i % co, &at);
+        double size, y = convolve_at(k, all, f, ci, i / co, i % co, &size);
+
+        nwrong += !(fabs((double)value_of(r->y[at]) - y) <= 0x1p-8 * fabs(y) + 1e-6 * size);
+    }
+    return nwrong;
+}
+
+/* The blocks' sums together, against those of what was written. */
+static unsigned count_wrong_sums(const struct narrow_args *k, const struct field *f, unsigned co)
+{
+    unsigned nwrong = 0;
+
+    for (unsigned c = 0; c < co; c++) {
+        double sum[2] = {0}, size[2] = {0};
+
+        for (unsigned p = 0; p < pixels_of(f); p++) {
+            size_t at;
+            const struct narrow_result *r = result_of(k, p, c, &at);
+            unsigned own = c < k->first.channels ? c : c - k->first.channels;
+            float y = value_of(r->y[at]), x = k->form == NARROW_SQUARES ? y : value_of(r->x[at]);
+
+            if (k->form == NARROW_NORM_SUMS && !(fmaf(r->coef[own], x, r->coef[r->channels + own]) > 0))
+                continue;
+            sum[0] += (double)y;
+            sum[1] += (double)y * (double)x;
+            size[0] += fabs((double)y);
+            size[1] += fabs((double)y * (double)x);
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            double got = 0;
+
+            for (unsigned b = 0; b < NBLOCKS; b++)
+                got += k->sums[(2 * b + i) * co + c];
+            nwrong += !(fabs(got - sum[i]) <= 1e-6 * size[i]);
+        }
+    }
+    return nwrong;
+}
+
+/* ---- cases */
+
+static const struct {
+    unsigned in, out;
+} channels[] = {{8, 8}, {8, 16}, {16, 8}, {16, 16}, {16, 32}, {32, 16}, {32, 32}, {32, 64}, {64, 32},
+                {64, 64}};
+#define NCHANNELS (sizeof channels / sizeof *channels)
+
+static const struct field fields[] = {{1, 8, 32}, {1, 9, 37}, {3, 3, 2}, {1, 1, 1}, {2, 19, 70}};
+#define NFIELDS (sizeof fields / sizeof *fields)
+
+struct output {
+    struct guarded y[2], x[2], sums;
+    float *coef[2];
+};
+
+static void prepare_result(struct narrow_args *k, struct output *o, const struct field *f,
+                           unsigned nchannels, unsigned split, enum narrow_sums form)
+{
+    *o = (struct output){.sums = {0}};
+    for (unsigned i = 0; i < (split ? 2 : 1); i++) {
+        struct narrow_result *r = i ? &k->second : &k->first;
+        unsigned n = !split ? nchannels : i ? nchannels - split : split;
+
+        o->coef[i] = random_floats(2 * n, -1, 1);
+        *r = (struct narrow_result){guard(&o->y[i], (size_t)pixels_of(f) * n * 2), NULL, o->coef[i], n};
+        if (form == NARROW_NORM_SUMS)
+            r->x = random_halves(&o->x[i], (size_t)pixels_of(f) * n);
+    }
+    k->form = form;
+    k->sums = guard(&o->sums, (size_t)2 * NBLOCKS * nchannels * sizeof(double));
+}
+
+static bool result_is_whole(const struct output *o)
+{
+    return is_whole(&o->y[0]) && (!o->y[1].memory || is_whole(&o->y[1])) && is_whole(&o->sums);
+}
+
+static void release(struct output *o)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        free(o->y[i].memory);
+        free(o->x[i].memory);
+        free(o->coef[i]);
+    }
+    free(o->sums.memory);
+}
+
+static void check_conv(unsigned ci, unsigned co, const struct field *f, enum narrow_form form,
+                       enum narrow_sums sums, bool parts)
+{
+    struct narrow_args k = {.field = narrow_field(f->images, f->height, f->width)};
+    struct input in;
+    struct output out;
+    cudaStream_t queue;
+    float *w = random_floats((size_t)9 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
+    bool flip = nstreams % 2;
+
+    cudaStreamCreateWithFlags(&queue, 0);
+    fill(&in, f, ci, parts && ci > 8 ? ci / 2 : 0, form);
+    k.src = in.source;
+    prepare_result(&k, &out, f, co, parts && co > 8 ? co / 2 : 0, sums);
+    k.w = w;
+    k.bias = nstreams % 3 ? bias : NULL;
+    k.flip = flip;
+    k.w_out = flip ? 9 : 9 * ci;
+    k.w_in = flip ? 9 * co : 9;
+    narrow_conv_run(&k, NBLOCKS, queue);
+    cudaStreamSynchronize(queue);
+    float *all = read_input(&in, f);
+    unsigned nwrong = count_wrong(&k, all, f, ci, co);
+    unsigned nsums = sums ? count_wrong_sums(&k, f, co) : 0;
+    ok(nwrong == 0 && nsums == 0 && result_is_whole(&out),
+       "%u to %u channels, %ux%ux%u, form %d, sums %d%s: %u numbers and %u sums wrong", ci, co,
+       f->images, f->height, f->width, form, sums, parts ? ", in parts" : "", nwrong, nsums);
+    cudaStreamDestroy(queue);
+    free(all);
+    free(w);
+    free(bias);
+    empty(&in);
+    release(&out);
+}
+
+/* Of dw[co][ci][9] and db[co], made of act and d. */
+static unsigned count_wrong_weights(const float *dw, const float *db, const float *act, const float *d,
+                                    const struct field *f, unsigned ci, unsigned co,
+                                    bool with_bias)
+{
+    unsigned nwrong = 0, n = co * ci * NARROW_TAPS + (with_bias ? co : 0);
+
+    for (unsigned i = 0; i < n; i++) {
+        bool is_bias = i >= co * ci * NARROW_TAPS;
+        unsigned o = is_bias ? i - co * ci * NARROW_TAPS : i / NARROW_TAPS / ci;
+        double sum = 0, size = 0;
+
+        for (unsigned p = 0; p < pixels_of(f); p++) {
+            const float *x = is_bias ? NULL : neighbour(act, f, ci, p, i % NARROW_TAPS);
+            double product = (double)d[p * co + o] *
+                             (is_bias ? 1 : x ? (double)x[i / NARROW_TAPS % ci] : 0);
+
+            sum += product;
+            size += fabs(product);
+        }
+        nwrong += !(fabs((double)(is_bias ? db[o] : dw[i]) - sum) <= 1e-6 * size);
+    }
+    return nwrong;
+}
+
+static void check_back(unsigned ci, unsigned co, const struct field *f, enum narrow_form form,
+                       bool with_input, bool with_bias, bool parts)
+{
+    struct narrow_back_args k = {.with_bias = with_bias};
+    struct input d, act;
+    struct output out;
+    struct guarded gw, gb, gp;
+    cudaStream_t queue;
+    float *w = random_floats((size_t)9 * ci * co, -1, 1);
+    float *dw = guard(&gw, (size_t)9 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
+
+    cudaStreamCreateWithFlags(&queue, 0);
+    k.input.field = narrow_field(f->images, f->height, f->width);
+    fill(&d, f, co, 0, form);
+    fill(&act, f, ci, parts && ci > 8 ? ci / 2 : 0, NARROW_NORM_RELU);
+    prepare_result(&k.input, &out, f, ci, parts && ci > 8 ? ci / 2 : 0, NARROW_NORM_SUMS);
+    k.input.src = d.source;
+    k.act = act.source;
+    k.input.w = w;
+    k.input.flip = 1;
+    k.input.w_out = 9;
+    k.input.w_in = 9 * ci;
+    if (!with_input)
+        k.input.first.y = NULL;
+    k.partials = guard(&gp, (size_t)NBLOCKS * (9 * ci + with_bias) * co * sizeof(float));
+    narrow_back_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
+    cudaStreamSynchronize(queue);
+    float *all_d = read_input(&d, f), *all_act = read_input(&act, f);
+    unsigned nwrong = with_input ? count_wrong(&k.input, all_d, f, co, ci) : 0;
+    unsigned nsums = with_input ? count_wrong_sums(&k.input, f, ci) : 0;
+    unsigned nweights = count_wrong_weights(dw, db, all_act, all_d, f, ci, co, with_bias);
+    ok(nwrong == 0 && nsums == 0 && nweights == 0 && result_is_whole(&out) && is_whole(&gw) &&
+           is_whole(&gb) && is_whole(&gp),
+       "gradients of %u to %u channels, %ux%ux%u, form %d%s%s%s: %u numbers, %u sums and %u weights "
+       "wrong", ci, co, f->images, f->height, f->width, form, with_input ? "" : ", no input",
+       with_bias ? "" : ", no bias", parts ? ", in parts" : "", nwrong, nsums, nweights);
+    cudaStreamDestroy(queue);
+    free(all_d);
+    free(all_act);
+    free(w);
+    free(gw.memory);
+    free(gb.memory);
+    free(gp.memory);
+    empty(&d);
+    empty(&act);
+    release(&out);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < NCHANNELS; i++) {
+        unsigned in = channels[i].in, out = channels[i].out;
+
+        for (size_t j = 0; j < (in * out > 256 ? 2 : NFIELDS); j++)
+            check_conv(in, out, &fields[j], j % 2 ? NARROW_NORM_RELU : NARROW_PLAIN,
+                       (enum narrow_sums)(j % 3), j % 2);
+        check_conv(in, out, &fields[2], NARROW_NORM_RELU, NARROW_NORM_SUMS, true);
+        check_conv(in, out, &fields[2], NARROW_PLAIN, NARROW_SQUARES, false);
+        for (size_t j = 0; narrow_back_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
+            check_back(in, out, &fields[j], j % 2 ? NARROW_NORM_GRAD : NARROW_PLAIN, true, true, j % 2);
+        check_back(in, out, &fields[2], NARROW_NORM_GRAD, false, false, false);
+    }
+    ok(!narrow_conv_resident(8, 32) && !narrow_conv_resident(24, 24) && !narrow_conv_resident(64, 128) &&
+           !narrow_back_resident(64, 64, true) && !narrow_back_resident(32, 8, false),
+       "other channels have none");
+    return done_testing();
+}
