@@ -96,6 +96,14 @@ for mode in auto flat; do
     exits 4 "nor a sandbox" unetctl sandbox status --dir "$TMP/slow-$mode"
 done
 
+# A process that ends between the look and the signal is no failure.
+sleep 100 &
+printf '%d %d\n' $! "$(sed 's/.*) //' /proc/$!/stat | cut -d' ' -f20)" >"$TMP/list"
+exits 0 "a signal that comes too late" bash -euc \
+    '. "$1/launcher/sandbox/sandbox-lib.sh"; kill() { return 1; }; signal_all TERM "$2"' sh "$srcdir" "$TMP/list"
+kill $!
+wait $! 2>/dev/null
+
 # A second one, flat, at the same time, with a job that is left running.
 exits 0 "a second sandbox" unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2
 is "$(ready_nodes "$TMP/two")" 2 "has nodes of its own"

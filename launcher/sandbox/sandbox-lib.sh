@@ -62,9 +62,9 @@ all_gone() { # FILE of "PID START" lines
 signal_all() { # SIGNAL FILE
     local pid start
     while read -r pid start; do
-        if is_ours "$pid" "$start"; then kill "-$1" "$pid" 2>/dev/null; fi
+        # It may end between the look and the signal.
+        if is_ours "$pid" "$start"; then kill "-$1" "$pid" 2>/dev/null || true; fi
     done <"$2"
-    return 0
 }
 
 wait_gone() { # FILE: up to 5 s
