@@ -311,7 +311,8 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     return 0;
 }
 
-/* Runs that no scheduler knows any more: accounting may. One question for all of them. */
+/* Runs that no scheduler knows any more by their tag: it may by their job's id, or accounting may. One question
+ * for all of them. */
 static int recall_lost(struct workspace *w, struct run_status_list *list, struct err *e)
 {
     struct job_state *states = calloc(list->count + 1, sizeof *states);
@@ -332,7 +333,7 @@ static int recall_lost(struct workspace *w, struct run_status_list *list, struct
         log_debug("accounting: %s", e->text);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct run_status *s = &list->runs[runs[i]];
-        if (*states[i].state && states[i].phase == JOB_ENDED)
+        if (*states[i].state)
             run_status_decide(s, &states[i], NULL);
         else if (!*source)
             snprintf(s->reason + strlen(s->reason), sizeof s->reason - strlen(s->reason),

@@ -144,8 +144,8 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
 
-/* What accounting knows of jobs that the scheduler has forgotten. states: their ids; those that are
- * found get phase, state, exit_code, signal, times and nodes, the others keep an empty state. *source:
+/* What the scheduler knows of jobs with another tag, or accounting of forgotten ones. states: their ids; those
+ * that are found get phase, state, exit_code, signal, times and nodes, the others keep an empty state. *source:
  * where from, "" if there is no accounting. 0, or -1 with ERR_SCHED. */
 int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count, const char **source,
                      struct err *e);

@@ -380,31 +380,44 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
-static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
-                        const char **source, struct err *e)
+/* What an answer tells of these jobs; index: their places by id. */
+static void take_states(const json_t *answer, const struct map *index, struct job_state *states)
 {
-    json_t *ids = json_array(), *answer, *o;
-    struct map index = {0};
+    char tag[sizeof states->tag];
+    json_t *o;
     size_t i, at;
 
-    for (i = 0; i < count; i++) {
-        json_array_append_new(ids, json_string(states[i].id));
-        map_set(&index, states[i].id, i);
-    }
-    answer = ask_again(s, json_pack("{s:s, s:o}", "op", "accounting", "ids", ids), e);
-    if (answer)
-        *source = *text_of(answer, "source") ? "accounting" : "";
     json_array_foreach(json_object_get(answer, "jobs"), i, o) {
-        char tag[sizeof states->tag];
-        if (!map_get(&index, text_of(o, "id"), &at))
+        bool is_another = strncmp(text_of(o, "tag"), "unetctl:", 8) == 0; /* a new Slurm's, with old numbers */
+        if (is_another || !map_get(index, text_of(o, "id"), &at))
             continue;
         snprintf(tag, sizeof tag, "%s", states[at].tag);
         decode_state(o, &states[at]);
         snprintf(states[at].tag, sizeof states[at].tag, "%s", tag);
     }
+}
+
+/* The controller may know them under another comment: submitted by hand. */
+static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
+                        const char **source, struct err *e)
+{
+    json_t *ids = json_array(), *known, *past;
+    struct map index = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(ids, json_string(states[i].id));
+        map_set(&index, states[i].id, i);
+    }
+    past = ask_again(s, json_pack("{s:s, s:O}", "op", "accounting", "ids", ids), e);
+    if (past)
+        *source = *text_of(past, "source") ? "accounting" : "";
+    take_states(past, &index, states);
+    known = ask_again(s, json_pack("{s:s, s:o}", "op", "query", "ids", ids), e);
+    take_states(known, &index, states);
     map_destroy(&index);
-    json_decref(answer);
-    return answer ? 0 : -1;
+    json_decref(known);
+    json_decref(past);
+    return known && past ? 0 : -1;
 }
 
 static void slurm_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)

@@ -280,7 +280,9 @@ static void set_job(struct script *s)
 {
     const struct job_options *o = &s->w->options;
     const struct job *job = s->job;
-    char *lines = job_directives(job);
+    struct job whole = *job;
+    whole.own_directives = false; /* lines of the template's own stand beside these */
+    char *lines = job_directives(&whole);
     size_t n = lines ? strlen(lines) : 0;
 
     if (n && lines[n - 1] == '\n') /* the marker's own line has one */
@@ -789,6 +791,41 @@ static int check_submit_file(const struct script *s, const char *path, const cha
     return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
 }
 
+/* Behind the last line that sbatch reads: it reads up to the first command, and of two that say the same the
+ * later one holds. */
+static size_t end_of_directives(const char *text)
+{
+    size_t end = strcspn(text, "\n") + (strchr(text, '\n') != NULL), next;
+
+    for (size_t at = end; text[at] == '#' || text[at] == '\n'; at = next) {
+        next = at + strcspn(text + at, "\n");
+        next += text[next] == '\n';
+        if (strncmp(text + at, "#SBATCH", 7) == 0)
+            end = next;
+    }
+    return end;
+}
+
+/* Submitted by hand, too, a job with #SBATCH lines of its author's own has to be found again. */
+static int add_own_words(const struct script *s, struct buf *dst, struct err *e)
+{
+    char *lines = job_directives(s->job);
+    struct buf b = {0};
+
+    if (lines && !dst->failed) {
+        size_t end = end_of_directives(dst->data);
+        buf_add_bytes(&b, dst->data, end);
+        buf_addf(&b, "%s# Added by unetctl, which finds the job again by its comment.\n%s",
+                 end && dst->data[end - 1] != '\n' ? "\n" : "", lines);
+        buf_add(&b, dst->data + end);
+    }
+    int rc = !lines || dst->failed || b.failed ? err_set(e, ERR_INTERNAL, "no memory for submit_file.sh") : 0;
+    free(lines);
+    buf_destroy(dst);
+    *dst = b;
+    return rc;
+}
+
 /* A reference's template knows nothing of markers of results: what it leaves is looked at behind it. */
 static void add_epilogue(const struct script *s, struct buf *dst)
 {
@@ -820,6 +857,10 @@ static char *render(struct script *s, enum script_file file, bool *tags, struct 
         (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used, e) == 0) {
         if (*tags && file == SCRIPT_SUBMIT)
             add_epilogue(s, &b);
+        if (file == SCRIPT_SUBMIT && !is_used(s, used, "directives") && add_own_words(s, &b, e)) {
+            buf_destroy(&b);
+            return NULL;
+        }
         for (size_t i = 0; i < s->nuser; i++)
             s->used_by_user[i] |= used[i];
         rendered = buf_steal(&b);

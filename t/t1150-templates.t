@@ -107,6 +107,13 @@ like "$ERR" "less/submit_file.sh: its #SBATCH lines ask for the same nodes" "are
 sed -i 's/--nodes=1/--nodes={{nodes}}/; s/--ntasks=2/--ntasks={{tasks}}/' less/submit_file.sh
 exits 0 "directives of one's own" generate --templates less --site generic
 like $result/submit_file.sh '^#SBATCH --ntasks=1$' "with the run's numbers"
+is "$(grep -A1 '^#SBATCH --ntasks=1' $result/submit_file.sh | tail -1)" \
+    "# Added by unetctl, which finds the job again by its comment." "behind them"
+like $result/submit_file.sh '^#SBATCH --comment=unetctl:[0-9a-f]*:unet-g02-s1:1$' "the comment"
+shows submit_file.sh | sed 's/{{directives}}/#SBATCH --mail-type=END\n&\n#SBATCH --nice=5/' >less/submit_file.sh
+exits 0 "directives of one's own beside {{directives}}" generate --templates less --site generic
+is "$(grep -c -e '--nodes=1' -e '--ntasks=1' -e '--gpus-per-task=' -e '--comment=' $result/submit_file.sh)" 4 \
+    "are added to what the run needs"
 
 # ---- the reference's templates: tag_* words
 mkdir tags

@@ -34,6 +34,41 @@ show() { # STUDY RUN: what Slurm knows of its job, without what differs from job
 }
 is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" "and it is the same job"
 
+# A template with directives of its own, and nothing that unetctl would know its jobs by.
+make_study owned sandbox
+mkdir T
+# shellcheck disable=SC2016
+unetctl template show submit_file.sh 2>"$ERR" | sed 's/{{directives}}/#SBATCH --nodes={{nodes}} --ntasks={{tasks}} --gpus-per-task=1\
+#SBATCH --comment=ours --hold/' >T/submit_file.sh
+echo 'templates: ../T' >>owned/study.yaml
+exits 0 "generate with directives of one's own" unetctl generate -C owned --gpus 1..3
+id=$(login sbatch --parsable owned/runs/unet-g02-s1/submit_file.sh)
+is "$(states owned | sed -n 2p)" "unet-g02-s1 PENDING" "submitted by hand: status knows it while it waits"
+exits 0 "submit" unetctl submit -C owned --gpus 1..3
+like "$ERR" "unet-g02-s1: is job $id already" "adopts it"
+is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "one job for each run"
+is "$(login squeue -h -j "$id" -o %j)" demo-unet-g02-s1 "under the name that unetctl gives"
+login scancel -u "$(id -un)" >/dev/null
+# Under another comment nobody can know it before it begins, but then.
+make_study commented sandbox
+echo hang >commented/behave
+exits 0 "generate" unetctl generate -C commented --gpus 2
+id=$(login sbatch --parsable --comment=mine commented/runs/unet-g02-s1/submit_file.sh)
+ok "a job with another comment begins" wait_until 60 eval 'grep -q hang commented/runs/unet-g02-s1/attempt-1/*.out'
+is "$(states commented)" "unet-g02-s1 RUNNING" "status knows it"
+exits 0 "submit leaves it alone" unetctl submit -C commented --gpus 2
+exits 0 "resume too" unetctl resume -C commented
+is "$(login squeue -h -o %i)" "$id" "it is the only one"
+exits 0 "and cancel ends it" unetctl cancel -C commented
+ok "it ends" wait_until 60 job_ended "$id"
+sed -i 's/^#SBATCH --comment.*/{{directives}}\n#SBATCH --nice=5/; s/^#SBATCH --nodes.*/#SBATCH --mail-type=NONE/' T/submit_file.sh
+make_study beside sandbox
+echo 'templates: ../T' >>beside/study.yaml
+exits 0 "directives beside {{directives}}" unetctl submit -C beside --gpus 5 -- --hold
+id=$(unetctl status -C beside --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
+like <(login scontrol -o show job "$id") ' NumNodes=3-3 .* NumTasks=5 ' "are added to what the run needs"
+login scancel -u "$(id -un)" >/dev/null
+
 # ---- kill -9 at any moment
 seed=${SEED:-20261120}
 RANDOM=$seed
