@@ -17,7 +17,8 @@ static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind ||
         op->kind == &conv2d_grad_input_kind ||
-        op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind || op->kind == &conv_transpose2d_grad_input_kind)
+        op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
+        op->kind == &conv_transpose2d_grad_input_kind)
         return op->in[1];
     if (op->kind == &concat_conv2d_kind)
         return op->in[2];

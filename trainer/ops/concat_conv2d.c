@@ -53,7 +53,8 @@ static int grad_concat_conv2d(struct graph *g, const struct op *op, struct err *
     attr.split = a->shape.dim[DIM_C];
     attr.height = a->shape.dim[DIM_H];
     attr.width = a->shape.dim[DIM_W];
-    dx = graph_append(g, &concat_conv2d_grad_input_kind, &attr, (struct tensor *[]){dy, w}, NULL, e);
+    dx = graph_append(g, &concat_conv2d_grad_input_kind, &attr, (struct tensor *[]){dy, w}, NULL,
+                      e);
     if (!dx || graph_add_grad(g, a, dx->out[0], e) < 0)
         return -1;
     return graph_add_grad(g, b, dx->out[1], e);

@@ -135,6 +135,8 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     for (size_t row = 0; row < c->nrows; row++) {
         const float *two[SIDE] = {dy + row * SIDE * row_size, dy + (row * SIDE + 1) * row_size};
 
+        simd_fetch(two[1] + row_size, row + 1 < c->nrows ? SIDE * row_size : 0);
+        simd_fetch(dx + row * c->width * c->narrow, c->width * c->narrow);
         for (size_t b = 0; b < c->nblocks; b++)
             c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n,
                              bias + b * n, c->width, c->narrow, c->nvectors,
@@ -150,7 +152,8 @@ static void sum_rows(const struct conv *c, const float *x, const float *dy, size
     size_t lanes = c->rows->lanes, row_size = c->width * c->wide;
 
     memset(sums, 0, c->sums * sizeof *sums);
-    for (size_t row = from; row < to; row++)
+    for (size_t row = from; row < to; row++) {
+        simd_fetch(dy + (row + 1) * SIDE * row_size, row + 1 < to ? SIDE * row_size : 0);
         for (size_t l = 0; l < c->wide; l += lanes) {
             const float *upper = dy + row * SIDE * row_size + l;
             const float *two[SIDE] = {upper, upper + row_size};
@@ -160,6 +163,7 @@ static void sum_rows(const struct conv *c, const float *x, const float *dy, size
             for (size_t a = 0; a < SIDE; a++)
                 c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
         }
+    }
 }
 
 static void finish(const struct conv *c, const float *sums, float *dw, float *db)

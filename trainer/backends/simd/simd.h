@@ -19,6 +19,14 @@ bool simd_has_bf16(void);
 size_t simd_threads(void);
 size_t simd_thread(void);
 
+/* Ask for n floats that are needed soon, to be read or written. */
+static inline void simd_fetch(const float *data, size_t n)
+{
+    for (size_t i = 0; i < n; i += 16)
+        __builtin_prefetch(data + i);
+    __asm__ volatile(""); /* or the compiler leaves out what has no result */
+}
+
 extern const struct kernel simd_batch_norm;
 extern const struct kernel simd_batch_norm_grad;
 extern const struct kernel simd_batch_norm_infer;

@@ -25,6 +25,8 @@
 #define MIN_CHUNKS 4
 #define MAX_CHUNKS 16
 #define CHUNK_TILES 64           /* at least */
+#define RUNS 8                   /* of bands, for each thread at least, where there are as many */
+#define MAX_RUN 8
 #define WIDE 2                   /* vectors of results computed at once, where there are as many */
 #define PARTS 2                  /* tensors whose channels lie beside each other */
 
@@ -50,6 +52,7 @@ struct winograd {
      * lines would all meet in the same few of the cache. */
     size_t src_place, dst_place;
     size_t nthreads, nchunks; /* no chunks: the threads share places */
+    size_t run;              /* neighbouring bands of a thread */
     size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
                               * one thread */
     size_t bias, zeros;
@@ -152,6 +155,8 @@ static struct winograd *create(const struct roles *r)
     g->nthreads = simd_threads();
     g->weights = g->places * g->place;
     set_band(g, BAND_TILES);
+    g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
+    g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
     g->bias = (g->dst_channels + LINE - 1) / LINE * LINE;
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
     g->zeros = (g->zeros + LINE - 1) / LINE * LINE;
@@ -203,31 +208,45 @@ static void pack(const struct winograd *g, const float *w, bool turned, float *p
                                          g->rows->group);
 }
 
-/* Rows of tiles [from, to) of a tensor: part i of g->places is asked for, so that it is near when all
- * products are done. */
-static void fetch(const struct winograd *g, const struct tensor *t, size_t from, size_t to, size_t i,
-                  bool write)
-{
-    size_t line = t ? g->rows->tile * g->width * tensor_channels(t) : 0, n = (to - from) * line;
-
-    for (size_t at = n * i / g->places; at < n * (i + 1) / g->places; at += LINE)
-        if (write)
-            __builtin_prefetch(t->data + from * line + at, 1);
-        else
-            __builtin_prefetch(t->data + from * line + at, 0, 2);
-}
-
-/* What is computed while rows of tiles [from, to) are multiplied, and which are likely the next. */
+/* A band, and where the next one ends; in rows of tiles. */
 struct band {
-    size_t from, to, next, end;
+    size_t from, to, next;
 };
 
-static struct band band_of(const struct winograd *g, size_t from, size_t end, size_t ahead)
+static struct band band_of(const struct winograd *g, size_t from, size_t end)
 {
     size_t to = from + g->band < end ? from + g->band : end;
-    size_t next = from + ahead * g->band < end ? from + ahead * g->band : end;
 
-    return (struct band){from, to, next, next + g->band < end ? next + g->band : end};
+    return (struct band){from, to, to + g->band < end ? to + g->band : end};
+}
+
+/* Part p of n floats, while the products of place p are computed: what waits for memory is a third of
+ * the time if nothing is asked for before. */
+static void fetch(const struct winograd *g, const float *data, size_t n, size_t p)
+{
+    size_t from = n * p / g->places, to = n * (p + 1) / g->places;
+
+    simd_fetch(data + from, to - from);
+}
+
+/* To be written by this band. */
+static void fetch_results(const struct winograd *g, const struct tensor *t, const struct band *b,
+                          size_t p)
+{
+    size_t line = g->rows->tile * g->width * tensor_channels(t);
+
+    fetch(g, t->data + b->from * line, (b->to - b->from) * line, p);
+}
+
+/* To be read by the next one: a row of pixels above was read by this one, that below is not its own. */
+static void fetch_source(const struct winograd *g, const struct tensor *t, const struct band *b,
+                         size_t p)
+{
+    size_t line = g->width * tensor_channels(t), last = g->nimages * g->height;
+    size_t from = b->to * g->rows->tile + 1, to = b->next * g->rows->tile + 1;
+
+    if (b->to < b->next)
+        fetch(g, t->data + from * line, ((to < last ? to : last) - from) * line, p);
 }
 
 static void multiply(const struct winograd *g, const struct roles *roles, const struct band *b,
@@ -238,8 +257,10 @@ static void multiply(const struct winograd *g, const struct roles *roles, const 
     for (size_t p = 0; p < g->places;
          p++, d += g->src_place, m += g->dst_place, packed += g->place) {
         for (int k = 0; k < PARTS; k++) {
-            fetch(g, roles->src[k], b->next, b->end, p, false);
-            fetch(g, roles->dst[k], b->from, b->to, p, true);
+            if (roles->src[k])
+                fetch_source(g, roles->src[k], b, p);
+            if (roles->dst[k])
+                fetch_results(g, roles->dst[k], b, p);
         }
         if (g->rows->forward)
             g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
@@ -295,9 +316,9 @@ static void correlate(const struct op *op, bool turned)
 #pragma omp parallel num_threads(g->nthreads)
     {
         pack(g, roles.weights->data, turned, packed);
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic, g->run)
         for (size_t from = 0; from < nrows; from += g->band) {
-            struct band b = band_of(g, from, nrows, g->nthreads);
+            struct band b = band_of(g, from, nrows);
 
             correlate_band(g, &roles, &b, packed, bias, zeros,
                            scratch + simd_thread() * g->scratch);
@@ -364,14 +385,14 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
     for (size_t d = 0; d < nd; d += g->rows->lanes)
         g->products->sum(dy + from * area * nd + d, (to - from) * area, nd, sums + g->weights + d);
     for (; from < to; from += g->band) {
-        struct band b = band_of(g, from, to, 1);
+        struct band b = band_of(g, from, to);
 
         transform_source(g, roles, zeros, b.from, b.to, scratch);
         transform_dy(g, dy, b.from, b.to, scratch + g->places * g->src_place);
         for (size_t p = 0; p < g->places; p++) {
-            for (int k = 0; k < PARTS; k++)
-                fetch(g, roles->src[k], b.next, b.end, p, false);
-            fetch(g, roles->dst[0], b.next, b.end, p, false);
+            for (int k = 0; k < PARTS && roles->src[k]; k++)
+                fetch_source(g, roles->src[k], &b, p);
+            fetch(g, dy + b.to * area * nd, (b.next - b.to) * area * nd, p);
             add_products(g, p, (b.to - b.from) * g->across, scratch, sums + p * g->place);
         }
     }

@@ -161,7 +161,8 @@ static void check_inference(const struct backend *backend)
 
     create(&whole, backend, false, true);
     create(&parts, backend, false, false);
-    ok(count(whole.graph, &batch_norm_relu_infer_kind) == 2 && count(whole.graph, &relu_kind) == 0 &&
+    ok(count(whole.graph, &batch_norm_relu_infer_kind) == 2 &&
+           count(whole.graph, &relu_kind) == 0 &&
            count(whole.graph, &concat_conv2d_kind) == has_wide_kernels(backend),
        "%s: inference is fused too", backend->name);
     run(&whole);
