@@ -8,6 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 static const uint32_t constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -37,7 +41,7 @@ static void expand(const unsigned char *block, uint32_t w[64])
     }
 }
 
-static void compress(uint32_t state[8], const unsigned char *block)
+static void compress_plainly(uint32_t state[8], const unsigned char *block)
 {
     uint32_t w[64], v[8];
 
@@ -49,13 +53,83 @@ static void compress(uint32_t state[8], const unsigned char *block)
         uint32_t t1 = v[7] + s1 + choice + constants[i] + w[i];
         uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
         uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof *v);
+        for (int k = 7; k > 0; k--)
+            v[k] = v[k - 1];
         v[4] += t1;
         v[0] = t1 + s0 + majority;
     }
     for (int i = 0; i < 8; i++)
         state[i] += v[i];
 }
+
+static bool plain; /* by sha256_use_instructions */
+
+void sha256_use_instructions(bool use)
+{
+    plain = !use;
+}
+
+#ifdef __x86_64__
+/* Those for SHA, and of SSE what moves bytes beside them. */
+static bool has_instructions(void)
+{
+    unsigned a, b, c, d, extended = 0, known = 0;
+
+    if (__get_cpuid(1, &a, &b, &c, &d))
+        known = c;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        extended = b;
+    return (extended & bit_SHA) && (known & bit_SSSE3) && (known & bit_SSE4_1);
+}
+
+/* The instructions want the words in the order f e b a, and h g d c, the lowest first; each does two
+ * rounds. Words 4 i ... 4 i + 3 of the schedule take the place of those 16 before. */
+__attribute__((target("sha,ssse3,sse4.1"))) static void compress_fast(uint32_t state[8],
+                                                                      const unsigned char *block)
+{
+    const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);
+    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
+    __m128i feba = _mm_alignr_epi8(low, high, 8), hgdc = _mm_blend_epi16(high, low, 0xf0);
+    __m128i first = feba, second = hgdc, w[4];
+
+    for (int i = 0; i < 4; i++)
+        w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), swap);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+        __m128i *now = &w[i % 4], *last = &w[(i + 3) % 4];
+        __m128i sum = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(constants + 4 * i)));
+
+        hgdc = _mm_sha256rnds2_epu32(hgdc, feba, sum);
+        feba = _mm_sha256rnds2_epu32(feba, hgdc, _mm_shuffle_epi32(sum, 0x0e));
+        *now = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]),
+                             _mm_alignr_epi8(*last, w[(i + 2) % 4], 4));
+        *now = _mm_sha256msg2_epu32(*now, *last);
+    }
+    feba = _mm_shuffle_epi32(_mm_add_epi32(feba, first), 0x1b);
+    hgdc = _mm_shuffle_epi32(_mm_add_epi32(hgdc, second), 0xb1);
+    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(feba, hgdc, 0xf0));
+    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(hgdc, feba, 8));
+}
+
+/* Many threads may ask at the same time, and find the same. */
+static void compress(uint32_t state[8], const unsigned char *block)
+{
+    static _Atomic int fast = -1;
+
+    if (fast < 0)
+        fast = has_instructions();
+    if (fast && !plain)
+        compress_fast(state, block);
+    else
+        compress_plainly(state, block);
+}
+#else
+static void compress(uint32_t state[8], const unsigned char *block)
+{
+    compress_plainly(state, block);
+}
+#endif
 
 void sha256_init(struct sha256 *s)
 {

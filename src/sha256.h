@@ -3,6 +3,7 @@
 #ifndef UNETCTL_SRC_SHA256_H
 #define UNETCTL_SRC_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,9 @@ struct sha256 {
     uint64_t length; /* bytes so far */
     unsigned char block[64];
 };
+
+/* Whether to use the processor's own instructions for it where it has them, as is usual. For tests. */
+void sha256_use_instructions(bool use);
 
 void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t n);

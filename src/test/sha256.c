@@ -20,7 +20,7 @@ static const struct {
 };
 static const char million[] = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
 
-int main(void)
+static void check(void)
 {
     char hex[65], path[] = "/tmp/unetctl-sha256.XXXXXX";
     struct sha256 s;
@@ -51,5 +51,12 @@ int main(void)
     unlink(path);
     ok(sha256_file(path, hex, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     ok(sha256_file("/tmp", hex, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
+}
+
+int main(void)
+{
+    check();
+    sha256_use_instructions(false);
+    check();
     return done_testing();
 }
