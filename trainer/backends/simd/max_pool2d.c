@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of max pooling, alone or added to another one at once. */
+/* Max pooling, its gradient, and that added to another one at once. */
 #include "config.h"
 #include "trainer/backends/simd/simd.h"
 
@@ -10,6 +10,24 @@
 typedef float vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
+/* a in the lanes of the mask, b in the others */
+#define WHERE(m, a, b) ((vec)(((mask)(a) & (m)) | ((mask)(b) & ~(m))))
+
+/* Two rows of x, `width` pixels of n channels each, become one. Of equal values and NaN it takes
+ * those that the reference takes. */
+VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, float *y)
+{
+    for (size_t p = 0; p < width / 2; p++, x += n)
+        for (size_t c = 0; c < n; c += LANES, x += LANES, y += LANES) {
+            const float *below = x + width * n;
+            vec a = *(const vec *)x, b = *(const vec *)(x + n);
+            vec d = *(const vec *)below, e = *(const vec *)(below + n);
+            vec top = WHERE(a > b, a, b), bottom = WHERE(d > e, d, e);
+
+            *(vec *)y = WHERE(top > bottom, top, bottom);
+        }
+}
+
 /* Two rows of x, `width` pixels of n channels each; add NULL: 0. dx may be add. */
 VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const float *add,
                                          size_t width, size_t n, float *dx)
@@ -19,16 +37,12 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const 
     for (size_t p = 0; p < width / 2; p++, x += n, dx += n, add += add ? n : 0)
         for (size_t c = 0; c < n; c += LANES, dy += LANES, x += LANES, dx += LANES) {
             const size_t at[4] = {0, n, row, row + n};
-            vec v[4], largest, d = *(const vec *)dy;
-            mask rest;
+            vec v[4], d = *(const vec *)dy;
 
             for (size_t i = 0; i < 4; i++)
                 v[i] = *(const vec *)(x + at[i]);
             mask top = v[0] >= v[1], bottom = v[2] >= v[3];
-            largest = (vec)(((mask)v[0] & top) | ((mask)v[1] & ~top));
-            vec below = (vec)(((mask)v[2] & bottom) | ((mask)v[3] & ~bottom));
-            mask upper = largest >= below;
-            rest = (mask)d;
+            mask upper = WHERE(top, v[0], v[1]) >= WHERE(bottom, v[2], v[3]), rest = (mask)d;
             const mask to[4] = {rest & upper & top, rest & upper & ~top, rest & ~upper & bottom,
                                 rest & ~upper & ~bottom};
             for (size_t i = 0; i < 4; i++) {
@@ -55,6 +69,23 @@ static void run_rows(const struct tensor *dy, const struct tensor *src, const fl
                        dx + 2 * row * width * n);
 }
 
+static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    size_t nrows = (size_t)(dst->shape.dim[DIM_N] * dst->shape.dim[DIM_H]);
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t row = 0; row < nrows; row++) {
+        if (row + 1 < nrows)
+            simd_fetch(src->data + 2 * (row + 1) * width * n, 2 * width * n);
+        pool_rows(src->data + 2 * row * width * n, width, n, dst->data + row * (width / 2) * n);
+    }
+    return 0;
+}
+
 static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
@@ -79,6 +110,7 @@ static bool supports(const struct op *op)
            x->shape.dim[DIM_W] % 2 == 0;
 }
 
+const struct kernel simd_max_pool2d = {&max_pool2d_kind, supports, NULL, run_max_pool2d, NULL};
 const struct kernel simd_max_pool2d_grad = {&max_pool2d_grad_kind, supports, NULL, run_grad, NULL};
 const struct kernel simd_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, supports, NULL,
                                                 run_grad_add, NULL};

@@ -51,6 +51,7 @@ extern const struct kernel simd_winograd_nobias_grad_weights;
 extern const struct kernel simd_winograd_concat;
 extern const struct kernel simd_winograd_concat_grad_input;
 extern const struct kernel simd_winograd_concat_grad_weights;
+extern const struct kernel simd_max_pool2d;
 extern const struct kernel simd_max_pool2d_grad;
 extern const struct kernel simd_max_pool2d_grad_add;
 
