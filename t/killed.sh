@@ -21,11 +21,12 @@ killed_words() {
 }
 killed_count() { if [ "$1" = one ]; then echo 1; else echo 14; fi; } # SITE: jobs to expect
 killed_jobs() { # SITE DIR: the tag of each job of the study, sorted
-    local id
+    local id comments=''
     id=$(cat "$2/.unetctl/id")
     if [ "$1" != local ]; then
-        wait_until 20 login squeue -h # under load Slurm may not answer at once
-        login squeue -h -a -t all -o %k
+        # shellcheck disable=SC2016 # expanded there
+        wait_until 120 eval 'comments=$(login squeue -h -a -t all -o %k 2>/dev/null)' # a loaded Slurm gives no answer
+        echo "$comments"
     else
         cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"tag": "\(.*\)",$/\1/p'
     fi | grep "^unetctl:$id:" | sort
