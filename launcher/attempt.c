@@ -11,6 +11,7 @@
 
 #include "launcher/run_dir.h"
 #include "launcher/script.h"
+#include "launcher/script_template.h"
 #include "src/atomicfile.h"
 
 #define MAX_SCRIPT ((size_t)4 << 20)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/script.h"
+#include "launcher/script_marker.h"
+#include "launcher/script_template.h"
 #include "src/log.h"
 
 static const char *engine_name = "embedded";
@@ -20,7 +21,7 @@ static int list_json(struct err *e)
     json_t *markers = json_array(), *root;
     int rc;
 
-    for (const struct script_marker *m = script_markers(); m->name; m++)
+    for (const struct script_marker *m = script_marker_all(); m->name; m++)
         json_array_append_new(markers, json_pack("{s:s, s:s, s:s}", "name", m->name, "required",
                                                  m->required, "help", m->help));
     root = json_pack("{s:i, s:o}", "schema", 1, "markers", markers);
@@ -33,7 +34,7 @@ static int list_json(struct err *e)
 static int list(void)
 {
     printf("%-16s %-15s %s\n", "MARKER", "REQUIRED IN", "VALUE");
-    for (const struct script_marker *m = script_markers(); m->name; m++)
+    for (const struct script_marker *m = script_marker_all(); m->name; m++)
         printf("%-16s %-15s %s\n", m->name, *m->required ? m->required : "-", m->help);
     return 0;
 }
@@ -51,7 +52,7 @@ static int show(const char *name, struct err *e)
         return -1;
     if (!names[i])
         return err_set(e, ERR_USAGE, "template show %s: there are run_file.sh and submit_file.sh", name);
-    text = script_read_template("", engine, i == 0 ? SCRIPT_RUN : SCRIPT_SUBMIT, path, e);
+    text = script_template_read("", engine, i == 0 ? SCRIPT_RUN : SCRIPT_SUBMIT, path, e);
     if (!text)
         return -1;
     fputs(text, stdout);
