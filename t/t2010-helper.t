@@ -26,7 +26,7 @@ refused() { # REQUEST PATTERN TEXT
 }
 
 ok "ping" ask '{"op":"ping"}'
-is "$(member '["cluster"]') $(member '["controller"]')" "sandbox ctl" "names cluster and controller"
+is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostname)" "names cluster and controller"
 ok "partitions" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
     "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \

@@ -161,7 +161,7 @@ const struct cli_command cmd_sandbox = {
         "slurmd, slurm-client and munge, no configuration and no privilege: in mode netns each node\n"
         "is a set of namespaces with its own host name and address, in mode flat (where the kernel\n"
         "forbids namespaces) all nodes share the host's. Without --dir, down, status, exec and the\n"
-        "studies mean the sandbox in $UNETCTL_SANDBOX, or else the one that runs. exec passes standard input and output and CMD's exit code.\n"
+        "studies mean the sandbox in $UNETCTL_SANDBOX, or else the one that runs. exec passes standard input and output and CMD's exit code (127: there is no CMD).\n"
         "The partitions are main and short (10 minutes).\n"
         "\n"
         "    unetctl sandbox up --nodes 7 --gpus-per-node 2\n"

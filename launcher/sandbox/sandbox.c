@@ -263,7 +263,8 @@ int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[],
     memcpy(command + in.n, argv, argc * sizeof *argv);
     if (set_environment(sb) == 0)
         execvp(command[0], (char *const *)command);
-    err_errno(e, errno == ENOENT ? ERR_USAGE : ERR_INTERNAL, errno, "can't run %s", command[0]);
+    /* What a shell, and nsenter, end with. */
+    err_errno(e, errno == ENOENT ? 127 : 126, errno, "can't run %s", command[0]);
     free(command);
     return -1;
 }
