@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas are those of backends/ref/batch_norm.c. Four launches: sums of blocks of pixels, the
- * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. */
+ * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. With a ReLU behind it,
+ * dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/pass.h"
 
 #define SUM_PARTS 1024
 #define PART_PIXELS 256 /* at least, where there are many */
 
 /* u, v: [pixels][channels]. parts: [nparts][2 channels], sum of u and of u v. */
 struct sum_args {
-    const float *u, *v;
+    const float *u, *v, *mask; /* mask: [2][channels], see pass.h */
     double *parts;
     unsigned npixels, channels, nparts;
 };
+
+/* Did the ReLU behind it let v pass? */
+DEVICE bool passes(const float *mask, unsigned channels, unsigned c, float v)
+{
+    return !mask || fmaf(mask[c], v, mask[channels + c]) > 0;
+}
 
 /* One block, one part of the pixels. Threads stand in rows of one pixel each; where there are more
  * channels than threads, one row after the other. */
@@ -28,10 +36,11 @@ KERNEL_BLOCK(sum_pixels, sum_args)
         double s = 0, p = 0;
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
-            double u = (double)k.u[i * k.channels + c];
+            float v = k.v[i * k.channels + c];
+            double u = passes(k.mask, k.channels, c, v) ? (double)k.u[i * k.channels + c] : 0;
 
             s += u;
-            p += u * (double)k.v[i * k.channels + c];
+            p += u * (double)v;
         }
         sum[t] = s;
         product[t] = p;
@@ -75,7 +84,7 @@ struct finish_args {
     const double *sums;
     const float *gamma, *beta, *saved;
     float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
-    float *a, *b, *c; /* coefficients per channel */
+    float *a, *b, *c, *mask; /* coefficients per channel; mask: [2][channels] */
     double eps, momentum;
     unsigned channels;
 };
@@ -108,6 +117,17 @@ KERNEL(finish_infer, finish_args)
     }
 }
 
+/* What the forward pass made of v before the ReLU. */
+KERNEL(finish_mask, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        float a = k.gamma[c] * k.saved[k.channels + c];
+
+        k.mask[c] = a;
+        k.mask[k.channels + c] = k.beta[c] - k.saved[c] * a;
+    }
+}
+
 /* This replica's share of the gradients of gamma and beta: before the sums are those of all. */
 KERNEL(finish_params, finish_args)
 {
@@ -133,17 +153,20 @@ KERNEL(finish_grad, finish_args)
 }
 
 struct apply_args {
-    const float *u, *v, *a, *b, *c; /* v and b may be NULL */
+    const float *u, *v, *a, *b, *c, *mask; /* v, b and mask may be NULL */
     float *dst;
     unsigned channels, n;
+    bool relu;
 };
 
 KERNEL(apply, apply_args)
 {
     for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
         unsigned c = i % k.channels;
+        float u = k.v && !passes(k.mask, k.channels, c, k.v[i]) ? 0 : k.u[i];
+        float y = k.a[c] * u + (k.v ? k.b[c] * k.v[i] + k.c[c] : k.c[c]);
 
-        k.dst[i] = k.a[c] * k.u[i] + (k.v ? k.b[c] * k.v[i] + k.c[c] : k.c[c]);
+        k.dst[i] = k.relu && !(y > 0) ? 0 : y;
     }
 }
 
@@ -163,7 +186,7 @@ static int batch_norm_prepare(struct op *op, struct err *e)
 
     (void)e;
     op->workspace_size = (2 * n + 1 + 2 * n * parts_of(op)) * sizeof(double) +
-                         3 * n * sizeof(float);
+                         5 * n * sizeof(float);
     return 0;
 }
 
@@ -181,31 +204,49 @@ static struct finish_args finish_of(const struct op *op)
     k.a = (float *)(k.sums + 2 * k.channels + 1 + (size_t)2 * k.channels * parts_of(op));
     k.b = k.a + k.channels;
     k.c = k.b + k.channels;
+    k.mask = k.c + k.channels;
     k.eps = op->attr.eps;
     k.momentum = op->attr.momentum;
     return k;
 }
 
+static bool has_relu(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
+           op->kind == &batch_norm_relu_infer_kind;
+}
+
 static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
-                cudaStream_t stream)
+                const float *mask, cudaStream_t stream)
 {
     unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
     unsigned nparts = parts_of(op);
     double *parts = sums_of(op) + 2 * channels + 1;
-    struct sum_args s = {u->data, v->data, parts, npixels, channels, nparts};
+    struct sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
+    struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
     struct total_args t = {parts, sums_of(op), channels, nparts, npixels};
 
-    LAUNCH(sum_pixels, nparts, stream, s);
+    if (u->dtype == DTYPE_F32)
+        LAUNCH(sum_pixels, nparts, stream, s);
+    else
+        pass_sum(&p, stream);
     LAUNCH(total, 2 * channels, stream, t);
 }
 
-static void apply_to(const struct finish_args *f, const float *u, const float *v,
-                     const struct tensor *dst, cudaStream_t stream)
+static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
+                     const struct tensor *v, const float *mask, cudaStream_t stream)
 {
-    struct apply_args k = {u, v, f->a, f->b, f->c, dst->data, f->channels,
-                           (unsigned)tensor_count(dst)};
+    const struct tensor *dst = op->out[0];
+    bool relu = has_relu(op) && !v;
+    struct apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data, f->channels,
+                           (unsigned)tensor_count(dst), relu};
+    struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
+                                f->channels, (unsigned)(tensor_count(dst) / 8), relu};
 
-    LAUNCH(apply, gpu_blocks(k.n), stream, k);
+    if (u->dtype == DTYPE_F32)
+        LAUNCH(apply, gpu_blocks(k.n), stream, k);
+    else
+        pass_apply(&p, stream);
 }
 
 static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
@@ -220,7 +261,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
 
-    sum(op, op->in[0], op->in[0], stream);
+    sum(op, op->in[0], op->in[0], NULL, stream);
     if (sum_over_replicas(op, x, e))
         return -1;
     k.gamma = op->in[1]->data;
@@ -229,7 +270,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     k.running_var = op->in[4]->data;
     k.saved_out = op->out[1]->data;
     LAUNCH(finish_forward, gpu_blocks(k.channels), stream, k);
-    apply_to(&k, op->in[0]->data, NULL, op->out[0], stream);
+    apply_to(op, &k, op->in[0], NULL, NULL, stream);
     return 0;
 }
 
@@ -243,7 +284,7 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     k.running_mean = op->in[3]->data;
     k.running_var = op->in[4]->data;
     LAUNCH(finish_infer, gpu_blocks(k.channels), x->device->stream, k);
-    apply_to(&k, op->in[0]->data, NULL, op->out[0], x->device->stream);
+    apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
     return 0;
 }
 
@@ -251,25 +292,52 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
+    const float *mask = NULL;
 
-    sum(op, op->in[0], op->in[1], stream);
     k.gamma = op->in[2]->data;
     k.saved = op->in[3]->data;
+    if (has_relu(op)) {
+        k.beta = op->in[4]->data;
+        LAUNCH(finish_mask, gpu_blocks(k.channels), stream, k);
+        mask = k.mask;
+    }
+    sum(op, op->in[0], op->in[1], mask, stream);
     k.dgamma = op->out[1]->data;
     k.dbeta = op->out[2]->data;
     LAUNCH(finish_params, gpu_blocks(k.channels), stream, k);
     if (sum_over_replicas(op, x, e))
         return -1;
     LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
-    apply_to(&k, op->in[0]->data, op->in[1]->data, op->out[0], stream);
+    apply_to(op, &k, op->in[0], op->in[1], mask, stream);
     return 0;
 }
 
-const struct kernel cuda_batch_norm = {&batch_norm_kind, cuda_supports, batch_norm_prepare, run_batch_norm,
-                                       NULL};
-const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, cuda_supports, batch_norm_prepare,
-                                            run_batch_norm_grad, NULL};
-const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, cuda_supports, batch_norm_prepare,
-                                             run_batch_norm_infer, NULL};
+/* Activations of one type: floats, or bfloat16 in whole chunks of channels. */
+static bool supports_norm(const struct op *op)
+{
+    enum dtype t = op->in[0]->dtype;
+
+    return op->out[0]->dtype == t && cuda_supports(op) &&
+           (t == DTYPE_F32 ||
+            (t == DTYPE_BF16 && tensor_channels(op->in[0]) % 8 == 0 && cuda_has_bf16()));
+}
+
+static bool supports_norm_grad(const struct op *op)
+{
+    return supports_norm(op) && op->in[1]->dtype == op->in[0]->dtype;
+}
+
+const struct kernel cuda_batch_norm = {&batch_norm_kind, supports_norm, batch_norm_prepare,
+                                       run_batch_norm, NULL};
+const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, supports_norm_grad,
+                                            batch_norm_prepare, run_batch_norm_grad, NULL};
+const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, supports_norm,
+                                             batch_norm_prepare, run_batch_norm_infer, NULL};
+const struct kernel cuda_batch_norm_relu = {&batch_norm_relu_kind, supports_norm, batch_norm_prepare,
+                                            run_batch_norm, NULL};
+const struct kernel cuda_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, supports_norm_grad,
+                                                 batch_norm_prepare, run_batch_norm_grad, NULL};
+const struct kernel cuda_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, supports_norm,
+                                                  batch_norm_prepare, run_batch_norm_infer, NULL};
 
 C_END

@@ -43,6 +43,9 @@ extern const struct kernel cuda_avg_pool2d_grad;
 extern const struct kernel cuda_batch_norm;
 extern const struct kernel cuda_batch_norm_grad;
 extern const struct kernel cuda_batch_norm_infer;
+extern const struct kernel cuda_batch_norm_relu; /* like the three before for bfloat16, too */
+extern const struct kernel cuda_batch_norm_relu_grad;
+extern const struct kernel cuda_batch_norm_relu_infer;
 extern const struct kernel cuda_bce;
 extern const struct kernel cuda_bias;
 extern const struct kernel cuda_bias_grad;
@@ -62,6 +65,7 @@ extern const struct kernel cuda_global_avg_pool;
 extern const struct kernel cuda_global_avg_pool_grad;
 extern const struct kernel cuda_max_pool2d;
 extern const struct kernel cuda_max_pool2d_grad;
+extern const struct kernel cuda_max_pool2d_grad_add;
 extern const struct kernel cuda_relu;
 extern const struct kernel cuda_relu_grad;
 extern const struct kernel cuda_reshape;
@@ -70,11 +74,28 @@ extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
 /* For tensors of bfloat16. */
+extern const struct kernel cuda_narrow_concat_conv2d;
+extern const struct kernel cuda_narrow_concat_conv2d_grad_input;
+extern const struct kernel cuda_narrow_concat_conv2d_grad_weights;
 extern const struct kernel cuda_narrow_conv2d;
 extern const struct kernel cuda_narrow_conv2d_grad_input;
 extern const struct kernel cuda_narrow_conv2d_grad_weights;
 extern const struct kernel cuda_narrow_conv2d_nobias;
 extern const struct kernel cuda_narrow_conv2d_nobias_grad_weights;
+extern const struct kernel cuda_narrow_conv_transpose2d;
+extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
+extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
+extern const struct kernel cuda_pass_add;
+extern const struct kernel cuda_pass_concat;
+extern const struct kernel cuda_pass_concat_grad;
+extern const struct kernel cuda_pass_head;
+extern const struct kernel cuda_pass_head_grad_input;
+extern const struct kernel cuda_pass_head_grad_weights;
+extern const struct kernel cuda_pass_max_pool2d;
+extern const struct kernel cuda_pass_max_pool2d_grad;
+extern const struct kernel cuda_pass_max_pool2d_grad_add;
+extern const struct kernel cuda_pass_relu;
+extern const struct kernel cuda_pass_relu_grad;
 
 extern const struct device_ops cuda_device_ops;
 

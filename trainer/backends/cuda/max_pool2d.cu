@@ -4,6 +4,7 @@
 
 struct max_pool2d_args {
     const float *src, *dy; /* large; small */
+    const float *more;     /* large: added to the gradient; NULL: nothing */
     float *dst;            /* the pooled values, or dx */
     unsigned height, width, channels, n; /* of the small tensor; its elements */
     unsigned large_height, large_width; /* twice as much, or one more */
@@ -46,7 +47,7 @@ KERNEL(max_pool2d_grad, max_pool2d_args)
         for (unsigned j = 1; j < 4; j++)
             largest = k.src[place[j]] > k.src[place[largest]] ? j : largest;
         for (unsigned j = 0; j < 4; j++)
-            k.dst[place[j]] = j == largest ? k.dy[i] : 0;
+            k.dst[place[j]] = (j == largest ? k.dy[i] : 0) + (k.more ? k.more[place[j]] : 0);
     }
 }
 
@@ -57,7 +58,7 @@ KERNEL(max_pool2d_edge, max_pool2d_args)
         unsigned pixel = i / k.channels, column = pixel % k.large_width;
 
         if (column >= 2 * k.width || pixel / k.large_width % k.large_height >= 2 * k.height)
-            k.dst[i] = 0;
+            k.dst[i] = k.more ? k.more[i] : 0;
     }
 }
 
@@ -65,7 +66,7 @@ C_BEGIN
 
 static struct max_pool2d_args pool_of(const struct tensor *small, const struct tensor *large)
 {
-    struct max_pool2d_args k = {NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_H],
+    struct max_pool2d_args k = {NULL, NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_H],
                                 (unsigned)small->shape.dim[DIM_W],
                                 (unsigned)tensor_channels(small), (unsigned)tensor_count(small),
                                 (unsigned)large->shape.dim[DIM_H],
@@ -85,13 +86,16 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+/* (dy, x) -> dx, or (a, dy, x) -> a + dx */
 static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
-    struct max_pool2d_args k = pool_of(op->in[0], op->in[1]);
+    struct tensor *const *in = op->in + op->kind->nin - 2;
+    struct max_pool2d_args k = pool_of(in[0], in[1]);
 
     (void)e;
-    k.dy = op->in[0]->data;
-    k.src = op->in[1]->data;
+    k.dy = in[0]->data;
+    k.src = in[1]->data;
+    k.more = op->kind->nin > 2 ? op->in[0]->data : NULL;
     k.dst = op->out[0]->data;
     LAUNCH(max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
@@ -105,5 +109,7 @@ const struct kernel cuda_max_pool2d = {&max_pool2d_kind, cuda_supports, NULL, ru
                                        NULL};
 const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, cuda_supports, NULL,
                                             run_max_pool2d_grad, NULL};
+const struct kernel cuda_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, cuda_supports, NULL,
+                                                run_max_pool2d_grad, NULL};
 
 C_END

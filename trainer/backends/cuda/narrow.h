@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions of few channels on tensor cores: bfloat16, NHWC, sums in float, weights in float and
- * rounded when they are read. Channels come in chunks of 8, which are 16 bytes.
+/* Convolutions of few channels on tensor cores, 3x3, and 2x2 transposed with stride 2: bfloat16, NHWC,
+ * sums in float, weights in float and rounded when they are read. Channels come in chunks of 8, which
+ * are 16 bytes.
  *
  * A block makes tiles of 32 columns and some rows, one after the other. A tile and the pixels around it
  * lie in shared memory by chunks, chunk q of pixel p at (q * plane + p) * 16, so that eight neighbours
@@ -17,7 +18,8 @@
 #define NARROW_PIXELS (NARROW_COLUMNS * NARROW_ROWS)
 #define NARROW_PITCH (NARROW_COLUMNS + 2)
 #define NARROW_HALO (NARROW_PITCH * (NARROW_ROWS + 2)) /* pixels of a tile and those around it */
-#define NARROW_TAPS 9
+#define NARROW_TAPS 9 /* of 3x3 */
+#define NARROW_UP_TAPS 4
 #define NARROW_MAX_CHUNKS 8
 #define NARROW_MAX_M 5 /* of the 16 x 8 parts of dw one above the other, that a warp adds up */
 #define NARROW_FORM_ROWS 5
@@ -26,13 +28,14 @@
 enum narrow_form {
     NARROW_PLAIN,    /* x */
     NARROW_NORM_RELU, /* max(0, k0 x + k1) */
-    NARROW_NORM_GRAD /* (k0 x + k1 > 0 ? k2 g : 0) + k3 x + k4: gradient of norm and ReLU on g */
+    NARROW_NORM_GRAD, /* (k0 x + k1 > 0 ? k2 g : 0) + k3 x + k4: gradient of norm and ReLU on g */
+    NARROW_IMAGE      /* floats, up to 8 channels of them, which become a chunk with zeros */
 };
 
 /* Neighbouring channels of all pixels, which are a tensor by themselves. */
 struct narrow_part {
     const uint16_t *x, *g;
-    const float *coef;
+    const float *coef, *image; /* image: instead of x */
     unsigned channels;
     enum narrow_form form;
 };
@@ -65,6 +68,7 @@ struct narrow_args {
     struct narrow_source src;
     const float *w, *bias; /* w[out * w_out + in * w_in + tap]; bias may be NULL */
     unsigned w_out, w_in, flip; /* flip: taps from the last one */
+    unsigned nw;                /* channels of the input that have weights: all but an image's zeros */
     struct narrow_result first, second; /* as in narrow_source */
     enum narrow_sums form;
     double *sums; /* [blocks][2][channels], of first and second together */
@@ -74,14 +78,27 @@ struct narrow_args {
  * a pixel apart, modulo the 128 bytes that are read at a time. */
 #define NARROW_PAD(chunks) ((chunks) == 1 ? 0 : (chunks) == 2 ? 4 : (chunks) == 4 ? 2 : 1)
 #define NARROW_PLANE(n, chunks) ((n) / 8 * 8 + ((n) % 8 ? 8 : 0) + NARROW_PAD(chunks))
-#define NARROW_STEPS(chunks) ((NARROW_TAPS * (chunks) + 1) / 2) /* of 16 products */
-#define NARROW_WEIGHT_BYTES(ci, co) (NARROW_STEPS((ci) / 8) * ((co) / 8) * WARP * 8)
+#define NARROW_STEPS(chunks, taps) (((taps) * (chunks) + 1) / 2) /* of 16 products */
+#define NARROW_WEIGHT_BYTES(ci, co, taps) (NARROW_STEPS((ci) / 8, taps) * ((co) / 8) * WARP * 8)
 #define NARROW_HALO_BYTES(c) ((c) / 8 * NARROW_PLANE(NARROW_HALO, (c) / 8) * 16)
 #define NARROW_INNER_BYTES(c) ((c) / 8 * NARROW_PLANE(NARROW_PIXELS, (c) / 8) * 16)
+#define NARROW_LARGE_BYTES(c) ((c) / 8 * NARROW_PLANE(4 * NARROW_PIXELS, (c) / 8) * 16)
 #define NARROW_STAGE_BYTES(c) ((c) / 8 * NARROW_PLANE(NARROW_COLUMNS, (c) / 8) * 16) /* of a warp */
 #define NARROW_SUM_BYTES (TILE_BLOCK * 16 * 4)
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
+
+/* Pixels from a row of the small side to the next, in a tile: 3x3, or the larger side of 2x2. */
+INLINE_DEVICE unsigned narrow_pitch(const unsigned taps)
+{
+    return taps == NARROW_TAPS ? NARROW_PITCH : 4 * NARROW_COLUMNS;
+}
+
+/* Pixels of a tile's plane. */
+INLINE_DEVICE unsigned narrow_plane(const unsigned chunks, const unsigned taps)
+{
+    return taps == NARROW_TAPS ? NARROW_PLANE(NARROW_HALO, chunks) : NARROW_PLANE(4 * NARROW_PIXELS, chunks);
+}
 
 struct narrow_place {
     unsigned image, row, column; /* of a tile's first pixel */
@@ -118,6 +135,25 @@ INLINE_DEVICE struct narrow_part narrow_part_of(const struct narrow_source *s, u
     return s->second;
 }
 
+INLINE_DEVICE void narrow_fetch_image(const struct narrow_part *part, const struct narrow_field *f,
+                                      struct narrow_place p, unsigned char *x, const unsigned pitch,
+                                      const unsigned rows, const unsigned around)
+{
+    NO_UNROLL
+    for (unsigned i = threadIdx.x; i < pitch * rows; i += TILE_BLOCK) {
+        unsigned pixel;
+        bool real = narrow_pixel(f, p, i, pitch, around, &pixel);
+        const float *from = part->image + (real ? (size_t)pixel * part->channels : 0);
+        struct gpu16 v;
+
+        UNROLL
+        for (unsigned j = 0; j < 4; j++)
+            v.word[j] = bf16_pair(real && 2 * j < part->channels ? from[2 * j] : 0,
+                                  real && 2 * j + 1 < part->channels ? from[2 * j + 1] : 0);
+        gpu16_store(x + i * 16, v);
+    }
+}
+
 /* Begin to copy a tile: x, and g where the form has it. A thread's chunk is always the same. */
 INLINE_DEVICE void narrow_fetch(const struct narrow_source *s, const struct narrow_field *f,
                                 struct narrow_place p, unsigned char *x, unsigned char *g,
@@ -127,6 +163,10 @@ INLINE_DEVICE void narrow_fetch(const struct narrow_source *s, const struct narr
     unsigned own = threadIdx.x % chunks, chunk = own;
     struct narrow_part part = narrow_part_of(s, &chunk);
 
+    if (chunks == 1 && s->first.form == NARROW_IMAGE) {
+        narrow_fetch_image(&s->first, f, p, x, pitch, rows, around);
+        return;
+    }
     NO_UNROLL
     for (unsigned i = threadIdx.x / chunks; i < pitch * rows; i += TILE_BLOCK / chunks) {
         unsigned pixel, at = (own * plane + i) * 16;
@@ -136,6 +176,26 @@ INLINE_DEVICE void narrow_fetch(const struct narrow_source *s, const struct narr
         async_copy(x + at, part.x + from, real);
         if (g && part.form == NARROW_NORM_GRAD)
             async_copy(g + at, part.g + from, real);
+    }
+}
+
+/* Begin to copy the larger side of a 2x2 tile, of which f is the smaller one: in each row the even
+ * columns first, so that a tap's pixels are neighbours. */
+INLINE_DEVICE void narrow_fetch_large(const struct narrow_part *part, const struct narrow_field *f,
+                                      struct narrow_place p, unsigned char *x, const unsigned chunks)
+{
+    unsigned own = threadIdx.x % chunks;
+
+    NO_UNROLL
+    for (unsigned i = threadIdx.x / chunks; i < 4 * NARROW_PIXELS; i += TILE_BLOCK / chunks) {
+        unsigned row = i / (2 * NARROW_COLUMNS), column = i % (2 * NARROW_COLUMNS);
+        unsigned y = 2 * p.row + row, z = 2 * p.column + column;
+        bool real = y < 2 * f->height && z < 2 * f->width;
+        size_t pixel = ((size_t)p.image * 2 * f->height + y) * 2 * f->width + z;
+        unsigned at = own * narrow_plane(chunks, NARROW_UP_TAPS) + row * 2 * NARROW_COLUMNS +
+                      column % 2 * NARROW_COLUMNS + column / 2;
+
+        async_copy(x + at * 16, part->x + (real ? pixel * part->channels + own * 8 : 0), real);
     }
 }
 
@@ -190,9 +250,10 @@ INLINE_DEVICE void narrow_form(const struct narrow_source *s, const struct narro
     unsigned own = threadIdx.x % chunks, chunk = own, pixel;
     struct narrow_part part = narrow_part_of(s, &chunk);
     bool is_grad = g && part.form == NARROW_NORM_GRAD;
+    bool has_coefficients = is_grad || part.form == NARROW_NORM_RELU;
 
     NO_UNROLL
-    for (unsigned half = 0; half < 16 && part.form != NARROW_PLAIN; half += 8) {
+    for (unsigned half = 0; half < 16 && has_coefficients; half += 8) {
         float k[NARROW_FORM_ROWS][4];
 
         narrow_coefficients(k, part.coef + chunk * 8 + half / 2, part.channels,
@@ -209,37 +270,41 @@ INLINE_DEVICE void narrow_form(const struct narrow_source *s, const struct narro
 
 /* Weights as the threads of a warp take them: words [step][chunk of the result][lane][2]. A step is two
  * chunks of the input, of a tap each; behind the last one are zeros. */
-INLINE_DEVICE void narrow_pack(const float *w, unsigned w_out, unsigned w_in, unsigned flip,
-                               unsigned char *packed, const unsigned ci, const unsigned co)
+INLINE_DEVICE void narrow_pack(const struct narrow_args *k, unsigned char *packed, const unsigned ci,
+                               const unsigned co, const unsigned taps)
 {
     const unsigned in = ci / 8, out = co / 8;
 
-    for (unsigned i = threadIdx.x; i < NARROW_STEPS(in) * out * WARP * 2; i += TILE_BLOCK) {
+    for (unsigned i = threadIdx.x; i < NARROW_STEPS(in, taps) * out * WARP * 2; i += TILE_BLOCK) {
         unsigned lane = i / 2 % WARP, chunk = i / 2 / WARP % out;
         unsigned q = i / 2 / WARP / out * 2 + i % 2, tap = q / in;
-        const float *p = w + (chunk * 8 + lane / 4) * w_out +
-                         (q % in * 8 + lane % 4 * 2) * w_in + (flip ? NARROW_TAPS - 1 - tap : tap);
+        unsigned c = q % in * 8 + lane % 4 * 2;
+        const float *p = k->w + (chunk * 8 + lane / 4) * k->w_out + c * k->w_in +
+                         (k->flip ? taps - 1 - tap : tap);
+        bool real = q < taps * in;
 
-        ((unsigned *)packed)[i] = q < NARROW_TAPS * in ? bf16_pair(p[0], p[w_in]) : 0;
+        ((unsigned *)packed)[i] =
+            bf16_pair(real && c < k->nw ? p[0] : 0, real && c + 1 < k->nw ? p[k->w_in] : 0);
     }
 }
 
-/* Where tap and chunk of step q's input lie from a pixel's left upper neighbour; plane: NARROW_PLANE. */
-INLINE_DEVICE unsigned narrow_offset(const unsigned q, const unsigned chunks, const unsigned plane)
+/* Where tap and chunk of step q's input lie from a pixel's first one. */
+INLINE_DEVICE unsigned narrow_offset(const unsigned q, const unsigned chunks, const unsigned taps)
 {
-    const unsigned last = NARROW_TAPS * chunks - 1, at = q < last ? q : last;
+    const unsigned last = taps * chunks - 1, at = q < last ? q : last, tap = at / chunks;
 
-    return at % chunks * plane + at / chunks / 3 * NARROW_PITCH + at / chunks % 3;
+    return at % chunks * narrow_plane(chunks, taps) +
+           (taps == NARROW_TAPS ? tap / 3 * NARROW_PITCH + tap % 3 : tap * NARROW_COLUMNS);
 }
 
 /* A row of 32 pixels: sum[half of the row][chunk of the result], as warp_multiply has D. */
 INLINE_DEVICE void narrow_multiply(float sum[2][NARROW_MAX_CHUNKS][4], const unsigned char *tile,
                                    const unsigned char *packed, unsigned row, const unsigned ci,
-                                   const unsigned co)
+                                   const unsigned co, const unsigned taps)
 {
-    const unsigned in = ci / 8, out = co / 8, plane = NARROW_PLANE(NARROW_HALO, in);
+    const unsigned in = ci / 8, out = co / 8;
     unsigned lane = threadIdx.x % WARP;
-    const unsigned char *own = tile + (row * NARROW_PITCH + lane % 16) * 16;
+    const unsigned char *own = tile + (row * narrow_pitch(taps) + lane % 16) * 16;
 
     UNROLL
     for (unsigned half = 0; half < 2; half++)
@@ -249,9 +314,9 @@ INLINE_DEVICE void narrow_multiply(float sum[2][NARROW_MAX_CHUNKS][4], const uns
             for (unsigned j = 0; j < 4; j++)
                 sum[half][n][j] = 0;
     UNROLL
-    for (unsigned step = 0; step < NARROW_STEPS(in); step++) {
-        const unsigned even = narrow_offset(2 * step, in, plane);
-        const unsigned odd = narrow_offset(2 * step + 1, in, plane);
+    for (unsigned step = 0; step < NARROW_STEPS(in, taps); step++) {
+        const unsigned even = narrow_offset(2 * step, in, taps);
+        const unsigned odd = narrow_offset(2 * step + 1, in, taps);
         const unsigned char *at = own + (lane < 16 ? even : odd) * 16;
         unsigned a[2][4];
 
@@ -367,6 +432,12 @@ INLINE_DEVICE void narrow_finish_sums(const struct narrow_args *k, const struct 
 }
 
 #endif
+
+/* Channels of the source as a kernel is made for them. */
+static inline unsigned narrow_channels(const struct narrow_source *s)
+{
+    return s->first.form == NARROW_IMAGE ? 8 : s->first.channels + s->second.channels;
+}
 
 /* Tiles of a tensor [images][height][width]. */
 static inline struct narrow_field narrow_field(unsigned images, unsigned height, unsigned width)

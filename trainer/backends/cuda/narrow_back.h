@@ -26,13 +26,20 @@ struct narrow_back_args {
  * one for the weights only. */
 unsigned narrow_back_resident(unsigned in, unsigned out, bool with_input);
 
-/* Bytes of narrow_back_args.partials. */
-size_t narrow_back_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias);
+/* Bytes of narrow_back_args.partials; taps: NARROW_TAPS or NARROW_UP_TAPS. */
+size_t narrow_back_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias, unsigned taps);
 
 /* Queue one that there is, then the sums of the blocks' parts, in a fixed order. dw[out][in][3][3];
- * db[out] or NULL. */
+ * db[out], NULL if not with_bias. */
 void narrow_back_run(const struct narrow_back_args *k, unsigned nblocks, float *dw, float *db,
                      cudaStream_t stream);
+
+/* The same of a transposed convolution 2x2, stride 2, of `in` channels to half as many, 16 to 64: d is
+ * the larger side, NARROW_PLAIN and in one part; the field is that of the input. dw[in][out][2][2],
+ * NULL: the input's gradient alone, for which act has to say its channels only. */
+unsigned narrow_back_up_resident(unsigned in, unsigned out);
+void narrow_back_up_run(const struct narrow_back_args *k, unsigned nblocks, float *dw, float *db,
+                        cudaStream_t stream);
 
 #ifdef __CUDACC__
 }

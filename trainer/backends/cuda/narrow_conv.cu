@@ -6,7 +6,7 @@
 /* Two tiles at a time, where they fit beside the weights. */
 #define CONV_STAGES(ci) ((ci) < 64 ? 2 : 1)
 #define CONV_BYTES(ci, co)                                                           \
-    (NARROW_WEIGHT_BYTES(ci, co) + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) +              \
+    (NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS) + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) + \
      TILE_WARPS * NARROW_STAGE_BYTES(co))
 
 INLINE_DEVICE void conv_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
@@ -19,13 +19,13 @@ INLINE_DEVICE void conv_fetch(const struct narrow_args *k, unsigned tile, unsign
 INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, const unsigned co)
 {
     TILE_SHARED(shared);
-    unsigned char *packed = shared, *tiles = packed + NARROW_WEIGHT_BYTES(ci, co);
+    unsigned char *packed = shared, *tiles = packed + NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS);
     unsigned char *stage = tiles + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) +
                            threadIdx.x / WARP * NARROW_STAGE_BYTES(co);
     struct narrow_totals totals = {{0}, {0}};
     unsigned char *x = tiles, *next = tiles + (CONV_STAGES(ci) - 1) * NARROW_HALO_BYTES(ci);
 
-    narrow_pack(k->w, k->w_out, k->w_in, k->flip, packed, ci, co);
+    narrow_pack(k, packed, ci, co, NARROW_TAPS);
     if (blockIdx.x < k->field.ntiles)
         conv_fetch(k, blockIdx.x, x, ci / 8);
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
@@ -41,7 +41,7 @@ INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, c
         for (unsigned row = threadIdx.x / WARP; row < NARROW_ROWS; row += TILE_WARPS) {
             float sum[2][NARROW_MAX_CHUNKS][4];
 
-            narrow_multiply(sum, x, packed, row, ci, co);
+            narrow_multiply(sum, x, packed, row, ci, co, NARROW_TAPS);
             narrow_write(k, p, row, sum, stage, &totals, co);
         }
         x = next;
@@ -64,6 +64,8 @@ INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, c
 /* Blocks as narrow_conv_resident has them. */
 CONV(8, 8, 4)
 CONV(8, 16, 3)
+CONV(8, 32, 2)
+CONV(8, 64, 1)
 CONV(16, 8, 4)
 CONV(16, 16, 3)
 CONV(16, 32, 2)
@@ -78,10 +80,12 @@ C_BEGIN
 unsigned narrow_conv_resident(unsigned in, unsigned out)
 {
     bool is_power = in == 8 || in == 16 || in == 32 || in == 64;
+    bool is_first = in == 8 && (out == 32 || out == 64); /* of an image */
 
-    if (!is_power || (out != in && out != 2 * in && 2 * out != in) || out < 8 || out > 64)
+    if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64)
         return 0;
-    return in * out <= 64 || (in == 16 && out == 8) ? 4 : in * out <= 256 ? 3 : in * out <= 1024 ? 2 : 1;
+    return out < 8 ? 0 : in * out <= 64 || (in == 16 && out == 8) ? 4 : is_first ? 512 / in / out
+           : in * out <= 256 ? 3 : in * out <= 1024 ? 2 : 1;
 }
 
 #define RUN_CONV(ci, co)                                                                   \
@@ -92,11 +96,13 @@ unsigned narrow_conv_resident(unsigned in, unsigned out)
 
 void narrow_conv_run(const struct narrow_args *k, unsigned nblocks, cudaStream_t stream)
 {
-    unsigned in = k->src.first.channels + k->src.second.channels;
+    unsigned in = narrow_channels(&k->src);
     unsigned out = k->first.channels + k->second.channels;
 
     RUN_CONV(8, 8);
     RUN_CONV(8, 16);
+    RUN_CONV(8, 32);
+    RUN_CONV(8, 64);
     RUN_CONV(16, 8);
     RUN_CONV(16, 16);
     RUN_CONV(16, 32);

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Blocks that one processor takes at a time; 0: there is none for so many channels. There is for 8 to
- * 64 channels in, and as many, twice or half as many out. */
+ * 64 channels in, and as many, twice or half as many out; for 8 in, as an image has them, up to 64. */
 unsigned narrow_conv_resident(unsigned in, unsigned out);
 
 /* Queue one that there is; with sums k->sums has room for nblocks. A source's form is not

@@ -11,52 +11,58 @@
 
 #define CONV(n, h, w, ci, co, k)                                                      \
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
-     {VALUES_NORMAL}, 1, 2, 0.5}
+     {VALUES_NORMAL}, 1, 2, 0.5, false}
+#define HEAD(n, h, w, ci, co)                                                        \
+    {&conv2d_kind, {.kernel = 1}, {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co)}, \
+     {VALUES_NORMAL}, 1, 2, 0.5, true}
 #define CONV_STRIDED(n, h, w, ci, co, k)                                                  \
     {&conv2d_kind, {.kernel = k, .stride = 2},                                            \
-     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5}
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5, false}
 #define CONV_NOBIAS(n, h, w, ci, co, k, s)                                                    \
     {&conv2d_nobias_kind, {.kernel = k, .stride = s}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
-     {VALUES_NORMAL}, 1, 1, 0.5}
+     {VALUES_NORMAL}, 1, 1, 0.5, false}
 #define CONV_TRANSPOSE(n, h, w, ci, co)                                                        \
     {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)},         \
-     {VALUES_NORMAL}, 1, 2, 0.5}
+     {VALUES_NORMAL}, 1, 2, 0.5, false}
 #define BATCH_NORM(kind, n, h, w, c, step)                                             \
     {&kind, {.eps = 1e-5, .momentum = 0.1},                                            \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                   \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step}
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step, \
+     false}
 #define UNARY(kind, n, h, w, c) \
-    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008}
-#define AVG_POOL(n, h, w, c) {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false}
+#define AVG_POOL(n, h, w, c) \
+    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false}
 #define BIAS(n, h, w, c) \
-    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5}
+    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5, false}
 #define RESHAPE(n, h, w, c)                                                                     \
     {&reshape_kind, {.height = 1, .width = 1, .channels = h * w * c}, {NHWC(n, h, w, c)},       \
-     {VALUES_NORMAL}, 1, 0, 0.5}
+     {VALUES_NORMAL}, 1, 0, 0.5, false}
 #define DROPOUT(n, h, w, c, r) \
-    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false}
 #define CONV_TRANSPOSE3(n, h, w, ci, co)                                                       \
     {&conv2d_grad_input_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w},     \
-     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5}
+     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5, false}
 #define CONCAT(n, h, w, a, b) \
-    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5}
+    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5, false}
 #define CONCAT_CONV(n, h, w, a, b, co)                                                           \
     {&concat_conv2d_kind, {.kernel = 3},                                                          \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 2, \
-     2, 0.5}
+     2, 0.5, false}
 #define ADD(n, h, w, c) \
-    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5}
+    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5, false}
 #define POOL_ADD(n, h, w, c)                                                                \
     {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
-                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0}
+                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0, false}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
-    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5}
+    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false}
 #define SUBSAMPLE(n, h, w, a, b) \
-    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5}
+    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5, false}
 #define BCE(n, h, w) \
-    {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02}
+    {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02, \
+     false}
 #define LOSS(kind, n, h, w, c, values, weights)                                          \
     {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)},            \
-     {VALUES_NORMAL, values}, 1, 0, 0.04}
+     {VALUES_NORMAL, values}, 1, 0, 0.04, false}
 
 #endif

@@ -56,6 +56,8 @@ static const struct test_case cases[] = {
     CONV(2, 3, 3, 3, 1, 1),
     CONV(1, 19, 31, 16, 1, 1),
     CONV(1, 6, 7, 16, 4, 1),
+    HEAD(2, 19, 31, 8, 1),
+    HEAD(1, 5, 7, 24, 3),
     CONV_STRIDED(1, 5, 7, 3, 8, 3),
     CONV_STRIDED(2, 8, 6, 16, 32, 3),
     CONV_STRIDED(1, 4, 5, 16, 32, 1),
@@ -261,7 +263,7 @@ static bool has_own_kernel(const struct rig *b, const struct backend *backend)
 }
 
 /* Kernels whose values were compared. */
-static const struct kernel *covered[128];
+static const struct kernel *covered[256];
 static size_t ncovered;
 
 static bool is_covered(const struct kernel *kernel)

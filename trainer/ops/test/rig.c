@@ -210,7 +210,9 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
 
     for (int i = 0; i < test->ndata && !op_is_loss(test->kind); i++)
         op->in[i]->dtype = t;
-    if (!op_is_loss(test->kind) && op->out[0]->grad)
+    if (test->logits)
+        g->logits = op->out[0];
+    else if (!op_is_loss(test->kind) && op->out[0]->grad)
         op->out[0]->grad->dtype = t;
     precision_mark(g, t);
     if (precision_lower(g, backend, &e) < 0)

@@ -27,6 +27,7 @@ struct test_case {
     int ndata;   /* the first inputs: activations with a gradient */
     int nparams; /* the next: parameters; the rest has no gradient */
     double step; /* of the central difference; 0: the kind has no gradient */
+    bool logits; /* the result is the network's: always of floats */
 };
 
 struct guarded {

@@ -89,10 +89,15 @@ static void fill_part(struct input *in, unsigned i, const struct field *f, unsig
     struct narrow_part *part = i ? &in->source.second : &in->source.first;
     size_t n = (size_t)pixels_of(f) * channels;
 
-    in->coef[i] = random_floats(NARROW_FORM_ROWS * channels, -1, 1);
-    *part = (struct narrow_part){random_halves(&in->x[i], n),
-                                 form == NARROW_NORM_GRAD ? random_halves(&in->g[i], n) : NULL,
-                                 in->coef[i], channels, form};
+    in->coef[i] = random_floats(form == NARROW_IMAGE ? n : NARROW_FORM_ROWS * channels, -1, 1);
+    *part = (struct narrow_part){.channels = channels, .form = form};
+    if (form == NARROW_IMAGE) {
+        part->image = in->coef[i];
+        return;
+    }
+    part->x = random_halves(&in->x[i], n);
+    part->g = form == NARROW_NORM_GRAD ? random_halves(&in->g[i], n) : NULL;
+    part->coef = in->coef[i];
 }
 
 /* In one part, or with the first `split` channels in another form. */
@@ -127,6 +132,8 @@ static float input_at(const struct input *in, const struct field *f, unsigned im
         p = &in->source.second;
     }
     size_t at = (((size_t)image * f->height + y) * f->width + x) * p->channels + c;
+    if (p->form == NARROW_IMAGE)
+        return value_of((uint16_t)bf16_pair(p->image[at], 0));
     float v = value_of(p->x[at]), k[NARROW_FORM_ROWS];
     for (unsigned i = 0; i < NARROW_FORM_ROWS; i++)
         k[i] = p->coef[i * p->channels + c];
@@ -308,7 +315,7 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum nar
     struct output out;
     cudaStream_t queue;
     float *w = random_floats((size_t)9 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
-    bool flip = nstreams % 2;
+    bool flip = nstreams % 2 && form != NARROW_IMAGE;
 
     cudaStreamCreateWithFlags(&queue, 0);
     fill(&in, f, ci, parts && ci > 8 ? ci / 2 : 0, form);
@@ -317,6 +324,7 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum nar
     k.w = w;
     k.bias = nstreams % 3 ? bias : NULL;
     k.flip = flip;
+    k.nw = ci;
     k.w_out = flip ? 9 : 9 * ci;
     k.w_in = flip ? 9 * co : 9;
     narrow_conv_run(&k, NBLOCKS, queue);
@@ -374,17 +382,18 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     cudaStreamCreateWithFlags(&queue, 0);
     k.input.field = narrow_field(f->images, f->height, f->width);
     fill(&d, f, co, 0, form);
-    fill(&act, f, ci, parts && ci > 8 ? ci / 2 : 0, NARROW_NORM_RELU);
+    fill(&act, f, ci, parts && ci > 8 ? ci / 2 : 0, ci < 8 ? NARROW_IMAGE : NARROW_NORM_RELU);
     prepare_result(&k.input, &out, f, ci, parts && ci > 8 ? ci / 2 : 0, NARROW_NORM_SUMS);
     k.input.src = d.source;
     k.act = act.source;
     k.input.w = w;
     k.input.flip = 1;
+    k.input.nw = co;
     k.input.w_out = 9;
     k.input.w_in = 9 * ci;
     if (!with_input)
         k.input.first.y = NULL;
-    k.partials = guard(&gp, (size_t)NBLOCKS * (9 * ci + with_bias) * co * sizeof(float));
+    k.partials = guard(&gp, narrow_back_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, NARROW_TAPS));
     narrow_back_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
     cudaStreamSynchronize(queue);
     float *all_d = read_input(&d, f), *all_act = read_input(&act, f);
@@ -408,8 +417,169 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     release(&out);
 }
 
+/* ---- transposed */
+
+/* One number of the larger side from x[pixels][ci] with w[ci][co][4]. */
+static double up_at(const struct narrow_args *k, const float *x, const struct field *f, unsigned ci,
+                    unsigned co, unsigned p, unsigned c, double *size)
+{
+    unsigned width = 2 * f->width, column = p % width, row = p / width; /* rows of all images */
+    const float *from = x + (size_t)(row / 2 * f->width + column / 2) * ci;
+    double sum = (double)k->bias[c];
+
+    *size = fabs(sum);
+    for (unsigned i = 0; i < ci; i++) {
+        double product = (double)from[i] *
+                         rounded(k->w[(i * co + c) * 4 + row % 2 * 2 + column % 2]);
+
+        sum += product;
+        *size += fabs(product);
+    }
+    return sum;
+}
+
+static void check_up(unsigned ci, const struct field *f, enum narrow_form form)
+{
+    unsigned co = ci / 2, nwrong = 0;
+    struct field large = {f->images, 2 * f->height, 2 * f->width};
+    struct narrow_args k = {.field = narrow_field(f->images, f->height, f->width), .w_out = 4,
+                            .w_in = 4 * co, .nw = ci};
+    struct input in;
+    struct guarded gy;
+    cudaStream_t queue;
+    float *w = random_floats((size_t)4 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
+    uint16_t *y = guard(&gy, (size_t)pixels_of(&large) * co * 2);
+
+    cudaStreamCreateWithFlags(&queue, 0);
+    fill(&in, f, ci, 0, form);
+    k.src = in.source;
+    k.w = w;
+    k.bias = bias;
+    k.first = (struct narrow_result){.y = y, .channels = co};
+    narrow_up_run(&k, NBLOCKS, queue);
+    cudaStreamSynchronize(queue);
+    float *all = read_input(&in, f);
+    for (unsigned i = 0; i < pixels_of(&large) * co; i++) {
+        double size, want = up_at(&k, all, f, ci, co, i / co, i % co, &size);
+
+        nwrong += !(fabs((double)value_of(y[i]) - want) <= 0x1p-8 * fabs(want) + 1e-6 * size);
+    }
+    ok(nwrong == 0 && is_whole(&gy), "transposed, %u to %u channels, %ux%ux%u, form %d: %u wrong", ci,
+       co, f->images, f->height, f->width, form, nwrong);
+    cudaStreamDestroy(queue);
+    free(all);
+    free(w);
+    free(bias);
+    free(gy.memory);
+    empty(&in);
+}
+
+/* Pixel of the larger side that is tap of pixel p. */
+static unsigned large_pixel_of(const struct field *f, unsigned p, unsigned tap)
+{
+    return (2 * (p / f->width) + tap / 2) * 2 * f->width + 2 * (p % f->width) + tap % 2;
+}
+
+/* Of dx[pixels][ci], then of dw[ci][co][4] and db[co]; NULL: not asked for. */
+static unsigned count_wrong_down(const uint16_t *dx, const float *w, const float *dy,
+                                 const struct field *f, unsigned ci, unsigned co)
+{
+    unsigned nwrong = 0;
+
+    for (unsigned i = 0; dx && i < pixels_of(f) * ci; i++) {
+        double sum = 0, size = 0;
+
+        for (unsigned k = 0; k < 4 * co; k++) {
+            double product = (double)dy[(size_t)large_pixel_of(f, i / ci, k % 4) * co + k / 4] *
+                             rounded(w[(i % ci * co + k / 4) * 4 + k % 4]);
+
+            sum += product;
+            size += fabs(product);
+        }
+        nwrong += !(fabs((double)value_of(dx[i]) - sum) <= 0x1p-8 * fabs(sum) + 1e-6 * size);
+    }
+    return nwrong;
+}
+
+static unsigned count_wrong_up_weights(const float *dw, const float *db, const float *x,
+                                       const float *dy, const struct field *f, unsigned ci,
+                                       unsigned co)
+{
+    unsigned nwrong = 0;
+
+    for (unsigned i = 0; dw && i < 4 * ci * co + co; i++) {
+        unsigned o = i < 4 * ci * co ? i / 4 % co : i - 4 * ci * co;
+        double sum = 0, size = 0;
+
+        for (unsigned p = 0; p < pixels_of(f); p++)
+            for (unsigned tap = 0; tap < 4; tap++) {
+                double d = (double)dy[(size_t)large_pixel_of(f, p, tap) * co + o];
+
+                d *= i >= 4 * ci * co ? 1 : tap == i % 4 ? (double)x[p * ci + i / 4 / co] : 0;
+                sum += d;
+                size += fabs(d);
+            }
+        nwrong += !(fabs((double)(i < 4 * ci * co ? dw[i] : db[o]) - sum) <= 1e-6 * size);
+    }
+    return nwrong;
+}
+
+static void check_back_up(unsigned ci, const struct field *f, bool with_input, bool with_weights)
+{
+    unsigned co = ci / 2;
+    struct field large = {f->images, 2 * f->height, 2 * f->width};
+    struct narrow_back_args k = {.with_bias = true};
+    struct input d, act;
+    struct guarded gx, gw, gb, gp;
+    cudaStream_t queue;
+    float *w = random_floats((size_t)4 * ci * co, -1, 1);
+    uint16_t *dx = guard(&gx, (size_t)pixels_of(f) * ci * 2);
+    float *dw = guard(&gw, (size_t)4 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
+
+    cudaStreamCreateWithFlags(&queue, 0);
+    fill(&d, &large, co, 0, NARROW_PLAIN);
+    fill(&act, f, ci, 0, NARROW_NORM_RELU);
+    k.input = (struct narrow_args){.field = narrow_field(f->images, f->height, f->width),
+                                   .src = d.source, .w = w, .w_out = 4 * co, .w_in = 4, .nw = co,
+                                   .first = {.y = with_input ? dx : NULL, .channels = ci}};
+    k.act = act.source;
+    k.partials = guard(&gp, narrow_back_bytes(ci, co, NBLOCKS, true, NARROW_UP_TAPS));
+    narrow_back_up_run(&k, NBLOCKS, with_weights ? dw : NULL, db, queue);
+    cudaStreamSynchronize(queue);
+    float *dy = read_input(&d, &large), *x = read_input(&act, f);
+    unsigned nwrong = count_wrong_down(with_input ? dx : NULL, w, dy, f, ci, co);
+    unsigned nweights = count_wrong_up_weights(with_weights ? dw : NULL, db, x, dy, f, ci, co);
+    ok(nwrong == 0 && nweights == 0 && is_whole(&gx) && is_whole(&gw) && is_whole(&gb) && is_whole(&gp),
+       "its gradients%s%s, %u to %u channels, %ux%ux%u: %u numbers and %u weights wrong",
+       with_input ? "" : ", no input", with_weights ? "" : ", no weights", ci, co, f->images,
+       f->height, f->width, nwrong, nweights);
+    cudaStreamDestroy(queue);
+    free(dy);
+    free(x);
+    free(w);
+    free(gx.memory);
+    free(gw.memory);
+    free(gb.memory);
+    free(gp.memory);
+    empty(&d);
+    empty(&act);
+}
+
+static void check_transposed(void)
+{
+    for (unsigned ci = 16; ci <= 128; ci *= 2)
+        for (size_t i = 0; i < (ci > 32 ? 3 : NFIELDS); i++) {
+            check_up(ci, &fields[i], i % 2 ? NARROW_NORM_RELU : NARROW_PLAIN);
+            if (narrow_back_up_resident(ci, ci / 2))
+                check_back_up(ci, &fields[i], i != 2, i % 3 != 1);
+        }
+    ok(!narrow_up_resident(16, 16) && !narrow_back_up_resident(128, 64),
+       "transposed, other channels have none");
+}
+
 int main(void)
 {
+    check_transposed();
     for (size_t i = 0; i < NCHANNELS; i++) {
         unsigned in = channels[i].in, out = channels[i].out;
 
@@ -422,8 +592,13 @@ int main(void)
             check_back(in, out, &fields[j], j % 2 ? NARROW_NORM_GRAD : NARROW_PLAIN, true, true, j % 2);
         check_back(in, out, &fields[2], NARROW_NORM_GRAD, false, false, false);
     }
-    ok(!narrow_conv_resident(8, 32) && !narrow_conv_resident(24, 24) && !narrow_conv_resident(64, 128) &&
-           !narrow_back_resident(64, 64, true) && !narrow_back_resident(32, 8, false),
+    for (unsigned n = 1; n < 8; n += 2)
+        for (unsigned out = 8; out <= 64; out *= 2) {
+            check_conv(n, out, &fields[1 + n % 3], NARROW_IMAGE, NARROW_SQUARES, false);
+            check_back(n, out, &fields[1 + n % 3], NARROW_NORM_GRAD, false, n % 4 == 1, false);
+        }
+    ok(!narrow_conv_resident(16, 64) && !narrow_conv_resident(24, 24) && !narrow_conv_resident(64, 128) &&
+           !narrow_back_resident(64, 64, true) && !narrow_back_resident(32, 8, false) && !narrow_conv_resident(8, 4),
        "other channels have none");
     return done_testing();
 }

@@ -185,6 +185,49 @@ static void check_models(void)
     }
 }
 
+static bool has_casts(struct network *n)
+{
+    char *plan = NULL;
+    size_t size;
+    FILE *out = open_memstream(&plan, &size);
+    bool has;
+
+    if (!out)
+        bail_out("out of memory");
+    network_print_plan(n, out);
+    fclose(out);
+    has = strstr(plan, "cast") != NULL;
+    free(plan);
+    return has;
+}
+
+/* The reference network in bfloat16, with the same rounding of what is kept: kernels of its own for all
+ * of it. What is rounded differently here and there shows in the last of 8 bits. */
+static void check_bf16(void)
+{
+    struct network_config config = small;
+    struct training cuda, ref;
+    struct err e;
+
+    config.dtype = DTYPE_BF16;
+    config.base = 8;
+    config.depth = 2;
+    start(&cuda, config, "cuda", OPTIM_SGD);
+    start(&ref, config, "ref", OPTIM_SGD);
+    for (uint64_t i = 0; i < 4; i++) {
+        step(&cuda, 2, i);
+        step(&ref, 2, i);
+    }
+    if (network_wait(cuda.network, &cuda.loss, &e))
+        bail_out("%s", e.text);
+    double error = compare_logits(&cuda, &ref);
+    ok(!has_casts(cuda.network), "bfloat16: no op needs casts");
+    ok(error < 0.05, "bfloat16: logits as the reference's: %.1e", error);
+    ok(fabs(cuda.loss / ref.loss - 1) < 2e-3, "bfloat16: losses: %.1e", cuda.loss / ref.loss - 1);
+    stop(&cuda);
+    stop(&ref);
+}
+
 static int double_it(void *arg, double *values, size_t n, struct err *e)
 {
     int *calls = arg;
@@ -337,6 +380,7 @@ int main(void)
     config.class_weights = (const float[]){1, 2, 0.5F};
     check_training(config, OPTIM_SGD, "three classes with weights");
     check_models();
+    check_bf16();
     check_sync();
     check_ready();
     check_recorded();

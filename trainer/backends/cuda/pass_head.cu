@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The 1x1 convolution of bfloat16 activations to logits, which are floats: few, so that reading the
+ * activations is all there is to it. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/pass.h"
+
+#define MAX_LOGITS 16
+#define HEAD_PARTS 1024
+#define HEAD_PIXELS 256 /* of a part, at least, where there are many */
+
+struct head_args {
+    const uint16_t *x;
+    const float *w, *bias; /* w[logits][channels] */
+    float *z;
+    unsigned npixels, channels, logits;
+};
+
+KERNEL(head, head_args)
+{
+    for (unsigned i = gpu_index(); i < k.npixels; i += gpu_stride())
+        for (unsigned d = 0; d < k.logits; d++) {
+            const float *w = k.w + d * k.channels;
+            float sum = k.bias ? k.bias[d] : 0;
+
+            for (unsigned c = 0; c < k.channels; c += 8) {
+                struct gpu16 v = gpu16_load(k.x + (size_t)i * k.channels + c);
+
+                UNROLL
+                for (unsigned j = 0; j < 4; j++)
+                    sum = fmaf(bf16_high(v.word[j]), w[c + 2 * j + 1],
+                               fmaf(bf16_low(v.word[j]), w[c + 2 * j], sum));
+            }
+            k.z[i * k.logits + d] = sum;
+        }
+}
+
+struct head_grad_args {
+    const float *dz, *w;
+    uint16_t *dx;
+    unsigned channels, logits, n; /* n: chunks of dx */
+};
+
+KERNEL(head_grad_input, head_grad_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned c = i % (k.channels / 8) * 8, pixel = i / (k.channels / 8);
+        struct gpu16 v;
+
+        UNROLL
+        for (unsigned j = 0; j < 4; j++) {
+            float low = 0, high = 0;
+
+            for (unsigned d = 0; d < k.logits; d++) {
+                float dz = k.dz[pixel * k.logits + d];
+
+                low = fmaf(dz, k.w[d * k.channels + c + 2 * j], low);
+                high = fmaf(dz, k.w[d * k.channels + c + 2 * j + 1], high);
+            }
+            v.word[j] = bf16_pair(low, high);
+        }
+        gpu16_store(k.dx + (size_t)i * 8, v);
+    }
+}
+
+/* parts[nparts][logits][channels + 1]: sums of dz x over a part of the pixels, and of dz. */
+struct head_weights_args {
+    const float *dz;
+    const uint16_t *x;
+    double *parts;
+    unsigned npixels, channels, logits, nparts;
+};
+
+/* One block for each part and logit. Threads stand in rows as in pass_norm.cu. */
+KERNEL_BLOCK(head_grad_weights, head_weights_args)
+{
+    SHARED float values[9 * GPU_BLOCK];
+    unsigned part = blockIdx.x / k.logits, d = blockIdx.x % k.logits, t = threadIdx.x;
+    unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
+    unsigned end = begin + each < k.npixels ? begin + each : k.npixels, chunks = k.channels / 8;
+    double *dst = k.parts + (size_t)blockIdx.x * (k.channels + 1);
+
+    for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
+        unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
+        unsigned rows = GPU_BLOCK / width, row = t / width, chunk = first + t % width;
+        float sums[9] = {0};
+
+        for (unsigned i = begin + row; row < rows && i < end; i += rows) {
+            struct gpu16 v = gpu16_load(k.x + (size_t)i * k.channels + chunk * 8);
+            float dz = k.dz[i * k.logits + d];
+
+            UNROLL
+            for (unsigned j = 0; j < 4; j++) {
+                sums[2 * j] = fmaf(dz, bf16_low(v.word[j]), sums[2 * j]);
+                sums[2 * j + 1] = fmaf(dz, bf16_high(v.word[j]), sums[2 * j + 1]);
+            }
+            sums[8] += dz;
+        }
+        UNROLL
+        for (unsigned j = 0; j < 9; j++)
+            values[j * GPU_BLOCK + t] = sums[j];
+        BARRIER();
+        for (unsigned i = t; i < 9 * width; i += GPU_BLOCK) {
+            unsigned j = i / width, column = i % width;
+            double sum = 0;
+
+            if (j == 8 && first + column > 0)
+                continue;
+            for (unsigned r = 0; r < rows; r++)
+                sum += (double)values[j * GPU_BLOCK + r * width + column];
+            dst[j < 8 ? (first + column) * 8 + j : k.channels] = sum;
+        }
+        BARRIER();
+    }
+}
+
+struct head_total_args {
+    const double *parts;
+    float *dw, *db; /* db may be NULL */
+    unsigned channels, logits, nparts;
+};
+
+/* One block for each number. */
+KERNEL_BLOCK(head_total, head_total_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    unsigned n = (k.channels + 1) * k.logits, c = blockIdx.x % (k.channels + 1);
+    double sum = 0;
+
+    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
+        sum += k.parts[(size_t)i * n + blockIdx.x];
+    sum = gpu_block_sum(sum, scratch);
+    if (threadIdx.x == 0 && c < k.channels)
+        k.dw[blockIdx.x / (k.channels + 1) * k.channels + c] = (float)sum;
+    else if (threadIdx.x == 0 && k.db)
+        k.db[blockIdx.x / (k.channels + 1)] = (float)sum;
+}
+
+C_BEGIN
+
+static bool is_head(const struct op *op, const struct tensor *activations, const struct tensor *logits)
+{
+    return activations->dtype == DTYPE_BF16 && logits->dtype == DTYPE_F32 && op->attr.kernel == 1 &&
+           op->attr.stride <= 1 && tensor_channels(activations) % 8 == 0 &&
+           tensor_channels(logits) <= MAX_LOGITS && cuda_supports(op) && cuda_has_bf16();
+}
+
+static bool supports_head(const struct op *op)
+{
+    return is_head(op, op->in[0], op->out[0]);
+}
+
+static bool supports_head_grad(const struct op *op)
+{
+    return is_head(op, op->out[0], op->in[0]);
+}
+
+static bool supports_head_weights(const struct op *op)
+{
+    return is_head(op, op->in[1], op->in[0]);
+}
+
+static int run_head(struct op *op, struct exec *x, struct err *e)
+{
+    struct head_args k = {op->in[0]->half, op->in[1]->data,
+                          op->kind->nin > 2 ? op->in[2]->data : NULL, op->out[0]->data,
+                          (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
+                          (unsigned)tensor_channels(op->out[0])};
+
+    (void)e;
+    LAUNCH(head, gpu_blocks(k.npixels), x->device->stream, k);
+    return 0;
+}
+
+static int run_head_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct head_grad_args k = {op->in[0]->data, op->in[1]->data, op->out[0]->half,
+                               (unsigned)tensor_channels(op->out[0]),
+                               (unsigned)tensor_channels(op->in[0]),
+                               (unsigned)(tensor_count(op->out[0]) / 8)};
+
+    (void)e;
+    LAUNCH(head_grad_input, gpu_blocks(k.n), x->device->stream, k);
+    return 0;
+}
+
+static unsigned head_parts(const struct op *op)
+{
+    size_t n = (tensor_pixels(op->in[0]) + HEAD_PIXELS - 1) / HEAD_PIXELS;
+
+    return n < HEAD_PARTS ? (unsigned)n : HEAD_PARTS;
+}
+
+static int prepare_head_weights(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = (size_t)head_parts(op) * tensor_channels(op->in[0]) *
+                         (tensor_channels(op->in[1]) + 1) * sizeof(double);
+    return 0;
+}
+
+static int run_head_weights(struct op *op, struct exec *x, struct err *e)
+{
+    struct head_weights_args k = {op->in[0]->data, op->in[1]->half, (double *)op->workspace,
+                                  (unsigned)tensor_pixels(op->in[0]),
+                                  (unsigned)tensor_channels(op->in[1]),
+                                  (unsigned)tensor_channels(op->in[0]), head_parts(op)};
+    struct head_total_args t = {k.parts, op->out[0]->data,
+                                op->kind->nout > 1 ? op->out[1]->data : NULL, k.channels, k.logits,
+                                k.nparts};
+
+    (void)e;
+    LAUNCH(head_grad_weights, k.nparts * k.logits, x->device->stream, k);
+    LAUNCH(head_total, (k.channels + 1) * k.logits, x->device->stream, t);
+    return 0;
+}
+
+const struct kernel cuda_pass_head = {&conv2d_kind, supports_head, NULL, run_head, NULL};
+const struct kernel cuda_pass_head_grad_input = {&conv2d_grad_input_kind, supports_head_grad, NULL,
+                                                 run_head_grad, NULL};
+const struct kernel cuda_pass_head_grad_weights = {
+    &conv2d_grad_weights_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL};
+
+C_END
