@@ -3,8 +3,8 @@
  *
  * Activations stay NHWC, oneDNN chooses the layout of the weights, and a reorder brings them there
  * (or their gradient back) once in each run. Where oneDNN has nothing better than its own
- * reference implementation (a hundred times slower without a word), the kernel declines and ours is
- * used. oneDNN's transposed convolution is several times slower with a bias than without, so the
+ * reference implementation (a hundred times slower without a word), or what it has is wrong
+ * (dnnl_check), the kernel declines and ours is used. oneDNN's transposed convolution is several times slower with a bias than without, so the
  * bias is added in a pass of our own; bias gradients are sums of our own as well. */
 #include "config.h"
 #include "trainer/backends/dnnl/dnnl_backend.h"
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/backends/dnnl/dnnl_check.h"
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/vector.h"
 
@@ -200,7 +201,7 @@ static bool supports(const struct op *op)
         return false;
     dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &implementation);
     dnnl_primitive_desc_destroy(desc);
-    return strncmp(implementation, "ref", 3) != 0;
+    return !strstr(implementation, "ref") && dnnl_check(&dnnl_conv2d, op);
 }
 
 static dnnl_status_t create_memory(const dnnl_memory_desc_t *desc, dnnl_memory_t *memory)

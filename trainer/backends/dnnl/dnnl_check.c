@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A convolution and a transposed one are the same relation of two tensors: (y, x) of the coarse one
+ * and place (i, j) of the window belong to (y stride + i - pad, x stride + j - pad) of the fine one,
+ * with w[channel of the coarse one][channel of the fine one][i][j] between them. Each of the six ops
+ * sums over two of the three. */
+#include "config.h"
+#include "trainer/backends/dnnl/dnnl_check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "src/log.h"
+
+#define ALIGN 64
+#define GUARD 64    /* floats before and behind each tensor and the workspace */
+#define NSAMPLES 24 /* results that are computed again */
+#define NTENSORS (OP_MAX_IN + OP_MAX_OUT)
+#define WORKSPACE NTENSORS
+
+enum sum { FINE, COARSE, WEIGHTS };
+
+/* What an op's tensors are to the relation; indices into its inputs, or outputs behind OP_MAX_IN. */
+struct roles {
+    enum sum sum; /* the one that it computes */
+    int fine, coarse, weights, bias;
+};
+
+/* What tells a problem. */
+struct problem {
+    const struct op_kind *kind;
+    int side, stride, nthreads;
+    struct shape fine, coarse, weights;
+};
+
+/* The op with few images, in memory of its own; the last block is the workspace. */
+struct trial {
+    struct op op;
+    struct tensor tensors[NTENSORS];
+    float *blocks[NTENSORS + 1];
+    size_t counts[NTENSORS + 1];
+    struct roles roles;
+};
+
+struct answer {
+    struct problem problem;
+    bool works;
+    struct answer *next;
+};
+
+static const uint32_t untouched = 0x7fa55aa5; /* of a guard, and of a result: not a number */
+
+static bool is_transposed(const struct op_kind *kind)
+{
+    return kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_input_kind ||
+           kind == &conv_transpose2d_grad_weights_kind;
+}
+
+static struct roles roles_of(const struct op_kind *kind)
+{
+    bool transposed = is_transposed(kind);
+    bool back = kind == &conv2d_grad_input_kind || kind == &conv_transpose2d_grad_input_kind;
+
+    if (kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind ||
+        kind == &conv_transpose2d_grad_weights_kind)
+        return (struct roles){WEIGHTS, transposed ? 0 : 1, transposed ? 1 : 0, OP_MAX_IN, -1};
+    if (back == transposed)
+        return (struct roles){COARSE, 0, OP_MAX_IN, 1, kind->nin > 2 ? 2 : -1};
+    return (struct roles){FINE, OP_MAX_IN, 0, 1, kind->nin > 2 ? 2 : -1};
+}
+
+static int count_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+static const struct tensor *tensor_of(const struct op *op, int i)
+{
+    return i < OP_MAX_IN ? op->in[i] : op->out[i - OP_MAX_IN];
+}
+
+static struct problem problem_of(const struct op *op)
+{
+    struct roles r = roles_of(op->kind);
+    struct problem p;
+
+    memset(&p, 0, sizeof p); /* compared as bytes */
+    p.kind = op->kind;
+    p.side = (int)tensor_of(op, r.weights)->shape.dim[2];
+    p.stride = is_transposed(op->kind) ? 2 : op->attr.stride > 1 ? op->attr.stride : 1;
+    p.nthreads = count_threads();
+    p.fine = tensor_of(op, r.fine)->shape;
+    p.coarse = tensor_of(op, r.coarse)->shape;
+    p.weights = tensor_of(op, r.weights)->shape;
+    if (p.fine.dim[DIM_N] > p.nthreads)
+        p.fine.dim[DIM_N] = p.coarse.dim[DIM_N] = p.nthreads;
+    return p;
+}
+
+static void mark(float *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(data + i, &untouched, sizeof *data);
+}
+
+static bool is_marked(const float *data)
+{
+    return memcmp(data, &untouched, sizeof *data) == 0;
+}
+
+/* Block i for n floats, all of them marked; NULL: no memory. */
+static float *reserve(struct trial *t, int i, size_t n)
+{
+    size_t nbytes = (n + 2 * GUARD) * sizeof(float);
+
+    t->counts[i] = n;
+    t->blocks[i] = aligned_alloc(ALIGN, (nbytes + ALIGN - 1) / ALIGN * ALIGN);
+    if (!t->blocks[i])
+        return NULL;
+    mark(t->blocks[i], n + 2 * GUARD);
+    return t->blocks[i] + GUARD;
+}
+
+/* -2 .. 2 */
+static void fill(float *data, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        data[i] = (float)((int)((seed >> 33) % 5) - 2);
+    }
+}
+
+static bool create(struct trial *t, const struct op *op, const struct problem *p)
+{
+    memset(t, 0, sizeof *t);
+    t->roles = roles_of(op->kind);
+    t->op.kind = op->kind;
+    t->op.attr = op->attr;
+    for (int i = 0; i < NTENSORS; i++) {
+        bool input = i < OP_MAX_IN;
+        struct tensor *mine = &t->tensors[i];
+
+        if (input ? i >= op->kind->nin : i - OP_MAX_IN >= op->kind->nout)
+            continue;
+        *mine = *tensor_of(op, i);
+        if (i == t->roles.fine || i == t->roles.coarse)
+            mine->shape.dim[DIM_N] = p->fine.dim[DIM_N];
+        mine->data = reserve(t, i, tensor_count(mine));
+        if (!mine->data)
+            return false;
+        if (input)
+            fill(mine->data, tensor_count(mine), (uint64_t)i);
+        *(input ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = mine;
+    }
+    return true;
+}
+
+static void destroy(struct trial *t)
+{
+    for (int i = 0; i <= WORKSPACE; i++)
+        free(t->blocks[i]);
+}
+
+static bool run(struct trial *t, const struct kernel *kernel)
+{
+    struct exec x = {0};
+    struct err e;
+    bool done;
+
+    if (kernel->prepare(&t->op, &e) < 0)
+        return false;
+    t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size / sizeof(float));
+    done = t->op.workspace && kernel->run(&t->op, &x, &e) == 0;
+    kernel->release(&t->op);
+    return done;
+}
+
+/* Value (n, y, x, c), 0 outside. */
+static double value_at(const struct tensor *t, int64_t n, int64_t y, int64_t x, int64_t c)
+{
+    const int64_t *d = t->shape.dim;
+
+    if (y < 0 || y >= d[DIM_H] || x < 0 || x >= d[DIM_W])
+        return 0;
+    return (double)t->data[((n * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C] + c];
+}
+
+static double weight_at(const struct tensor *w, int64_t coarse, int64_t fine, int64_t i, int64_t j)
+{
+    const int64_t *d = w->shape.dim;
+
+    return (double)w->data[((coarse * d[1] + fine) * d[2] + i) * d[3] + j];
+}
+
+/* One place of the window's share of value (n, y, x, c) of the coarse or the fine tensor. */
+static double place_sum(const struct trial *t, const struct problem *p, const int64_t at[4],
+                        int64_t i, int64_t j)
+{
+    const struct tensor *w = &t->tensors[t->roles.weights];
+    int64_t pad = is_transposed(p->kind) ? 0 : p->side / 2, s = p->stride;
+    int64_t y = at[DIM_H], x = at[DIM_W], c = at[DIM_C];
+    double sum = 0;
+
+    if (t->roles.sum == COARSE) {
+        for (int64_t k = 0; k < p->fine.dim[DIM_C]; k++)
+            sum += weight_at(w, c, k, i, j) * value_at(&t->tensors[t->roles.fine], at[DIM_N],
+                                                       y * s + i - pad, x * s + j - pad, k);
+        return sum;
+    }
+    if (y + pad < i || x + pad < j || (y + pad - i) % s || (x + pad - j) % s)
+        return 0;
+    for (int64_t k = 0; k < p->coarse.dim[DIM_C]; k++)
+        sum += weight_at(w, k, c, i, j) * value_at(&t->tensors[t->roles.coarse], at[DIM_N],
+                                                   (y + pad - i) / s, (x + pad - j) / s, k);
+    return sum;
+}
+
+/* Of a weight: at[] is its place. */
+static double weight_sum(const struct trial *t, const struct problem *p, const int64_t at[4])
+{
+    const struct tensor *coarse = &t->tensors[t->roles.coarse];
+    int64_t pad = is_transposed(p->kind) ? 0 : p->side / 2, s = p->stride;
+    double sum = 0;
+
+    for (int64_t n = 0; n < p->coarse.dim[DIM_N]; n++)
+        for (int64_t y = 0; y < p->coarse.dim[DIM_H]; y++)
+            for (int64_t x = 0; x < p->coarse.dim[DIM_W]; x++)
+                sum += value_at(coarse, n, y, x, at[0]) *
+                       value_at(&t->tensors[t->roles.fine], n, y * s + at[2] - pad,
+                                x * s + at[3] - pad, at[1]);
+    return sum;
+}
+
+static double expected(const struct trial *t, const struct problem *p, size_t index)
+{
+    const struct tensor *result = t->op.out[0];
+    int64_t at[4];
+    double sum = 0;
+
+    for (int k = 3; k >= 0; k--) {
+        at[k] = (int64_t)index % result->shape.dim[k];
+        index /= (size_t)result->shape.dim[k];
+    }
+    if (t->roles.sum == WEIGHTS)
+        return weight_sum(t, p, at);
+    if (t->roles.bias >= 0)
+        sum = (double)t->tensors[t->roles.bias].data[at[DIM_C]];
+    for (int64_t i = 0; i < p->side; i++)
+        for (int64_t j = 0; j < p->side; j++)
+            sum += place_sum(t, p, at, i, j);
+    return sum;
+}
+
+/* The first result, the last, and some between. */
+static bool is_right(const struct trial *t, const struct problem *p)
+{
+    size_t n = tensor_count(t->op.out[0]), stride = n / NSAMPLES | 1;
+
+    for (size_t k = 0; k < NSAMPLES; k++) {
+        size_t i = k + 1 == NSAMPLES ? n - 1 : k * stride % n;
+
+        if ((double)t->op.out[0]->data[i] != expected(t, p, i))
+            return false;
+    }
+    return true;
+}
+
+/* Guards hold, and every result was written. */
+static bool is_clean(const struct trial *t)
+{
+    for (int i = 0; i <= WORKSPACE; i++)
+        for (size_t k = 0; t->blocks[i] && k < GUARD; k++)
+            if (!is_marked(t->blocks[i] + k) ||
+                !is_marked(t->blocks[i] + GUARD + t->counts[i] + k))
+                return false;
+    for (int i = 0; i < t->op.kind->nout; i++)
+        for (size_t k = 0; k < tensor_count(t->op.out[i]); k++)
+            if (is_marked(t->op.out[i]->data + k))
+                return false;
+    return true;
+}
+
+static bool try(const struct kernel *kernel, const struct op *op, const struct problem *p)
+{
+    struct trial t;
+    const char *fault = NULL;
+
+    if (!create(&t, op, p)) { /* nobody can tell: what needs the memory will say so */
+        destroy(&t);
+        return true;
+    }
+    if (!run(&t, kernel))
+        fault = "fails";
+    else if (!is_clean(&t))
+        fault = "leaves results out or writes beside them";
+    else if (!is_right(&t, p))
+        fault = "gives wrong results";
+    destroy(&t);
+    if (fault)
+        log_warn("a library's %s of %dx%d pixels, %d to %d channels, %s; our own, which may be slower, "
+                 "is used", op->kind->name, (int)p->fine.dim[DIM_H], (int)p->fine.dim[DIM_W],
+                 (int)p->fine.dim[DIM_C], (int)p->coarse.dim[DIM_C], fault);
+    return !fault;
+}
+
+bool dnnl_check(const struct kernel *kernel, const struct op *op)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct answer *answers;
+    struct problem p = problem_of(op);
+    struct answer *a;
+    bool works;
+
+    pthread_mutex_lock(&lock);
+    for (a = answers; a && memcmp(&a->problem, &p, sizeof p) != 0; a = a->next)
+        ;
+    works = a ? a->works : try(kernel, op, &p);
+    if (!a && (a = calloc(1, sizeof *a))) {
+        *a = (struct answer){p, works, answers};
+        answers = a;
+    }
+    pthread_mutex_unlock(&lock);
+    return works;
+}
