@@ -194,13 +194,14 @@ static void read_holder(int fd, char *dst, size_t size)
         snprintf(dst, size, "an unknown process");
 }
 
-static int write_holder(int fd, const char *file, struct err *e)
+/* And where the study lay then. */
+static int write_holder(int fd, const char *place, const char *file, struct err *e)
 {
-    char host[128] = "", text[256];
+    char host[128] = "", text[256 + PATH_MAX];
     int n;
 
     gethostname(host, sizeof host - 1);
-    n = snprintf(text, sizeof text, "host %s, pid %ld\n", host, (long)getpid());
+    n = snprintf(text, sizeof text, "host %s, pid %ld\n%s\n", host, (long)getpid(), place);
     if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
         return err_errno(e, ERR_INTERNAL, errno, "%s", file);
     return 0;
@@ -228,6 +229,41 @@ static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
         nanosleep(&pause, NULL);
     }
     return 0;
+}
+
+static bool is_same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A copy has the tags of the study that it was copied from, whose jobs it would cancel. One that was moved
+ * has left no study behind. */
+static int check_copy(const struct ledger *l, const char *place, struct err *e)
+{
+    char text[256 + PATH_MAX], other[PATH_MAX + 8], *before, *id;
+    ssize_t n = pread(l->lock_fd, text, sizeof text - 1, 0);
+    struct err ignored;
+    size_t size;
+    int rc = 0;
+
+    text[n > 0 ? n : 0] = 0;
+    before = strchr(text, '\n');
+    if (!before || !before[1])
+        return 0;
+    before++;
+    before[strcspn(before, "\n")] = 0;
+    snprintf(other, sizeof other, "%s/id", before);
+    if (strcmp(before, place) == 0 || is_same_folder(before, place) || access(other, F_OK) != 0)
+        return 0;
+    id = atomicfile_read(other, 64, &size, &ignored);
+    if (id && *l->study_id && strncmp(id, l->study_id, strlen(l->study_id)) == 0)
+        rc = err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs it would take "
+                     "for its own; remove this folder and the runs/ beside it (then it is another study), or the "
+                     "original", place, before);
+    free(id);
+    return rc;
 }
 
 static int choose_study_id(struct ledger *l, struct err *e)
@@ -262,16 +298,17 @@ int ledger_keep_id(struct ledger *l, struct err *e)
 
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
 {
-    char file[PATH_MAX];
+    char file[PATH_MAX], place[PATH_MAX];
 
-    if (mkdir(l->dir, 0777) && errno != EEXIST)
+    if ((mkdir(l->dir, 0777) && errno != EEXIST) || !realpath(l->dir, place))
         return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
     path_of(l, "lock", file);
     l->lock_fd = open(file, O_RDWR | O_CREAT, 0666);
     if (l->lock_fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "%s", file);
-    if (wait_for_lock(l->lock_fd, file, timeout_s, e) || write_holder(l->lock_fd, file, e) ||
-        ledger_reload(l, e) || (!*l->study_id && choose_study_id(l, e))) {
+    if (wait_for_lock(l->lock_fd, file, timeout_s, e) || ledger_reload(l, e) ||
+        check_copy(l, place, e) || write_holder(l->lock_fd, place, file, e) ||
+        (!*l->study_id && choose_study_id(l, e))) {
         ledger_unlock(l);
         return -1;
     }

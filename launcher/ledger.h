@@ -50,7 +50,7 @@ int ledger_reload(struct ledger *l, struct err *e);
  * folder, and chooses the study's id (see ledger_keep_id). The lock is an open file description lock on STUDY/.unetctl/lock
  * (works on NFS); programs started meanwhile share it, so that a scheduler's helper which outlives
  * a killed unetctl still keeps others out while it submits. 0, or -1 with ERR_TIMEOUT that names
- * host and pid of the holder. */
+ * host and pid of the holder, or ERR_CONFIG where the study is a copy of another one that is still there. */
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
 void ledger_unlock(struct ledger *l);
 

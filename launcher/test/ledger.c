@@ -187,6 +187,35 @@ static void check_lock(void)
     ledger_close(&l);
 }
 
+/* Of a study that was copied, moved, or is reached by another name. */
+static void check_copy(void)
+{
+    char command[256], one[96], other[96];
+    struct ledger l;
+    struct err e = {0};
+
+    snprintf(one, sizeof one, "%s/one", dir);
+    snprintf(other, sizeof other, "%s/other", dir);
+    if (mkdir(one, 0777) || ledger_open(&l, one, &e) || ledger_lock(&l, 0, &e) || ledger_keep_id(&l, &e))
+        bail_out("%s", e.text);
+    ledger_close(&l);
+    if (symlink("one", other) || ledger_open(&l, other, &e))
+        bail_out("%s", e.text);
+    is_int(ledger_lock(&l, 0, &e), 0, "another name of the same study");
+    ledger_close(&l);
+    snprintf(command, sizeof command, "cd %s && rm other && cp -r one other", dir);
+    if (system(command) || ledger_open(&l, other, &e))
+        bail_out("%s", e.text);
+    is_int(ledger_lock(&l, 0, &e), -1, "a copy");
+    ok(e.code == ERR_CONFIG && strstr(e.text, "/one/.unetctl, whose jobs"), "says of which: %s", e.text);
+    is_int(ledger_lock(&l, 0, &e), -1, "stays one");
+    snprintf(command, sizeof command, "cd %s && rm -r one", dir);
+    if (system(command))
+        bail_out("%s", command);
+    is_int(ledger_lock(&l, 0, &e), 0, "one whose original is gone was moved");
+    ledger_close(&l);
+}
+
 int main(void)
 {
     char command[128];
@@ -197,6 +226,7 @@ int main(void)
     check_id();
     check_torn();
     check_lock();
+    check_copy();
     check_clear();
     check_schema();
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
