@@ -79,7 +79,7 @@ static const struct further {
     {"switches", 0, FURTHER_VALUE, NULL}, {"thread-spec", 0, FURTHER_VALUE, NULL},
     {"threads-per-core", 0, FURTHER_VALUE, NULL}, {"time-min", 0, FURTHER_VALUE, NULL},
     {"tmp", 0, FURTHER_VALUE, NULL}, {"tres-bind", 0, FURTHER_VALUE, NULL},
-    {"uid", 0, FURTHER_VALUE, NULL}, {"use-min-nodes", 0, FURTHER_FLAG, NULL},
+    {"use-min-nodes", 0, FURTHER_FLAG, NULL},
     {"verbose", 'v', FURTHER_FLAG, NULL}, {"wait-all-nodes", 0, FURTHER_VALUE, NULL},
     {"wckey", 0, FURTHER_VALUE, NULL},
     {"array", 'a', FURTHER_OURS, "each run is a job of its own; --seeds N repeats them"},
@@ -102,6 +102,7 @@ static const struct further {
     {"parsable", 0, FURTHER_OURS, "an option of unetctl submit"},
     {"test-only", 0, FURTHER_OURS, "unetctl plan --test-only"},
     {"tres-per-task", 0, FURTHER_OURS, "the number of GPUs decides"},
+    {"uid", 0, FURTHER_OURS, "unetctl looks for jobs of the user who calls it: become that one"},
     {"usage", 0, FURTHER_OURS, "sbatch --help"},
     {"version", 'V', FURTHER_OURS, "sbatch --version"},
     {"wait", 'W', FURTHER_OURS, "--wait of unetctl submit, before the '--'"},
@@ -235,6 +236,9 @@ static const char *nearest_option(const char *name)
     for (const struct further *f = further; f->name; f++)
         names[n++] = f->name;
     names[n] = NULL;
+    for (size_t i = 0; i < n; i++) /* sbatch would complete it */
+        if (strncmp(names[i], name, strlen(name)) == 0)
+            return names[i];
     return cli_nearest(name, names);
 }
 
@@ -268,6 +272,17 @@ static const struct further *find_further(const char *text, bool *has_value)
     return NULL;
 }
 
+/* sbatch would read -Hn3 as -H -n3. */
+static bool is_bundle(const char *text)
+{
+    return text[0] == '-' && text[1] != '-' && text[1] && text[2 + strspn(text + 2, (char[]){text[1], 0})];
+}
+
+static int refuse_bundle(const char *text, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "'%s': write each option of sbatch as a word of its own", text);
+}
+
 /* given[*i] and its value, where that is a word of its own: into extra. */
 static int take_further(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
@@ -288,6 +303,8 @@ static int take_further(struct job_options *o, int nwords, char **given, int *i,
     }
     if (f->kind == FURTHER_OURS)
         return err_set(e, ERR_USAGE, "'%s': unetctl itself decides on --%s: %s", text, f->name, f->why);
+    if (f->kind == FURTHER_FLAG && is_bundle(text))
+        return refuse_bundle(text, e);
     if (strcmp(f->name, "gres") == 0 && strstr(has_value ? text : *i + 1 < nwords ? given[*i + 1] : "", "gpu"))
         return err_set(e, ERR_USAGE, "'%s': the GPUs of a job are those of --gpus; their type and whether "
                        "--gres asks for them say gpu_type and gpu_request of the site file", text);
@@ -333,6 +350,8 @@ int job_options_decode(struct job_options *o, int nwords, char **given, struct e
                 return -1;
             continue;
         }
+        if (w->kind == WORD_FLAG && is_bundle(given[i]))
+            return refuse_bundle(given[i], e);
         if (w->kind == WORD_FLAG && value) { /* --exclusive=user */
             if (add_extra(o, given[i], e))
                 return -1;

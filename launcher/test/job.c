@@ -45,6 +45,7 @@ static void test_refusals(void)
         {"--time=soon", NULL}, {"--time=0", NULL},     {"--mem=much", NULL}, {"--nice=x", NULL},
         {"--nodes=3", NULL}, {"-o", "x"}, {"--gres=gpu:4", NULL}, {"--gres", "gpu"}, {"--signal", NULL},
         {"--frobnicate it", NULL}, {"-Z", NULL}, {"--partition=", NULL}, {"-", NULL}, {"--", NULL},
+        {"--uid=1", NULL}, {"-Hn3", NULL}, {"-vvo", "x"}, {"--comm=x", NULL}, {"--ch=/x", NULL},
         {"-p", "a\n#SBATCH -x", NULL}, {"--mail-user=a\n#SBATCH -x", NULL}};
     struct job_options o;
     struct err e;
@@ -66,7 +67,7 @@ static void test_further(void)
     int i = 0;
 
     ok(decode(&o, (char *[]){"--signal", "B:USR1@60", "-p", "gpu", "--mail-user=a b", "--exclusive=user",
-                             "-e", "my #1 \"log\"", "--contiguous", "--younger-option=x", NULL}, &e) == 0,
+                             "-e", "my #1 \"log\"", "-vv", "--younger-option=x", NULL}, &e) == 0,
        "what unetctl does not know is passed on: %s", e.text);
     is_str(o.partition, "gpu", "beside what it knows");
     is_int(o.nextra, 8, "words");
@@ -81,7 +82,7 @@ static void test_further(void)
     char *text = job_directives(&job);
     ok(text && strstr(text, "#SBATCH --partition=gpu\n#SBATCH --signal B:USR1@60\n"
                             "#SBATCH --mail-user=\"a b\"\n#SBATCH --exclusive=user\n"
-                            "#SBATCH -e \"my #1 \\\"log\\\"\"\n#SBATCH --contiguous\n"
+                            "#SBATCH -e \"my #1 \\\"log\\\"\"\n#SBATCH -vv\n"
                             "#SBATCH --younger-option=x\n"), "as lines, one for each option: %s", text);
     free(text);
     job.own_directives = true;
