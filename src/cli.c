@@ -4,9 +4,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/completion.h"
 #include "src/log.h"
@@ -445,9 +447,8 @@ static int print_completion(const struct cli_program *p, const char *shell)
     return e.code;
 }
 
-int cli_run(const struct cli_program *p, int argc, char **argv)
+static int run_program(const struct cli_program *p, int argc, char **argv)
 {
-    log_open(p->name, LOG_INFO);
     if (argc < 2) {
         log_error("a verb is missing (%s --help lists them)", p->name);
         return ERR_USAGE;
@@ -468,4 +469,26 @@ int cli_run(const struct cli_program *p, int argc, char **argv)
     if (is_group(p, argv[1]))
         return run_group(p, argc - 1, argv + 1);
     return unknown_verb(p, argv[1]);
+}
+
+/* A file that is opened must not take the place of a stream that was closed. */
+static void fill_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            return;
+}
+
+/* Results that did not arrive, on a full disk, are no success. */
+int cli_run(const struct cli_program *p, int argc, char **argv)
+{
+    fill_streams();
+    log_open(p->name, LOG_INFO);
+    int rc = run_program(p, argc, argv);
+    errno = 0;
+    if ((fflush(stdout) || ferror(stdout)) && rc == 0) {
+        log_error("cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+        rc = ERR_INTERNAL;
+    }
+    return rc;
 }

@@ -60,4 +60,9 @@ exits 2 'an option with a typing error' unetctl spec --nodelit n1
 like "$ERR" "did you mean '--nodelist'" '... the nearest is named'
 exits 2 'an option without its value' unetctl spec --nodelist
 exits 2 'an operand too many' unetctl spec n1
+for words in 'site list' 'template list' '--help' 'status --help'; do
+    exits 1 "unetctl $words, where the output cannot be written" bash -c "unetctl $words >/dev/full"
+    like "$ERR" 'cannot write to standard output' '... says so'
+    exits 0 "unetctl $words, without output" bash -c "unetctl $words >&-"
+done
 done_testing
