@@ -38,6 +38,7 @@ static inline float float_of(uint32_t bits)
  * even. Beyond the largest number it carries into infinity. */
 CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         uint32_t u = bits_of(src[i]);
         uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
@@ -48,6 +49,7 @@ CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
 /* Small ones: behind 0.5 a float has steps of 2^-24, those of the smallest binary16 numbers. */
 CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         uint32_t u = bits_of(src[i]), a = u & ~SIGN;
         uint32_t normal = (a + 0xfff + (a >> 13 & 1) - FP16_REBIAS) >> 13;
@@ -61,12 +63,14 @@ CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
 
 CLONES static void decode_bf16(const uint16_t *src, float *dst, size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++)
         dst[i] = float_of((uint32_t)src[i] << 16);
 }
 
 CLONES static void decode_fp16(const uint16_t *src, float *dst, size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         uint32_t sign = (uint32_t)(src[i] & 0x8000) << 16, m = src[i] & 0x7fff;
         uint32_t small = bits_of((float)(int32_t)m * 0x1p-24f);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "trainer/backends/simd/conv_rows.h"
+#include "trainer/backends/simd/float_rows.h"
 
 #define KERNEL CONV_ROWS
 #define KEPT (KERNEL + 1) /* rows of the source with a border that a thread keeps */
@@ -35,6 +36,8 @@ struct conv {
     size_t nthreads, nchunks;
     /* Floats of the packed weights, the bias, the sums of one chunk, a row of results. */
     size_t packed, bias, sums, zeros;
+    size_t room; /* floats of a thread's rows: of the source, and copies of dst's */
+    float_rows_narrow_f *narrow;
 };
 
 static struct shape_of shape_of(const struct tensor *src, const struct tensor *dst)
@@ -54,7 +57,8 @@ static bool can_do(const struct op *op, const struct shape_of *s)
 {
     const struct conv_rows *rows = conv_rows_best();
 
-    if (!rows || op->attr.kernel != KERNEL || op->attr.stride > 1 || !is_narrow(s))
+    if (!rows || !float_rows_support(op) || op->attr.kernel != KERNEL || op->attr.stride > 1 ||
+        !is_narrow(s))
         return false;
     if (s->dst_channels >= rows->lanes)
         return s->dst_channels % rows->lanes == 0;
@@ -91,6 +95,8 @@ static struct conv *create(const struct shape_of *s, bool wide)
     c->bias = c->nblocks * c->nvectors * lanes;
     c->sums = c->packed + c->bias;
     c->zeros = round_up(s->w * s->dst_channels, lanes);
+    c->room = KEPT * c->width + KERNEL * c->zeros;
+    c->narrow = float_rows_narrow();
     return c;
 }
 
@@ -100,17 +106,21 @@ struct ring {
     const struct conv *conv;
 };
 
-static void copy_row(const struct conv *c, const float *src, float *row)
+/* y: counted through all images */
+static void copy_row(const struct conv *c, const struct tensor *src, size_t y, float *row)
 {
     size_t ci = c->s.src_channels, n = c->s.w * ci;
 
     memset(row, 0, ci * sizeof *row);
-    memcpy(row + ci, src, n * sizeof *row);
+    if (src->dtype == DTYPE_F32)
+        memcpy(row + ci, src->data + y * n, n * sizeof *row);
+    else
+        dtype_decode(src->dtype, src->half + y * n, row + ci, n);
     memset(row + ci + n, 0, (c->width - ci - n) * sizeof *row);
 }
 
 /* y1 = y + 1 */
-static void fill_row(const struct ring *r, const float *src, size_t image, size_t y1)
+static void fill_row(const struct ring *r, const struct tensor *src, size_t image, size_t y1)
 {
     const struct conv *c = r->conv;
     float *row = r->rows + y1 % KEPT * c->width;
@@ -118,7 +128,7 @@ static void fill_row(const struct ring *r, const float *src, size_t image, size_
     if (y1 == 0 || y1 > c->s.h)
         memset(row, 0, c->width * sizeof *row);
     else
-        copy_row(c, src + (image * c->s.h + y1 - 1) * c->s.w * c->s.src_channels, row);
+        copy_row(c, src, image * c->s.h + y1 - 1, row);
 }
 
 /* The rows from the one above y on, from top to bottom. */
@@ -179,11 +189,12 @@ static size_t correlate_rows(const struct conv *c, const float *const rows[KEPT]
     return two ? 2 : 1;
 }
 
-static void correlate_band(const struct conv *c, const float *src, const float *packed,
+static void correlate_band(const struct conv *c, const struct tensor *src, const float *packed,
                            const float *bias, size_t image, size_t from, size_t to, float *kept,
-                           float *dst)
+                           const struct tensor *dst)
 {
     struct ring ring = {kept, c};
+    float *copy = kept + KEPT * c->width;
     size_t row = c->s.w * c->s.dst_channels;
     const float *rows[KEPT];
 
@@ -191,28 +202,30 @@ static void correlate_band(const struct conv *c, const float *src, const float *
     fill_row(&ring, src, image, from + 1);
     for (size_t y = from; y < to;) {
         bool two = c->nvectors == 1 && y + 1 < to;
+        size_t at = (image * c->s.h + y) * row;
 
         fill_row(&ring, src, image, y + 2);
         if (two)
             fill_row(&ring, src, image, y + 3);
         window(&ring, y, rows);
-        y += correlate_rows(c, rows, packed, bias, two, dst + (image * c->s.h + y) * row);
+        y += correlate_rows(c, rows, packed, bias, two, float_rows_begin(dst, at, copy));
+        float_rows_done(dst, at, two ? 2 * row : row, copy, c->narrow);
     }
 }
 
-/* Workspace: packed weights, bias, one ring for each thread. */
-static void correlate(const struct op *op, const float *src, float *dst)
+/* Workspace: packed weights, bias, rows for each thread. */
+static void correlate(const struct op *op)
 {
     const struct conv *c = op->priv;
-    float *packed = op->workspace, *bias = packed + c->packed, *rings = bias + c->bias;
+    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
     size_t nbands = (c->s.h + BAND - 1) / BAND;
 
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t i = 0; i < c->s.n * nbands; i++) {
         size_t from = i % nbands * BAND, to = from + BAND < c->s.h ? from + BAND : c->s.h;
 
-        correlate_band(c, src, packed, bias, i / nbands, from, to,
-                       rings + simd_thread() * KEPT * c->width, dst);
+        correlate_band(c, op->in[0], packed, bias, i / nbands, from, to,
+                       rooms + simd_thread() * c->room, op->out[0]);
     }
 }
 
@@ -225,7 +238,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
     pack(c, op->in[1]->data, false, packed);
     pack_bias(c, op->kind->nin > 2 ? op->in[2]->data : NULL, packed + c->packed);
-    correlate(op, op->in[0]->data, op->out[0]->data);
+    correlate(op);
     return 0;
 }
 
@@ -238,23 +251,49 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     (void)e;
     pack(c, op->in[1]->data, true, packed);
     pack_bias(c, NULL, packed + c->packed);
-    correlate(op, op->in[0]->data, op->out[0]->data);
+    correlate(op);
     return 0;
 }
 
-/* Rows [from, to) of all images' source, counted through; sums[c->sums]; zeros: a row of dst. */
-static void sum_rows(const struct conv *c, const float *src, const float *dst, size_t from,
-                     size_t to, float *row, const float *zeros, float *sums)
+/* Row r of dst, counted through all images, or its copy; zeros where that is outside the image. */
+static const float *dst_row(const struct conv *c, const struct tensor *dst, size_t r, bool inside,
+                            float *copies, const float *zeros)
 {
-    size_t lanes = c->rows->lanes, width = c->s.w * c->s.dst_channels;
+    size_t width = c->s.w * c->s.dst_channels;
+
+    return !inside ? zeros : dst->dtype == DTYPE_F32 ? dst->data + r * width
+                                                     : copies + r % KERNEL * c->zeros;
+}
+
+/* Copies of row r and its neighbours. From the row before there are two of them already. */
+static void copy_dst(const struct conv *c, const struct tensor *dst, size_t r, bool first,
+                     float *copies)
+{
+    size_t width = c->s.w * c->s.dst_channels, y = r % c->s.h;
+
+    if (dst->dtype == DTYPE_F32)
+        return;
+    for (size_t i = first && y > 0 ? r - 1 : first || y == 0 ? r : r + 1;
+         i <= (y + 1 < c->s.h ? r + 1 : r); i++)
+        dtype_decode(dst->dtype, dst->half + i * width, copies + i % KERNEL * c->zeros, width);
+}
+
+/* Rows [from, to) of all images' source, counted through; sums[c->sums]; zeros: a row of dst. */
+static void sum_rows(const struct conv *c, const struct tensor *src, const struct tensor *dst,
+                     size_t from, size_t to, float *row, const float *zeros, float *sums)
+{
+    size_t lanes = c->rows->lanes;
+    float *copies = row + KEPT * c->width;
 
     memset(sums, 0, c->sums * sizeof *sums);
     for (size_t r = from; r < to; r++) {
         size_t y = r % c->s.h;
-        const float *d = dst + r * width;
-        const float *below = y + 1 < c->s.h ? d + width : zeros, *above = y > 0 ? d - width : zeros;
+        const float *d = dst_row(c, dst, r, true, copies, zeros);
+        const float *below = dst_row(c, dst, r + 1, y + 1 < c->s.h, copies, zeros);
+        const float *above = dst_row(c, dst, r - 1, y > 0, copies, zeros);
 
-        copy_row(c, src + r * c->s.w * c->s.src_channels, row);
+        copy_dst(c, dst, r, r == from, copies);
+        copy_row(c, src, r, row);
         for (size_t b = 0; b < c->nblocks; b++) {
             size_t l = b * lanes;
             const float *rows[KERNEL] = {below + (below == zeros ? 0 : l), d + l,
@@ -290,8 +329,7 @@ static void finish_bias(const struct conv *c, const float *sums, float *db)
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
-    const float *dy = op->in[0]->data, *src = op->in[1]->data;
-    float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *rings = zeros + c->zeros;
+    float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *rooms = zeros + c->zeros;
     float *dw = op->out[0]->data;
     size_t nrows = c->s.n * c->s.h, ns = c->s.src_channels, nd = c->s.dst_channels;
 
@@ -302,8 +340,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_rows(c, src, dy, nrows * i / c->nchunks, nrows * (i + 1) / c->nchunks,
-                     rings + simd_thread() * KEPT * c->width, zeros, sums + i * c->sums);
+            sum_rows(c, op->in[1], op->in[0], nrows * i / c->nchunks, nrows * (i + 1) / c->nchunks,
+                     rooms + simd_thread() * c->room, zeros, sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
 #pragma omp for schedule(static)
         for (size_t i = 0; i < nd * ns; i++)
@@ -332,7 +370,7 @@ static int keep(struct op *op, struct conv *c, struct err *e)
 {
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size += c->nthreads * KEPT * c->width * sizeof(float);
+    op->workspace_size += c->nthreads * c->room * sizeof(float);
     op->priv = c;
     return 0;
 }

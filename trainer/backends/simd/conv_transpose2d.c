@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "trainer/backends/simd/conv_rows.h"
+#include "trainer/backends/simd/float_rows.h"
 
 #define SIDE 2           /* of the window, and the stride */
 #define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
@@ -20,10 +21,12 @@
 struct conv {
     const struct conv_rows *rows;
     size_t nrows, width;  /* rows of x, of all images; pixels in each */
-    size_t narrow, wide;  /* channels of x; of the two pixels of y that one becomes in a row */
+    size_t nx, wide;      /* channels of x; of the two pixels of y that one becomes in a row */
     size_t nvectors, nblocks; /* vectors of results computed at once; how often */
     size_t nthreads, nchunks;
     size_t packed, bias, sums; /* floats: weights, bias, sums of one chunk */
+    size_t room; /* floats of a thread's copies of a row of x and the two of y */
+    float_rows_narrow_f *narrow;
 };
 
 /* x: the tensor of half the size; y: the other. */
@@ -45,10 +48,12 @@ static struct conv *create(const struct tensor *x, const struct tensor *y)
     c->rows = conv_rows_best();
     c->nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]);
     c->width = (size_t)x->shape.dim[DIM_W];
-    c->narrow = tensor_channels(x);
+    c->nx = tensor_channels(x);
     c->wide = SIDE * tensor_channels(y);
     c->nthreads = simd_threads();
-    c->packed = SIDE * c->narrow * c->wide;
+    c->packed = SIDE * c->nx * c->wide;
+    c->room = c->width * (c->nx + SIDE * c->wide);
+    c->narrow = float_rows_narrow();
     return c;
 }
 
@@ -77,7 +82,7 @@ static void pack_forward(const struct conv *c, const float *w, float *packed)
 
     for (size_t a = 0; a < SIDE; a++)
         for (size_t b = 0; b < c->nblocks; b++)
-            for (size_t i = 0; i < c->narrow; i++)
+            for (size_t i = 0; i < c->nx; i++)
                 for (size_t l = 0; l < n; l++)
                     *packed++ = weight_at(c, w, i, b * n + l, a);
 }
@@ -94,13 +99,14 @@ static void pack_grad_input(const struct conv *c, const float *w, float *packed)
                     *packed++ = weight_at(c, w, b * n + i, l, a);
 }
 
-/* Workspace: packed weights, bias. */
+/* Workspace: packed weights, bias, rows for each thread. */
 static int run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
-    const float *src = op->in[0]->data;
-    float *packed = op->workspace, *bias = packed + c->packed, *dst = op->out[0]->data;
-    size_t n = c->nvectors * c->rows->lanes;
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
+    size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
+    size_t both = SIDE * c->width * c->wide;
 
     (void)x;
     (void)e;
@@ -109,13 +115,15 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
         bias[l] = op->in[2]->data[l % (c->wide / SIDE)];
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t row = 0; row < c->nrows; row++) {
-        const float *one = src + row * c->width * c->narrow, *w = packed;
+        float *copy = rooms + simd_thread() * c->room;
+        const float *one = float_rows_read(src, row * line, line, copy), *w = packed;
+        float *to = float_rows_begin(dst, row * both, copy + line);
 
         for (size_t a = 0; a < SIDE; a++)
-            for (size_t b = 0; b < c->nblocks; b++, w += c->narrow * n)
-                c->rows->forward(&one, 1, c->narrow, c->narrow, w, bias + b * n, c->width, c->wide,
-                                 c->nvectors,
-                                 dst + (row * SIDE + a) * c->width * c->wide + b * n);
+            for (size_t b = 0; b < c->nblocks; b++, w += c->nx * n)
+                c->rows->forward(&one, 1, c->nx, c->nx, w, bias + b * n, c->width, c->wide,
+                                 c->nvectors, to + a * c->width * c->wide + b * n);
+        float_rows_done(dst, row * both, both, copy + line, c->narrow);
     }
     return 0;
 }
@@ -123,9 +131,10 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
-    const float *dy = op->in[0]->data;
-    float *packed = op->workspace, *bias = packed + c->packed, *dx = op->out[0]->data;
+    const struct tensor *dy = op->in[0], *dx = op->out[0];
+    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
     size_t n = c->nvectors * c->rows->lanes, row_size = c->width * c->wide;
+    size_t line = c->width * c->nx;
 
     (void)x;
     (void)e;
@@ -133,33 +142,41 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     memset(bias, 0, c->bias * sizeof *bias);
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t row = 0; row < c->nrows; row++) {
-        const float *two[SIDE] = {dy + row * SIDE * row_size, dy + (row * SIDE + 1) * row_size};
+        float *copy = rooms + simd_thread() * c->room;
+        const float *upper = float_rows_read(dy, row * SIDE * row_size, SIDE * row_size,
+                                             copy + line);
+        const float *two[SIDE] = {upper, upper + row_size};
+        float *to = float_rows_begin(dx, row * line, copy);
 
-        simd_fetch(two[1] + row_size, row + 1 < c->nrows ? SIDE * row_size : 0);
-        simd_fetch(dx + row * c->width * c->narrow, c->width * c->narrow);
+        float_rows_fetch(dy, (row + 1) * SIDE * row_size,
+                         row + 1 < c->nrows ? SIDE * row_size : 0);
+        float_rows_fetch(dx, row * line, line);
         for (size_t b = 0; b < c->nblocks; b++)
             c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n,
-                             bias + b * n, c->width, c->narrow, c->nvectors,
-                             dx + row * c->width * c->narrow + b * n);
+                             bias + b * n, c->width, c->nx, c->nvectors, to + b * n);
+        float_rows_done(dx, row * line, line, copy, c->narrow);
     }
     return 0;
 }
 
 /* Rows [from, to) of x: sums[block of l][a][i][l], then sums of dy[l]. */
-static void sum_rows(const struct conv *c, const float *x, const float *dy, size_t from, size_t to,
-                     float *sums)
+static void sum_rows(const struct conv *c, const struct tensor *x, const struct tensor *dy,
+                     size_t from, size_t to, float *copy, float *sums)
 {
-    size_t lanes = c->rows->lanes, row_size = c->width * c->wide;
+    size_t lanes = c->rows->lanes, row_size = c->width * c->wide, line = c->width * c->nx;
 
     memset(sums, 0, c->sums * sizeof *sums);
     for (size_t row = from; row < to; row++) {
-        simd_fetch(dy + (row + 1) * SIDE * row_size, row + 1 < to ? SIDE * row_size : 0);
-        for (size_t l = 0; l < c->wide; l += lanes) {
-            const float *upper = dy + row * SIDE * row_size + l;
-            const float *two[SIDE] = {upper, upper + row_size};
+        const float *src = float_rows_read(x, row * line, line, copy);
+        const float *upper = float_rows_read(dy, row * SIDE * row_size, SIDE * row_size,
+                                             copy + line);
 
-            c->rows->grad_weights(x + row * c->width * c->narrow, c->narrow, c->narrow, two, SIDE,
-                                  c->width, c->wide, sums + l * SIDE * c->narrow);
+        float_rows_fetch(dy, (row + 1) * SIDE * row_size, row + 1 < to ? SIDE * row_size : 0);
+        for (size_t l = 0; l < c->wide; l += lanes) {
+            const float *two[SIDE] = {upper + l, upper + row_size + l};
+
+            c->rows->grad_weights(src, c->nx, c->nx, two, SIDE, c->width, c->wide,
+                                  sums + l * SIDE * c->nx);
             for (size_t a = 0; a < SIDE; a++)
                 c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
         }
@@ -170,21 +187,20 @@ static void finish(const struct conv *c, const float *sums, float *dw, float *db
 {
     size_t lanes = c->rows->lanes, co = c->wide / SIDE;
 
-    for (size_t i = 0; i < c->narrow; i++)
+    for (size_t i = 0; i < c->nx; i++)
         for (size_t l = 0; l < c->wide; l++)
             for (size_t a = 0; a < SIDE; a++)
                 dw[((i * co + l % co) * SIDE + a) * SIDE + l / co] =
-                    sums[((l / lanes * SIDE + a) * c->narrow + i) * lanes + l % lanes];
+                    sums[((l / lanes * SIDE + a) * c->nx + i) * lanes + l % lanes];
     for (size_t k = 0; k < co; k++)
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-/* Workspace: the sums of all chunks. */
+/* Workspace: the sums of all chunks, rows for each thread. */
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
-    const float *dy = op->in[0]->data, *src = op->in[1]->data;
-    float *sums = op->workspace;
+    float *sums = op->workspace, *rooms = sums + c->nchunks * c->sums;
 
     (void)x;
     (void)e;
@@ -192,7 +208,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_rows(c, src, dy, c->nrows * i / c->nchunks, c->nrows * (i + 1) / c->nchunks,
+            sum_rows(c, op->in[1], op->in[0], c->nrows * i / c->nchunks,
+                     c->nrows * (i + 1) / c->nchunks, rooms + simd_thread() * c->room,
                      sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
     }
@@ -202,24 +219,24 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool supports_forward(const struct op *op)
 {
-    return can_do(op->in[0], op->out[0]);
+    return float_rows_support(op) && can_do(op->in[0], op->out[0]);
 }
 
 static bool supports_grad_input(const struct op *op)
 {
-    return can_do(op->out[0], op->in[0]);
+    return float_rows_support(op) && can_do(op->out[0], op->in[0]);
 }
 
 static bool supports_grad_weights(const struct op *op)
 {
-    return can_do(op->in[1], op->in[0]);
+    return float_rows_support(op) && can_do(op->in[1], op->in[0]);
 }
 
 static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
 {
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = workspace * sizeof(float);
+    op->workspace_size = (workspace + c->nthreads * c->room) * sizeof(float);
     op->priv = c;
     return 0;
 }
@@ -238,7 +255,7 @@ static int prepare_grad_input(struct op *op, struct err *e)
     struct conv *c = create(op->out[0], op->in[0]);
 
     if (c)
-        cut_vectors(c, c->narrow);
+        cut_vectors(c, c->nx);
     return keep(op, c, c ? c->packed + c->bias : 0, e);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trainer/backends/simd/conv_rows.h"
+#include "trainer/backends/simd/float_rows.h"
 #include "trainer/backends/simd/winograd_rows.h"
 
 #define KERNEL 3
@@ -56,6 +57,9 @@ struct winograd {
     size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
                               * one thread */
     size_t bias, zeros;
+    size_t lines;            /* floats of one thread's copy of the rows of a row of tiles; 0: all
+                              * activations are floats */
+    float_rows_narrow_f *narrow;
 };
 
 static struct roles roles_of(const struct op *op)
@@ -92,6 +96,22 @@ static size_t common_channels(const struct tensor *const *parts)
     return a;
 }
 
+static size_t largest_channels(const struct tensor *const *parts)
+{
+    size_t a = tensor_channels(parts[0]), b = parts[1] ? tensor_channels(parts[1]) : 0;
+
+    return a > b ? a : b;
+}
+
+/* Floats of the rows under a row of tiles, of the part with most channels. */
+static size_t lines_of(const struct winograd *g, const struct roles *r)
+{
+    size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
+
+    return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32
+               ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
+}
+
 static const struct winograd_rows *rows_of(const struct roles *r)
 {
     const struct shape *s = &r->src[0]->shape;
@@ -106,8 +126,8 @@ static bool supports(const struct op *op)
     const struct winograd_rows *rows = rows_of(&r);
     size_t ns = channels_of(r.src), nd = channels_of(r.dst), pixels = tensor_pixels(r.src[0]);
 
-    return rows && op->attr.kernel == KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
-           pixels >= MIN_TILES * rows->tile * rows->tile;
+    return rows && float_rows_support(op) && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
+           ns * nd <= MAX_WEIGHTS && pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
 static size_t chunks_of(const struct winograd *g)
@@ -146,6 +166,8 @@ static struct winograd *create(const struct roles *r)
     }
     g->rows = rows_of(r);
     g->places = g->rows->side * g->rows->side;
+    g->lines = lines_of(g, r);
+    g->narrow = float_rows_narrow();
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WIDE * g->rows->lanes) == 0 ? WIDE : 1;
     g->wide = g->nvectors * g->rows->lanes;
@@ -165,28 +187,29 @@ static struct winograd *create(const struct roles *r)
 
 /* The rows of pixels under row of tiles r, counted through all images, from its first on. */
 static void source_rows(const struct winograd *g, const struct tensor *part, const float *zeros,
-                        size_t r, const float **rows)
+                        size_t r, float *lines, const float **rows)
 {
-    const float *src = part->data;
     size_t line = g->width * tensor_channels(part);
 
     for (size_t i = 0; i < g->rows->side; i++) {
         size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
 
-        rows[i] = y < g->height ? src + (r / g->down * g->height + y) * line : zeros;
+        rows[i] = y < g->height ? float_rows_read(part, (r / g->down * g->height + y) * line, line,
+                                                  lines + i * line)
+                                : zeros;
     }
 }
 
 /* Rows of tiles [from, to) to scratch. */
 static void transform_source(const struct winograd *g, const struct roles *roles,
-                             const float *zeros, size_t from, size_t to, float *d)
+                             const float *zeros, size_t from, size_t to, float *lines, float *d)
 {
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels;
 
     for (size_t r = from; r < to; r++, d += g->across * ns)
         for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            source_rows(g, roles->src[k], zeros, r, rows);
+            source_rows(g, roles->src[k], zeros, r, lines, rows);
             g->rows->source(rows, g->width, g->src_part[k], ns, g->src_place,
                             d + at * g->rows->group);
         }
@@ -220,13 +243,13 @@ static struct band band_of(const struct winograd *g, size_t from, size_t end)
     return (struct band){from, to, to + g->band < end ? to + g->band : end};
 }
 
-/* Part p of n floats, while the products of place p are computed: what waits for memory is a third of
+/* Part p of n numbers from `at` on, while the products of place p are computed: what waits for memory is a third of
  * the time if nothing is asked for before. */
-static void fetch(const struct winograd *g, const float *data, size_t n, size_t p)
+static void fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n, size_t p)
 {
     size_t from = n * p / g->places, to = n * (p + 1) / g->places;
 
-    simd_fetch(data + from, to - from);
+    float_rows_fetch(t, at + from, to - from);
 }
 
 /* To be written by this band. */
@@ -235,7 +258,7 @@ static void fetch_results(const struct winograd *g, const struct tensor *t, cons
 {
     size_t line = g->rows->tile * g->width * tensor_channels(t);
 
-    fetch(g, t->data + b->from * line, (b->to - b->from) * line, p);
+    fetch(g, t, b->from * line, (b->to - b->from) * line, p);
 }
 
 /* To be read by the next one: a row of pixels above was read by this one, that below is not its own. */
@@ -246,7 +269,7 @@ static void fetch_source(const struct winograd *g, const struct tensor *t, const
     size_t from = b->to * g->rows->tile + 1, to = b->next * g->rows->tile + 1;
 
     if (b->to < b->next)
-        fetch(g, t->data + from * line, ((to < last ? to : last) - from) * line, p);
+        fetch(g, t, from * line, ((to < last ? to : last) - from) * line, p);
 }
 
 static void multiply(const struct winograd *g, const struct roles *roles, const struct band *b,
@@ -273,7 +296,7 @@ static void multiply(const struct winograd *g, const struct roles *roles, const 
 
 /* A row of tiles from its products. */
 static void write_results(const struct winograd *g, const struct roles *roles, const float *m,
-                          const float *bias, size_t r)
+                          const float *bias, size_t r, float *lines)
 {
     size_t tile = g->rows->tile;
 
@@ -282,32 +305,33 @@ static void write_results(const struct winograd *g, const struct roles *roles, c
         float *rows[WINOGRAD_SIDE];
 
         for (size_t i = 0; i < tile; i++)
-            rows[i] = roles->dst[k]->data + (r * tile + i) * line;
+            rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line);
         g->rows->result(m + at * g->rows->group, g->dst_place, g->width, g->dst_part[k],
                         g->dst_channels, bias + at, rows);
+        float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
     }
 }
 
 static void correlate_band(const struct winograd *g, const struct roles *roles,
                            const struct band *b, const float *packed, const float *bias,
-                           const float *zeros, float *scratch)
+                           const float *zeros, float *lines, float *scratch)
 {
     float *m = scratch + g->places * g->src_place;
 
-    transform_source(g, roles, zeros, b->from, b->to, scratch);
+    transform_source(g, roles, zeros, b->from, b->to, lines, scratch);
     multiply(g, roles, b, packed, zeros, scratch, m);
     for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
-        write_results(g, roles, m, bias, r);
+        write_results(g, roles, m, bias, r, lines);
 }
 
-/* Workspace: weights, bias, zeros, scratch for each thread. */
+/* Workspace: weights, bias, zeros, scratch for each thread, and lines. */
 static void correlate(const struct op *op, bool turned)
 {
     const struct winograd *g = op->priv;
     const struct roles roles = roles_of(op);
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
-    float *scratch = zeros + g->zeros;
+    float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
 
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
@@ -320,7 +344,7 @@ static void correlate(const struct op *op, bool turned)
         for (size_t from = 0; from < nrows; from += g->band) {
             struct band b = band_of(g, from, nrows);
 
-            correlate_band(g, &roles, &b, packed, bias, zeros,
+            correlate_band(g, &roles, &b, packed, bias, zeros, lines + simd_thread() * g->lines,
                            scratch + simd_thread() * g->scratch);
         }
     }
@@ -343,14 +367,15 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 }
 
 /* Rows of tiles [from, to) of dy to scratch. */
-static void transform_dy(const struct winograd *g, const float *dy, size_t from, size_t to, float *y)
+static void transform_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
+                         float *lines, float *y)
 {
-    size_t nd = g->dst_channels, tile = g->rows->tile;
+    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
     const float *rows[WINOGRAD_SIDE];
 
     for (size_t r = from; r < to; r++, y += g->across * nd) {
         for (size_t i = 0; i < tile; i++)
-            rows[i] = dy + (r * tile + i) * g->width * nd;
+            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line);
         g->rows->spread(rows, g->width, nd, g->dst_place, y);
     }
 }
@@ -374,25 +399,39 @@ static void add_products(const struct winograd *g, size_t p, size_t ntiles, cons
     }
 }
 
-/* Rows of tiles [from, to) into sums: of the products, then of dy. */
-static void sum_chunk(const struct winograd *g, const struct roles *roles, const float *zeros,
-                      size_t from, size_t to, float *scratch, float *sums)
+/* Channels [first, last) of rows of tiles [from, to). */
+static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
+                   size_t first, size_t last, float *lines, float *sums)
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
-    const float *dy = roles->dst[0]->data;
+
+    memset(sums + first, 0, (last - first) * sizeof *sums);
+    for (; from < to; from++) {
+        const float *rows = float_rows_read(dy, from * area * nd, area * nd, lines);
+
+        for (size_t d = first; d < last; d += g->rows->lanes)
+            g->products->sum(rows + d, area, nd, sums + d);
+    }
+}
+
+/* Rows of tiles [from, to) into sums: of the products, then of dy. */
+static void sum_chunk(const struct winograd *g, const struct roles *roles, const float *zeros,
+                      size_t from, size_t to, float *lines, float *scratch, float *sums)
+{
+    size_t nd = g->dst_channels, area = g->rows->tile * g->width;
+    const struct tensor *dy = roles->dst[0];
 
     memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
-    for (size_t d = 0; d < nd; d += g->rows->lanes)
-        g->products->sum(dy + from * area * nd + d, (to - from) * area, nd, sums + g->weights + d);
+    sum_dy(g, dy, from, to, 0, g->dst_channels, lines, sums + g->weights);
     for (; from < to; from += g->band) {
         struct band b = band_of(g, from, to);
 
-        transform_source(g, roles, zeros, b.from, b.to, scratch);
-        transform_dy(g, dy, b.from, b.to, scratch + g->places * g->src_place);
+        transform_source(g, roles, zeros, b.from, b.to, lines, scratch);
+        transform_dy(g, dy, b.from, b.to, lines, scratch + g->places * g->src_place);
         for (size_t p = 0; p < g->places; p++) {
             for (int k = 0; k < PARTS && roles->src[k]; k++)
                 fetch_source(g, roles->src[k], &b, p);
-            fetch(g, dy + b.to * area * nd, (b.next - b.to) * area * nd, p);
+            fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, p);
             add_products(g, p, (b.to - b.from) * g->across, scratch, sums + p * g->place);
         }
     }
@@ -400,25 +439,23 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
 
 /* The same of all rows, shared among the threads of the parallel region. */
 static void sum_shared(const struct winograd *g, const struct roles *roles, const float *zeros,
-                       float *scratch, float *sums)
+                       float *lines, float *scratch, float *sums)
 {
-    const float *dy = roles->dst[0]->data;
+    const struct tensor *dy = roles->dst[0];
     size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
     float *y = scratch + g->places * g->src_place;
 
 #pragma omp for schedule(static) nowait
-    for (size_t d = 0; d < nd; d += g->rows->lanes) {
-        memset(sums + g->weights + d, 0, g->rows->lanes * sizeof *sums);
-        g->products->sum(dy + d, g->nimages * g->height * g->width, nd, sums + g->weights + d);
-    }
+    for (size_t d = 0; d < nd; d += g->rows->lanes)
+        sum_dy(g, dy, 0, nrows, d, d + g->rows->lanes, lines, sums + g->weights);
     for (size_t from = 0; from < nrows; from += g->band) {
         size_t n = nrows - from < g->band ? nrows - from : g->band;
 
 #pragma omp for schedule(dynamic)
         for (size_t r = 0; r < n; r++) {
             transform_source(g, roles, zeros, from + r, from + r + 1,
-                             scratch + r * g->across * ns);
-            transform_dy(g, dy, from + r, from + r + 1, y + r * g->across * nd);
+                             lines, scratch + r * g->across * ns);
+            transform_dy(g, dy, from + r, from + r + 1, lines, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
         for (size_t p = 0; p < g->places; p++) {
@@ -429,7 +466,8 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
     }
 }
 
-/* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all. */
+/* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
+ * lines. */
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
@@ -438,6 +476,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     size_t size = g->weights + g->bias, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
     float *scratch = zeros + g->zeros;
+    float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
     float *dw = op->out[0]->data;
 
     (void)x;
@@ -448,11 +487,12 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < g->nchunks; i++)
             sum_chunk(g, &roles, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
-                      scratch + simd_thread() * g->scratch, sums + i * size);
+                      lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch,
+                      sums + i * size);
         if (g->nchunks)
             conv_rows_add(sums, size, g->nchunks);
         else
-            sum_shared(g, &roles, zeros, scratch, sums);
+            sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
 #pragma omp for schedule(static)
         for (size_t d = 0; d < nd; d += lanes)
             for (size_t s = 0; s < ns; s++)
@@ -472,8 +512,8 @@ static int prepare_forward(struct op *op, struct err *e)
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = (g->weights + g->bias + g->zeros + g->nthreads * g->scratch) *
-                         sizeof(float);
+    op->workspace_size = (g->weights + g->bias + g->zeros +
+                          g->nthreads * (g->scratch + g->lines)) * sizeof(float);
     op->priv = g;
     return 0;
 }
@@ -490,7 +530,8 @@ static int prepare_grad_weights(struct op *op, struct err *e)
         set_band(g, g->nimages * g->down * g->across < SHARED_TILES
                         ? g->nimages * g->down * g->across : SHARED_TILES);
     op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
-                          (g->nchunks ? g->nthreads : 1) * g->scratch) * sizeof(float);
+                          (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines) *
+                         sizeof(float);
     op->priv = g;
     return 0;
 }
