@@ -14,6 +14,7 @@
 
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/float_rows.h"
+#include "trainer/backends/simd/roles.h"
 #include "trainer/backends/simd/winograd_rows.h"
 
 #define KERNEL 3
@@ -29,13 +30,6 @@
 #define RUNS 8                   /* of bands, for each thread at least, where there are as many */
 #define MAX_RUN 8
 #define WIDE 2                   /* vectors of results computed at once, where there are as many */
-#define PARTS 2                  /* tensors whose channels lie beside each other */
-
-/* The tensors of an op by what they are to it: src * weights + bias = dst, whatever the direction.
- * For the gradient of the input src is dy. Parts that are not there are NULL. */
-struct roles {
-    const struct tensor *src[PARTS], *dst[PARTS], *weights, *bias;
-};
 
 /* op->priv */
 struct winograd {
@@ -62,40 +56,6 @@ struct winograd {
     float_rows_narrow_f *narrow;
 };
 
-static struct roles roles_of(const struct op *op)
-{
-    struct tensor *const *in = op->in, *const *out = op->out;
-
-    if (op->kind == &concat_conv2d_kind)
-        return (struct roles){{in[0], in[1]}, {out[0]}, in[2], in[3]};
-    if (op->kind == &concat_conv2d_grad_input_kind)
-        return (struct roles){{in[0]}, {out[0], out[1]}, in[1], NULL};
-    if (op->kind == &concat_conv2d_grad_weights_kind)
-        return (struct roles){{in[1], in[2]}, {in[0]}, out[0], out[1]};
-    if (op->kind == &conv2d_grad_weights_kind || op->kind == &conv2d_nobias_grad_weights_kind)
-        return (struct roles){{in[1]}, {in[0]}, out[0], op->kind->nout > 1 ? out[1] : NULL};
-    return (struct roles){{in[0]}, {out[0]}, in[1], op->kind->nin > 2 ? in[2] : NULL};
-}
-
-static size_t channels_of(const struct tensor *const *parts)
-{
-    return tensor_channels(parts[0]) + (parts[1] ? tensor_channels(parts[1]) : 0);
-}
-
-/* How many channels divide each part. */
-static size_t common_channels(const struct tensor *const *parts)
-{
-    size_t a = tensor_channels(parts[0]), b = parts[1] ? tensor_channels(parts[1]) : 0;
-
-    while (b > 0) {
-        size_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static size_t largest_channels(const struct tensor *const *parts)
 {
     size_t a = tensor_channels(parts[0]), b = parts[1] ? tensor_channels(parts[1]) : 0;
@@ -117,14 +77,14 @@ static const struct winograd_rows *rows_of(const struct roles *r)
     const struct shape *s = &r->src[0]->shape;
 
     return winograd_rows_best((size_t)s->dim[DIM_H], (size_t)s->dim[DIM_W],
-                              common_channels(r->src), common_channels(r->dst));
+                              roles_common_channels(r->src), roles_common_channels(r->dst));
 }
 
 static bool supports(const struct op *op)
 {
     struct roles r = roles_of(op);
     const struct winograd_rows *rows = rows_of(&r);
-    size_t ns = channels_of(r.src), nd = channels_of(r.dst), pixels = tensor_pixels(r.src[0]);
+    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
 
     return rows && float_rows_support(op) && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
            ns * nd <= MAX_WEIGHTS && pixels >= MIN_TILES * rows->tile * rows->tile;
@@ -158,8 +118,8 @@ static struct winograd *create(const struct roles *r)
     g->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
     g->height = (size_t)r->src[0]->shape.dim[DIM_H];
     g->width = (size_t)r->src[0]->shape.dim[DIM_W];
-    g->src_channels = channels_of(r->src);
-    g->dst_channels = channels_of(r->dst);
+    g->src_channels = roles_channels(r->src);
+    g->dst_channels = roles_channels(r->dst);
     for (int k = 0; k < PARTS; k++) {
         g->src_part[k] = r->src[k] ? tensor_channels(r->src[k]) : 0;
         g->dst_part[k] = r->dst[k] ? tensor_channels(r->dst[k]) : 0;

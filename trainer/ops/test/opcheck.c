@@ -59,6 +59,7 @@ static const struct test_case cases[] = {
     HEAD(2, 19, 31, 8, 1),
     HEAD(1, 5, 7, 24, 3),
     HEAD(1, 9, 29, 40, 1),
+    CONV(1, 2, 805, 8, 8, 3),
     CONV_STRIDED(1, 5, 7, 3, 8, 3),
     CONV_STRIDED(2, 8, 6, 16, 32, 3),
     CONV_STRIDED(1, 4, 5, 16, 32, 1),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tensors of a convolution, its gradients and their fused kinds by what they are to it:
+ * src * weights + bias = dst, whatever the direction; for the gradient of the input src is dy. src or
+ * dst may be two tensors whose channels lie beside each other. */
+#ifndef UNETCTL_TRAINER_BACKENDS_SIMD_ROLES_H
+#define UNETCTL_TRAINER_BACKENDS_SIMD_ROLES_H
+
+#include "trainer/core/op.h"
+
+#define PARTS 2
+
+/* What is not there is NULL. */
+struct roles {
+    const struct tensor *src[PARTS], *dst[PARTS], *weights, *bias;
+};
+
+struct roles roles_of(const struct op *op);
+
+/* Of all parts together; and how many divide each. */
+size_t roles_channels(const struct tensor *const *parts);
+size_t roles_common_channels(const struct tensor *const *parts);
+
+#endif
