@@ -173,6 +173,59 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
     drop(c.split);
 }
 
+/* The ops around a tensor that batch_norm_relu writes: it, the convolution that reads it, and their
+ * gradients. */
+struct norm_conv {
+    struct op **norm, **conv, **weights, **input, **norm_grad;
+};
+
+/* Is it all there, and nothing else between? */
+static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
+{
+    const struct tensor *between = g->ops[i]->out[0], *gradient = between->grad;
+
+    *c = (struct norm_conv){.norm = &g->ops[i], .conv = find_reader(g, &conv2d_kind, 0, between)};
+    if (g->ops[i]->kind != &batch_norm_relu_kind || between->pinned || !c->conv || !gradient)
+        return false;
+    c->weights = find_reader(g, &conv2d_grad_weights_kind, 1, between);
+    c->input = find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
+    c->norm_grad = find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
+    return c->weights && c->input && c->norm_grad && (*c->input)->out[0] == gradient &&
+           (*c->norm_grad)->in[3] == (*c->norm)->out[1] && count_readers(g, between) == 2 &&
+           count_readers(g, gradient) == 1;
+}
+
+static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_t i)
+{
+    struct norm_conv c;
+
+    if (!find_norm_conv(g, i, &c))
+        return;
+    const struct op *norm = *c.norm, *conv = *c.conv, *weights = *c.weights, *back = *c.norm_grad;
+    struct op forward = {.kind = &batch_norm_relu_conv2d_kind, .attr = norm->attr,
+                         .in = {norm->in[0], norm->in[1], norm->in[2], conv->in[1], conv->in[2],
+                                norm->in[3], norm->in[4]},
+                         .out = {conv->out[0], norm->out[1]}};
+    struct op grad = {.kind = &batch_norm_relu_conv2d_grad_kind, .attr = (*c.input)->attr,
+                      .in = {weights->in[0], back->in[1], back->in[2], back->in[3], back->in[4],
+                             conv->in[1]},
+                      .out = {back->out[0], back->out[1], back->out[2], weights->out[0],
+                              weights->out[1]}};
+
+    forward.attr.kernel = conv->attr.kernel;
+    forward.attr.stride = conv->attr.stride;
+    grad.attr.eps = norm->attr.eps;
+    grad.attr.momentum = norm->attr.momentum;
+    grad.attr.sync = norm->attr.sync;
+    if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
+        return;
+    **c.conv = forward;
+    drop(c.norm);
+    **c.norm_grad = grad;
+    drop(c.weights);
+    drop(c.input);
+}
+
 void fuse_graph(struct graph *g, const struct backend *backend)
 {
     size_t n = 0, nforward = g->nforward;
@@ -183,6 +236,9 @@ void fuse_graph(struct graph *g, const struct backend *backend)
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_concat(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_norm_conv(g, backend, i);
     for (size_t i = 0; i < nforward; i++)
         g->nforward -= !g->ops[i];
     for (size_t i = 0; i < g->nops; i++)

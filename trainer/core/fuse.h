@@ -6,9 +6,10 @@
  *     batch_norm_infer, relu        ->  batch_norm_relu_infer
  *     max_pool2d_grad, add          ->  max_pool2d_grad_add
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
+ *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
  *
- * A pair is fused where nothing else reads what the first writes, concat where the backend has
- * kernels of its own for what becomes of it. Results stay the same but for rounding; models and
+ * A pair is fused where nothing else reads what the first writes, the last two where the backend has
+ * kernels of its own for what becomes of them. Results stay the same but for rounding; models and
  * gradients know nothing of it. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H

@@ -14,8 +14,8 @@
 #include "src/err.h"
 #include "trainer/core/tensor.h"
 
-#define OP_MAX_IN 5
-#define OP_MAX_OUT 3
+#define OP_MAX_IN 7
+#define OP_MAX_OUT 5
 
 struct graph;
 struct kernel;
@@ -84,6 +84,12 @@ extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the run
 extern const struct op_kind batch_norm_relu_kind;
 extern const struct op_kind batch_norm_relu_grad_kind;
 extern const struct op_kind batch_norm_relu_infer_kind;
+
+/* batch_norm_relu and the conv2d behind it without the tensor in between (fuse.h).
+ * (x, gamma, beta, w, b, running mean, running var) -> y, saved
+ * grad, both of the convolution as well: (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */
+extern const struct op_kind batch_norm_relu_conv2d_kind;
+extern const struct op_kind batch_norm_relu_conv2d_grad_kind;
 
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */

@@ -22,6 +22,10 @@ static const struct tensor *find_weights(const struct op *op)
         return op->in[1];
     if (op->kind == &concat_conv2d_kind)
         return op->in[2];
+    if (op->kind == &batch_norm_relu_conv2d_kind)
+        return op->in[3];
+    if (op->kind == &batch_norm_relu_conv2d_grad_kind)
+        return op->in[5];
     if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
         op->kind == &conv2d_nobias_grad_weights_kind ||
         op->kind == &conv_transpose2d_grad_weights_kind)
@@ -40,7 +44,8 @@ double profile_flop(const struct op *op)
     places = (double)tensor_pixels(op->in[0]);
     if (w == op->out[0])
         other = op->in[1];
-    return 2 * (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
+    double products = (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
+    return (op->kind == &batch_norm_relu_conv2d_grad_kind ? 4 : 2) * products;
 }
 
 double profile_bytes(const struct op *op)

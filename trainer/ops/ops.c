@@ -29,6 +29,8 @@ const struct op_kind *const op_kinds[] = {
     &bias_grad_kind,
     &reshape_kind,
     &dropout_kind,
+    &batch_norm_relu_conv2d_kind,
+    &batch_norm_relu_conv2d_grad_kind,
     &concat_kind,
     &concat_grad_kind,
     &concat_conv2d_kind,

@@ -179,14 +179,16 @@ static unsigned parts_of(const struct op *op)
     return n < SUM_PARTS ? (unsigned)n : SUM_PARTS;
 }
 
-/* Workspace: sums and number of pixels, the parts' sums, coefficients. */
+/* Sums and number of pixels, coefficients, the parts' sums. */
+size_t cuda_norm_workspace(unsigned channels, unsigned nparts)
+{
+    return (2 * channels + 1 + 3 * channels + (size_t)2 * channels * nparts) * sizeof(double);
+}
+
 static int batch_norm_prepare(struct op *op, struct err *e)
 {
-    size_t n = tensor_channels(op->in[0]);
-
     (void)e;
-    op->workspace_size = (2 * n + 1 + 2 * n * parts_of(op)) * sizeof(double) +
-                         5 * n * sizeof(float);
+    op->workspace_size = cuda_norm_workspace((unsigned)tensor_channels(op->in[0]), parts_of(op));
     return 0;
 }
 
@@ -195,16 +197,23 @@ static double *sums_of(const struct op *op)
     return (double *)op->workspace;
 }
 
+double *cuda_norm_parts(const struct op *op)
+{
+    unsigned n = (unsigned)tensor_channels(op->in[0]);
+
+    return sums_of(op) + 2 * n + 1 + 3 * n;
+}
+
 static struct finish_args finish_of(const struct op *op)
 {
     struct finish_args k = {0};
 
     k.channels = (unsigned)tensor_channels(op->in[0]);
     k.sums = sums_of(op);
-    k.a = (float *)(k.sums + 2 * k.channels + 1 + (size_t)2 * k.channels * parts_of(op));
-    k.b = k.a + k.channels;
-    k.c = k.b + k.channels;
-    k.mask = k.c + k.channels;
+    k.a = (float *)(k.sums + 2 * k.channels + 1);
+    k.c = k.a + k.channels;
+    k.b = k.c + k.channels;
+    k.mask = k.b + k.channels;
     k.eps = op->attr.eps;
     k.momentum = op->attr.momentum;
     return k;
@@ -216,21 +225,29 @@ static bool has_relu(const struct op *op)
            op->kind == &batch_norm_relu_infer_kind;
 }
 
+static void add_parts(const struct op *op, unsigned nparts, cudaStream_t stream)
+{
+    unsigned channels = (unsigned)tensor_channels(op->in[0]);
+    struct total_args t = {cuda_norm_parts(op), sums_of(op), channels, nparts,
+                           (unsigned)tensor_pixels(op->in[0])};
+
+    LAUNCH(total, 2 * channels, stream, t);
+}
+
 static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
                 const float *mask, cudaStream_t stream)
 {
     unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
     unsigned nparts = parts_of(op);
-    double *parts = sums_of(op) + 2 * channels + 1;
+    double *parts = cuda_norm_parts(op);
     struct sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
     struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
-    struct total_args t = {parts, sums_of(op), channels, nparts, npixels};
 
     if (u->dtype == DTYPE_F32)
         LAUNCH(sum_pixels, nparts, stream, s);
     else
         pass_sum(&p, stream);
-    LAUNCH(total, 2 * channels, stream, t);
+    add_parts(op, nparts, stream);
 }
 
 static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
@@ -256,7 +273,7 @@ static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
     return op->attr.sync && x->sum ? cuda_device_sum(x, sums_of(op), n, e) : 0;
 }
 
-static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
@@ -270,7 +287,18 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     k.running_var = op->in[4]->data;
     k.saved_out = op->out[1]->data;
     LAUNCH(finish_forward, gpu_blocks(k.channels), stream, k);
-    apply_to(op, &k, op->in[0], NULL, NULL, stream);
+    *coef = k.a;
+    return 0;
+}
+
+static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+{
+    struct finish_args k = finish_of(op);
+    const float *coef;
+
+    if (cuda_norm_statistics(op, x, &coef, e))
+        return -1;
+    apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
     return 0;
 }
 
@@ -288,20 +316,24 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
+const float *cuda_norm_mask(const struct op *op, struct exec *x)
 {
-    cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
-    const float *mask = NULL;
 
     k.gamma = op->in[2]->data;
     k.saved = op->in[3]->data;
-    if (has_relu(op)) {
-        k.beta = op->in[4]->data;
-        LAUNCH(finish_mask, gpu_blocks(k.channels), stream, k);
-        mask = k.mask;
-    }
-    sum(op, op->in[0], op->in[1], mask, stream);
+    k.beta = op->in[4]->data;
+    LAUNCH(finish_mask, gpu_blocks(k.channels), x->device->stream, k);
+    return k.mask;
+}
+
+static int finish_gradient(const struct op *op, const float *mask, struct exec *x, struct err *e)
+{
+    cudaStream_t stream = x->device->stream;
+    struct finish_args k = finish_of(op);
+
+    k.gamma = op->in[2]->data;
+    k.saved = op->in[3]->data;
     k.dgamma = op->out[1]->data;
     k.dbeta = op->out[2]->data;
     LAUNCH(finish_params, gpu_blocks(k.channels), stream, k);
@@ -310,6 +342,20 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
     LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
     apply_to(op, &k, op->in[0], op->in[1], mask, stream);
     return 0;
+}
+
+int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, struct err *e)
+{
+    add_parts(op, nparts, x->device->stream);
+    return finish_gradient(op, finish_of(op).mask, x, e);
+}
+
+static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const float *mask = has_relu(op) ? cuda_norm_mask(op, x) : NULL;
+
+    sum(op, op->in[0], op->in[1], mask, x->device->stream);
+    return finish_gradient(op, mask, x, e);
 }
 
 /* Activations of one type: floats, or bfloat16 in whole chunks of channels. */

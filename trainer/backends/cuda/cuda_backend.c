@@ -52,6 +52,8 @@ static const struct kernel *const mixed[] = {
     &cuda_narrow_concat_conv2d,
     &cuda_narrow_concat_conv2d_grad_input,
     &cuda_narrow_concat_conv2d_grad_weights,
+    &cuda_narrow_norm_conv2d,
+    &cuda_narrow_norm_conv2d_grad,
     &cuda_narrow_conv_transpose2d,
     &cuda_narrow_conv_transpose2d_grad_input,
     &cuda_narrow_conv_transpose2d_grad_weights,

@@ -85,6 +85,8 @@ extern const struct kernel cuda_narrow_conv2d_nobias_grad_weights;
 extern const struct kernel cuda_narrow_conv_transpose2d;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
+extern const struct kernel cuda_narrow_norm_conv2d;
+extern const struct kernel cuda_narrow_norm_conv2d_grad;
 extern const struct kernel cuda_pass_add;
 extern const struct kernel cuda_pass_concat;
 extern const struct kernel cuda_pass_concat_grad;
@@ -99,7 +101,21 @@ extern const struct kernel cuda_pass_relu_grad;
 
 extern const struct device_ops cuda_device_ops;
 
-/* Does this thread's GPU compute in bfloat16, as warp.h asks for? */
+/* Batch norm with a ReLU for kernels that make some of its passes themselves (batch_norm.cu). op: one of
+ * batch_norm_relu's or of its gradient's with a workspace of cuda_norm_workspace bytes.
+ *   statistics  sums of in[0], what out[1] and the running ones become; *coef: [2][channels], the norm
+ *               is coef0 x + coef1
+ *   mask        the same coefficients from what was saved
+ *   finish_grad of sums [nparts][2][channels] in cuda_norm_parts, of in[0] and its product with in[1]
+ *               where the ReLU let in[1] pass, the gradients. After mask. */
+size_t cuda_norm_workspace(unsigned channels, unsigned nparts);
+double *cuda_norm_parts(const struct op *op);
+int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef, struct err *e);
+const float *cuda_norm_mask(const struct op *op, struct exec *x);
+int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, struct err *e);
+
+/* Does this thread's GPU compute in bfloat16 as warp.h asks for, with as much shared memory as narrow.h
+ * does? sm_80, sm_90 and later ones of their kind. */
 bool cuda_has_bf16(void);
 
 /* Blocks for n pieces of work that blocks take one after the other: as many as this thread's GPU has

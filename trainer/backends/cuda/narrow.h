@@ -18,6 +18,7 @@
 #define NARROW_PIXELS (NARROW_COLUMNS * NARROW_ROWS)
 #define NARROW_PITCH (NARROW_COLUMNS + 2)
 #define NARROW_HALO (NARROW_PITCH * (NARROW_ROWS + 2)) /* pixels of a tile and those around it */
+#define NARROW_SHARED (163 << 10) /* no kernel takes more: what sm_80 has */
 #define NARROW_TAPS 9 /* of 3x3 */
 #define NARROW_UP_TAPS 4
 #define NARROW_MAX_CHUNKS 8

@@ -10,11 +10,12 @@
 
 bool cuda_has_bf16(void)
 {
-    int device = 0, major = 0;
+    int device = 0, major = 0, nshared = 0;
 
     return cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-           major >= 8;
+           cudaDeviceGetAttribute(&nshared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
+               cudaSuccess && major >= 8 && nshared >= NARROW_SHARED;
 }
 
 unsigned cuda_resident(unsigned each, size_t n)

@@ -135,15 +135,12 @@ INLINE_DEVICE void narrow_up(const struct narrow_args *k, const unsigned ci, con
 UP(16, 8, 4)
 UP(32, 16, 4)
 UP(64, 32, 2)
-UP(128, 64, 1)
 
 C_BEGIN
 
 unsigned narrow_up_resident(unsigned in, unsigned out)
 {
-    if (in != 2 * out || (out != 8 && out != 16 && out != 32 && out != 64))
-        return 0;
-    return out <= 16 ? 4 : out == 32 ? 2 : 1;
+    return in != 2 * out || (out != 8 && out != 16 && out != 32) ? 0 : out == 32 ? 2 : 4;
 }
 
 #define RUN_UP(ci, co)             \
@@ -157,7 +154,6 @@ void narrow_up_run(const struct narrow_args *k, unsigned nblocks, cudaStream_t s
     RUN_UP(16, 8);
     RUN_UP(32, 16);
     RUN_UP(64, 32);
-    RUN_UP(128, 64);
 }
 
 C_END

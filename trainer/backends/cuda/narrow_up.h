@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* As narrow_conv_resident; of 16 to 128 channels. */
+/* As narrow_conv_resident; of 16 to 64 channels. */
 unsigned narrow_up_resident(unsigned in, unsigned out);
 
 /* Queue one that there is: k->field is that of the source, in one part, k->first.y has twice its height

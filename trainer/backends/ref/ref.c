@@ -28,6 +28,8 @@ static const struct kernel *const kernels[] = {
     &ref_bias_grad,
     &ref_reshape,
     &ref_dropout,
+    &ref_batch_norm_relu_conv2d,
+    &ref_batch_norm_relu_conv2d_grad,
     &ref_concat,
     &ref_concat_grad,
     &ref_concat_conv2d,

@@ -31,6 +31,8 @@ extern const struct kernel ref_bias;
 extern const struct kernel ref_bias_grad;
 extern const struct kernel ref_reshape;
 extern const struct kernel ref_dropout;
+extern const struct kernel ref_batch_norm_relu_conv2d;
+extern const struct kernel ref_batch_norm_relu_conv2d_grad;
 extern const struct kernel ref_concat;
 extern const struct kernel ref_concat_grad;
 extern const struct kernel ref_concat_conv2d;

@@ -38,6 +38,26 @@ static void build(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
+/* A block of two convolutions. */
+static void build_block(struct graph *g, struct err *e)
+{
+    struct tensor *x;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = conv2d_append(g, "one", x, 8, 3, e);
+    x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
+    x = conv2d_append(g, "two", x, 16, 3, e);
+    x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+static void (*builder)(struct graph *g, struct err *e) = build;
+
 static void fill(const struct compiled *c)
 {
     const struct weights *w = c->weights;
@@ -59,7 +79,7 @@ static void create(struct compiled *c, const struct backend *backend, bool train
     bool moved;
 
     *c = (struct compiled){.graph = graph_create(training, &e), .weights = weights_create(&e)};
-    build(c->graph, &e);
+    builder(c->graph, &e);
     for (size_t i = 0; i < c->graph->nparams; i++) {
         const struct tensor *t = c->graph->params[i].tensor;
 
@@ -155,6 +175,34 @@ static void check_training(const struct backend *backend)
     destroy(&parts);
 }
 
+/* With the reference, which has kernels for all that fusion makes. Its head is a convolution, too. */
+static void check_block(void)
+{
+    const struct backend *ref = backend_find("ref");
+    struct compiled whole, parts;
+
+    builder = build_block;
+    create(&whole, ref, true, true);
+    create(&parts, ref, true, false);
+    builder = build;
+    ok(count(whole.graph, &batch_norm_relu_conv2d_kind) == 2 &&
+           count(whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 &&
+           count(whole.graph, &batch_norm_relu_kind) == 0 && count(whole.graph, &relu_kind) == 0 &&
+           count(whole.graph, &conv2d_grad_input_kind) == 0,
+       "a norm is fused with the convolution behind it");
+    ok(whole.graph->nops == parts.graph->nops - 10 &&
+           whole.graph->nforward == parts.graph->nforward - 4,
+       "four ops forward and six backward became one of each twice");
+    double loss = run(&whole), want = run(&parts);
+    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5,
+       "with the same loss, %g, and gradients, %.1e", loss / want - 1, error);
+    error = difference(whole.weights->state, parts.weights->state, parts.weights->nstate);
+    ok(error < 1e-6, "and running statistics: %.1e", error);
+    destroy(&whole);
+    destroy(&parts);
+}
+
 static void check_inference(const struct backend *backend)
 {
     struct compiled whole, parts;
@@ -202,6 +250,7 @@ int main(void)
         check_training(backends[i]);
         check_inference(backends[i]);
     }
+    check_block();
     check_readers();
     return done_testing();
 }

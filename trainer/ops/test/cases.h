@@ -29,6 +29,13 @@
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                   \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step, \
      false}
+/* beta is far from 0: a difference across the ReLU's kink says nothing. */
+#define NORM_CONV(n, h, w, ci, co)                                                           \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},               \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
+      VECTOR(ci)},                                                                            \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
+      VALUES_POSITIVE}, 1, 4, 0.02, false}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false}
 #define AVG_POOL(n, h, w, c) \

@@ -23,7 +23,7 @@
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
 #define EMULATE_THREADS 256 /* of a block, at most */
-#define EMULATE_SHARED ((size_t)227 << 10)
+#define EMULATE_SHARED ((size_t)163 << 10)
 #define EMULATE_WARP 32
 
 struct emulate_kernel {
@@ -67,7 +67,7 @@ typedef enum {
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
     cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
-    cudaDevAttrMultiProcessorCount
+    cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin
 };
 
 /* A machine of that many GPUs, each with that much memory. */
@@ -390,7 +390,9 @@ static cudaError_t cudaGetDevice(int *index)
 static cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
 {
     (void)index;
-    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8 : EMULATE_PROCESSORS;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
+             : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
+                                                           : (int)EMULATE_SHARED;
     return cudaSuccess;
 }
 

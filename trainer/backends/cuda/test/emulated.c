@@ -16,6 +16,7 @@
 #include "trainer/backends/cuda/narrow_back.cu"
 #include "trainer/backends/cuda/narrow_conv.cu"
 #include "trainer/backends/cuda/narrow_kernels.c"
+#include "trainer/backends/cuda/narrow_norm.c"
 #include "trainer/backends/cuda/narrow_up.cu"
 #include "trainer/backends/cuda/pass_elementwise.cu"
 #include "trainer/backends/cuda/pass_head.cu"

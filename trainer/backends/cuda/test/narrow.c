@@ -567,13 +567,12 @@ static void check_back_up(unsigned ci, const struct field *f, bool with_input, b
 
 static void check_transposed(void)
 {
-    for (unsigned ci = 16; ci <= 128; ci *= 2)
+    for (unsigned ci = 16; ci <= 64; ci *= 2)
         for (size_t i = 0; i < (ci > 32 ? 3 : NFIELDS); i++) {
             check_up(ci, &fields[i], i % 2 ? NARROW_NORM_RELU : NARROW_PLAIN);
-            if (narrow_back_up_resident(ci, ci / 2))
-                check_back_up(ci, &fields[i], i != 2, i % 3 != 1);
+            check_back_up(ci, &fields[i], i != 2, i % 3 != 1);
         }
-    ok(!narrow_up_resident(16, 16) && !narrow_back_up_resident(128, 64),
+    ok(!narrow_up_resident(16, 16) && !narrow_up_resident(128, 64) && !narrow_back_up_resident(128, 64),
        "transposed, other channels have none");
 }
 

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations and bytes of a training step in bfloat16, layer by layer, counted in the graphs that the
+ * CUDA backend would run; no GPU is needed, and nothing runs. Three ways of doing the same:
+ *
+ *   unfused   each op reads its inputs and writes its results; batch norm reads twice, for its sums and
+ *             to apply them
+ *   now       after fuse_graph for the backend: what it does today
+ *   fused     with all that narrow.h can do on the way in and out of a convolution: norms and ReLUs are
+ *             no passes any more, and both gradients of a convolution are one; what is left to do
+ *
+ *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH [GB/s TFLOP/s]]
+ *
+ * 8 768 1024 16 4300 790 if not given: the reference network, and an H200's copies and products of
+ * bfloat16 as ../shared/docs/PERFORMANCE.md takes them. */
+#include "config.h"
+
+#include "trainer/backends/cuda/test/emulated.c"
+
+#include "trainer/core/fuse.h"
+#include "trainer/core/model.h"
+#include "trainer/core/precision.h"
+#include "trainer/core/profile.h"
+
+#define MAX_LAYERS 64
+
+enum way { UNFUSED, NOW, FUSED, NWAYS };
+
+struct layer {
+    char name[TENSOR_NAME_SIZE];
+    int64_t height, width, in, out; /* of a convolution */
+    double flop, bytes[NWAYS];
+};
+
+static struct layer layers[MAX_LAYERS];
+static size_t nlayers;
+
+static bool is_conv(const struct op_kind *kind)
+{
+    return strstr(kind->name, "conv") != NULL;
+}
+
+static bool is_norm(const struct op_kind *kind)
+{
+    return strncmp(kind->name, "batch_norm", strlen("batch_norm")) == 0 && !is_conv(kind);
+}
+
+static bool is_norm_grad(const struct op_kind *kind)
+{
+    return kind == &batch_norm_grad_kind || kind == &batch_norm_relu_grad_kind;
+}
+
+static bool has_suffix(const struct op_kind *kind, const char *suffix)
+{
+    size_t n = strlen(kind->name), k = strlen(suffix);
+
+    return n >= k && strcmp(kind->name + n - k, suffix) == 0;
+}
+
+/* A parameter of an op, or gradient of one, a convolution's weights before others: the layer's name
+ * stands before its last point. */
+static const char *parameter_of(const struct op *op)
+{
+    const struct tensor *found = NULL;
+
+    for (int i = 0; i < op->kind->nin + op->kind->nout; i++) {
+        const struct tensor *t = i < op->kind->nin ? op->in[i] : op->out[i - op->kind->nin];
+
+        if ((t->place == TENSOR_VALUE || t->place == TENSOR_GRAD) &&
+            (!found || (found->shape.ndim < 4 && t->shape.ndim == 4)))
+            found = t;
+    }
+    return found ? found->name : NULL;
+}
+
+/* Batch norm counts for the convolution in front of it: enc1.bn2 for enc1.conv2. */
+static void name_of(const struct op *op, char *name)
+{
+    const char *parameter = parameter_of(op);
+
+    snprintf(name, TENSOR_NAME_SIZE, "%s", parameter ? parameter : op_is_loss(op->kind) ? "loss" : "");
+    char *end = strstr(name, ".weight"), *norm = strstr(name, ".bn");
+    if (end)
+        *end = 0;
+    if (norm) {
+        char number[8];
+
+        snprintf(number, sizeof number, "%s", norm + 3);
+        snprintf(norm, TENSOR_NAME_SIZE - (size_t)(norm - name), ".conv%s", number);
+    }
+    if (!*name)
+        snprintf(name, TENSOR_NAME_SIZE, "%s", strstr(op->kind->name, "pool") ? "pooling" :
+                 strstr(op->kind->name, "concat") ? "concat" : "relu, add");
+}
+
+static struct layer *find_layer(const char *name)
+{
+    for (size_t i = 0; i < nlayers; i++)
+        if (strcmp(layers[i].name, name) == 0)
+            return &layers[i];
+    if (nlayers == MAX_LAYERS) {
+        fprintf(stderr, "traffic: more than %d layers\n", MAX_LAYERS);
+        exit(1);
+    }
+    snprintf(layers[nlayers].name, sizeof layers->name, "%s", name);
+    return &layers[nlayers++];
+}
+
+/* Every number once for each time that it goes to or from memory. */
+static double bytes_now(const struct op *op)
+{
+    double bytes = profile_bytes(op);
+
+    if (op->kind == &batch_norm_relu_conv2d_grad_kind) /* the norm's gradient is a pass of its own */
+        return bytes + (double)tensor_nbytes(op->in[1]) + 2 * (double)tensor_nbytes(op->out[0]);
+    if (op->kind == &batch_norm_relu_conv2d_kind ||
+        (is_norm(op->kind) && !has_suffix(op->kind, "infer")))
+        bytes += (double)tensor_nbytes(op->in[0]);
+    if (is_norm_grad(op->kind))
+        bytes += (double)tensor_nbytes(op->in[1]);
+    return bytes;
+}
+
+/* Is t the gradient that a norm hands on? Then who takes it over reads what the norm read. */
+static bool is_of_norm(const struct graph *g, const struct tensor *t)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if ((is_norm_grad(g->ops[i]->kind) || g->ops[i]->kind == &batch_norm_relu_conv2d_grad_kind) &&
+            g->ops[i]->out[0] == t)
+            return true;
+    return false;
+}
+
+static double bytes_fused(const struct graph *g, const struct op *op)
+{
+    double bytes = profile_bytes(op);
+
+    if (is_norm(op->kind))
+        return 0;
+    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) &&
+        (has_suffix(op->kind, "grad_weights") || op->kind == &batch_norm_relu_conv2d_grad_kind))
+        return bytes + (double)tensor_nbytes(op->in[0]);
+    if (is_conv(op->kind) && has_suffix(op->kind, "grad_input"))
+        return bytes - (double)tensor_nbytes(op->in[0]); /* the same pass as grad_weights */
+    return bytes;
+}
+
+static void count(const struct graph *g, enum way way)
+{
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+        char name[TENSOR_NAME_SIZE];
+
+        name_of(op, name);
+        struct layer *layer = find_layer(name);
+        layer->bytes[way] += way == FUSED ? bytes_fused(g, op) : bytes_now(op);
+        if (way != NOW)
+            continue;
+        layer->flop += profile_flop(op);
+        if (i < g->nforward && is_conv(op->kind)) {
+            const struct tensor *y = op->out[0];
+
+            layer->height = y->shape.dim[DIM_H];
+            layer->width = y->shape.dim[DIM_W];
+            layer->in = op->in[0]->shape.dim[DIM_C] +
+                        (op->kind == &concat_conv2d_kind ? op->in[1]->shape.dim[DIM_C] : 0);
+            layer->out = y->shape.dim[DIM_C];
+        }
+    }
+}
+
+static void count_graph(const struct network_config *config, int batch, bool fuse, enum way way)
+{
+    const struct backend *cuda = backend_find("cuda");
+    struct err e;
+    struct graph *g = graph_create(true, &e);
+
+    if (!g || model_build(model_find("unet"), g, config, batch, &e) < 0 || graph_backward(g, &e) < 0) {
+        fprintf(stderr, "traffic: %s\n", e.text);
+        exit(1);
+    }
+    precision_mark(g, DTYPE_BF16);
+    if (fuse)
+        fuse_graph(g, cuda);
+    count(g, way);
+    graph_destroy(g);
+}
+
+static void print(double bytes_per_s, double flop_per_s)
+{
+    struct layer all = {.name = "step"};
+    double sum[NWAYS] = {0};
+
+    printf("| layer | result | channels | GFLOP | its ms | MB unfused | now | fused | ms unfused | now | "
+           "fused |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i <= nlayers; i++) {
+        const struct layer *l = i < nlayers ? &layers[i] : &all;
+        char result[64] = "", channels[64] = "";
+
+        if (l->out) {
+            snprintf(result, sizeof result, "%dx%d", (int)l->height, (int)l->width);
+            snprintf(channels, sizeof channels, "%d to %d", (int)l->in, (int)l->out);
+        }
+        printf("| %s | %s | %s | %.1f | %.3f |", l->name, result, channels, l->flop * 1e-9,
+               1e3 * l->flop / flop_per_s);
+        for (enum way w = UNFUSED; w < NWAYS; w++)
+            printf(" %.0f |", l->bytes[w] * 1e-6);
+        for (enum way w = UNFUSED; w < NWAYS; w++) {
+            double ms = 1e3 * fmax(l->bytes[w] / bytes_per_s, l->flop / flop_per_s);
+
+            printf(" %.3f |", i < nlayers ? ms : sum[w]);
+            sum[w] += ms;
+            all.bytes[w] += l->bytes[w];
+        }
+        all.flop += l->flop;
+        putchar('\n');
+    }
+}
+
+int main(int argc, char **argv)
+{
+    double numbers[] = {8, 768, 1024, 16, 4300, 790};
+
+    for (int i = 1; i < argc && i <= 6; i++)
+        numbers[i - 1] = atof(argv[i]);
+    struct network_config config = {.model = "unet", .backend = "cuda", .base = (int)numbers[0],
+                                    .depth = 4, .channels = 1, .classes = 1, .seed = 1,
+                                    .height = (int)numbers[1], .width = (int)numbers[2],
+                                    .batch_norm = BATCH_NORM_LOCAL, .threads = 1,
+                                    .dtype = DTYPE_BF16};
+    struct err e;
+
+    if (!model_open("unet", &e)) {
+        fprintf(stderr, "traffic: %s\n", e.text);
+        return 1;
+    }
+    count_graph(&config, (int)numbers[3], true, NOW); /* first: its order, and concat_conv2d's channels */
+    count_graph(&config, (int)numbers[3], true, FUSED);
+    count_graph(&config, (int)numbers[3], false, UNFUSED);
+    print(numbers[4] * 1e9, numbers[5] * 1e12);
+    return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_norm_relu_conv2d and its gradient by the convolutions of few channels: the norm is applied on
+ * their way in, and the sums of its gradient are added up on the way out. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+#include "trainer/backends/cuda/narrow_back.h"
+#include "trainer/backends/cuda/narrow_conv.h"
+
+#define NORM_PARTS 1024 /* of the sums that batch_norm.cu makes, at most */
+
+static unsigned nchannels(const struct tensor *t)
+{
+    return (unsigned)tensor_channels(t);
+}
+
+static struct narrow_field field(const struct tensor *t)
+{
+    return narrow_field((unsigned)t->shape.dim[DIM_N], (unsigned)t->shape.dim[DIM_H],
+                        (unsigned)t->shape.dim[DIM_W]);
+}
+
+static bool is_narrow(const struct op *op, const struct tensor *x, const struct tensor *y)
+{
+    return x->dtype == DTYPE_BF16 && y->dtype == DTYPE_BF16 && op->attr.kernel == 3 &&
+           op->attr.stride <= 1 && cuda_supports(op) && cuda_has_bf16();
+}
+
+static bool supports_norm_conv(const struct op *op)
+{
+    return is_narrow(op, op->in[0], op->out[0]) &&
+           narrow_conv_resident(nchannels(op->in[0]), nchannels(op->out[0]));
+}
+
+/* (dy, x, gamma, saved, beta, w) -> dx, ... */
+static bool supports_norm_conv_grad(const struct op *op)
+{
+    return is_narrow(op, op->in[1], op->in[0]) && op->out[0]->dtype == DTYPE_BF16 &&
+           narrow_back_resident(nchannels(op->in[1]), nchannels(op->in[0]), true);
+}
+
+static int prepare_norm_conv(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = cuda_norm_workspace(nchannels(op->in[0]), NORM_PARTS);
+    return 0;
+}
+
+static int run_norm_conv(struct op *op, struct exec *x, struct err *e)
+{
+    struct op norm = {.kind = &batch_norm_relu_kind, .attr = op->attr, .workspace = op->workspace,
+                      .in = {op->in[0], op->in[1], op->in[2], op->in[5], op->in[6]},
+                      .out = {op->in[0], op->out[1]}};
+    unsigned in = nchannels(op->in[0]), out = nchannels(op->out[0]);
+    struct narrow_args k = {.field = field(op->in[0]), .w = op->in[3]->data, .bias = op->in[4]->data,
+                            .w_out = 9 * in, .w_in = 9, .nw = in,
+                            .src.first = {.x = op->in[0]->half, .channels = in,
+                                          .form = NARROW_NORM_RELU},
+                            .first = {.y = op->out[0]->half, .channels = out}};
+
+    if (cuda_norm_statistics(&norm, x, &k.src.first.coef, e))
+        return -1;
+    narrow_conv_run(&k, cuda_resident(narrow_conv_resident(in, out), k.field.ntiles),
+                    x->device->stream);
+    return 0;
+}
+
+static unsigned grad_blocks(const struct op *op)
+{
+    return cuda_resident(narrow_back_resident(nchannels(op->in[1]), nchannels(op->in[0]), true),
+                         field(op->in[0]).ntiles);
+}
+
+static int prepare_norm_conv_grad(struct op *op, struct err *e)
+{
+    unsigned in = nchannels(op->in[1]), out = nchannels(op->in[0]), nblocks = grad_blocks(op);
+
+    (void)e;
+    op->workspace_size = cuda_norm_workspace(in, nblocks) +
+                         narrow_back_bytes(in, out, nblocks, true, NARROW_TAPS);
+    return 0;
+}
+
+/* out[0] holds the gradient before the norm's until that takes its place. */
+static int run_norm_conv_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct tensor *dy = op->in[0], *src = op->in[1], *dx = op->out[0];
+    unsigned in = nchannels(src), out = nchannels(dy), nblocks = grad_blocks(op);
+    struct op norm = {.kind = &batch_norm_relu_grad_kind, .attr = op->attr,
+                      .workspace = op->workspace, .in = {dx, src, op->in[2], op->in[3], op->in[4]},
+                      .out = {dx, op->out[1], op->out[2]}};
+    const float *mask = cuda_norm_mask(&norm, x);
+    struct narrow_back_args k = {
+        .input = {.field = field(dy), .w = op->in[5]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
+                  .nw = out, .src.first = {.x = dy->half, .channels = out},
+                  .first = {.y = dx->half, .x = src->half, .coef = mask, .channels = in},
+                  .form = NARROW_NORM_SUMS, .sums = cuda_norm_parts(&norm)},
+        .act.first = {.x = src->half, .coef = mask, .channels = in, .form = NARROW_NORM_RELU},
+        .partials = (float *)((char *)op->workspace + cuda_norm_workspace(in, nblocks)),
+        .with_bias = true};
+
+    narrow_back_run(&k, nblocks, op->out[3]->data, op->out[4]->data, x->device->stream);
+    return cuda_norm_finish_grad(&norm, nblocks, x, e);
+}
+
+const struct kernel cuda_narrow_norm_conv2d = {&batch_norm_relu_conv2d_kind, supports_norm_conv,
+                                               prepare_norm_conv, run_norm_conv, NULL};
+const struct kernel cuda_narrow_norm_conv2d_grad = {&batch_norm_relu_conv2d_grad_kind,
+                                                    supports_norm_conv_grad, prepare_norm_conv_grad,
+                                                    run_norm_conv_grad, NULL};

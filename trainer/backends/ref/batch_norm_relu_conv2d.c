@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tensor between norm and convolution, or its gradient, lies in the workspace, and behind it what
+ * their kernels need. */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#define ALIGN 64
+
+/* The ops that it stands for, in the order in which they run. */
+#define MOST_STEPS 3
+struct steps {
+    struct tensor normed, gradient;
+    struct op op[MOST_STEPS];
+    const struct kernel *kernel[MOST_STEPS];
+    int n;
+};
+
+static void add(struct steps *s, const struct op *op, const struct kernel *kernel)
+{
+    s->op[s->n] = (struct op){.kind = kernel->kind, .attr = op->attr};
+    s->kernel[s->n++] = kernel;
+}
+
+static void split_forward(const struct op *op, struct steps *s)
+{
+    struct tensor *const *in = op->in;
+
+    add(s, op, &ref_batch_norm_relu);
+    for (int i = 0; i < 5; i++)
+        s->op[0].in[i] = in[i < 3 ? i : i + 2];
+    s->op[0].out[0] = &s->normed, s->op[0].out[1] = op->out[1];
+    add(s, op, &ref_conv2d);
+    s->op[1].in[0] = &s->normed, s->op[1].in[1] = in[3], s->op[1].in[2] = in[4];
+    s->op[1].out[0] = op->out[0];
+}
+
+/* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */
+static void split_grad(const struct op *op, struct steps *s)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+
+    add(s, op, &ref_conv2d_grad_weights);
+    s->op[0].in[0] = in[0], s->op[0].in[1] = &s->normed;
+    s->op[0].out[0] = out[3], s->op[0].out[1] = out[4];
+    add(s, op, &ref_conv2d_grad_input);
+    s->op[1].in[0] = in[0], s->op[1].in[1] = in[5], s->op[1].out[0] = &s->gradient;
+    add(s, op, &ref_batch_norm_relu_grad);
+    s->op[2].in[0] = &s->gradient;
+    for (int i = 1; i < 5; i++)
+        s->op[2].in[i] = in[i];
+    for (int i = 0; i < 3; i++)
+        s->op[2].out[i] = out[i];
+}
+
+/* s stays where it is: its ops point into it. */
+static void split(const struct op *op, struct steps *s)
+{
+    bool forward = op->kind == &batch_norm_relu_conv2d_kind;
+
+    s->n = 0;
+    s->normed = s->gradient = *op->in[forward ? 0 : 1];
+    (forward ? split_forward : split_grad)(op, s);
+}
+
+static size_t tensor_size(const struct steps *s)
+{
+    return (tensor_count(&s->normed) * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The steps use the same memory one after the other, behind both tensors. */
+static int prepare(struct op *op, struct err *e)
+{
+    struct steps s;
+    size_t most = 0;
+
+    split(op, &s);
+    for (int i = 0; i < s.n; i++) {
+        if (s.kernel[i]->prepare && s.kernel[i]->prepare(&s.op[i], e) < 0)
+            return -1;
+        most = s.op[i].workspace_size > most ? s.op[i].workspace_size : most;
+    }
+    op->workspace_size = 2 * tensor_size(&s) + most;
+    return 0;
+}
+
+/* What the forward pass has made of x, from what it saved. */
+static void norm_again(const struct op *op, float *dst)
+{
+    const float *x = op->in[1]->data, *gamma = op->in[2]->data, *beta = op->in[4]->data;
+    const float *mean = op->in[3]->data;
+    size_t n = tensor_channels(op->in[1]);
+
+    for (size_t i = 0; i < tensor_count(op->in[1]); i++) {
+        size_t c = i % n;
+        float a = gamma[c] * mean[n + c], y = a * x[i] + (beta[c] - mean[c] * a);
+
+        dst[i] = y > 0 ? y : 0;
+    }
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    struct steps s;
+
+    split(op, &s);
+    s.normed.data = op->workspace;
+    s.gradient.data = (float *)((char *)op->workspace + tensor_size(&s));
+    if (op->kind == &batch_norm_relu_conv2d_grad_kind)
+        norm_again(op, s.normed.data);
+    for (int i = 0; i < s.n; i++) {
+        s.op[i].workspace = (char *)op->workspace + 2 * tensor_size(&s);
+        if (s.kernel[i]->run(&s.op[i], x, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+const struct kernel ref_batch_norm_relu_conv2d = {&batch_norm_relu_conv2d_kind, NULL, prepare, run,
+                                                  NULL};
+const struct kernel ref_batch_norm_relu_conv2d_grad = {&batch_norm_relu_conv2d_grad_kind, NULL, prepare,
+                                                       run, NULL};
