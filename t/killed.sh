@@ -74,7 +74,10 @@ kill_at() { # SITE N [KILLAT OPTIONS]
     done
     jobs=$(killed_jobs "$site" "$dir") want=$(killed_count "$site")
     active=14
-    if [ "$site" = one ]; then active=$(states "$dir" | grep -c PENDING); fi
+    if [ "$site" = one ]; then
+        wait_until 120 unetctl status -C "$dir"
+        active=$(states "$dir" | grep -c PENDING)
+    fi
     if [ "$rc $(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l) $active" != "0 $want $want 14" ]; then
         echo "killed at system call $n (number $(cut -d' ' -f2 "$dir/calls")) ${*:3}:" \
             "the next submit exits $rc, $(wc -l <<<"$jobs") jobs, $(uniq <<<"$jobs" | wc -l) tags, $active runs"
