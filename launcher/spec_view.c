@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "src/resolve.h"
+
 #include "launcher/spec_report.h"
 
 void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
@@ -39,7 +41,7 @@ struct addrinfo *spec_view_resolve(const char *host, int port, const char **why)
     char service[16];
 
     snprintf(service, sizeof service, "%d", port);
-    int rc = getaddrinfo(host, service, &hints, &found);
+    int rc = resolve_host(host, service, &hints, &found);
     *why = rc ? gai_strerror(rc) : NULL;
     return rc ? NULL : found;
 }

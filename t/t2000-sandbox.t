@@ -110,6 +110,11 @@ is "$(ready_nodes "$TMP/two")" 2 "has nodes of its own"
 is "$(ready_nodes "$DIR")" 7 "and takes none of the first"
 is "$(UNETCTL_SANDBOX=$TMP/two unetctl sandbox exec -- sinfo -h -p main -o %D)" 2 "UNETCTL_SANDBOX chooses it"
 exits 4 "and never another one" env UNETCTL_SANDBOX="$TMP/none" unetctl sandbox exec -- true
+unet-train data synth --out "$TMP/images" --count 12 --size 32x32 2>/dev/null
+unetctl init "$TMP/flat" --data "$TMP/images" --site sandbox --set data.height=32 --set data.width=32 --set model.base=4 \
+    --set model.depth=2 --set train.epochs=1 --set train.batch_per_gpu=2 2>/dev/null
+UNETCTL_SANDBOX=$TMP/two exits 0 "three ranks meet on two nodes whose names only we know" \
+    unetctl submit -C "$TMP/flat" --gpus 3 --wait --timeout 120
 unetctl sandbox exec --dir "$TMP/two" -- sbatch -N2 -o "$TMP/job.out" --wrap 'srun sleep 1000' >/dev/null
 exits 0 "down with a running job" unetctl sandbox down --dir "$TMP/two"
 ok "leaves no process" wait_until 10 no_members "$TMP/two"

@@ -13,6 +13,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "src/resolve.h"
+
 #include "trainer/spec_read.h"
 
 /* A launcher's two variables. The first that is set counts: mpirun inside a Slurm job starts its
@@ -131,7 +133,7 @@ static bool resolves_here(const char *host)
     char text[INET6_ADDRSTRLEN];
     bool here = false;
 
-    if (getaddrinfo(host, NULL, &hints, &list))
+    if (resolve_host(host, NULL, &hints, &list))
         return false;
     for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
         here = getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0 &&

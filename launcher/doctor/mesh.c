@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/resolve.h"
 
 #define ALL_UP_TO 32
 #define MESSAGE 128      /* bytes of a greeting and of an answer */
@@ -111,7 +112,7 @@ static void start_line(struct line *l)
     char port[16];
 
     snprintf(port, sizeof port, "%d", l->peer->port);
-    int rc = getaddrinfo(l->peer->host, port, &hints, &found);
+    int rc = resolve_host(l->peer->host, port, &hints, &found);
     if (rc) {
         snprintf(l->peer->error, sizeof l->peer->error, "its name does not resolve: %s", gai_strerror(rc));
         l->done = true;

@@ -18,6 +18,7 @@
 #include "launcher/doctor/mesh.h"
 #include "launcher/spec_report.h"
 #include "src/atomicfile.h"
+#include "src/resolve.h"
 
 #define MAX_HOST 256
 
@@ -78,7 +79,7 @@ static json_t *resolve(const char *name)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     json_t *addresses = json_array(), *o;
     char text[NI_MAXHOST], back[NI_MAXHOST] = "";
-    int rc = getaddrinfo(name, NULL, &hints, &found);
+    int rc = resolve_host(name, NULL, &hints, &found);
 
     for (const struct addrinfo *a = found; a; a = a->ai_next)
         if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)

@@ -197,10 +197,12 @@ static int set_environment(const struct sandbox *sb)
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0) < 0 ||
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) < 0)
         return -1;
-    /* Flat nodes share host name and /dev/shm, which the shared-memory transport can't stand. */
-    if (strcmp(sb->mode, "flat") == 0)
-        return setenv("OMPI_MCA_btl", "self,tcp", 0);
-    return 0;
+    if (strcmp(sb->mode, "flat"))
+        return 0;
+    /* Flat nodes have names that nobody else knows, and share host name and /dev/shm, which the
+     * shared-memory transport can't stand. */
+    snprintf(conf, sizeof conf, "%s/etc/hosts", sb->dir);
+    return setenv("UNETCTL_HOSTS", conf, 1) || setenv("OMPI_MCA_btl", "self,tcp", 0) ? -1 : 0;
 }
 
 /* The words before a command that take it into namespaces. */

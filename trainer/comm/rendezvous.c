@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/resolve.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous_wire.h"
 
@@ -138,7 +139,7 @@ static int call_host(struct visit *v, struct rendezvous_greeting *greeting, stru
 
     *v->address = 0;
     snprintf(port, sizeof port, "%d", v->c->ports[0]);
-    int rc = getaddrinfo(v->c->hosts[0], port, &hints, &list);
+    int rc = resolve_host(v->c->hosts[0], port, &hints, &list);
     if (rc)
         return not_yet(v, "the name has no address here: %s", gai_strerror(rc));
     for (const struct addrinfo *a = list; a && socket == -1; a = a->ai_next) {

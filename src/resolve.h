@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses of hosts. Names that the machine can't know, those of a sandbox whose nodes are all this
+ * machine (unetctl sandbox up --mode flat), stand in the file $UNETCTL_HOSTS, which is as /etc/hosts:
+ * ADDRESS NAME..., and comes first. */
+#ifndef UNETCTL_SRC_RESOLVE_H
+#define UNETCTL_SRC_RESOLVE_H
+
+#include <netdb.h>
+
+/* As getaddrinfo. */
+int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
+                 struct addrinfo **list);
+
+#endif
