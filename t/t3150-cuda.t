@@ -18,9 +18,28 @@ agree() { # RUN RUN DIGITS
 # A number of the last epoch in three places, or nothing.
 field() { sed -n "s/.*\"$2\":\([^,}]*\).*/\1/p" "$1/record.jsonl" | tail -n 1 | awk '{ printf "%.3g", $1 }'; }
 
+field_of() { sed -n "s/.*\"$2\":\"\([^\"]*\).*/\1/p" "$1/record.jsonl" | head -n 1; }
+
 ok "synthetic data" unet-train data synth --out data --count 20 --size 32x32 --seed 1
 exits 0 "the reference" "${train[@]}" --backend ref --out ref
 split=ref/split.json
+exits 0 "a run, its convolutions by what is fastest" "${train[@]}" --backend cuda --split "$split" --out fast
+ok "as the reference" agree fast ref 0.002
+choices=$HOME/.cache/unetctl/cudnn-choices
+like "$choices" '^Emulated GPU .*, cuDNN 90000, forward 4x32x32x.*, f32	(own|engine [23] [0-9]+ [0-9]+)	[0-9.]+$' \
+    "which that is is kept"
+exits 0 "a run without cuDNN" env EMULATE_CUDNN=missing "${train[@]}" --backend cuda --split "$split" --out without
+is "$(grep -c 'without cuDNN: libcudnn.so.9 is not there; own kernels' "$ERR")" 1 "says so once"
+ok "as the reference" agree without ref 0.002
+echo broken >"$choices"
+exits 0 "a run in tf32" "${train[@]}" --backend cuda --dtype tf32 --split "$split" --out tf32
+is "$(grep -c 'cudnn-choices is damaged' "$ERR")" 1 "a damaged file of choices is told once"
+like "$choices" 'tf32' "and written anew"
+is "$(field_of tf32 dtype)" tf32 "the record names the type"
+exits 3 "tf32 on the CPU" "${train[@]}" --backend ref --dtype tf32 --split "$split" --out no
+like "$ERR" 'tf32 .* backend ref' "is refused"
+# A choice by time may be another one in the next run, and so are the last bits.
+export UNET_CUDNN=only
 exits 0 "a run" "${train[@]}" --backend cuda --split "$split" --out one
 like one/record.jsonl '"backend":"cuda"' "computes on the device"
 ok "loss and IoU as the reference" agree one ref 0.002

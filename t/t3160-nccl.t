@@ -16,6 +16,7 @@ tolerance=1e-4
 near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.001 && b / a < 1.001) }'; }
 
 host=$(uname -n)
+export UNET_CUDNN=only # a choice by time may differ, and so the last bits
 port=$((20000 + $$ % 12000))
 # One of two ranks in the background; its GPU is the one of its rank, or $GPU.
 rank() { # RANK OPTIONS...

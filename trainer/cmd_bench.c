@@ -41,7 +41,7 @@ static const struct cli_option options[] = {
     {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
      &opt_mode, 0, 0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)", &opt_dtype, 0, 0},
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", &opt_dtype, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
@@ -75,7 +75,7 @@ static int configure(struct network_config *c, struct err *e)
         .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
         .threads = opt_threads ? (int)opt_threads : strategy_own_cores()};
-    if (precision_parse(opt_dtype, &c->dtype, e))
+    if (precision_parse(opt_dtype, &c->dtype, &c->tf32, e))
         return err_prefix(e, "bench: --dtype");
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);

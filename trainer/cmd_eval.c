@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
      &opt_soft_masks, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
      0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)", &opt_dtype, 0,
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", &opt_dtype, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
@@ -61,7 +61,7 @@ static int configure(struct network_config *config, struct err *e)
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
     *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
-    if (precision_parse(opt_dtype, &config->dtype, e))
+    if (precision_parse(opt_dtype, &config->dtype, &config->tf32, e))
         return err_prefix(e, "eval: --dtype");
     if (opt_size && size_option_parse(opt_size, &config->height, &config->width, e))
         return err_prefix(e, "eval: --size");

@@ -52,7 +52,7 @@ static const struct cli_option options[] = {
      &opt_crop, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
      0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)", &opt_dtype, 0,
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", &opt_dtype, 0,
      0},
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
     {0}};
@@ -390,7 +390,7 @@ static int check_options(struct network_config *c, struct err *e)
     if (strcmp(opt_format, "tiff") == 0)
         return err_set(e, ERR_CONFIG, "predict: this unet-train was built without libtiff");
 #endif
-    if (precision_parse(opt_dtype, &c->dtype, e))
+    if (precision_parse(opt_dtype, &c->dtype, &c->tf32, e))
         return err_prefix(e, "predict: --dtype");
     if (opt_tile && size_option_parse(opt_tile, &c->height, &c->width, e))
         return err_prefix(e, "predict: --tile");

@@ -214,7 +214,7 @@ static const struct cli_option options[] = {
      &opt_strategy, 0, 0},
     {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)",
      &keyed[OPT_BACKEND], 0, 0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16 | fp16 with cuda (f32)",
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)",
      &keyed[OPT_DTYPE], 0, 0},
     {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi | nccl (auto)",
      &keyed[OPT_COMM], 0, 0},

@@ -517,9 +517,9 @@ int run_config_check(const struct run_config *c, struct err *e)
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
     if (c->train.deterministic && strcmp(c->train.backend, "auto") != 0 &&
-        strcmp(c->train.backend, "ref") != 0)
+        strcmp(c->train.backend, "ref") != 0 && strcmp(c->train.backend, "cuda") != 0)
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
-                       "number of threads; use train.backend ref or auto", c->train.backend);
+                       "number of threads; use train.backend ref, auto or cuda", c->train.backend);
     return check_masks(c, e) || run_config_class_weights(c, weights, e) < 0 || check_layout(c, e) ||
            check_comm(c, e) ? -1 : 0;
 }

@@ -38,8 +38,10 @@ static int describe_network(struct session *s, struct err *e)
     int nweights = run_config_class_weights(c, s->class_weights, e);
     const char *backend = c->train.backend;
     enum dtype dtype;
+    bool tf32;
 
-    if (nweights < 0 || precision_parse(c->train.dtype, &dtype, e) || goal_parse(&s->goal, c->train.until, c->train.patience, e) ||
+    if (nweights < 0 || precision_parse(c->train.dtype, &dtype, &tf32, e) ||
+        goal_parse(&s->goal, c->train.until, c->train.patience, e) ||
         goal_parse_plateau(&s->goal, c->train.lr_plateau, e))
         return -1;
     s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
@@ -48,7 +50,8 @@ static int describe_network(struct session *s, struct err *e)
     if (c->train.deterministic && strcmp(backend, "auto") == 0)
         backend = "ref";
     s->network_config = (struct network_config){
-        .model = c->model.name, .backend = backend, .dtype = dtype,
+        .model = c->model.name, .backend = backend, .dtype = dtype, .tf32 = tf32,
+        .deterministic = c->train.deterministic,
         .base = c->model.base,
         .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
         .height = c->data.height, .width = c->data.width, .threads = s->threads,

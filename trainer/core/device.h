@@ -92,6 +92,12 @@ struct device_sums {
     float votes[2];            /* exec.votes, or what became of them */
 };
 
+/* How ops are computed. */
+struct device_config {
+    bool tf32;          /* floats of convolutions may be multiplied with 10 bits behind the point */
+    bool deterministic; /* the same bits every time */
+};
+
 /* Whoever waits for the device since so many seconds: must it not any longer? Then -1. */
 typedef int (*device_watch_f)(void *arg, double waited_s, struct err *e);
 
@@ -101,6 +107,8 @@ struct device_ops {
     struct device *(*open)(int index, struct err *e);
     /* Of this one device in the world; not 0. */
     uint64_t (*id)(const struct device *d);
+    /* Before anything is run; all false else. */
+    void (*configure)(struct device *d, const struct device_config *c);
     void (*close)(struct device *d); /* NULL is fine; waits */
     /* Bytes of its own memory that are free. */
     int (*room)(struct device *d, size_t *nbytes, struct err *e);

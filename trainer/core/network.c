@@ -75,6 +75,9 @@ static int choose(struct network *n, const struct network_config *config, struct
     if (config->dtype == DTYPE_F16 && !n->backend->device)
         return err_set(e, ERR_CONFIG, "backend %s can't train in fp16, whose small gradients need a "
                        "scaled loss: take bf16 or f32", n->backend->name);
+    if (config->tf32 && !n->backend->device)
+        return err_set(e, ERR_CONFIG, "tf32 is a way in which GPUs multiply floats, and backend %s is "
+                       "none for them: take f32 or bf16, or backend cuda", n->backend->name);
     if (config->threads < 1)
         return err_set(e, ERR_CONFIG, "threads is %d; at least 1 is needed", config->threads);
     n->config = *config;
@@ -168,6 +171,18 @@ out:
     return rc;
 }
 
+static int open_device(struct network *n, struct err *e)
+{
+    struct device_config c = {.tf32 = n->config.tf32, .deterministic = n->config.deterministic};
+
+    if (!n->backend->device)
+        return 0;
+    if (stage_open(&n->stage, n->backend->device, n->config.device, e) < 0)
+        return -1;
+    n->stage.ops->configure(n->stage.device, &c);
+    return 0;
+}
+
 struct network *network_create(const struct network_config *config, struct err *e)
 {
     struct network *n = calloc(1, sizeof *n);
@@ -178,10 +193,7 @@ struct network *network_create(const struct network_config *config, struct err *
         return NULL;
     }
     n->plain = record && strcmp(record, "off") == 0;
-    if (choose(n, config, e) < 0 ||
-        (n->backend->device &&
-         stage_open(&n->stage, n->backend->device, config->device, e) < 0) ||
-        create_weights(n, e) < 0) {
+    if (choose(n, config, e) < 0 || open_device(n, e) < 0 || create_weights(n, e) < 0) {
         network_destroy(n);
         return NULL;
     }

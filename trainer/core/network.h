@@ -27,6 +27,8 @@ struct network_config {
     const char *model;   /* what model_open takes (model.h) */
     const char *backend; /* "auto", "ref", "dnnl", "cuda" */
     enum dtype dtype;    /* of activations and their gradients (precision.h) */
+    bool tf32;           /* "tf32" there; of a backend that has a device */
+    bool deterministic;  /* a device gives the same bits every time */
     int base, depth;     /* 0: as the model has them */
     int channels;
     int classes;         /* logits per target; 0 is 1: foreground against background */

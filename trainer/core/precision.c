@@ -12,14 +12,19 @@ const char *precision_name(enum dtype t)
     return names[t];
 }
 
-int precision_parse(const char *name, enum dtype *t, struct err *e)
+int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e)
 {
+    *tf32 = strcmp(name, "tf32") == 0;
+    if (*tf32) {
+        *t = DTYPE_F32;
+        return 0;
+    }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) {
             *t = (enum dtype)i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "%s: must be f32, bf16 or fp16", name);
+    return err_set(e, ERR_USAGE, "%s: must be f32, tf32, bf16 or fp16", name);
 }
 
 /* What losses give, and sums of it. */

@@ -8,9 +8,10 @@
 
 #include "trainer/core/graph.h"
 
-/* "f32", "bf16", "fp16". ERR_USAGE: none of these. */
+/* "f32", "bf16", "fp16"; "tf32": floats, which a device's convolutions may multiply with 10 bits
+ * behind the point. ERR_USAGE: none of these. */
 const char *precision_name(enum dtype t);
-int precision_parse(const char *name, enum dtype *t, struct err *e);
+int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e);
 
 /* Give the results of ops their type. DTYPE_F32 changes nothing. */
 void precision_mark(struct graph *g, enum dtype t);

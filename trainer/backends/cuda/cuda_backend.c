@@ -3,8 +3,17 @@
 #include "trainer/backends/cuda/cuda_backend.h"
 
 #include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/cudnn_conv.h"
 
 static const struct kernel *const kernels[] = {
+    &cudnn_conv_conv2d,
+    &cudnn_conv_conv2d_grad_input,
+    &cudnn_conv_conv2d_grad_weights,
+    &cudnn_conv_conv2d_nobias,
+    &cudnn_conv_conv2d_nobias_grad_weights,
+    &cudnn_conv_conv_transpose2d,
+    &cudnn_conv_conv_transpose2d_grad_input,
+    &cudnn_conv_conv_transpose2d_grad_weights,
     &cuda_conv2d,
     &cuda_conv2d_grad_input,
     &cuda_conv2d_grad_weights,

@@ -2,6 +2,8 @@
 /* device_ops on the CUDA runtime: one stream per device. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/cudnn_choices.h"
+#include "trainer/backends/cuda/cudnn_conv.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ static void device_close(struct device *d)
     (void)cudaSetDevice(d->index);
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
+    cudnn_conv_close(d->cudnn);
     for (int i = 0; i < DEVICE_SLOTS; i++)
         if (d->done[i])
             (void)cudaEventDestroy(d->done[i]);
@@ -168,6 +171,9 @@ static int device_end(struct device *d, int slot, struct err *e)
         check(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
+    if (d->has_chosen)
+        cudnn_choices_save();
+    d->has_chosen = false;
     return 0;
 }
 
@@ -303,6 +309,60 @@ static void device_discard(struct device_program *p)
     free(p);
 }
 
+static void device_configure(struct device *d, const struct device_config *c)
+{
+    d->config = *c;
+}
+
+#define TIMES 3
+
+static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t events[2],
+                     double *seconds, struct err *e)
+{
+    float ms;
+
+    if (check(cudaEventRecord(events[0], d->stream), "cudaEventRecord", e) || work(arg, e) ||
+        check(cudaEventRecord(events[1], d->stream), "cudaEventRecord", e) ||
+        await(d, events[1], e) ||
+        check(cudaEventElapsedTime(&ms, events[0], events[1]), "cudaEventElapsedTime", e))
+        return -1;
+    if (1e-3 * (double)ms < *seconds)
+        *seconds = 1e-3 * (double)ms;
+    return 0;
+}
+
+int cuda_device_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e)
+{
+    cudaEvent_t events[2] = {NULL, NULL};
+    int rc = 0;
+
+    *seconds = 1e9;
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = check(cudaEventCreateWithFlags(&events[i], cudaEventDefault), "cudaEventCreate", e);
+    rc = rc || work(arg, e) || await(d, NULL, e) || check(cudaGetLastError(), "a kernel", e) ? -1 : 0;
+    for (int i = 0; i < TIMES && rc == 0; i++)
+        rc = time_once(d, work, arg, events, seconds, e);
+    for (int i = 0; i < 2; i++)
+        if (events[i])
+            (void)cudaEventDestroy(events[i]);
+    return rc;
+}
+
+bool cuda_device_can_record(struct device *d, cuda_work_f work, void *arg)
+{
+    struct err ignored;
+    cudaGraph_t graph = NULL;
+
+    if (cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
+        return false;
+    bool ok = work(arg, &ignored) == 0;
+    ok = cudaStreamEndCapture(d->stream, &graph) == cudaSuccess && graph && ok;
+    if (graph)
+        (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError(); /* of a capture that was given up */
+    return ok;
+}
+
 int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e)
 {
     struct device *d = x->device;
@@ -328,6 +388,7 @@ int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e)
 const struct device_ops cuda_device_ops = {
     .open = device_open,
     .id = device_id,
+    .configure = device_configure,
     .close = device_close,
     .room = device_room,
     .alloc = device_alloc,

@@ -35,7 +35,25 @@ struct device {
     bool pending[DEVICE_SLOTS];
     device_watch_f watch;
     void *watch_arg;
+    struct device_config config;
+    struct cudnn_device *cudnn; /* made by the first op that could use it */
+    bool has_chosen;            /* for cudnn_choices_save */
 };
+
+/* What work queues, a few times after a first one: the least seconds of a time. Waits. */
+typedef int (*cuda_work_f)(void *arg, struct err *e);
+int cuda_device_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e);
+
+/* Can it be part of a program? It has run before. */
+bool cuda_device_can_record(struct device *d, cuda_work_f work, void *arg);
+
+/* Around cuDNN (cudnn_pack.cu), queued. Weights in its order and back; y += bias; sums of dy's channels
+ * with so many bytes of workspace. */
+void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
+void cuda_reorder_weights(struct device *d, const void *src, enum dtype type, const struct tensor *w);
+void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias);
+size_t cuda_sum_bias_size(const struct tensor *dy);
+void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db, void *workspace);
 
 extern const struct kernel cuda_add;
 extern const struct kernel cuda_avg_pool2d;

@@ -18,6 +18,15 @@ struct __attribute__((aligned(16))) gpu16 {
 };
 
 #define TILE_BLOCK 256 /* threads of a block, in kernels that work by warps (warp.h) */
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+extern "C" {
+#endif
+#include "trainer/core/dtype.h"
+#ifdef __CUDACC__
+}
+#endif
 
 #ifdef GPU_EMULATE
 
@@ -72,7 +81,58 @@ struct __attribute__((aligned(16))) gpu16 {
 
 #endif
 
+/* A kernel for each type of numbers: TYPED_KERNEL(name, args) follows DEVICE void name_as(const struct
+ * args *k, unsigned type), which is compiled with a constant type, three times. */
+#define TYPED_KERNEL(name, args)                                \
+    KERNEL(name##_f32, args) { name##_as(&k, DTYPE_F32); }      \
+    KERNEL(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }    \
+    KERNEL(name##_f16, args) { name##_as(&k, DTYPE_F16); }
+#define TYPED_KERNEL_BLOCK(name, args)                               \
+    KERNEL_BLOCK(name##_f32, args) { name##_as(&k, DTYPE_F32); }     \
+    KERNEL_BLOCK(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }   \
+    KERNEL_BLOCK(name##_f16, args) { name##_as(&k, DTYPE_F16); }
+#define LAUNCH_AS(type, name, nblocks, stream, args)     \
+    do {                                                 \
+        if ((type) == DTYPE_F32)                         \
+            LAUNCH(name##_f32, nblocks, stream, args);   \
+        else if ((type) == DTYPE_BF16)                   \
+            LAUNCH(name##_bf16, nblocks, stream, args);  \
+        else                                             \
+            LAUNCH(name##_f16, nblocks, stream, args);   \
+    } while (0)
+
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
+
+/* Number i of an array of that type, as a float and rounded from one. */
+DEVICE float gpu_load(const void *p, size_t i, unsigned type)
+{
+    if (type == DTYPE_F32)
+        return ((const float *)p)[i];
+#ifdef GPU_EMULATE
+    float v;
+
+    dtype_decode((enum dtype)type, (const uint16_t *)p + i, &v, 1);
+    return v;
+#else
+    return type == DTYPE_BF16 ? __bfloat162float(((const __nv_bfloat16 *)p)[i])
+                              : __half2float(((const __half *)p)[i]);
+#endif
+}
+
+DEVICE void gpu_store(void *p, size_t i, unsigned type, float v)
+{
+    if (type == DTYPE_F32)
+        ((float *)p)[i] = v;
+#ifdef GPU_EMULATE
+    else
+        dtype_encode((enum dtype)type, &v, (uint16_t *)p + i, 1);
+#else
+    else if (type == DTYPE_BF16)
+        ((__nv_bfloat16 *)p)[i] = __float2bfloat16_rn(v);
+    else
+        ((__half *)p)[i] = __float2half_rn(v);
+#endif
+}
 
 /* Indices have 32 bits, as tensors have fewer than 2^31 elements (cuda_supports): a division of 64
  * bits costs a GPU as much as the memory traffic around it. */

@@ -189,11 +189,16 @@ static void check_refusals(void)
                                .height = 32, .width = 32, .threads = 1};
     struct err e;
     enum dtype t;
+    bool tf32;
 
     ok(!network_create(&c, &e) && e.code == ERR_CONFIG, "fp16 without scaling is refused: %s", e.text);
-    ok(precision_parse("bf16", &t, &e) == 0 && t == DTYPE_BF16 &&
-           precision_parse("f64", &t, &e) < 0 && e.code == ERR_USAGE,
+    ok(precision_parse("bf16", &t, &tf32, &e) == 0 && t == DTYPE_BF16 && !tf32 &&
+           precision_parse("tf32", &t, &tf32, &e) == 0 && t == DTYPE_F32 && tf32 &&
+           precision_parse("f64", &t, &tf32, &e) < 0 && e.code == ERR_USAGE,
        "types have names: %s", e.text);
+    c.dtype = DTYPE_F32;
+    c.tf32 = true;
+    ok(!network_create(&c, &e) && e.code == ERR_CONFIG, "tf32 on the host is refused: %s", e.text);
 }
 
 int main(void)

@@ -463,10 +463,8 @@ static void close_backend(const struct backend *backend)
     opened = NULL;
 }
 
-static void check_backend(const struct backend *backend, const struct backend *reference)
+static void check_cases(const struct backend *backend, const struct backend *reference)
 {
-    if (!open_backend(backend))
-        return;
     for (size_t i = 0; i < NCASES; i++) { /* a device has nothing to fall back to */
         if (rig_is_possible(&cases[i], backend, DTYPE_F32))
             check_case(&cases[i], backend, reference);
@@ -474,6 +472,20 @@ static void check_backend(const struct backend *backend, const struct backend *r
             if (rig_is_possible(&cases[i], backend, t))
                 check_values(&cases[i], backend, reference, t);
     }
+}
+
+/* A device's ops by cuDNN, then without it. */
+static void check_backend(const struct backend *backend, const struct backend *reference)
+{
+    if (!open_backend(backend))
+        return;
+    if (backend->device) {
+        setenv("UNET_CUDNN", "only", 1);
+        check_cases(backend, reference);
+        setenv("UNET_CUDNN", "off", 1);
+    }
+    check_cases(backend, reference);
+    unsetenv("UNET_CUDNN");
     check_pool_ties(backend);
     close_backend(backend);
     check_coverage(backend);
@@ -513,10 +525,11 @@ static int measure(int n, char **words)
 {
     double seconds = n > 2 ? atof(words[2]) : 0.3;
     enum dtype dtype = DTYPE_F32;
+    bool tf32;
     struct err e;
     int rc = 0;
 
-    if (n > 3 && precision_parse(words[3], &dtype, &e) < 0) {
+    if (n > 3 && precision_parse(words[3], &dtype, &tf32, &e) < 0) {
         fprintf(stderr, "opcheck: %s\n", e.text);
         return 2;
     }

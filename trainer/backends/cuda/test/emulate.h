@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #define GPU_BLOCK 64 /* a GPU has more; these are coroutines */
@@ -58,6 +59,8 @@ typedef struct emulate_stream {
 } *cudaStream_t;
 typedef struct {
     cudaStream_t stream;
+    bool timed;
+    double when; /* its turn came */
 } *cudaEvent_t;
 typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
 typedef enum {
@@ -67,7 +70,8 @@ typedef enum {
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
     cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
-    cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin
+    cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+    cudaEventDefault
 };
 
 /* A machine of that many GPUs, each with that much memory. */
@@ -397,6 +401,8 @@ static cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
 }
 
 struct cudaDeviceProp {
+    char name[256];
+    int major, minor, multiProcessorCount;
     struct {
         char bytes[16];
     } uuid;
@@ -405,6 +411,7 @@ struct cudaDeviceProp {
 static cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 {
     memset(p, index, sizeof *p);
+    snprintf(p->name, sizeof p->name, "Emulated GPU");
     return cudaSuccess;
 }
 
@@ -435,14 +442,34 @@ static cudaError_t cudaStreamDestroy(cudaStream_t s)
 
 static cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-    (void)flags;
     *event = calloc(1, sizeof **event);
+    if (*event)
+        (*event)->timed = flags == cudaEventDefault;
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static bool emulate_stamp(void *args, size_t *state)
+{
+    struct timespec now;
+
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    (*(cudaEvent_t *)args)->when = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    return true;
 }
 
 static cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 {
     event->stream = s;
+    if (event->timed)
+        emulate_add(s, (struct emulate_work){.try = emulate_stamp, .nargs = sizeof event,
+                                             .args = emulate_copy_args(&event, sizeof event)});
+    return cudaSuccess;
+}
+
+static cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    *ms = (float)(to->when - from->when);
     return cudaSuccess;
 }
 

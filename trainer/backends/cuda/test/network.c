@@ -360,10 +360,25 @@ static void need_device(void)
     backend_find("cuda")->device->close(d);
 }
 
+static void remove_cache(const char *folder)
+{
+    static const char *const names[] = {"/unetctl/cudnn-choices", "/unetctl/cudnn-choices.lock", "/unetctl",
+                                        ""};
+    char path[128];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s%s", folder, names[i]);
+        (void)remove(path);
+    }
+}
+
 int main(void)
 {
     struct network_config config = small;
+    char cache[] = "/tmp/unet-network-XXXXXX";
 
+    if (!mkdtemp(cache) || setenv("XDG_CACHE_HOME", cache, 1))
+        bail_out("no folder in /tmp");
     need_device();
 
     check_training(config, OPTIM_SGD, "SGD");
@@ -385,5 +400,6 @@ int main(void)
     check_ready();
     check_recorded();
     check_room();
+    remove_cache(cache);
     return done_testing();
 }

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cuda/cudnn_conv.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/clock.h"
+#include "src/log.h"
+#include "trainer/backends/cuda/cuda_backend.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/cudnn_choices.h"
+#include "trainer/backends/cuda/cudnn_plan.h"
+
+#define TRIES 6         /* engines that are timed */
+#define TRY_SECONDS 1.0 /* after so much of it no further one is */
+#define LEAST_ROOM ((size_t)1 << 20)
+#define MOST_ROOM ((size_t)64 << 20)
+#define ALIGN 256
+
+struct cudnn_device {
+    const struct cudnn_calls *calls;
+    void *handle;
+    char gpu[128];
+};
+
+struct cudnn_op {
+    const struct kernel *own; /* what does it without cuDNN */
+    void *own_priv;
+    struct cudnn_problem problem;
+    size_t packed, room; /* bytes of the workspace: weights in cuDNN's order, then the engine's */
+    bool chosen;
+    struct cudnn_search *search;
+    struct cudnn_plan *plan; /* NULL: the own kernel */
+};
+
+/* An op as a convolution from x to y. */
+struct operands {
+    enum cudnn_way way;
+    const struct tensor *x, *y, *w;
+    const struct tensor *bias, *biased; /* to be added to that result; NULL */
+    const struct tensor *db, *summed;   /* a sum to be made; NULL */
+    int64_t stride, pad;
+};
+
+enum { AUTO, OFF, ONLY };
+
+static int use_of_cudnn(void)
+{
+    const char *word = getenv("UNET_CUDNN");
+
+    return !word ? AUTO : strcmp(word, "off") == 0 ? OFF : strcmp(word, "only") == 0 ? ONLY : AUTO;
+}
+
+static struct operands operands_of(const struct op *op)
+{
+    const struct op_kind *kind = op->kind;
+    const struct tensor *in[] = {op->in[0], op->in[1], kind->nin > 2 ? op->in[2] : NULL};
+    const struct tensor *out = op->out[0], *db = kind->nout > 1 ? op->out[1] : NULL;
+    int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
+
+    if (kind == &conv2d_kind || kind == &conv2d_nobias_kind)
+        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad};
+    if (kind == &conv2d_grad_input_kind)
+        return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL, stride, pad};
+    if (kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind)
+        return (struct operands){CUDNN_WEIGHTS, in[1], in[0], out, NULL, NULL, db, in[0], stride, pad};
+    if (kind == &conv_transpose2d_kind)
+        return (struct operands){CUDNN_DATA, out, in[0], in[1], in[2], out, NULL, NULL, 2, 0};
+    if (kind == &conv_transpose2d_grad_input_kind)
+        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0};
+    return (struct operands){CUDNN_WEIGHTS, in[0], in[1], out, NULL, NULL, db, in[0], 2, 0};
+}
+
+static struct cudnn_problem problem_of(const struct operands *o)
+{
+    const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
+
+    return (struct cudnn_problem){
+        .way = o->way, .n = x[DIM_N], .h = x[DIM_H], .w = x[DIM_W], .c = x[DIM_C], .oh = y[DIM_H],
+        .ow = y[DIM_W], .k = y[DIM_C], .side = w[2], .stride = o->stride, .pad = o->pad,
+        .dtype = o->x->dtype};
+}
+
+/* NULL: there is none, which is told once. */
+static const struct cudnn_calls *find_cudnn(void)
+{
+    static atomic_bool told;
+    struct err e;
+    const struct cudnn_calls *calls = cudnn_library_open(&e);
+
+    if (!calls && !atomic_exchange(&told, true))
+        log_info("without cuDNN: %s; own kernels do the convolutions", e.text);
+    return calls;
+}
+
+static const struct kernel *own_kernel(const struct op *op);
+
+static bool can_convolve(const struct op *op)
+{
+    struct operands o = operands_of(op);
+    struct cudnn_problem p = problem_of(&o);
+
+    return use_of_cudnn() != OFF && cuda_supports(op) && o.x->dtype == o.y->dtype && o.w->shape.dim[3] == p.side &&
+           p.oh == (p.h + 2 * p.pad - p.side) / p.stride + 1 &&
+           p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && own_kernel(op) && find_cudnn();
+}
+
+/* The next kernel of the backend's table that can do it. */
+static const struct kernel *own_kernel(const struct op *op)
+{
+    const struct kernel *const *list =
+        operands_of(op).x->dtype == DTYPE_F32 ? cuda_backend.kernels : cuda_backend.mixed;
+
+    for (size_t i = 0; list && list[i]; i++)
+        if (list[i]->kind == op->kind && list[i]->supports != can_convolve &&
+            (!list[i]->supports || list[i]->supports(op)))
+            return list[i];
+    return NULL;
+}
+
+static size_t round_up(size_t nbytes)
+{
+    return (nbytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int prepare_conv(struct op *op, struct err *e)
+{
+    struct cudnn_op *c = calloc(1, sizeof *c);
+    struct operands o = operands_of(op);
+    size_t images = tensor_nbytes(o.x) + tensor_nbytes(o.y);
+
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    c->own = own_kernel(op);
+    op->workspace_size = 0;
+    if (c->own->prepare && c->own->prepare(op, e)) {
+        free(c);
+        return -1;
+    }
+    c->own_priv = op->priv;
+    c->problem = problem_of(&o);
+    c->packed = round_up(tensor_count(o.w) * dtype_size(o.x->dtype));
+    c->room = images < LEAST_ROOM ? LEAST_ROOM : images < MOST_ROOM ? round_up(images) : MOST_ROOM;
+    if (o.db && c->room < cuda_sum_bias_size(o.summed))
+        c->room = round_up(cuda_sum_bias_size(o.summed));
+    if (op->workspace_size < c->packed + c->room + ALIGN)
+        op->workspace_size = c->packed + c->room + ALIGN;
+    op->priv = c;
+    return 0;
+}
+
+static void release_conv(struct op *op)
+{
+    struct cudnn_op *c = op->priv;
+
+    cudnn_plan_close(c->plan);
+    cudnn_plan_end(c->search);
+    op->priv = c->own_priv;
+    if (c->own->release)
+        c->own->release(op);
+    free(c);
+}
+
+static int run_own(struct op *op, struct exec *x, struct err *e)
+{
+    struct cudnn_op *c = op->priv;
+
+    op->priv = c->own_priv;
+    int rc = c->own->run(op, x, e);
+    op->priv = c;
+    return rc;
+}
+
+static int run_plan(const struct op *op, struct device *d, struct err *e)
+{
+    const struct cudnn_op *c = op->priv;
+    struct operands o = operands_of(op);
+    char *weights = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
+    char *room = weights + c->packed;
+
+    if (o.way != CUDNN_WEIGHTS)
+        cuda_order_weights(d, o.w, weights, c->problem.dtype);
+    if (cudnn_plan_run(c->plan, o.x->data, o.y->data, weights, room, e))
+        return -1;
+    if (o.way == CUDNN_WEIGHTS)
+        cuda_reorder_weights(d, weights, c->problem.dtype, o.w);
+    if (o.bias)
+        cuda_add_bias(d, o.biased, o.bias);
+    if (o.db)
+        cuda_sum_bias(d, o.summed, o.db, room);
+    return 0;
+}
+
+/* ---- the choice */
+
+struct attempt {
+    struct op *op;
+    struct exec *x;
+};
+
+static int try_once(void *arg, struct err *e)
+{
+    const struct attempt *a = arg;
+    const struct cudnn_op *c = a->op->priv;
+
+    return c->plan ? run_plan(a->op, a->x->device, e) : run_own(a->op, a->x, e);
+}
+
+/* With c->plan; is it possible? */
+static bool take_time(const struct attempt *a, double *us)
+{
+    struct cudnn_op *c = a->op->priv;
+    struct device *d = a->x->device;
+    double seconds;
+    struct err e;
+
+    if (cuda_device_time(d, try_once, (void *)a, &seconds, &e) ||
+        (c->plan && !cuda_device_can_record(d, try_once, (void *)a))) {
+        if (c->plan)
+            log_debug("cuDNN: engine %lld is left out: it can't be run, or not be recorded",
+                      (long long)cudnn_plan_engine(c->plan)->id);
+        return false;
+    }
+    *us = 1e6 * seconds;
+    return true;
+}
+
+/* The first engine that can be recorded. */
+static void take_first(const struct attempt *a)
+{
+    struct cudnn_op *c = a->op->priv;
+    struct err e;
+
+    while ((c->plan = cudnn_plan_next(c->search, c->room))) {
+        if (try_once((void *)a, &e) == 0 && cuda_device_can_record(a->x->device, try_once, (void *)a))
+            return;
+        cudnn_plan_close(c->plan);
+    }
+}
+
+static void take_fastest(const struct attempt *a, struct cudnn_choice *best)
+{
+    struct cudnn_op *c = a->op->priv;
+    struct cudnn_plan *fastest = NULL;
+    double began = clock_now(), us;
+
+    *best = (struct cudnn_choice){.own = true};
+    if (!take_time(a, &best->us))
+        best->us = 1e12;
+    for (int i = 0; i < TRIES && clock_now() - began < TRY_SECONDS; i++) {
+        c->plan = cudnn_plan_next(c->search, c->room);
+        if (!c->plan)
+            break;
+        if (take_time(a, &us) && us < best->us) {
+            *best = (struct cudnn_choice){false, *cudnn_plan_engine(c->plan), us};
+            cudnn_plan_close(fastest);
+            fastest = c->plan;
+        } else {
+            cudnn_plan_close(c->plan);
+        }
+    }
+    c->plan = fastest;
+}
+
+static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_problem *p,
+                     char key[CUDNN_KEY_SIZE])
+{
+    static const char *const ways[] = {"forward", "data", "weights"};
+    static const char *const types[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
+
+    snprintf(key, CUDNN_KEY_SIZE, "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
+             "stride %lld, %s", dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n,
+             (long long)p->h, (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow,
+             (long long)p->k, (long long)p->side, (long long)p->stride,
+             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype]);
+}
+
+/* As an earlier run found it, or by time. */
+static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
+{
+    struct cudnn_op *c = a->op->priv;
+    char key[CUDNN_KEY_SIZE];
+    struct cudnn_choice choice;
+
+    describe_problem(dnn, &c->problem, key);
+    bool known = cudnn_choices_find(key, &choice);
+    if (known && !choice.own) {
+        c->plan = cudnn_plan_find(c->search, &choice.engine, c->room);
+        known = c->plan != NULL;
+    }
+    if (!known) {
+        take_fastest(a, &choice);
+        cudnn_choices_add(key, &choice);
+        a->x->device->has_chosen = true;
+    }
+    if (choice.own)
+        log_debug("%s: own kernel, %.1f us%s", key, choice.us, known ? " (kept)" : "");
+    else
+        log_debug("%s: engine %lld, %.1f us%s", key, (long long)choice.engine.id, choice.us,
+                  known ? " (kept)" : "");
+}
+
+/* ---- the device's part */
+
+static void describe_gpu(const struct device *d, char *dst, size_t size)
+{
+    struct cudaDeviceProp p;
+
+    memset(&p, 0, sizeof p);
+    if (cudaGetDeviceProperties(&p, d->index) != cudaSuccess)
+        snprintf(p.name, sizeof p.name, "GPU");
+    snprintf(dst, size, "%.80s %d.%d with %d", p.name, p.major, p.minor, p.multiProcessorCount);
+}
+
+static int open_handle(struct cudnn_device *dnn, const struct device *d, struct err *e)
+{
+    int rc = dnn->calls->create(&dnn->handle);
+
+    if (rc == DNN_STATUS_SUCCESS)
+        rc = dnn->calls->set_stream(dnn->handle, d->stream);
+    if (rc == DNN_STATUS_SUCCESS)
+        return 0;
+    if (dnn->handle)
+        (void)dnn->calls->destroy(dnn->handle);
+    dnn->handle = NULL;
+    return err_set(e, ERR_CONFIG, "cuDNN %zu does not start (%s)", dnn->calls->get_version(),
+                   dnn->calls->get_error_string(rc));
+}
+
+/* NULL: it does not start. */
+static const struct cudnn_device *open_device(struct device *d)
+{
+    struct err e;
+
+    if (!d->cudnn) {
+        d->cudnn = calloc(1, sizeof *d->cudnn);
+        if (!d->cudnn)
+            return NULL;
+        d->cudnn->calls = find_cudnn();
+        if (open_handle(d->cudnn, d, &e))
+            log_warn("%s: convolutions are done by unet-train's own kernels", e.text);
+        describe_gpu(d, d->cudnn->gpu, sizeof d->cudnn->gpu);
+    }
+    return d->cudnn->handle ? d->cudnn : NULL;
+}
+
+void cudnn_conv_close(struct cudnn_device *d)
+{
+    if (d && d->handle)
+        (void)d->calls->destroy(d->handle);
+    free(d);
+}
+
+static void choose_way(struct op *op, struct exec *x)
+{
+    struct cudnn_op *c = op->priv;
+    const struct cudnn_device *dnn = open_device(x->device);
+    struct attempt a = {op, x};
+    struct err e;
+
+    c->chosen = true;
+    if (!dnn)
+        return;
+    c->problem.tf32 = x->device->config.tf32;
+    c->problem.deterministic = x->device->config.deterministic;
+    c->search = cudnn_plan_search(dnn->calls, dnn->handle, &c->problem, &e);
+    if (!c->search)
+        log_debug("%s: %s", op->kind->name, e.text);
+    else if (c->problem.deterministic || use_of_cudnn() == ONLY)
+        take_first(&a);
+    else
+        take_best(&a, dnn);
+}
+
+static int run_conv(struct op *op, struct exec *x, struct err *e)
+{
+    struct cudnn_op *c = op->priv;
+
+    if (!c->chosen)
+        choose_way(op, x);
+    return c->plan ? run_plan(op, x->device, e) : run_own(op, x, e);
+}
+
+#define CUDNN_KERNEL(name) \
+    const struct kernel cudnn_conv_##name = {&name##_kind, can_convolve, prepare_conv, run_conv, release_conv}
+
+CUDNN_KERNEL(conv2d);
+CUDNN_KERNEL(conv2d_grad_input);
+CUDNN_KERNEL(conv2d_grad_weights);
+CUDNN_KERNEL(conv2d_nobias);
+CUDNN_KERNEL(conv2d_nobias_grad_weights);
+CUDNN_KERNEL(conv_transpose2d);
+CUDNN_KERNEL(conv_transpose2d_grad_input);
+CUDNN_KERNEL(conv_transpose2d_grad_weights);
