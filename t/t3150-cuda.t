@@ -40,6 +40,13 @@ exits 3 "tf32 on the CPU" "${train[@]}" --backend ref --dtype tf32 --split "$spl
 like "$ERR" 'tf32 .* backend ref' "is refused"
 # A choice by time may be another one in the next run, and so are the last bits.
 export UNET_CUDNN=only
+for dtype in bf16 fp16; do
+    exits 0 "a run in $dtype" "${train[@]}" --backend cuda --dtype $dtype --accumulate 2 --split "$split" --out $dtype
+    exits 0 "and the reference in floats" "${train[@]}" --backend ref --accumulate 2 --split "$split" --out wide
+    ok "as the reference" agree $dtype wide 0.02
+    is "$(field_of $dtype dtype)" $dtype "the record names the type"
+    rm -rf wide
+done
 exits 0 "a run" "${train[@]}" --backend cuda --split "$split" --out one
 like one/record.jsonl '"backend":"cuda"' "computes on the device"
 ok "loss and IoU as the reference" agree one ref 0.002
@@ -76,5 +83,5 @@ like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" "gi
 exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 --size 16x16 --batch-size 2 \
     --steps 2 --per-op
 like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' "beside what the plan counts"
-like "$OUT" '^batch_norm .* ms .* GB/s' "is told"
+like "$OUT" '^batch_norm(_relu)? .* ms .* GB/s' "is told"
 done_testing

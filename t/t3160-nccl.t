@@ -72,7 +72,7 @@ for norm in sync none; do
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
 done
 tolerance=1e-4
-for how in "--clip-norm 0.05" "--optimizer lamb" "--optimizer lars --accumulate 2" "--accumulate 3 --clip-norm 0.05" \
+for how in "--dtype fp16 --clip-norm 0.05" "--clip-norm 0.05" "--optimizer lamb" "--optimizer lars --accumulate 2" "--accumulate 3 --clip-norm 0.05" \
     "--allreduce native"; do
     # shellcheck disable=SC2086 # options
     ok "1 GPU $how" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 $how --out how-1
@@ -86,7 +86,7 @@ ok "is 1 GPU" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 --out si
 is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" "to the bit"
 
 # ---- left at a checkpoint, and continued
-long=(--epochs 12 --batch-norm sync --batch-size 6 --gpus 2)
+long=(--epochs 12 --batch-norm sync --batch-size 6 --gpus 2 --dtype fp16)
 "${train[@]}" "${long[@]}" --out left >"$OUT" 2>"$ERR" &
 leaving=$!
 ok "a run is under way" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl

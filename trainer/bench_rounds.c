@@ -74,6 +74,7 @@ static int step(struct replica *r, struct err *e)
 
     struct device_update update;
     bool alone = r->comm->size == 1;
+    whole.scaling = r->optim->scaling;
     if (r->optim->device)
         optim_plan(r->optim, w, RATE, 0, &update);
     if (r->optim->device && alone)
@@ -114,7 +115,8 @@ static int prepare(struct replica *r, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     r->network = network_create(&config, e);
     if (!r->network ||
-        !(r->optim = optim_create(&(struct optim_config){0}, network_weights(r->network), e)))
+        !(r->optim = optim_create(&(struct optim_config){.scaled = config.dtype == DTYPE_F16},
+                                  network_weights(r->network), e)))
         return -1;
     for (int i = 0; i < DEVICE_SLOTS; i++)
         if (bench_rounds_fill(r->network, &config, true, r->bench->batch, e))

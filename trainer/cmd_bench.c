@@ -101,6 +101,7 @@ static int step(struct network *n, struct optim *o, struct err *e)
     if (o->device) {
         optim_plan(o, w, 0.001, 0, &update);
         whole.update = &update;
+        whole.scaling = o->scaling;
     }
     if (network_train(n, (int)opt_batch, whole, &loss, NULL, NULL, e))
         return -1;
@@ -238,7 +239,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (!n)
         goto out;
     if (strcmp(opt_mode, "train") == 0 &&
-        !(o = optim_create(&(struct optim_config){0}, network_weights(n), e)))
+        !(o = optim_create(&(struct optim_config){.scaled = c.dtype == DTYPE_F16},
+                           network_weights(n), e)))
         goto out;
     double startup_s = clock_now() - began;
     rc = seconds ? time_steps(n, &c, o, seconds, seconds + opt_steps, e)

@@ -133,9 +133,14 @@ static char *encode_state(const struct session *s, size_t items, const double *l
              s->comm->size, run_config_step_images(s->config), at->epoch, items, at->begin, at->step,
              at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
     buf_addf(&b, ",\"optimizer_rate\":%.17g,\"bucket\":%zu,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
-             "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d,\"loss\":[",
+             "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d",
              s->optim->rate, at->bucket, at->due, at->goal.best, at->goal.best_epoch, at->goal.reached,
              at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
+    if (s->optim->scaling)
+        buf_addf(&b, ",\"scaling_factor\":%.17g,\"scaling_good\":%d,\"scaling_left_out\":%d",
+                 (double)s->optim->scaling->factor, s->optim->scaling->good,
+                 s->optim->scaling->left_out);
+    buf_add(&b, ",\"loss\":[");
     for (int i = 0; i < s->comm->size; i++)
         buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
     buf_add(&b, "],\"worlds\":[");
@@ -326,6 +331,16 @@ static int decode_worlds(struct session *s, const cJSON *root, const struct orig
     return 0;
 }
 
+/* An older checkpoint has none: then it begins anew. */
+static void decode_scaling(const cJSON *root, struct device_scaling *scaling)
+{
+    double factor = number(root, "scaling_factor");
+
+    if (scaling && factor >= 1)
+        *scaling = (struct device_scaling){(float)factor, (int)number(root, "scaling_good"),
+                                           (int)number(root, "scaling_left_out")};
+}
+
 static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
                   double *loss, struct err *e)
 {
@@ -341,6 +356,7 @@ static int decode(struct session *s, const struct snapshot *snapshot, struct ori
         decode_point(root, &s->at, from);
         s->optim->steps = (int64_t)number(root, "optimizer_steps");
         s->optim->rate = number(root, "optimizer_rate");
+        decode_scaling(root, s->optim->scaling);
         decode_losses(root, from, s->comm->size, loss);
         rc = decode_worlds(s, root, from, e);
         struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
@@ -409,6 +425,8 @@ static int share(struct session *s, struct origin *from, double *loss, struct er
         c->ops->broadcast(c, loss, (size_t)c->size * sizeof *loss, 0, e) ||
         c->ops->broadcast(c, &s->optim->steps, sizeof s->optim->steps, 0, e) ||
         c->ops->broadcast(c, &s->optim->rate, sizeof s->optim->rate, 0, e))
+        return -1;
+    if (s->optim->scaling && c->ops->broadcast(c, s->optim->scaling, sizeof *s->optim->scaling, 0, e))
         return -1;
     for (int i = 0; i < s->optim->nslots; i++)
         if (c->ops->broadcast(c, s->optim->slots[i], s->optim->n * sizeof **s->optim->slots, 0, e))

@@ -115,9 +115,10 @@ static void note_run(void *arg, const struct device_sums *sums)
     if (!l->steps)
         return;
     size_t i = l->ndone++ % LINKED_STEPS, at = l->queued[i].step % LINKED_STEPS;
-    if (has_noise(s))
+    bool counts = has_noise(s) && isfinite(sums->own_square) && isfinite(sums->square);
+    if (counts) /* a step in fp16 may be left out */
         gradient_noise_add_batch(&s->noise, sums->own_square, l->queued[i].n, l->queued[i].items);
-    if (has_noise(s) && l->queued[i].last)
+    if (counts && l->queued[i].last)
         gradient_noise_add_step(&s->noise, sums->square, l->queued[i].items);
     memcpy(l->votes[at], sums->votes, sizeof l->votes[at]);
 }
@@ -312,7 +313,8 @@ static int open_session(struct session *s, struct err *e)
                 : strcmp(c->train.optimizer, "lamb") == 0 ? OPTIM_LAMB
                                                           : OPTIM_ADAM,
         .momentum = c->train.momentum, .nesterov = c->train.nesterov,
-        .uncorrected = !c->train.momentum_correction, .weight_decay = c->train.weight_decay};
+        .uncorrected = !c->train.momentum_correction, .weight_decay = c->train.weight_decay,
+        .scaled = s->network_config.dtype == DTYPE_F16};
     s->optim = optim_create(&optim, network_weights(s->network), e);
     if (!s->optim || (c->train.accumulate > 1 && open_micro(s, e)) || open_best(s, e))
         return -1;
@@ -656,6 +658,7 @@ static int train_step(struct session *s, struct shard_range range, size_t items,
     if (on_device)
         optim_plan(s->optim, w, rate, s->config->train.clip_norm, &update);
     step.update = s->linked.steps ? &update : NULL;
+    step.scaling = s->optim->scaling;
     if (compute_step(s, n, items, step, &reduction, e))
         return -1;
     double computed = clock_now();

@@ -68,6 +68,17 @@ struct device_lamb {
     double beta1, beta2, debias1, debias2, eps, rate;
 };
 
+/* Of the loss, so that small gradients are numbers of 16 bits: in DEVICE_SHARED memory. A step whose
+ * gradients are not finite is left out and the factor halved; after DEVICE_SCALING_STEPS others it is
+ * doubled. Replicas whose gradients are summed do the same. */
+struct device_scaling {
+    float factor;
+    int good;     /* steps since it was changed */
+    int left_out; /* steps, so far */
+};
+#define DEVICE_SCALING_BEGIN 65536.F
+#define DEVICE_SCALING_STEPS 2000
+
 enum device_update_kind { DEVICE_ADAM, DEVICE_SGD, DEVICE_LARS, DEVICE_LAMB };
 
 /* What becomes of the gradients at the end of a step: penalties are added, they are scaled where
@@ -79,6 +90,7 @@ struct device_update {
     struct device_layout layout;
     bool penalizes;
     double clip; /* the largest norm; 0: any */
+    struct device_scaling *scaling; /* that the gradients have, judged first; NULL: none */
     struct device_adam adam;
     struct device_sgd sgd;
     struct device_lars lars;

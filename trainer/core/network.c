@@ -534,6 +534,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
                      .loss_per_image = pixels / step.images, .noise = step.noise,
                      .first = step.first, .sum = n->sum,
                      .sum_arg = n->sum_arg, .queues = n->linked, .update = step.update,
+                     .scaling = step.scaling,
                      .votes = {step.votes[0], step.votes[1]}};
     struct compiled *c;
 
@@ -552,7 +553,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
 
 int network_update(struct network *n, const struct device_update *update, struct err *e)
 {
-    struct exec x = {.update = update};
+    struct exec x = {.update = update, .scaling = update->scaling};
     struct stage_work w = {.kind = STAGE_NONE};
 
     return stage_run(&n->stage, &w, &x, e);

@@ -107,6 +107,7 @@ struct network_step {
                      * depends on its place, not on the replica */
     /* On a device: behind the gradients, and their sums between linked replicas; NULL: none. */
     const struct device_update *update;
+    struct device_scaling *scaling; /* of the loss, on a device; NULL: none */
     float votes[2]; /* of replicas that are linked: to their device, and back to done */
 };
 

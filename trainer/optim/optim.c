@@ -13,6 +13,17 @@
 #define LAMB_EPS 1e-6
 #define LARS_TRUST 0.001
 
+static int open_scaling(struct optim *o, struct err *e)
+{
+    if (!o->config.scaled)
+        return 0;
+    o->scaling = o->ops->alloc(o->device, DEVICE_SHARED, sizeof *o->scaling, e);
+    if (!o->scaling)
+        return -1;
+    o->scaling->factor = DEVICE_SCALING_BEGIN;
+    return 0;
+}
+
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
                            struct err *e)
 {
@@ -38,7 +49,8 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
             return NULL;
         }
     }
-    if (o->device && layout_open(&o->layout, w, config->weight_decay, e)) {
+    if (o->device &&
+        (layout_open(&o->layout, w, config->weight_decay, e) || open_scaling(o, e))) {
         optim_destroy(o);
         return NULL;
     }
@@ -52,6 +64,8 @@ void optim_destroy(struct optim *o)
     for (int i = 0; i < o->nslots; i++)
         weights_free_slot(o->ops, o->device, o->slots[i]);
     layout_close(&o->layout, o->ops, o->device);
+    if (o->scaling)
+        o->ops->free(o->device, DEVICE_SHARED, o->scaling);
     free(o);
 }
 
@@ -179,7 +193,7 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip, stru
     *u = (struct device_update){
         .kind = kinds[o->config.kind], .value = w->value, .grad = w->grad,
         .slots = {o->slots[0], o->slots[1]}, .n = o->n, .layout = o->layout,
-        .penalizes = weights_have_penalty(w), .clip = clip,
+        .penalizes = weights_have_penalty(w), .clip = clip, .scaling = o->scaling,
         .adam = plan_adam(o, lr), .sgd = plan_sgd(o, lr),
         .lars = {.momentum = (float)o->config.momentum, .rate = (float)lr, .trust = LARS_TRUST},
         .lamb = {.beta1 = BETA1, .beta2 = BETA2, .debias1 = 1 - pow(BETA1, steps),

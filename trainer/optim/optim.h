@@ -37,6 +37,7 @@ struct optim_config {
     double momentum;     /* of SGD and LARS */
     bool nesterov, uncorrected; /* of SGD */
     double weight_decay;
+    bool scaled;         /* the loss has a factor that is found on the way (device.h) */
 };
 
 struct optim {
@@ -50,6 +51,7 @@ struct optim {
     const struct device_ops *ops; /* of the weights */
     struct device *device;         /* NULL: the host's */
     struct device_layout layout;   /* on a device */
+    struct device_scaling *scaling; /* likewise, with config.scaled; part of a training's state */
 };
 
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,

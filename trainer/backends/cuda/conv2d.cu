@@ -28,90 +28,113 @@ KERNEL(pack, pack_args)
 }
 
 struct correlate_args {
-    const float *src, *packed, *bias; /* bias may be NULL */
-    float *dst;
+    const void *src;
+    const float *packed, *bias; /* bias may be NULL */
+    void *dst;
+    unsigned type; /* of dst */
     unsigned h, w, ns, nd, side, groups, n; /* n: pixels times groups of LANES channels */
     unsigned src_h, src_w;
     unsigned stride; /* places of src from one of dst to the next */
     unsigned up;     /* the other way round; one of both is 1 */
 };
 
-KERNEL(correlate, correlate_args)
+/* type: of src */
+DEVICE void correlate_as(const struct correlate_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned group = i % k.groups, pixel = i / k.groups, lanes = k.groups * LANES;
-        unsigned column = pixel % k.w, row = pixel / k.w % k.h, pad = k.side / 2;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned group = i % k->groups, pixel = i / k->groups, lanes = k->groups * LANES;
+        unsigned column = pixel % k->w, row = pixel / k->w % k->h, pad = k->side / 2;
         float sum[LANES];
 
         for (unsigned l = 0; l < LANES; l++)
-            sum[l] = k.bias && group * LANES + l < k.nd ? k.bias[group * LANES + l] : 0;
-        for (unsigned tap = 0; tap < k.side * k.side; tap++) {
-            unsigned y = row * k.stride + tap / k.side - pad; /* may wrap */
-            unsigned x = column * k.stride + tap % k.side - pad;
-            const float *p = k.packed + tap * k.ns * lanes + group * LANES;
-            const float *s;
+            sum[l] = k->bias && group * LANES + l < k->nd ? k->bias[group * LANES + l] : 0;
+        for (unsigned tap = 0; tap < k->side * k->side; tap++) {
+            unsigned y = row * k->stride + tap / k->side - pad; /* may wrap */
+            unsigned x = column * k->stride + tap % k->side - pad;
+            const float *p = k->packed + tap * k->ns * lanes + group * LANES;
+            unsigned s;
 
-            if (k.up == 2) {
+            if (k->up == 2) {
                 if ((y | x) & 1)
                     continue;
                 y /= 2;
                 x /= 2;
             }
-            if (y >= k.src_h || x >= k.src_w)
+            if (y >= k->src_h || x >= k->src_w)
                 continue;
-            s = k.src + ((pixel / (k.h * k.w) * k.src_h + y) * k.src_w + x) * k.ns;
-            for (unsigned c = 0; c < k.ns; c++, p += lanes)
+            s = ((pixel / (k->h * k->w) * k->src_h + y) * k->src_w + x) * k->ns;
+            for (unsigned c = 0; c < k->ns; c++, p += lanes) {
+                float v = gpu_load(k->src, s + c, type);
+
                 for (unsigned l = 0; l < LANES; l++)
-                    sum[l] += s[c] * p[l];
+                    sum[l] += v * p[l];
+            }
         }
-        for (unsigned l = 0; l < LANES && group * LANES + l < k.nd; l++)
-            k.dst[pixel * k.nd + group * LANES + l] = sum[l];
+        for (unsigned l = 0; l < LANES && group * LANES + l < k->nd; l++)
+            gpu_store(k->dst, pixel * k->nd + group * LANES + l, k->type, sum[l]);
     }
 }
+
+TYPED_KERNEL(correlate, correlate_args)
 
 /* Sums over a part of the rows for dw[tap][input channel][output channel], and behind these db.
  * Rows are added up in float, and all of them in double. */
 struct weigh_args {
-    const float *dy, *src;
+    const void *dy, *src;
     float *partials; /* [nparts][count] */
     unsigned rows, h, w, ns, nd, side, count, nparts; /* of dy; rows: of all images */
     unsigned src_h, src_w, stride;
+    unsigned dy_type, src_type;
 };
 
-DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned element)
+DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned element, unsigned dy_type,
+                       unsigned src_type)
 {
     unsigned d = element % k->nd, c = element / k->nd % k->ns, tap = element / k->nd / k->ns;
     unsigned pad = k->side / 2, dx = tap % k->side - pad;
     unsigned y = row % k->h * k->stride + tap / k->side - pad;
-    const float *dy = k->dy + row * k->w * k->nd + d;
+    unsigned dy = row * k->w * k->nd + d;
     float sum = 0;
 
     if (tap == k->side * k->side) { /* the bias */
         for (unsigned x = 0; x < k->w; x++)
-            sum += dy[x * k->nd];
+            sum += gpu_load(k->dy, dy + x * k->nd, dy_type);
         return sum;
     }
     if (y >= k->src_h)
         return 0;
-    const float *src = k->src + (row / k->h * k->src_h + y) * k->src_w * k->ns + c;
+    unsigned src = (row / k->h * k->src_h + y) * k->src_w * k->ns + c;
     for (unsigned x = 0; x < k->w; x++)
         if (x * k->stride + dx < k->src_w) /* dx may have wrapped */
-            sum += dy[x * k->nd] * src[(x * k->stride + dx) * k->ns];
+            sum += gpu_load(k->dy, dy + x * k->nd, dy_type) *
+                   gpu_load(k->src, src + (x * k->stride + dx) * k->ns, src_type);
     return sum;
 }
 
-KERNEL(weigh, weigh_args)
+DEVICE void weigh_rows(const struct weigh_args *k, unsigned dy_type, unsigned src_type)
 {
-    unsigned each = (k.rows + k.nparts - 1) / k.nparts;
+    unsigned each = (k->rows + k->nparts - 1) / k->nparts;
 
-    for (unsigned i = gpu_index(); i < k.count * k.nparts; i += gpu_stride()) {
-        unsigned begin = i / k.count * each, end = begin + each < k.rows ? begin + each : k.rows;
+    for (unsigned i = gpu_index(); i < k->count * k->nparts; i += gpu_stride()) {
+        unsigned begin = i / k->count * each, end = begin + each < k->rows ? begin + each : k->rows;
         double sum = 0;
 
         for (unsigned row = begin; row < end; row++)
-            sum += (double)weigh_row(&k, row, i % k.count);
-        k.partials[i] = (float)sum;
+            sum += (double)weigh_row(k, row, i % k->count, dy_type, src_type);
+        k->partials[i] = (float)sum;
     }
+}
+
+DEVICE void weigh_as(const struct weigh_args *k, unsigned type)
+{
+    weigh_rows(k, type, type);
+}
+
+TYPED_KERNEL(weigh, weigh_args)
+
+KERNEL(weigh_mixed, weigh_args)
+{
+    weigh_rows(&k, k.dy_type, k.src_type);
 }
 
 /* Partial sums to dw[output][input][tap] and db. */
@@ -168,13 +191,13 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
                           backwards ? nd * taps : taps, taps, backwards,
                           (unsigned)packed_count(op)};
     struct correlate_args c = {src->data, (const float *)op->workspace, bias, dst->data,
-                               (unsigned)dst->shape.dim[DIM_H], (unsigned)dst->shape.dim[DIM_W], ns,
+                               (unsigned)dst->dtype, (unsigned)dst->shape.dim[DIM_H], (unsigned)dst->shape.dim[DIM_W], ns,
                                nd, side, groups, (unsigned)tensor_pixels(dst) * groups,
                                (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
                                backwards ? 1 : stride_of(op), backwards ? stride_of(op) : 1};
 
     LAUNCH(pack, gpu_blocks(p.n), stream, p);
-    LAUNCH(correlate, gpu_blocks(c.n), stream, c);
+    LAUNCH_AS(src->dtype, correlate, gpu_blocks(c.n), stream, c);
 }
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
@@ -196,7 +219,7 @@ static struct weigh_args weigh_of(const struct op *op)
     const struct tensor *dy = op->in[0], *src = op->in[1];
     struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1,
                            (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
-                           stride_of(op)};
+                           stride_of(op), (unsigned)dy->dtype, (unsigned)src->dtype};
 
     k.h = (unsigned)dy->shape.dim[DIM_H];
     k.w = (unsigned)dy->shape.dim[DIM_W];
@@ -231,7 +254,10 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
     (void)e;
     if (op->kind->nout > 1)
         g.db = op->out[1]->data;
-    LAUNCH(weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+    if (k.dy_type == k.src_type)
+        LAUNCH_AS(k.src_type, weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+    else
+        LAUNCH(weigh_mixed, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
     LAUNCH(gather, gpu_blocks(g.count), x->device->stream, g);
     return 0;
 }

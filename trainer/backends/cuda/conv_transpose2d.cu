@@ -33,94 +33,108 @@ KERNEL(transpose_pack, transpose_pack_args)
 }
 
 struct transpose_args {
-    const float *src, *packed, *bias;
-    float *dst;
+    const void *src;
+    const float *packed, *bias;
+    void *dst;
+    unsigned type; /* of dst; src has that of the kernel */
     unsigned w, ns, nd, groups, n; /* w: width of the small tensor; n: threads' results */
 };
 
 /* One result for each pixel of the small tensor, tap and group of channels. */
-KERNEL(transpose, transpose_args)
+DEVICE void transpose_as(const struct transpose_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned group = i % k.groups, tap = i / k.groups % 4, small = i / k.groups / 4;
-        unsigned lanes = k.groups * LANES, first = group * LANES;
-        const float *s = k.src + small * k.ns, *p = k.packed + tap * k.ns * lanes + first;
-        float *dst = k.dst + large_pixel(small, tap, k.w) * k.nd + first;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned group = i % k->groups, tap = i / k->groups % 4, small = i / k->groups / 4;
+        unsigned lanes = k->groups * LANES, first = group * LANES;
+        const float *p = k->packed + tap * k->ns * lanes + first;
+        unsigned dst = large_pixel(small, tap, k->w) * k->nd + first;
         float sum[LANES];
 
         for (unsigned l = 0; l < LANES; l++)
-            sum[l] = first + l < k.nd ? k.bias[first + l] : 0;
-        for (unsigned c = 0; c < k.ns; c++, p += lanes)
+            sum[l] = first + l < k->nd ? k->bias[first + l] : 0;
+        for (unsigned c = 0; c < k->ns; c++, p += lanes) {
+            float v = gpu_load(k->src, small * k->ns + c, type);
+
             for (unsigned l = 0; l < LANES; l++)
-                sum[l] += s[c] * p[l];
-        for (unsigned l = 0; l < LANES && first + l < k.nd; l++)
-            dst[l] = sum[l];
+                sum[l] += v * p[l];
+        }
+        for (unsigned l = 0; l < LANES && first + l < k->nd; l++)
+            gpu_store(k->dst, dst + l, k->type, sum[l]);
     }
 }
 
 /* One result for each pixel of the small tensor and group of channels. */
-KERNEL(transpose_grad_input, transpose_args)
+DEVICE void transpose_grad_input_as(const struct transpose_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned group = i % k.groups, small = i / k.groups;
-        unsigned lanes = k.groups * LANES, first = group * LANES;
-        const float *p = k.packed + first;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned group = i % k->groups, small = i / k->groups;
+        unsigned lanes = k->groups * LANES, first = group * LANES;
+        const float *p = k->packed + first;
         float sum[LANES];
 
         for (unsigned l = 0; l < LANES; l++)
             sum[l] = 0;
         for (unsigned tap = 0; tap < 4; tap++) {
-            const float *s = k.src + large_pixel(small, tap, k.w) * k.ns;
+            unsigned s = large_pixel(small, tap, k->w) * k->ns;
 
-            for (unsigned c = 0; c < k.ns; c++, p += lanes)
+            for (unsigned c = 0; c < k->ns; c++, p += lanes) {
+                float v = gpu_load(k->src, s + c, type);
+
                 for (unsigned l = 0; l < LANES; l++)
-                    sum[l] += s[c] * p[l];
+                    sum[l] += v * p[l];
+            }
         }
-        for (unsigned l = 0; l < LANES && first + l < k.nd; l++)
-            k.dst[small * k.nd + first + l] = sum[l];
+        for (unsigned l = 0; l < LANES && first + l < k->nd; l++)
+            gpu_store(k->dst, small * k->nd + first + l, k->type, sum[l]);
     }
 }
+
+TYPED_KERNEL(transpose, transpose_args)
+TYPED_KERNEL(transpose_grad_input, transpose_args)
 
 /* Sums over a part of the small tensor's rows for dw[tap][input][output], and behind these db. Rows
  * are added up in float, and all of them in double. */
 struct transpose_weigh_args {
-    const float *dy, *src;
+    const void *dy, *src;
     float *partials; /* [nparts][count] */
     unsigned rows, w, ni, no, count, nparts;
 };
 
 DEVICE float transpose_weigh_row(const struct transpose_weigh_args *k, unsigned row,
-                                 unsigned element)
+                                 unsigned element, unsigned type)
 {
     unsigned o = element % k->no, i = element / k->no % k->ni, tap = element / k->no / k->ni;
-    const float *src = k->src + row * k->w * k->ni + i;
+    unsigned src = row * k->w * k->ni + i;
     float sum = 0;
 
     for (unsigned x = 0; x < k->w; x++) {
-        const float *dy = k->dy + o;
+        unsigned small = row * k->w + x;
 
         if (tap < 4)
-            sum += src[x * k->ni] * dy[large_pixel(row * k->w + x, tap, k->w) * k->no];
+            sum += gpu_load(k->src, src + x * k->ni, type) *
+                   gpu_load(k->dy, large_pixel(small, tap, k->w) * k->no + o, type);
         else /* the bias */
             for (unsigned t = 0; t < 4; t++)
-                sum += dy[large_pixel(row * k->w + x, t, k->w) * k->no];
+                sum += gpu_load(k->dy, large_pixel(small, t, k->w) * k->no + o, type);
     }
     return sum;
 }
 
-KERNEL(transpose_weigh, transpose_weigh_args)
+DEVICE void transpose_weigh_as(const struct transpose_weigh_args *k, unsigned type)
 {
-    unsigned each = (k.rows + k.nparts - 1) / k.nparts;
+    unsigned each = (k->rows + k->nparts - 1) / k->nparts;
 
-    for (unsigned i = gpu_index(); i < k.count * k.nparts; i += gpu_stride()) {
-        unsigned begin = i / k.count * each, end = begin + each < k.rows ? begin + each : k.rows;
+    for (unsigned i = gpu_index(); i < k->count * k->nparts; i += gpu_stride()) {
+        unsigned begin = i / k->count * each, end = begin + each < k->rows ? begin + each : k->rows;
         double sum = 0;
 
         for (unsigned row = begin; row < end; row++)
-            sum += (double)transpose_weigh_row(&k, row, i % k.count);
-        k.partials[i] = (float)sum;
+            sum += (double)transpose_weigh_row(k, row, i % k->count, type);
+        k->partials[i] = (float)sum;
     }
 }
+
+TYPED_KERNEL(transpose_weigh, transpose_weigh_args)
 
 /* Partial sums to dw[input][output][tap] and db. */
 struct transpose_gather_args {
@@ -170,6 +184,7 @@ static struct transpose_args transpose_of(const struct op *op, bool backwards, c
                                     backwards ? 4 * ns : 4, backwards ? 4 : 4 * nd,
                                     (unsigned)transpose_packed_count(op)};
     struct transpose_args k = {src->data, (const float *)op->workspace, NULL, dst->data,
+                               (unsigned)dst->dtype,
                                (unsigned)small->shape.dim[DIM_W], ns, nd, groups,
                                (unsigned)tensor_pixels(small) * groups};
 
@@ -184,7 +199,7 @@ static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
     k.bias = op->in[2]->data;
     k.n *= 4;
-    LAUNCH(transpose, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->in[0]->dtype, transpose, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -193,7 +208,7 @@ static int run_conv_transpose2d_grad_input(struct op *op, struct exec *x, struct
     struct transpose_args k = transpose_of(op, true, x->device->stream);
 
     (void)e;
-    LAUNCH(transpose_grad_input, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->in[0]->dtype, transpose_grad_input, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -229,7 +244,8 @@ static int run_conv_transpose2d_grad_weights(struct op *op, struct exec *x, stru
                                       k.count, k.nparts};
 
     (void)e;
-    LAUNCH(transpose_weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+    LAUNCH_AS(op->in[0]->dtype, transpose_weigh, gpu_blocks((size_t)k.count * k.nparts),
+              x->device->stream, k);
     LAUNCH(transpose_gather, gpu_blocks(g.count), x->device->stream, g);
     return 0;
 }
@@ -240,7 +256,7 @@ const struct kernel cuda_conv_transpose2d_grad_input = {
     &conv_transpose2d_grad_input_kind, cuda_supports, transpose_prepare,
     run_conv_transpose2d_grad_input, NULL};
 const struct kernel cuda_conv_transpose2d_grad_weights = {
-    &conv_transpose2d_grad_weights_kind, cuda_supports, transpose_prepare_grad_weights,
+    &conv_transpose2d_grad_weights_kind, cuda_supports_one_type, transpose_prepare_grad_weights,
     run_conv_transpose2d_grad_weights, NULL};
 
 C_END

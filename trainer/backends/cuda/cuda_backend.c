@@ -52,7 +52,16 @@ static const struct kernel *const kernels[] = {
     NULL,
 };
 
+/* The others do their work in floats, between casts. */
 static const struct kernel *const mixed[] = {
+    &cudnn_conv_conv2d,
+    &cudnn_conv_conv2d_grad_input,
+    &cudnn_conv_conv2d_grad_weights,
+    &cudnn_conv_conv2d_nobias,
+    &cudnn_conv_conv2d_nobias_grad_weights,
+    &cudnn_conv_conv_transpose2d,
+    &cudnn_conv_conv_transpose2d_grad_input,
+    &cudnn_conv_conv_transpose2d_grad_weights,
     &cuda_narrow_conv2d,
     &cuda_narrow_conv2d_grad_input,
     &cuda_narrow_conv2d_grad_weights,
@@ -83,6 +92,20 @@ static const struct kernel *const mixed[] = {
     &cuda_pass_max_pool2d_grad_add,
     &cuda_pass_relu,
     &cuda_pass_relu_grad,
+    &cuda_conv2d,
+    &cuda_conv2d_grad_input,
+    &cuda_conv2d_grad_weights,
+    &cuda_conv2d_nobias,
+    &cuda_conv2d_nobias_grad_weights,
+    &cuda_conv_transpose2d,
+    &cuda_conv_transpose2d_grad_input,
+    &cuda_conv_transpose2d_grad_weights,
+    &cuda_relu,
+    &cuda_relu_grad,
+    &cuda_concat,
+    &cuda_concat_grad,
+    &cuda_add,
+    &cuda_cast,
     NULL,
 };
 
@@ -97,5 +120,19 @@ bool cuda_supports(const struct op *op)
     return true;
 }
 
-const struct backend cuda_backend = {.name = "cuda", .kernels = kernels,
-                                     .mixed = mixed, .fuses = true, .device = &cuda_device_ops};
+/* Of its activations; parameters and statistics are floats. */
+bool cuda_supports_one_type(const struct op *op)
+{
+    enum dtype t = op->in[0]->dtype;
+
+    for (int i = 0; i < op->kind->nin; i++)
+        if (op->in[i]->place == TENSOR_ARENA && op->in[i]->shape.ndim == 4 && op->in[i]->dtype != t)
+            return false;
+    for (int i = 0; i < op->kind->nout; i++)
+        if (op->out[i]->place == TENSOR_ARENA && op->out[i]->shape.ndim == 4 && op->out[i]->dtype != t)
+            return false;
+    return cuda_supports(op);
+}
+
+const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .mixed = mixed,
+                                     .fuses = true, .device = &cuda_device_ops};

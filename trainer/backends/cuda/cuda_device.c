@@ -156,12 +156,16 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 
     *s = (struct cuda_scalars){.grad_scale = x->grad_scale, .image_scale = x->image_scale,
                                .loss_per_weight = x->loss_per_weight,
-                               .loss_per_image = x->loss_per_image, .factor = 1,
+                               .loss_per_image = x->loss_per_image, .unscale = 1, .factor = 1,
                                .votes = {x->votes[0], x->votes[1]}, .noise = x->noise,
                                .first = x->first};
     if (x->update)
         s->update = *x->update;
-    return device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e);
+    if (device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e))
+        return -1;
+    if (x->scaling)
+        cuda_scale_run(d, x->scaling);
+    return 0;
 }
 
 static int device_end(struct device *d, int slot, struct err *e)

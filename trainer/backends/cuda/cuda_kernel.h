@@ -16,7 +16,9 @@ struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image;
     double loss_sum, own_square, square;
     double clip_square; /* of the gradients as they are clipped */
+    double unscale;     /* of the squares: 1, or what takes the loss's factor out of them */
     float factor;       /* of the gradients in the update */
+    int leaves_out;     /* no update: gradients are not finite */
     float votes[2];
     uint64_t noise, first; /* as in struct exec */
     struct device_update update;
@@ -67,6 +69,7 @@ extern const struct kernel cuda_batch_norm_relu_infer;
 extern const struct kernel cuda_bce;
 extern const struct kernel cuda_bias;
 extern const struct kernel cuda_bias_grad;
+extern const struct kernel cuda_cast;
 extern const struct kernel cuda_concat;
 extern const struct kernel cuda_concat_grad;
 extern const struct kernel cuda_conv2d;
@@ -143,8 +146,14 @@ unsigned cuda_resident(unsigned each, size_t n);
 /* Do the op's tensors have fewer than 2^31 elements each? */
 bool cuda_supports(const struct op *op);
 
+/* And are its activations of one type? */
+bool cuda_supports_one_type(const struct op *op);
+
 /* device_ops.update */
 void cuda_update(struct device *d, const struct device_update *u);
+
+/* The run's gradients get the factor. */
+void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
 
 /* device_ops.square and .add */
 #define CUDA_SQUARE_PARTS 256

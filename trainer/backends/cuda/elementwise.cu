@@ -1,57 +1,89 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* add, relu, concat and their gradients: one thread per element. */
+/* add, relu, concat and their gradients, and cast: one thread per element. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
 struct elementwise_args {
-    const float *a, *b;
-    float *dst;
+    const void *a, *b;
+    void *dst;
     unsigned n;
 };
 
-KERNEL(add, elementwise_args)
+DEVICE void add_as(const struct elementwise_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        k.dst[i] = k.a[i] + k.b[i];
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
+        gpu_store(k->dst, i, type, gpu_load(k->a, i, type) + gpu_load(k->b, i, type));
 }
 
-KERNEL(relu, elementwise_args)
+DEVICE void relu_as(const struct elementwise_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        k.dst[i] = k.a[i] > 0 ? k.a[i] : 0;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        float v = gpu_load(k->a, i, type);
+
+        gpu_store(k->dst, i, type, v > 0 ? v : 0);
+    }
 }
 
 /* a: dy, b: y */
-KERNEL(relu_grad, elementwise_args)
+DEVICE void relu_grad_as(const struct elementwise_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
+        gpu_store(k->dst, i, type, gpu_load(k->b, i, type) > 0 ? gpu_load(k->a, i, type) : 0);
+}
+
+TYPED_KERNEL(add, elementwise_args)
+TYPED_KERNEL(relu, elementwise_args)
+TYPED_KERNEL(relu_grad, elementwise_args)
+
+struct cast_args {
+    const void *src;
+    void *dst;
+    unsigned from, to, n;
+};
+
+KERNEL(cast, cast_args)
 {
     for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        k.dst[i] = k.b[i] > 0 ? k.a[i] : 0;
+        gpu_store(k.dst, i, k.to, gpu_load(k.src, i, k.from));
 }
 
 /* Parts of na and nb channels, and the whole of both; n: elements of the whole. */
 struct concat_args {
-    float *a, *b, *whole;
+    void *a, *b, *whole;
     unsigned na, nb, n;
 };
 
-DEVICE float *concat_part(const struct concat_args *k, unsigned i)
+/* Which part element i of the whole is in, and where there. */
+DEVICE void *concat_part(const struct concat_args *k, unsigned i, unsigned *at)
 {
     unsigned pixel = i / (k->na + k->nb), c = i % (k->na + k->nb);
 
-    return c < k->na ? k->a + pixel * k->na + c : k->b + pixel * k->nb + (c - k->na);
+    *at = c < k->na ? pixel * k->na + c : pixel * k->nb + (c - k->na);
+    return c < k->na ? k->a : k->b;
 }
 
-KERNEL(concat, concat_args)
+DEVICE void concat_as(const struct concat_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        k.whole[i] = *concat_part(&k, i);
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at;
+        const void *part = concat_part(k, i, &at);
+
+        gpu_store(k->whole, i, type, gpu_load(part, at, type));
+    }
 }
 
-KERNEL(concat_grad, concat_args)
+DEVICE void concat_grad_as(const struct concat_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        *concat_part(&k, i) = k.whole[i];
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at;
+        void *part = concat_part(k, i, &at);
+
+        gpu_store(part, at, type, gpu_load(k->whole, i, type));
+    }
 }
+
+TYPED_KERNEL(concat, concat_args)
+TYPED_KERNEL(concat_grad, concat_args)
 
 C_BEGIN
 
@@ -69,7 +101,7 @@ static int run_add(struct op *op, struct exec *x, struct err *e)
     struct elementwise_args k = elementwise_of(op);
 
     (void)e;
-    LAUNCH(add, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, add, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -78,7 +110,7 @@ static int run_relu(struct op *op, struct exec *x, struct err *e)
     struct elementwise_args k = elementwise_of(op);
 
     (void)e;
-    LAUNCH(relu, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, relu, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -87,7 +119,7 @@ static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
     struct elementwise_args k = elementwise_of(op);
 
     (void)e;
-    LAUNCH(relu_grad, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, relu_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -105,7 +137,7 @@ static int run_concat(struct op *op, struct exec *x, struct err *e)
     struct concat_args k = concat_of(op->in[0], op->in[1], op->out[0]);
 
     (void)e;
-    LAUNCH(concat, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, concat, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -114,15 +146,26 @@ static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
     struct concat_args k = concat_of(op->out[0], op->out[1], op->in[0]);
 
     (void)e;
-    LAUNCH(concat_grad, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, concat_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
-const struct kernel cuda_add = {&add_kind, cuda_supports, NULL, run_add, NULL};
-const struct kernel cuda_relu = {&relu_kind, cuda_supports, NULL, run_relu, NULL};
-const struct kernel cuda_relu_grad = {&relu_grad_kind, cuda_supports, NULL, run_relu_grad, NULL};
-const struct kernel cuda_concat = {&concat_kind, cuda_supports, NULL, run_concat, NULL};
-const struct kernel cuda_concat_grad = {&concat_grad_kind, cuda_supports, NULL, run_concat_grad,
+static int run_cast(struct op *op, struct exec *x, struct err *e)
+{
+    struct cast_args k = {op->in[0]->data, op->out[0]->data, (unsigned)op->in[0]->dtype,
+                          (unsigned)op->out[0]->dtype, (unsigned)tensor_count(op->out[0])};
+
+    (void)e;
+    LAUNCH(cast, gpu_blocks(k.n), x->device->stream, k);
+    return 0;
+}
+
+const struct kernel cuda_add = {&add_kind, cuda_supports_one_type, NULL, run_add, NULL};
+const struct kernel cuda_cast = {&cast_kind, cuda_supports, NULL, run_cast, NULL};
+const struct kernel cuda_relu = {&relu_kind, cuda_supports_one_type, NULL, run_relu, NULL};
+const struct kernel cuda_relu_grad = {&relu_grad_kind, cuda_supports_one_type, NULL, run_relu_grad, NULL};
+const struct kernel cuda_concat = {&concat_kind, cuda_supports_one_type, NULL, run_concat, NULL};
+const struct kernel cuda_concat_grad = {&concat_grad_kind, cuda_supports_one_type, NULL, run_concat_grad,
                                         NULL};
 
 C_END

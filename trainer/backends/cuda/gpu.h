@@ -87,10 +87,6 @@ extern "C" {
     KERNEL(name##_f32, args) { name##_as(&k, DTYPE_F32); }      \
     KERNEL(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }    \
     KERNEL(name##_f16, args) { name##_as(&k, DTYPE_F16); }
-#define TYPED_KERNEL_BLOCK(name, args)                               \
-    KERNEL_BLOCK(name##_f32, args) { name##_as(&k, DTYPE_F32); }     \
-    KERNEL_BLOCK(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }   \
-    KERNEL_BLOCK(name##_f16, args) { name##_as(&k, DTYPE_F16); }
 #define LAUNCH_AS(type, name, nblocks, stream, args)     \
     do {                                                 \
         if ((type) == DTYPE_F32)                         \

@@ -13,6 +13,8 @@ struct update_args {
 
 KERNEL(adam, update_args)
 {
+    if (k.run->leaves_out)
+        return;
     const struct device_adam a = k.u->adam;
     float *value = k.u->value, *m = k.u->slots[0], *v = k.u->slots[1];
     const float *grad = k.u->grad;
@@ -30,6 +32,8 @@ KERNEL(adam, update_args)
 
 KERNEL(sgd, update_args)
 {
+    if (k.run->leaves_out)
+        return;
     const struct device_sgd a = k.u->sgd;
     float *value = k.u->value, *v = k.u->slots[0];
     const float *grad = k.u->grad;
@@ -48,6 +52,8 @@ KERNEL(sgd, update_args)
 
 KERNEL(penalize, update_args)
 {
+    if (k.run->leaves_out)
+        return;
     const struct device_layout *l = &k.u->layout;
 
     for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
@@ -86,6 +92,8 @@ KERNEL_BLOCK(measure_pieces, update_args)
     bool lamb = k.u->kind == DEVICE_LAMB;
     float factor = k.run->factor;
 
+    if (k.run->leaves_out)
+        return;
     for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
         struct device_piece *piece = &l->pieces[p];
         const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
@@ -113,6 +121,8 @@ KERNEL_BLOCK(measure_tensors, update_args)
     SHARED double scratch[GPU_BLOCK];
     const struct device_layout *l = &k.u->layout;
 
+    if (k.run->leaves_out)
+        return;
     for (unsigned t = blockIdx.x; t < l->ntensors; t += gridDim.x) {
         const struct device_piece *pieces = l->pieces + l->tensors[t].first;
         double w = 0, g = 0;
@@ -132,6 +142,8 @@ KERNEL_BLOCK(measure_tensors, update_args)
 
 KERNEL(lars, update_args)
 {
+    if (k.run->leaves_out)
+        return;
     const struct device_layout *l = &k.u->layout;
     const struct device_lars a = k.u->lars;
     float factor = k.run->factor;
@@ -155,6 +167,8 @@ KERNEL(lars, update_args)
 
 KERNEL(lamb, update_args)
 {
+    if (k.run->leaves_out)
+        return;
     const struct device_layout *l = &k.u->layout;
 
     for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
@@ -175,6 +189,7 @@ KERNEL(lamb, update_args)
 struct square_args {
     const float *values;
     double *parts, *sum;
+    const double *unscale;
     size_t n;
     unsigned nparts;
 };
@@ -201,7 +216,7 @@ KERNEL_BLOCK(square_total, square_args)
         s += k.parts[i];
     s = gpu_block_sum(s, scratch);
     if (threadIdx.x == 0)
-        *k.sum += s;
+        *k.sum += s * *k.unscale;
 }
 
 KERNEL(clip, update_args)
@@ -210,6 +225,65 @@ KERNEL(clip, update_args)
 
     if (gpu_index() == 0 && norm > k.u->clip)
         k.run->factor *= (float)(k.u->clip / norm);
+}
+
+/* ---- a scaled loss */
+
+struct scale_args {
+    const struct device_scaling *scaling;
+    struct cuda_scalars *run;
+};
+
+KERNEL(scale_run, scale_args)
+{
+    double factor = (double)k.scaling->factor;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->grad_scale *= factor;
+    k.run->image_scale *= factor;
+    k.run->unscale = 1 / (factor * factor);
+}
+
+/* clip_square: of the gradients as they are. It is finite if they are: a double has room for it. */
+KERNEL(judge, update_args)
+{
+    struct device_scaling *s = k.u->scaling;
+    double square = k.run->clip_square;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->leaves_out = !(square - square == 0);
+    k.run->clip_square = 0;
+    k.run->factor = 1 / s->factor;
+    k.run->unscale = 1;
+}
+
+/* So that all that follows is as without a factor. */
+KERNEL(unscale, update_args)
+{
+    float factor = k.run->factor;
+    size_t n = k.u->n;
+
+    for (size_t i = gpu_index(); i < n; i += gpu_stride())
+        k.u->grad[i] *= factor;
+}
+
+KERNEL(adjust, update_args)
+{
+    struct device_scaling *s = k.u->scaling;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->factor = 1;
+    if (k.run->leaves_out) {
+        s->factor = s->factor > 2 ? s->factor / 2 : 1;
+        s->left_out++;
+        s->good = 0;
+    } else if (++s->good >= DEVICE_SCALING_STEPS) {
+        s->factor = s->factor < 8388608 ? s->factor * 2 : 16777216;
+        s->good = 0;
+    }
 }
 
 struct accumulate_args {
@@ -229,7 +303,7 @@ C_BEGIN
 static void square(struct device *d, cudaStream_t stream, const float *values, size_t n, double *sum)
 {
     unsigned blocks = gpu_blocks(n);
-    struct square_args k = {values, d->parts, sum, n,
+    struct square_args k = {values, d->parts, sum, &d->scalars->unscale, n,
                             blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
 
     LAUNCH(square_parts, k.nparts, stream, k);
@@ -258,10 +332,27 @@ static void update_tensors(struct device *d, const struct device_update *u, stru
         LAUNCH(lamb, u->layout.npieces, d->stream, k);
 }
 
+void cuda_scale_run(struct device *d, const struct device_scaling *scaling)
+{
+    struct scale_args k = {scaling, d->scalars};
+
+    LAUNCH(scale_run, 1, d->stream, k);
+}
+
+static void take_scale_out(struct device *d, const struct device_update *u, struct update_args k)
+{
+    square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
+    LAUNCH(judge, 1, d->stream, k);
+    LAUNCH(unscale, gpu_blocks(u->n), d->stream, k);
+    LAUNCH(adjust, 1, d->stream, k);
+}
+
 void cuda_update(struct device *d, const struct device_update *u)
 {
     struct update_args k = {&d->scalars->update, d->scalars};
 
+    if (u->scaling)
+        take_scale_out(d, u, k);
     if (u->penalizes)
         LAUNCH(penalize, u->layout.npieces, d->stream, k);
     if (u->clip > 0) {
