@@ -50,15 +50,19 @@ dnl UNETCTL_FIND_CUDA: NVCC, NVCC_ARCHS (its -gencode flags), CUDA_CFLAGS, CUDA_
 dnl runtime is linked statically, the driver, cuDNN and NCCL are found when the program runs: what is
 dnl built here starts on machines without a GPU too. CUDA_ARCHS overrides the architectures.
 AC_DEFUN([UNETCTL_FIND_CUDA], [
-  AC_ARG_VAR([CUDA_ARCHS], [GPU architectures to build for, as 80 90 (CUDA 13: 75 80 90 100)])
+  AC_ARG_VAR([CUDA_ARCHS], [GPU architectures to build for, as 80 90 (those of 70 75 80 90 100 that nvcc knows)])
   AS_CASE([$with_cuda],
     [auto|yes], [AC_PATH_PROG([NVCC], [nvcc], [], [$PATH$PATH_SEPARATOR/usr/local/cuda/bin])],
     [NVCC=$with_cuda/bin/nvcc])
-  AS_IF([test -n "$NVCC" && unetctl_cuda=`$NVCC --version 2>/dev/null`], [
-    CUDA_VERSION=`AS_ECHO(["$unetctl_cuda"]) | sed -n 's/.*release \(@<:@0-9@:>@*\)\..*/\1/p'`
-    AS_IF([test -z "$CUDA_ARCHS"],
-          [AS_IF([test "0$CUDA_VERSION" -ge 13], [CUDA_ARCHS="75 80 90 100"],
-                 [CUDA_ARCHS="70 80 90"])])
+  AS_IF([test -n "$NVCC" && $NVCC --version >/dev/null 2>&1], [
+    unetctl_known=`$NVCC --list-gpu-arch 2>/dev/null`
+    AS_IF([test -z "$CUDA_ARCHS"], [
+      for unetctl_arch in 70 75 80 90 100; do
+        AS_IF([AS_ECHO(["$unetctl_known"]) | grep -x "compute_$unetctl_arch" >/dev/null],
+              [CUDA_ARCHS="$CUDA_ARCHS${CUDA_ARCHS:+ }$unetctl_arch"])
+      done
+      CUDA_ARCHS=${CUDA_ARCHS:-70 80 90}
+    ])
     NVCC_ARCHS=
     for unetctl_arch in $CUDA_ARCHS; do
       NVCC_ARCHS="$NVCC_ARCHS -gencode arch=compute_$unetctl_arch,code=sm_$unetctl_arch"

@@ -32,8 +32,10 @@ exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
 ok "makes every program" eval 'for p in opcheck network comm_nccl step; do [ -x "tree/plain-build/$p" ] || [ -z "$cuda" ]; done'
 exits 0 "which steps" tree/plain-build/step simd train 8 32x48 2 3
-like "$OUT" '"mode":"train","base":8,"height":32,"width":48,"batch":2,"step_s":[0-9.e-]*,.*"flop":[1-9][0-9.e+]*,"bytes":[1-9]' "and counts"
+like "$OUT" '"mode":"train","dtype":"f32","base":8,"height":32,"width":48,"batch":2,"step_s":[0-9.e-]*,.*"flop":[1-9][0-9.e+]*,"bytes":[1-9]' "and counts"
 ok "to a loss that is a number" awk -F'"loss":' '{ exit !($2 + 0 > 0.3 && $2 + 0 < 1.2) }' "$OUT"
+exits 0 "and one in bf16" tree/plain-build/step simd train 8 32x48 2 3 bf16
+like "$OUT" '"dtype":"bf16"' "which is told"
 exits 2 "and tells how" tree/plain-build/step cuda train
 
 if command -v nvidia-smi >/dev/null; then

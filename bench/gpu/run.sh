@@ -38,6 +38,14 @@ else
     torch=$why
 fi
 
+# PyTorch's cuDNN serves where there is no other; what it is timed for stays in the folder.
+if cudnn=$("$python" -c 'import nvidia.cudnn as c; print(list(c.__path__)[0] + "/lib")' 2>/dev/null); then
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cudnn
+fi
+XDG_CACHE_HOME=$PWD/$folder
+[[ $folder == /* ]] && XDG_CACHE_HOME=$folder
+export XDG_CACHE_HOME
+
 # One measurement; its line goes to gpu.jsonl.
 measure() { # WHAT SECONDS COMMAND...
     local what=$1 most=$2
@@ -63,7 +71,9 @@ for mode in train infer; do
     for case in "${cases[@]}"; do
         # shellcheck disable=SC2206 # words
         words=($case)
-        measure "ours, $mode, $case" 45 "$folder/step" cuda $mode "${words[@]}"
+        for dtype in f32 tf32 bf16; do
+            measure "ours in $dtype, $mode, $case" 30 "$folder/step" cuda $mode "${words[@]}" $dtype
+        done
         [ -n "$torch" ] || continue
         for way in fp32 amp compile; do
             measure "PyTorch $way, $mode, $case" 60 "$python" bench/gpu/step_torch.py $way $mode "${words[@]}"
@@ -72,20 +82,23 @@ for mode in train infer; do
 done
 
 field() { sed -n "s/.*\"$2\": *\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$1"; }
-line_of() { # BACKEND MODE BASE SIZE BATCH
-    grep -E "\"backend\": ?\"$1\".*\"mode\": ?\"$2\".*\"base\": ?$3,.*\"height\": ?${4%x*},.*\"width\": ?${4#*x},.*\"batch\": ?$5," \
+line_of() { # BACKEND MODE BASE SIZE BATCH [TYPE]
+    grep -E "\"backend\": ?\"$1\".*\"mode\": ?\"$2\".*${6:+\"dtype\": ?\"$6\".*}\"base\": ?$3,.*\"height\": ?${4%x*},.*\"width\": ?${4#*x},.*\"batch\": ?$5," \
         "$folder/gpu.jsonl" | tail -n 1
 }
 {
-    echo "$name,$memory, compute capability $capability; CUDA $("$cuda/bin/nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')${torch:+, PyTorch $torch}; $(date -u +%F). Images a second; ours is fp32."
+    echo "$name,$memory, compute capability $capability; CUDA $("$cuda/bin/nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')${torch:+, PyTorch $torch}; $(date -u +%F). Images a second."
     echo
-    echo '| step | ours | least time by the plan, share of ours | PyTorch fp32 | PyTorch bf16 AMP, channels_last | the same, torch.compile |'
-    echo '|---|---|---|---|---|---|'
+    echo '| step | ours f32 | ours tf32 | ours bf16 | least time of f32 by the plan, share of ours | PyTorch fp32 | PyTorch bf16 AMP, channels_last | the same, torch.compile |'
+    echo '|---|---|---|---|---|---|---|---|'
     for mode in train infer; do
         for case in "${cases[@]}"; do
             read -r base size batch _ <<<"$case"
-            own=$(line_of cuda $mode "$base" "$size" "$batch")
+            own=$(line_of cuda $mode "$base" "$size" "$batch" f32)
             row="| $mode, base $base, $size, batch $batch | $(field "$own" img_per_s) | "
+            for dtype in tf32 bf16; do
+                row+="$(field "$(line_of cuda $mode "$base" "$size" "$batch" $dtype)" img_per_s) | "
+            done
             row+=$(awk -v f="$(field "$own" flop)" -v b="$(field "$own" bytes)" -v pf="$(field "$own" peak_flop)" \
                 -v pb="$(field "$own" peak_bytes)" -v s="$(field "$own" step_s)" 'BEGIN {
                     if (!(pf > 0 && pb > 0 && s > 0)) exit

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One line of the benchmark: how long a step takes, as JSON. The images are in place: what is timed is
  * the copy to the GPU, the step and its update, with two steps under way.
- *     step BACKEND train|infer BASE HEIGHTxWIDTH BATCH STEPS */
+ *     step BACKEND train|infer BASE HEIGHTxWIDTH BATCH STEPS [f32|tf32|bf16|fp16] */
 #include "config.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@
 #include "src/stat.h"
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/core/network.h"
+#include "trainer/core/precision.h"
 #include "trainer/optim/optim.h"
 
 #define WARMUP 5
@@ -21,6 +22,7 @@
 
 struct run {
     struct network_config config;
+    const char *dtype;
     struct network *network;
     struct optim *optim; /* NULL: inference */
     int batch, steps;
@@ -50,6 +52,7 @@ static int step(struct run *r, struct err *e)
     if (!r->optim)
         return network_infer(r->network, r->batch, &logits, e);
     struct device_update update;
+    whole.scaling = r->optim->scaling;
     if (r->optim->device) {
         optim_plan(r->optim, network_weights(r->network), 0.001, 0, &update);
         whole.update = &update;
@@ -94,10 +97,10 @@ static int report(struct run *r, double each, struct err *e)
     if (network_count(r->network, r->optim != NULL, r->batch, &flop, &bytes, e))
         return -1;
     cuda_info_read(&info);
-    printf("{\"backend\":\"%s\",\"mode\":\"%s\",\"base\":%d,\"height\":%d,\"width\":%d,\"batch\":%d,"
+    printf("{\"backend\":\"%s\",\"mode\":\"%s\",\"dtype\":\"%s\",\"base\":%d,\"height\":%d,\"width\":%d,\"batch\":%d,"
            "\"step_s\":%.9g,\"step_s_median\":%.9g,\"img_per_s\":%.6g,\"flop\":%.9g,\"bytes\":%.9g,"
            "\"peak_flop\":%.6g,\"peak_bytes\":%.6g,\"loss\":%.9g}\n",
-           network_backend(r->network), r->optim ? "train" : "infer", r->config.base,
+           network_backend(r->network), r->optim ? "train" : "infer", r->dtype, r->config.base,
            r->config.height, r->config.width, r->batch, each,
            stat_median(r->seconds, (size_t)r->steps), r->batch / each, flop, bytes,
            info.ngpus ? info.gpus[0].flop : 0, info.ngpus ? info.gpus[0].bytes : 0,
@@ -112,7 +115,8 @@ static int run(struct run *r, bool training, struct err *e)
 
     r->network = network_create(&r->config, e);
     if (r->network && training)
-        r->optim = optim_create(&(struct optim_config){0}, network_weights(r->network), e);
+        r->optim = optim_create(&(struct optim_config){.scaled = r->config.dtype == DTYPE_F16},
+                                network_weights(r->network), e);
     if (r->network && (r->optim || !training) && measure(r, &each, e) == 0)
         rc = report(r, each, e);
     network_stop(r->network);
@@ -127,16 +131,18 @@ int main(int argc, char **argv)
     struct network_config *c = &r.config;
     struct err e;
 
-    if (argc == 7) {
+    if (argc == 7 || argc == 8) {
         *c = (struct network_config){.model = "unet", .backend = argv[1], .base = atoi(argv[3]),
                                      .channels = 1, .batch_norm = BATCH_NORM_LOCAL, .threads = 1,
                                      .seed = 1244};
         r.batch = atoi(argv[5]);
         r.steps = atoi(argv[6]);
+        r.dtype = argc == 8 ? argv[7] : "f32";
     }
-    if (argc != 7 || sscanf(argv[4], "%dx%d", &c->height, &c->width) != 2 || r.batch < 1 ||
+    if (!r.dtype || precision_parse(r.dtype, &c->dtype, &c->tf32, &e) || sscanf(argv[4], "%dx%d", &c->height, &c->width) != 2 || r.batch < 1 ||
         r.steps < 1 || r.steps > MOST_STEPS) {
-        fprintf(stderr, "usage: step BACKEND train|infer BASE HEIGHTxWIDTH BATCH STEPS\n");
+        fprintf(stderr, "usage: step BACKEND train|infer BASE HEIGHTxWIDTH BATCH STEPS "
+                "[f32|tf32|bf16|fp16]\n");
         return 2;
     }
     if (run(&r, strcmp(argv[2], "train") == 0, &e)) {
