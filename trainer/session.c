@@ -10,7 +10,6 @@
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/rng.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
@@ -21,16 +20,7 @@
 #include "trainer/optim/schedule.h"
 #include "trainer/progress.h"
 #include "trainer/roster.h"
-
-#define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
-
-/* Gradients on their way to the other replicas while backward goes on. */
-struct reduction {
-    struct session *session;
-    size_t ncuts;    /* slices that are under way: those before */
-    double square;   /* of those, before others' were added */
-    double comm_s;
-};
+#include "trainer/step.h"
 
 static int describe_network(struct session *s, struct err *e)
 {
@@ -66,223 +56,6 @@ static int describe_network(struct session *s, struct err *e)
     return 0;
 }
 
-static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
-{
-    struct session *s = arg;
-    double began = clock_now();
-    int rc = s->comm->ops->sum_aside(s->comm, values, n, e);
-    double ended = clock_now();
-
-    s->norm_s += ended - began;
-    trace_span(s->trace, TRACE_BATCH_NORM, "sum", began, ended);
-    return rc;
-}
-
-/* Do steps consist of several batches, whose gradients differ? */
-static bool has_noise(const struct session *s)
-{
-    return s->comm->size > 1 || s->config->train.accumulate > 1;
-}
-
-/* ---- steps in the queue of a device */
-
-/* One stream for all sums between the devices, so that they come in the same order everywhere. */
-static int sum_on_device(void *arg, double *values, size_t n, struct err *e)
-{
-    struct session *s = arg;
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-    void *stream = ops->branch(d, e);
-
-    return !stream || s->comm->ops->queue_sum(s->comm, stream, values, n, REDUCE_SUM_DOUBLE, e) ||
-                   ops->merge(d, e)
-               ? -1
-               : 0;
-}
-
-static int watch_device(void *arg, double waited_s, struct err *e)
-{
-    struct session *s = arg;
-
-    return s->comm->ops->check(s->comm, waited_s, e);
-}
-
-static void note_run(void *arg, const struct device_sums *sums)
-{
-    struct session *s = arg;
-    struct linked *l = &s->linked;
-
-    if (!l->steps)
-        return;
-    size_t i = l->ndone++ % LINKED_STEPS, at = l->queued[i].step % LINKED_STEPS;
-    bool counts = has_noise(s) && isfinite(sums->own_square) && isfinite(sums->square);
-    if (counts) /* a step in fp16 may be left out */
-        gradient_noise_add_batch(&s->noise, sums->own_square, l->queued[i].n, l->queued[i].items);
-    if (counts && l->queued[i].last)
-        gradient_noise_add_step(&s->noise, sums->square, l->queued[i].items);
-    memcpy(l->votes[at], sums->votes, sizeof l->votes[at]);
-}
-
-/* Numbers in the device's memory, in its second stream; those of a single replica are their sum. */
-static int queue_sum(struct session *s, void *stream, void *values, size_t n, enum reduce_op op,
-                     struct err *e)
-{
-    struct comm *c = s->comm;
-
-    return c->ops->queue_sum ? c->ops->queue_sum(c, stream, values, n, op, e) : 0;
-}
-
-/* The gradients up to there: their sums go on beside the rest of backward. */
-static int queue_buckets(void *arg, size_t upto, struct err *e)
-{
-    struct reduction *r = arg;
-    struct session *s = r->session;
-    const struct weights *w = network_weights(s->network);
-    const struct gradient_cuts *cuts = &s->exchange.cuts;
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-    bool whole = s->config->train.accumulate == 1;
-
-    for (; r->ncuts < cuts->n && cuts->ends[r->ncuts] <= upto; r->ncuts++) {
-        size_t begin = r->ncuts ? cuts->ends[r->ncuts - 1] : 0, n = cuts->ends[r->ncuts] - begin;
-        void *stream = ops->branch(d, e);
-        if (!stream)
-            return -1;
-        if (has_noise(s) && whole)
-            ops->square(d, w->grad + begin, n, true);
-        if (queue_sum(s, stream, w->grad + begin, n, REDUCE_SUM_FLOAT, e))
-            return -1;
-        if (has_noise(s))
-            ops->square(d, w->grad + begin, n, false);
-    }
-    if (upto < w->nparams)
-        return 0;
-    void *stream = ops->branch(d, e);
-    return !stream || queue_sum(s, stream, ops->votes(d), 2, REDUCE_SUM_FLOAT, e) || ops->merge(d, e)
-               ? -1
-               : 0;
-}
-
-/* One of several batches of a step: its gradients to those of the batches before. */
-static int queue_part(void *arg, size_t upto, struct err *e)
-{
-    const struct reduction *r = arg;
-    struct session *s = r->session;
-    const struct weights *w = network_weights(s->network);
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-
-    if (upto < w->nparams)
-        return 0;
-    if (!ops->branch(d, e))
-        return -1;
-    ops->square(d, w->grad, w->nparams, true);
-    ops->add(d, s->sum, w->grad, w->nparams);
-    return ops->merge(d, e);
-}
-
-/* The last of them: the gradients of all. */
-static int queue_last_part(void *arg, size_t upto, struct err *e)
-{
-    struct reduction *r = arg;
-    struct session *s = r->session;
-    const struct weights *w = network_weights(s->network);
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-
-    if (upto < w->nparams)
-        return 0;
-    if (!ops->branch(d, e))
-        return -1;
-    ops->square(d, w->grad, w->nparams, true);
-    ops->add(d, w->grad, s->sum, w->nparams);
-    return ops->merge(d, e) ? -1 : queue_buckets(arg, upto, e);
-}
-
-/* Steps of a device need nothing of the host, unless gradients are summed there. */
-static void link_devices(struct session *s)
-{
-    bool sums = s->comm->ops->queue_sum != NULL;
-    struct network_link link = {sums ? sum_on_device : NULL, sums ? watch_device : NULL, note_run, s};
-
-    network_set_link(s->network, &link);
-    s->linked = (struct linked){.steps = true};
-}
-
-static bool can_link(const struct session *s)
-{
-    return (s->comm->ops->queue_sum || s->comm->size == 1) && network_device(s->network);
-}
-
-/* Where their sums cost least. */
-static int place_on_device(struct session *s, struct err *e)
-{
-    struct weights *w = network_weights(s->network);
-    size_t nbytes = w->nparams * sizeof *w->grad;
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-    void *grad;
-
-    if (s->comm->ops->queue_place(s->comm, nbytes, &grad, e) ||
-        (grad && ops->clear(d, grad, nbytes, e)))
-        return -1;
-    if (grad)
-        weights_place_grad(w, grad);
-    return 0;
-}
-
-/* The gradients of the batches of a step so far. */
-static int open_sum(struct session *s, struct err *e)
-{
-    size_t nbytes = network_weights(s->network)->nparams * sizeof *s->sum;
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-
-    s->sum = s->linked.steps ? ops->alloc(d, DEVICE_LOCAL, nbytes, e) : malloc(nbytes);
-    return s->sum || s->linked.steps ? 0 : err_set(e, ERR_INTERNAL, "out of memory for gradients");
-}
-
-static void close_sum(struct session *s)
-{
-    struct device *d;
-
-    if (s->sum && s->linked.steps)
-        network_device_ops(s->network, &d)->free(d, DEVICE_LOCAL, s->sum);
-    else
-        free(s->sum);
-    s->sum = NULL;
-}
-
-/* Room for the images of a step that is computed in several batches. */
-static int open_micro(struct session *s, struct err *e)
-{
-    const struct network_config *c = &s->network_config;
-    size_t n = (size_t)run_config_step_batch(s->config);
-    size_t image = (size_t)c->height * (size_t)c->width * (size_t)c->channels;
-
-    s->images = calloc(n * image, sizeof *s->images);
-    s->targets = calloc(n * network_targets(s->network), sizeof *s->targets);
-    if (!s->images || !s->targets)
-        return err_set(e, ERR_INTERNAL, "out of memory for steps of %d images (train.accumulate)",
-                       run_config_step_batch(s->config));
-    return open_sum(s, e);
-}
-
-/* Where the other ranks reach them, if they can. */
-static int place_gradients(struct session *s, struct err *e)
-{
-    struct weights *w = network_weights(s->network);
-    float *grad = NULL;
-
-    if (network_device(s->network)) /* they stay where the device reaches them */
-        return s->comm->ops->queue_place ? place_on_device(s, e) : 0;
-    if (s->comm->ops->place(s->comm, w->nparams, &grad, e))
-        return -1;
-    if (grad)
-        weights_place_grad(w, grad);
-    return 0;
-}
-
 static int open_best(struct session *s, struct err *e)
 {
     const struct weights *w = network_weights(s->network);
@@ -300,12 +73,8 @@ static int open_session(struct session *s, struct err *e)
     const struct run_config *c = s->config;
 
     s->network = describe_network(s, e) ? NULL : network_create(&s->network_config, e);
-    if (!s->network)
+    if (!s->network || step_open(s, e))
         return -1;
-    if (can_link(s))
-        link_devices(s);
-    else if (s->comm->size > 1)
-        network_set_sum(s->network, sum_for_batch_norm, s);
     struct optim_config optim = {
         .kind = strcmp(c->train.optimizer, "adamw") == 0  ? OPTIM_ADAMW
                 : strcmp(c->train.optimizer, "sgd") == 0  ? OPTIM_SGD
@@ -316,7 +85,7 @@ static int open_session(struct session *s, struct err *e)
         .uncorrected = !c->train.momentum_correction, .weight_decay = c->train.weight_decay,
         .scaled = s->network_config.dtype == DTYPE_F16};
     s->optim = optim_create(&optim, network_weights(s->network), e);
-    if (!s->optim || (c->train.accumulate > 1 && open_micro(s, e)) || open_best(s, e))
+    if (!s->optim || open_best(s, e))
         return -1;
     s->scores = calloc(dataset_count(s->dataset, DATASET_VAL) + 1,
                        score_size(c->data.classes) * sizeof *s->scores);
@@ -345,19 +114,16 @@ void session_destroy(struct session *s)
     exchange_end(&s->exchange);
     network_stop(s->network);
     optim_destroy(s->optim);
-    close_sum(s);
+    step_close(s);
     network_destroy(s->network);
     loader_destroy(s->loader);
     free(s->scores);
     free(s->losses);
-    free(s->images);
-    free(s->targets);
     free(s->best_value);
     free(s->best_state);
     free(s->worlds);
     s->worlds = NULL;
     s->best_value = s->best_state = NULL;
-    s->images = s->targets = NULL;
     s->trace = NULL;
     s->network = NULL;
     s->optim = NULL;
@@ -423,266 +189,6 @@ static int check_interrupt(const struct session *s, struct err *e)
     return s->interrupt && *s->interrupt ? comm_set_interrupted(e, *s->interrupt) : 0;
 }
 
-/* Slices are cut at the same places on every rank, however far each call of backward gets: a rank
- * without images in a step has all its gradients at once. */
-static int start_buckets(void *arg, size_t upto, struct err *e)
-{
-    struct reduction *r = arg;
-    struct comm *c = r->session->comm;
-    const struct weights *w = network_weights(r->session->network);
-    const struct gradient_cuts *cuts = &r->session->exchange.cuts;
-
-    for (; r->ncuts < cuts->n && cuts->ends[r->ncuts] <= upto; r->ncuts++) {
-        size_t begin = r->ncuts ? cuts->ends[r->ncuts - 1] : 0, n = cuts->ends[r->ncuts] - begin;
-        if (c->size > 1 && r->session->config->train.accumulate == 1)
-            r->square += gradient_noise_square(w->grad + begin, n);
-        double began = clock_now();
-        if (c->ops->start_sum_float(c, w->grad + begin, n, e))
-            return -1;
-        r->comm_s += clock_now() - began;
-    }
-    return 0;
-}
-
-static int load_batch(struct session *s, struct shard_range range, struct err *e)
-{
-    size_t n = range.end - range.begin;
-    float *input, *target;
-
-    if (n == 0)
-        return loader_next(s->loader, NULL, NULL, e);
-    input = network_input(s->network, true, (int)n, e);
-    target = input ? network_target(s->network, true, (int)n, e) : NULL;
-    return target ? loader_next(s->loader, input, target, e) : -1;
-}
-
-/* The votes travel with the gradients, so that agreeing costs no step anything. */
-static int cast_votes(struct session *s, struct err *e)
-{
-    double every = s->config->train.checkpoint_s;
-
-    s->votes[0] = s->request && *s->request;
-    s->votes[1] = s->record && every > 0 && clock_now() - s->last_checkpoint >= every;
-    if (s->linked.steps)
-        return 0;
-    return s->comm->ops->start_sum_float(s->comm, s->votes, 2, e);
-}
-
-/* What the gradients are divided by. Where every pixel counts as 1 nobody needs to be asked. */
-static bool must_weigh(const struct session *s)
-{
-    const struct network_config *c = &s->network_config;
-
-    return c->loss != LOSS_DICE &&
-           (c->classes > 1 || c->class_weights || *s->config->data.ignore);
-}
-
-static int measure_step(struct session *s, size_t n, size_t items, struct network_step *step,
-                        struct err *e)
-{
-    *step = (struct network_step){.images = (double)items,
-                                  .weight = (double)items * (double)network_targets(s->network)};
-    if (!must_weigh(s))
-        return 0;
-    return network_weigh(s->network, (int)n, &step->weight, e) ||
-           comm_sum_double(s->comm, &step->weight, 1, e) ? -1 : 0;
-}
-
-/* Images [begin, end) of the step that is loaded, to the network. */
-static int place_micro(struct session *s, size_t begin, size_t end, struct err *e)
-{
-    const struct network_config *c = &s->network_config;
-    size_t pixels = network_targets(s->network);
-    size_t image = (size_t)c->height * (size_t)c->width * (size_t)c->channels;
-    float *input = network_input(s->network, true, (int)(end - begin), e);
-    float *target = input ? network_target(s->network, true, (int)(end - begin), e) : NULL;
-
-    if (!target)
-        return -1;
-    memcpy(input, s->images + begin * image, (end - begin) * image * sizeof *input);
-    memcpy(target, s->targets + begin * pixels, (end - begin) * pixels * sizeof *target);
-    return 0;
-}
-
-static int weigh_micro(struct session *s, size_t n, size_t items, struct network_step *step,
-                       struct err *e)
-{
-    int parts = s->config->train.accumulate;
-    double sum = 0, weight;
-
-    *step = (struct network_step){.images = (double)items,
-                                  .weight = (double)items * (double)network_targets(s->network)};
-    if (!must_weigh(s))
-        return 0;
-    for (int i = 0; i < parts; i++) {
-        struct shard_range r = shard_eval(n, parts, i);
-        if (r.begin == r.end)
-            continue;
-        if (place_micro(s, r.begin, r.end, e) ||
-            network_weigh(s->network, (int)(r.end - r.begin), &weight, e))
-            return -1;
-        sum += weight;
-    }
-    step->weight = sum;
-    return comm_sum_double(s->comm, &step->weight, 1, e);
-}
-
-/* The same number of batches on every replica, the empty ones too: synchronised batch norm meets in
- * each. */
-static int train_micro(struct session *s, size_t n, size_t items, struct network_step step,
-                       struct err *e)
-{
-    struct weights *w = network_weights(s->network);
-    int parts = s->config->train.accumulate;
-    uint64_t first = step.first;
-
-    memset(s->sum, 0, w->nparams * sizeof *s->sum);
-    for (int i = 0; i < parts; i++) {
-        struct shard_range r = shard_eval(n, parts, i);
-        step.first = first + r.begin;
-        if ((r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
-            network_train(s->network, (int)(r.end - r.begin), step, &s->at.loss, NULL, NULL, e) ||
-            network_wait(s->network, &s->at.loss, e))
-            return -1;
-        gradient_noise_add_batch(&s->noise, gradient_noise_square(w->grad, w->nparams),
-                                 r.end - r.begin, items);
-        for (size_t k = 0; k < w->nparams; k++)
-            s->sum[k] += w->grad[k];
-    }
-    memcpy(w->grad, s->sum, w->nparams * sizeof *s->sum);
-    return 0;
-}
-
-/* All of a step in the device's queue. */
-static int queue_step(struct session *s, size_t n, size_t items, struct network_step step,
-                      struct reduction *reduction, struct err *e)
-{
-    int parts = s->config->train.accumulate;
-    struct linked *l = &s->linked;
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
-    network_ready_f whole = s->comm->ops->queue_sum ? queue_buckets : NULL;
-    struct network_step part = step;
-
-    if (parts > 1 && ops->clear(d, s->sum, network_weights(s->network)->nparams * sizeof *s->sum, e))
-        return -1;
-    for (int i = 0; i < parts; i++) {
-        struct shard_range r = shard_eval(n, parts, i);
-        bool last = i == parts - 1;
-        size_t k = l->nqueued++ % LINKED_STEPS;
-        l->queued[k].n = r.end - r.begin;
-        l->queued[k].items = items;
-        l->queued[k].step = s->at.step;
-        l->queued[k].last = last;
-        part.first = step.first + r.begin;
-        part.update = last ? step.update : NULL;
-        if ((parts > 1 && r.end > r.begin && place_micro(s, r.begin, r.end, e)) ||
-            network_train(s->network, (int)(r.end - r.begin), part, &s->at.loss,
-                          !last ? queue_part : parts > 1 ? queue_last_part : whole, reduction, e))
-            return -1;
-    }
-    return 0;
-}
-
-/* Forward and backward; reduction: what backward has started. */
-static int compute_step(struct session *s, size_t n, size_t items, struct network_step step,
-                        struct reduction *reduction, struct err *e)
-{
-    if (s->linked.steps)
-        return queue_step(s, n, items, step, reduction, e);
-    if (s->config->train.accumulate == 1) {
-        int rc = network_train(s->network, (int)n, step, &s->at.loss,
-                               s->comm->size > 1 ? start_buckets : NULL, reduction, e);
-        gradient_noise_add_batch(&s->noise, reduction->square, n, items);
-        return rc;
-    }
-    return train_micro(s, n, items, step, e) ||
-           start_buckets(reduction, network_weights(s->network)->nparams, e) ? -1 : 0;
-}
-
-static int prepare_step(struct session *s, struct shard_range range, size_t items,
-                        struct network_step *step, struct err *e)
-{
-    size_t n = range.end - range.begin;
-
-    bool whole = s->config->train.accumulate == 1;
-    int rc = whole ? load_batch(s, range, e) || measure_step(s, n, items, step, e)
-                   : loader_next(s->loader, s->images, s->targets, e) ||
-                         weigh_micro(s, n, items, step, e);
-
-    step->noise = rng_u64((uint64_t)s->config->seed, STREAM_DROPOUT, (uint64_t)s->at.epoch);
-    step->first = range.begin;
-    return rc ? -1 : 0;
-}
-
-/* What becomes of the gradients when all replicas' are summed; update: planned, if the device does it. */
-static int apply_gradients(struct session *s, size_t items, double rate,
-                           const struct device_update *update, struct err *e)
-{
-    struct weights *w = network_weights(s->network);
-
-    if (s->linked.steps) /* part of the run */
-        return 0;
-    if (has_noise(s))
-        gradient_noise_add_step(&s->noise, gradient_noise_square(w->grad, w->nparams), items);
-    if (update)
-        return network_update(s->network, update, e);
-    if (weights_have_penalty(w))
-        weights_penalize(w);
-    if (s->config->train.clip_norm > 0)
-        optim_clip(w, s->config->train.clip_norm);
-    optim_step(s->optim, w, rate);
-    return 0;
-}
-
-/* items: of all ranks in this step. */
-static int train_step(struct session *s, struct shard_range range, size_t items, double rate,
-                      struct err *e)
-{
-    struct weights *w = network_weights(s->network);
-    struct reduction reduction = {.session = s};
-    struct network_step step;
-    struct device_update update;
-    size_t n = range.end - range.begin;
-    double began = clock_now();
-
-    /* A device may still compute on earlier images in this place: that is no waiting for data. */
-    if (n > 0 && s->config->train.accumulate == 1 && !network_input(s->network, true, (int)n, e))
-        return -1;
-    double waited = clock_now();
-    if (prepare_step(s, range, items, &step, e) || cast_votes(s, e))
-        return -1;
-    double loaded = clock_now();
-    s->norm_s = 0;
-    bool on_device = network_device(s->network) != 0;
-    if (on_device)
-        optim_plan(s->optim, w, rate, s->config->train.clip_norm, &update);
-    step.update = s->linked.steps ? &update : NULL;
-    step.scaling = s->optim->scaling;
-    if (compute_step(s, n, items, step, &reduction, e))
-        return -1;
-    double computed = clock_now();
-    if (s->comm->ops->wait(s->comm, e))
-        return -1;
-    double summed = clock_now();
-    for (size_t i = 0; i < s->comm->nspans; i++)
-        trace_span(s->trace, TRACE_GRADIENTS, "sum", s->comm->spans[i].began,
-                   s->comm->spans[i].ended);
-    if (apply_gradients(s, items, rate, on_device ? &update : NULL, e))
-        return -1;
-    s->at.step++;
-    s->at.data_s += loaded - waited;
-    s->at.comm_s += reduction.comm_s + s->norm_s + (summed - computed);
-    double ended = clock_now();
-    s->at.compute_s += waited - began + computed - loaded - reduction.comm_s - s->norm_s +
-                       (ended - summed);
-    trace_span(s->trace, TRACE_STEPS, "images", waited, loaded);
-    trace_span(s->trace, TRACE_STEPS, "forward, backward", loaded, computed);
-    trace_span(s->trace, TRACE_STEPS, "wait for sums", computed, summed);
-    trace_span(s->trace, TRACE_STEPS, "update", summed, ended);
-    return exchange_add_step(&s->exchange, s->comm, w, ended - loaded, s->record, &s->at.bucket, e);
-}
-
 static int check_loss(double loss, int epoch, size_t step, double rate, struct err *e)
 {
     if (isfinite(loss))
@@ -736,7 +242,7 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
                       goal_rate(&s->goal, &s->at.goal);
         if (s->first_step_at == 0)
             s->first_step_at = clock_now();
-        if (train_step(s, range, items, rate, e) || check_interrupt(s, e) ||
+        if (step_train(s, range, items, rate, e) || check_interrupt(s, e) ||
             check_loss(s->at.loss, epoch, step, rate, e))
             return -1;
         if (s->record) {
@@ -1039,7 +545,7 @@ int session_run(struct session *s, struct err *e)
         s->trace = trace_open(s->out, s->comm->rank, s->host, e);
         rc = s->trace ? 0 : -1;
     }
-    if (rc || place_gradients(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
+    if (rc || step_place_gradients(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
         resume_read(s, e) || share_weights(s, e) ||
         exchange_begin(&s->exchange, s->config, network_weights(s->network), s->at.bucket, e) ||
         open_loader(s, &plan, e))
