@@ -108,15 +108,15 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
-/* Of older runs the usual one. */
-static const char *decode_allreduce(const json_t *root)
+/* A word of train; of runs that are older than the key the usual one, which comes first. */
+static const char *decode_word(const json_t *root, const char *key, const char *const words[])
 {
-    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), "allreduce"));
+    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), key));
 
-    for (size_t i = 0; text && terms_allreduces[i]; i++)
-        if (strcmp(terms_allreduces[i], text) == 0)
-            return terms_allreduces[i];
-    return terms_allreduces[0];
+    for (size_t i = 0; text && words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return words[i];
+    return words[0];
 }
 
 static int decode_run(const char *file, const char *text, struct run *dst, struct err *e)
@@ -140,7 +140,8 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
         err_prefix(e, "%s", file);
     else
         rc = 0;
-    dst->allreduce = decode_allreduce(root);
+    dst->allreduce = decode_word(root, "allreduce", terms_allreduces);
+    dst->dtype = decode_word(root, "dtype", terms_dtypes);
     json_decref(root);
     return rc;
 }

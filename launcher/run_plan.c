@@ -86,10 +86,12 @@ static int compute_run(const struct study *study, const struct site *site, int g
         return -1;
     dst->seed = seed;
     dst->allreduce = study->train.allreduce;
-    bool usual = !dst->engine->embedded || strcmp(dst->allreduce, terms_allreduces[0]) == 0;
+    dst->dtype = study->train.dtype;
+    bool sums = dst->engine->embedded && strcmp(dst->allreduce, terms_allreduces[0]) != 0;
+    bool types = dst->engine->embedded && strcmp(dst->dtype, terms_dtypes[0]) != 0;
     name_run(study, dst->engine, name);
-    snprintf(dst->id, sizeof dst->id, "%s%s%s-g%02d-s%d", name, usual ? "" : "-",
-             usual ? "" : dst->allreduce, gpus, seed);
+    snprintf(dst->id, sizeof dst->id, "%s%s%s%s%s-g%02d-s%d", name, sums ? "-" : "",
+             sums ? dst->allreduce : "", types ? "-" : "", types ? dst->dtype : "", gpus, seed);
     return 0;
 }
 
@@ -193,7 +195,7 @@ static json_t *encode_train(const struct study *s, const struct run *run)
     json_object_set_new(t, "tensorboard", json_boolean(s->train.tensorboard));
     json_object_set_new(t, "trace", json_boolean(s->train.trace));
     json_object_set_new(t, "backend", json_string(s->train.backend));
-    json_object_set_new(t, "dtype", json_string(s->train.dtype));
+    json_object_set_new(t, "dtype", json_string(run->dtype));
     json_object_set_new(t, "comm", json_string(s->train.comm));
     json_object_set_new(t, "threads", json_integer(s->train.threads));
     json_object_set_new(t, "allreduce", json_string(run->allreduce));

@@ -14,11 +14,11 @@
 
 struct run {
     char id[RUN_ID_SIZE]; /* "unet-g04-s1": label, GPUs, seed. The embedded engine's label is the
-                           * model, with train.allreduce behind it unless that is the usual one; any
-                           * other's its name */
+                           * model, with train.allreduce and train.dtype behind it where they are
+                           * not the usual ones; any other's its name */
     const struct engine *engine;
     int seed;
-    const char *allreduce; /* of terms_allreduces */
+    const char *allreduce, *dtype; /* of terms_allreduces and terms_dtypes */
     struct layout layout;
     /* An attempt with other than the planned GPUs (unetctl resume --gpus) has a run.json of its own. */
     bool resized;

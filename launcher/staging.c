@@ -143,8 +143,9 @@ static void *write_runs(void *arg)
         int rc = write_run(&s->runs[i], &e);
         pthread_mutex_lock(&s->lock);
         s->runs[i].written = rc == 0;
-        if (rc && !s->rc) {
+        if (rc && (!s->rc || i < s->failed)) {
             s->rc = rc;
+            s->failed = i;
             s->e = e;
         }
         pthread_cond_broadcast(&s->progress);
@@ -173,10 +174,11 @@ int staging_take(struct staging *s, size_t i, struct err *e)
     int rc;
 
     pthread_mutex_lock(&s->lock);
-    while (!run->written && !s->rc)
+    while (!run->written && !(s->rc && s->failed <= i)) /* runs before that were begun */
         pthread_cond_wait(&s->progress, &s->lock);
-    rc = run->written ? atomicfile_batch_rename(&run->files, e) : -1;
-    if (!run->written)
+    bool failed = s->rc && s->failed <= i;
+    rc = failed ? -1 : atomicfile_batch_rename(&run->files, e);
+    if (failed)
         *e = s->e;
     run->taken = run->taken || rc == 0;
     pthread_mutex_unlock(&s->lock);

@@ -31,7 +31,8 @@ struct staging {
     pthread_mutex_t lock; /* of what follows and of written, while threads run */
     pthread_cond_t progress;
     size_t next; /* run */
-    int rc; /* why they end early; also to stop them */
+    int rc; /* not 0: they end early */
+    size_t failed; /* the first run that failed, with e */
     struct err e;
 };
 
@@ -45,7 +46,8 @@ int staging_add_link(struct staging *s, const char *path, const char *target, st
 /* Once. */
 void staging_begin(struct staging *s);
 
-/* Waits until run i has been written, and gives its files their names, which are not durable yet. */
+/* Waits until run i has been written, and gives its files their names, which are not durable yet. An
+ * error of it or of one before it; those behind one that failed are not there. */
 int staging_take(struct staging *s, size_t i, struct err *e);
 
 /* After all were taken: a process of its own makes them durable, which nobody waits for. */

@@ -14,7 +14,7 @@ extern const char *const terms_lr_schedules[]; /* train.lr_schedule */
 extern const char *const terms_keeps[]; /* train.keep */
 extern const char *const terms_warmups[]; /* train.warmup */
 extern const char *const terms_backends[]; /* train.backend */
-extern const char *const terms_dtypes[]; /* train.dtype */
+extern const char *const terms_dtypes[]; /* train.dtype; the usual one first */
 extern const char *const terms_compressions[]; /* train.compress */
 extern const char *const terms_comms[]; /* train.comm */
 extern const char *const terms_allreduces[]; /* train.allreduce; the usual one first */

@@ -91,6 +91,12 @@ is "$(field study/report/report.json 'sorted(e["engine"] for e in d["engines"])'
 ok "and compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
 like study/report/report.html 'embedded-native' "the page names one"
 like study/report/report.html 'embedded-horovod' "and the other"
+exits 0 "in 16 bits" unetctl submit -C study --gpus 1,2 --set train.allreduce=native --set train.dtype=bf16 --wait
+ok "has runs of its own" test -e study/runs/unet-native-bf16-g02-s1/attempt-1/DONE
+like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "which say so"
+exits 0 "collect again" unetctl collect -C study
+is "$(grep -c '^unet-native-bf16-g0[12]-s1,embedded-native-bf16,' <(cut -d, -f1,2 study/logs/results.csv | sed 's/$/,/'))" 2 \
+    "a third series"
 exits 0 "predict" unetctl report -C study --predict 4,8 --links pcie3,eth10
 like "$OUT" 'embedded-native of demo, from its runs on 1 to 2 GPUs' "from what was measured of each"
 like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' "with the parameters of the record"

@@ -53,16 +53,26 @@ static long get_integer(const json_t *o, const char *key, long min, long max)
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
-/* The embedded engine with another way to sum gradients is a series of its own. */
-static void name_allreduce(const json_t *plan, struct result *r)
+/* The embedded engine with another way to sum gradients, or another type of activations, is a series of
+ * its own. */
+static void name_series(const json_t *plan, struct result *r)
 {
-    const char *way = json_string_value(json_object_get(json_object_get(plan, "train"), "allreduce"));
+    static const struct {
+        const char *key, *usual;
+    } ways[] = {{"allreduce", "bucketed"}, {"dtype", "f32"}};
+    const json_t *train = json_object_get(plan, "train");
     char name[sizeof r->engine];
 
-    if (!way || strcmp(r->engine, EMBEDDED) != 0 || strcmp(way, "bucketed") == 0)
+    if (strcmp(r->engine, EMBEDDED) != 0)
         return;
-    snprintf(name, sizeof name, EMBEDDED "-%.15s", way);
-    result_set_text(r->engine, sizeof r->engine, name);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *way = json_string_value(json_object_get(train, ways[i].key));
+
+        if (!way || strcmp(way, ways[i].usual) == 0)
+            continue;
+        snprintf(name, sizeof name, "%.22s-%.8s", r->engine, way);
+        result_set_text(r->engine, sizeof r->engine, name);
+    }
 }
 
 static int read_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
@@ -96,7 +106,7 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
     result_set_text(r->run, sizeof r->run, name);
     if (engine)
         result_set_text(r->engine, sizeof r->engine, engine);
-    name_allreduce(plan, r);
+    name_series(plan, r);
     r->gpus = gpus > 0 ? (int)gpus : 0;
     r->nodes = nodes > 0 ? (int)nodes : 0;
     r->batch_per_gpu = batch > 0 ? batch : 0;
