@@ -86,7 +86,7 @@ ok "is 1 GPU" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 --out si
 is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" "to the bit"
 
 # ---- left at a checkpoint, and continued
-long=(--epochs 12 --batch-norm sync --batch-size 6 --gpus 2 --dtype fp16)
+long=(--epochs 5 --batch-norm sync --batch-size 6 --gpus 2 --dtype fp16)
 "${train[@]}" "${long[@]}" --out left >"$OUT" 2>"$ERR" &
 leaving=$!
 ok "a run is under way" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl

@@ -32,14 +32,14 @@ INLINE vec sum_each(vec *v)
 {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
-        v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], (mask){0, 8, 2, 10, 4, 12, 6, 14}) +
-               __builtin_shuffle(v[2 * i], v[2 * i + 1], (mask){1, 9, 3, 11, 5, 13, 7, 15});
+        v[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+               __builtin_shufflevector(v[2 * i], v[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
-        v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], (mask){0, 1, 8, 9, 4, 5, 12, 13}) +
-               __builtin_shuffle(v[2 * i], v[2 * i + 1], (mask){2, 3, 10, 11, 6, 7, 14, 15});
-    return __builtin_shuffle(v[0], v[1], (mask){0, 1, 2, 3, 8, 9, 10, 11}) +
-           __builtin_shuffle(v[0], v[1], (mask){4, 5, 6, 7, 12, 13, 14, 15});
+        v[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+               __builtin_shufflevector(v[2 * i], v[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(v[0], v[1], 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
 /* y[pixel] = bias + sum over c of x[pixel][c] w[c], LANES pixels */
