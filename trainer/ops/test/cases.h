@@ -35,7 +35,7 @@
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
       VECTOR(ci)},                                                                            \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
-      VALUES_POSITIVE}, 1, 4, 0.02, false}
+      VALUES_POSITIVE}, 1, 4, 0.08, false}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false}
 #define AVG_POOL(n, h, w, c) \
