@@ -127,6 +127,7 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
     const char *id, *strategy, *engine;
     int rc = -1;
 
+    *dst = (struct run){0};
     if (!root || json_unpack_ex(root, &error, 0, "{s:s, s:s, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:s}}",
                                 "run", &id, "engine", &engine, "seed", &dst->seed, "layout", "gpus", &l->gpus,
                                 "nodes", &l->nodes, "tasks", &l->tasks, "tasks_per_node",

@@ -4,6 +4,7 @@
 #include "launcher/run_dir.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,7 +52,9 @@ static void check_plan(void)
     ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 1, "only folders with a run.json are runs");
     is_str(count ? ids[0] : "", RUN, "its id");
     run_dir_list_destroy(ids, count);
+    memset(&run, 0xa5, sizeof run);
     ok(run_dir_read(dir, RUN, &run, NULL, &e) == 0, "the plan is read");
+    ok(!run.resized && run.batch == 0 && run.rate_gpus == 0, "no resizing is left of what was there before");
     is_int(run.seed, 2, "seed");
     is_int(run.layout.nodes, 2, "nodes");
     is_int(run.layout.strategy, LAYOUT_MULTI_WORKER, "strategy");
