@@ -41,6 +41,7 @@ struct tensor {
     union {              /* set when the graph is bound to memory */
         float *data;     /* of DTYPE_F32 */
         uint16_t *half;  /* of the others */
+        char *bytes;     /* of either */
     };
 };
 
@@ -80,6 +81,12 @@ static inline size_t tensor_nbytes(const struct tensor *t)
 static inline size_t tensor_pixels(const struct tensor *t)
 {
     return (size_t)(t->shape.dim[DIM_N] * t->shape.dim[DIM_H] * t->shape.dim[DIM_W]);
+}
+
+/* The row of t, counted over all images, that row of a result with half its height begins with. */
+static inline size_t tensor_halved_row(const struct tensor *t, size_t row, size_t height)
+{
+    return row / height * (size_t)t->shape.dim[DIM_H] + row % height * 2;
 }
 
 static inline size_t tensor_channels(const struct tensor *t)

@@ -42,12 +42,6 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *src, size
     }
 }
 
-/* The row of src, over all images, that row of the pooled ones begins with. */
-static size_t first_row(const struct tensor *src, size_t row, size_t height)
-{
-    return row / height * (size_t)src->shape.dim[DIM_H] + row % height * 2;
-}
-
 static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
@@ -59,7 +53,7 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
-        pool_rows(src->data + first_row(src, row, height) * width * n, width, n,
+        pool_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
                   dst->data + row * (width / 2) * n);
     return 0;
 }
@@ -72,7 +66,7 @@ static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
 
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
-        size_t from = first_row(src, row, height) * width * n;
+        size_t from = tensor_halved_row(src, row, height) * width * n;
 
         pool_grad_rows(dy->data + row * (width / 2) * n, src->data + from, width, n, dx + from);
         if (width % 2)

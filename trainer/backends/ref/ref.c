@@ -46,6 +46,14 @@ static const struct kernel *const kernels[] = {
     NULL,
 };
 
-static const struct kernel *const mixed[] = {&ref_cast, NULL};
+static const struct kernel *const mixed[] = {
+    &ref_cast,
+    &ref_concat,
+    &ref_concat_grad,
+    &ref_reshape,
+    &ref_subsample,
+    &ref_subsample_grad,
+    NULL,
+};
 
 const struct backend ref_backend = {.name = "ref", .kernels = kernels, .mixed = mixed};

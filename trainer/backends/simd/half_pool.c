@@ -71,12 +71,6 @@ ISA static void pool_grad_rows(const uint16_t *dy, const uint16_t *x, const uint
         pool_grad(dy, x, x, false, width, n, dx);
 }
 
-/* The row of the large one, over all images, that row of the small one begins with. */
-static size_t first_row(const struct tensor *large, size_t row, size_t height)
-{
-    return row / height * (size_t)large->shape.dim[DIM_H] + row % height * 2;
-}
-
 static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
@@ -88,7 +82,7 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
-        pool_rows(src->half + first_row(src, row, height) * width * n, width, n,
+        pool_rows(src->half + tensor_halved_row(src, row, height) * width * n, width, n,
                   dst->half + row * (width / 2) * n);
     return 0;
 }
@@ -111,7 +105,7 @@ static void run_rows(const struct tensor *dy, const struct tensor *src, const ui
 
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
-        size_t at = first_row(src, row, height) * line;
+        size_t at = tensor_halved_row(src, row, height) * line;
         const uint16_t *more = add ? add + at : NULL;
 
         if (width % 2)

@@ -372,6 +372,14 @@ static void check_table(const struct backend *backend, const struct kernel *cons
            backend->name, kernels[k]->kind->name, k, what);
 }
 
+static bool has_kind(const struct kernel *const *kernels, const struct op_kind *kind)
+{
+    for (; *kernels; kernels++)
+        if ((*kernels)->kind == kind)
+            return true;
+    return false;
+}
+
 /* Every kernel of the backend's tables has run, and the reference has one for every kind. */
 static void check_coverage(const struct backend *backend)
 {
@@ -382,12 +390,9 @@ static void check_coverage(const struct backend *backend)
     if (none)
         tap_skip(1, "this processor has no AVX2, or UNET_ISA is none");
     for (size_t k = 0; op_kinds[k] && backend == backend_find("ref"); k++) {
-        struct op op = {.kind = op_kinds[k]};
-
         if (op_kinds[k] == &cast_kind)
             continue; /* never of floats only */
-        ok(backend_kernel(backend, &op)->kind == op_kinds[k], "the reference has %s",
-           op_kinds[k]->name);
+        ok(has_kind(backend->kernels, op_kinds[k]), "the reference has %s", op_kinds[k]->name);
     }
 }
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For ops that move numbers of any type, and compute nothing. */
+#ifndef UNETCTL_TRAINER_BACKENDS_REF_MOVE_H
+#define UNETCTL_TRAINER_BACKENDS_REF_MOVE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "trainer/core/op.h"
+
+typedef uint32_t move_wide __attribute__((vector_size(16), aligned(2), may_alias));
+
+/* A call of memcpy costs more than the few numbers of a pixel. */
+static inline void move_bytes(char *dst, const char *src, size_t nbytes)
+{
+    if (nbytes % sizeof(move_wide))
+        memcpy(dst, src, nbytes);
+    else
+        for (size_t i = 0; i < nbytes; i += sizeof(move_wide))
+            *(move_wide *)(dst + i) = *(const move_wide *)(src + i);
+}
+
+/* The channels of a pixel. */
+static inline size_t move_pixel(const struct tensor *t)
+{
+    return tensor_channels(t) * dtype_size(t->dtype);
+}
+
+/* Are all of the op's tensors of one type? */
+static inline bool move_supports(const struct op *op)
+{
+    for (int i = 0; i < op->kind->nin; i++)
+        if (op->in[i]->dtype != op->in[0]->dtype)
+            return false;
+    for (int i = 0; i < op->kind->nout; i++)
+        if (op->out[i]->dtype != op->in[0]->dtype)
+            return false;
+    return true;
+}
+
+#endif
