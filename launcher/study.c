@@ -14,7 +14,7 @@
 #include "launcher/engine.h"
 #include "launcher/job.h"
 #include "launcher/statedir.h"
-#include "launcher/yaml_table.h"
+#include "launcher/yaml_environment.h"
 #include "src/cli.h"
 #include "src/range.h"
 #include "src/terms.h"
@@ -444,6 +444,9 @@ static int add_settings(struct study *s, const struct yaml_setting *settings, si
     return 0;
 }
 
+/* Options of verbs that are called like settings. */
+static const char *const other_variables[] = {"TRAIN_IMAGES", NULL};
+
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
                size_t nsettings, struct err *e)
 {
@@ -451,7 +454,7 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
     if (locate(s, dir, e) || yaml_table_create(study_keys, s, &s->origins, e) ||
         add_user_file(s, e) ||
         yaml_table_add_file(study_keys, s->file, YAML_STUDY, s, &s->origins, e) ||
-        yaml_table_add_environment(study_keys, STUDY_ENV_PREFIX, s, &s->origins, e) ||
+        yaml_environment_add(study_keys, STUDY_ENV_PREFIX, other_variables, s, &s->origins, e) ||
         add_settings(s, settings, nsettings, e) ||
         yaml_table_finish(study_keys, s->file, &s->origins, e) || resolve_model(s, e) ||
         check_together(s, e)) {

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/yaml_table.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -568,23 +567,6 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
     if (says_nothing(key, text))
         return 0;
     return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
-}
-
-int yaml_table_add_environment(const struct yaml_key *keys, const char *prefix, void *dst,
-                               struct yaml_origins *origins, struct err *e)
-{
-    char name[MAX_NAME + 1];
-
-    for (const struct yaml_key *k = keys; k->path; k++) {
-        int n = snprintf(name, sizeof name, "$%s%s", prefix, k->path);
-        for (int i = 1 + (int)strlen(prefix); i < n && i < MAX_NAME; i++)
-            name[i] = name[i] == '.' ? '_' : (char)toupper((unsigned char)name[i]);
-        const char *value = getenv(name + 1);
-        if (value && *value && k->type != YAML_LINES && k->type != YAML_PAIRS &&
-            yaml_table_add_text(keys, k->path, value, YAML_ENVIRONMENT, name, dst, origins, e))
-            return -1;
-    }
-    return 0;
 }
 
 int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,

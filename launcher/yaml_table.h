@@ -79,9 +79,6 @@ int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml
 int yaml_table_add_text(const struct yaml_key *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e);
-/* What the environment says: $PREFIX and the path in capitals, with _ for the dot. */
-int yaml_table_add_environment(const struct yaml_key *keys, const char *prefix, void *dst,
-                               struct yaml_origins *origins, struct err *e);
 /* The rows of another table that stand in this one below section: where they say more (a higher
  * layer), value and origin are taken over. Lists are not. */
 int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,

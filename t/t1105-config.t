@@ -56,6 +56,13 @@ exits 2 "a bad value of a flag" unetctl plan -C one --set train.lr=x
 like "$ERR" "error: --set train.lr: 'x' is not a number" "is named"
 exits 2 "a bad value of a variable" env UNETCTL_TRAIN_LR=x unetctl plan -C one
 like "$ERR" "UNETCTL_TRAIN_LR: 'x' is not a number" "is named"
+exits 2 "a variable of a section without such a key" env UNETCTL_TRAIN_RATE=1 unetctl plan -C one
+like "$ERR" 'UNETCTL_TRAIN_RATE: no setting has this name' "is named"
+exits 2 "a slip of the fingers" env UNETCTL_TRIAN_LR=1 unetctl plan -C one
+like "$ERR" 'did you mean .UNETCTL_TRAIN_LR\?' "the nearest"
+exits 2 "a list" env UNETCTL_SLURM_OPTIONS=--exclusive unetctl plan -C one
+like "$ERR" 'UNETCTL_SLURM_OPTIONS: .*can only stand in a file' "says where it can stand"
+exits 0 "variables of others" env UNETCTL_SHARED=/x UNETCTL_MINE=1 UNETCTL_TRAIN_LR= UNETCTL_TRAIN_IMAGES=3 unetctl plan -C one
 exits 2 "--set with an unknown key" unetctl plan -C one --set train.epoch=3
 like "$ERR" "did you mean 'train.epochs'" "the nearest"
 printf 'trian:\n' >"$user"
