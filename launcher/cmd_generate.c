@@ -3,6 +3,7 @@
 #include "launcher/launcher.h"
 
 #include "launcher/attempt.h"
+#include "launcher/data_split.h"
 #include "launcher/dry_run.h"
 #include "launcher/run_dir.h"
 #include "launcher/workspace.h"
@@ -21,6 +22,16 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
+
+/* Scripts may be wanted where the images are not (yet). */
+static void make_split(const struct workspace *w)
+{
+    struct err e;
+
+    if (data_split_make(w, &e))
+        log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is submitted "
+                 "by hand", w->study.dir, e.text);
+}
 
 static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
@@ -42,6 +53,7 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     staging_destroy(&files);
     if (rc)
         return -1;
+    make_split(w);
     log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
              plan->count, plan->count == 1 ? "" : "s", w->study.dir,
              begun ? " (those that have begun were left as they are)" : "");
@@ -73,8 +85,9 @@ const struct cli_command cmd_generate = {
     .name = "generate",
     .args = "[-- SBATCH OPTIONS]",
     .summary = "write the folders of the runs without submitting them",
-    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}. A run that has begun is never\n"
-               "written again. `sbatch submit_file.sh` by hand does what `unetctl submit` does.\n",
+    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}, and STUDY/split.json once. A run\n"
+               "that has begun is never written again. `sbatch submit_file.sh` by hand does what\n"
+               "`unetctl submit` does.\n",
     .options = options,
     .run = run,
 };

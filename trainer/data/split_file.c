@@ -4,9 +4,11 @@
 #include "trainer/data/split.h"
 
 #include <cJSON.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/atomicfile.h"
 
@@ -189,6 +191,9 @@ struct split *split_read(const char *path, struct err *e)
     cJSON *root = NULL;
     int rc = -1;
 
+    if (!text && access(path, F_OK) != 0 && errno == ENOENT)
+        err_set(e, ERR_DATA, "%s: there is no such file; `unetctl generate` or `unet-train data split` makes it",
+                path);
     if (!text)
         return NULL;
     root = cJSON_ParseWithLength(text, n);
