@@ -311,9 +311,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     return 0;
 }
 
-/* Runs that no scheduler knows any more by their tag: it may by their job's id, or accounting may. One question
- * for all of them. */
-static int recall_lost(struct workspace *w, struct run_status_list *list, struct err *e)
+int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only, struct err *e)
 {
     struct job_state *states = calloc(list->count + 1, sizeof *states);
     size_t *runs = calloc(list->count + 1, sizeof *runs), n = 0;
@@ -323,7 +321,8 @@ static int recall_lost(struct workspace *w, struct run_status_list *list, struct
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
         const char *job = *s->attempt.job ? s->attempt.job : s->job;
-        if (strcmp(s->state, "LOST") != 0 || strcmp(s->scheduler, "slurm") != 0 || !*job)
+        if (strcmp(s->state, "LOST") != 0 || strcmp(s->scheduler, "slurm") != 0 || !*job ||
+            (begun_only && !s->attempt.begun))
             continue;
         snprintf(states[n].id, sizeof states[n].id, "%.*s", SCHEDULER_ID_SIZE - 1, job);
         runs[n++] = i;
@@ -394,7 +393,7 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
     if (rc == 0 && !dst->unreachable)
-        rc = recall_lost(w, dst, e);
+        rc = run_status_recall(w, dst, false, e);
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         free(answers[i].jobs);
     run_dir_list_destroy(ids, count);

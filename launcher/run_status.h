@@ -54,6 +54,9 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
  * that cannot be asked is no error here: see unreachable; nor is a run.json that cannot be read. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
 /* ERR_DATA if there are damaged ones, with what to do. */
+/* Asks for runs that are LOST, which the scheduler does not know by their tag any more: it may by their
+ * job's id, or accounting may. One question for all of them. */
+int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only, struct err *e);
 int run_status_check_damage(const struct run_status_list *list, struct err *e);
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run);
 void run_status_destroy(struct run_status_list *list);

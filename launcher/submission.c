@@ -166,32 +166,56 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     return attempt_write(w, run, attempt, e);
 }
 
+/* All of the plan, so that the scheduler is asked once for those that it knows by their number only:
+ * begun under another comment. */
+static int decide_all(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
+                      size_t njobs, struct run_status_list *dst, struct err *e)
+{
+    dst->runs = calloc(plan->count ? plan->count : 1, sizeof *dst->runs);
+    if (!dst->runs)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (; dst->count < plan->count; dst->count++) {
+        struct run_status *s = &dst->runs[dst->count];
+        s->run = plan->runs[dst->count];
+        snprintf(s->scheduler, sizeof s->scheduler, "%s", w->scheduler);
+        if (decide(w, s->run.id, jobs, njobs, s, e))
+            return -1;
+    }
+    return run_status_recall(w, dst, true, e);
+}
+
+static int choose_run(struct workspace *w, struct run_status *s, struct batch *b,
+                      struct submission_counts *counts, struct err *e)
+{
+    const struct run *run = &s->run;
+
+    if (adopt(w, run, s, e))
+        return -1;
+    forget_vanished(s);
+    if (s->phase != RUN_PLANNED && check_files(w, run, s, e))
+        return -1;
+    if (s->phase == RUN_PLANNED)
+        return batch_add(b, run, s->attempt.number ? s->attempt.number : 1, 0, e);
+    if (s->phase == RUN_BAD)
+        log_warn("%s: %s in attempt %d%s%s; 'unetctl resume %s' tries again", run->id, s->state,
+                 s->attempt.number, *s->reason ? ": " : "", s->reason, run->id);
+    counts->bad += s->phase == RUN_BAD;
+    counts->active += s->phase == RUN_ACTIVE;
+    counts->good += s->phase == RUN_GOOD;
+    return 0;
+}
+
 static int choose_new(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
                       size_t njobs, struct batch *b, struct submission_counts *counts,
                       struct err *e)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct run *run = &plan->runs[i];
-        struct run_status s = {.run = *run};
+    struct run_status_list list = {0};
+    int rc = decide_all(w, plan, jobs, njobs, &list, e);
 
-        if (decide(w, run->id, jobs, njobs, &s, e) || adopt(w, run, &s, e))
-            return -1;
-        forget_vanished(&s);
-        if (s.phase != RUN_PLANNED && check_files(w, run, &s, e))
-            return -1;
-        if (s.phase == RUN_PLANNED) {
-            if (batch_add(b, run, s.attempt.number ? s.attempt.number : 1, 0, e))
-                return -1;
-        } else if (s.phase == RUN_BAD) {
-            log_warn("%s: %s in attempt %d%s%s; 'unetctl resume %s' tries again", run->id, s.state,
-                     s.attempt.number, *s.reason ? ": " : "", s.reason, run->id);
-            counts->bad++;
-        } else {
-            counts->active += s.phase == RUN_ACTIVE;
-            counts->good += s.phase == RUN_GOOD;
-        }
-    }
-    return 0;
+    for (size_t i = 0; rc == 0 && i < list.count; i++)
+        rc = choose_run(w, &list.runs[i], b, counts, e);
+    run_status_destroy(&list);
+    return rc;
 }
 
 /* A helper that was started before the lock does not share it, and a late one might submit while the

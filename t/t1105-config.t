@@ -81,6 +81,8 @@ is "$(cd two && unetctl config data.height data.width data.channels | tr '\n' ' 
     "data.height: 96 data.width: 144 data.channels: 1 " "the images' size, made to fit"
 like two/study.yaml '^# Data: 12 images, 12 masks; 100x150' "and said"
 is "$(grep -c warning "$ERR")" 0 "nothing is odd"
+exits 0 "generate" unetctl generate -C two --gpus 1
+like two/split.json '"train"' "freezes the split, which jobs submitted by hand read"
 exits 0 "init for a deeper network" unetctl init deep --data synth --set model.depth=5
 is "$(unetctl config -C deep data.width)" "data.width: 160" "a multiple of what it needs"
 ok "a large image" unet-train data synth --out large --count 2 --size 1536x3072

@@ -57,6 +57,7 @@ id=$(login sbatch --parsable --comment=mine commented/runs/unet-g02-s1/submit_fi
 ok "a job with another comment begins" wait_until 60 eval 'grep -q hang commented/runs/unet-g02-s1/attempt-1/*.out'
 is "$(states commented)" "unet-g02-s1 RUNNING" "status knows it"
 exits 0 "submit leaves it alone" unetctl submit -C commented --gpus 2
+like "$ERR" "unet-g02-s1: is job $id already" "and knows it"
 exits 0 "resume too" unetctl resume -C commented
 is "$(login squeue -h -o %i)" "$id" "it is the only one"
 exits 0 "and cancel ends it" unetctl cancel -C commented
