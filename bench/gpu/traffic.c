@@ -112,8 +112,9 @@ static double bytes_now(const struct op *op)
 
     if (op->kind == &batch_norm_relu_conv2d_grad_kind) /* the norm's gradient is a pass of its own */
         return bytes + (double)tensor_nbytes(op->in[1]) + 2 * (double)tensor_nbytes(op->out[0]);
-    if (op->kind == &batch_norm_relu_conv2d_kind ||
-        (is_norm(op->kind) && !has_suffix(op->kind, "infer")))
+    if ((op->kind == &batch_norm_relu_conv2d_kind ||
+         (is_norm(op->kind) && !has_suffix(op->kind, "infer"))) &&
+        !op_moments_in(op))
         bytes += (double)tensor_nbytes(op->in[0]);
     if (is_norm_grad(op->kind))
         bytes += (double)tensor_nbytes(op->in[1]);
@@ -179,8 +180,10 @@ static void count_graph(const struct network_config *config, int batch, bool fus
         exit(1);
     }
     precision_mark(g, DTYPE_BF16);
-    if (fuse)
-        fuse_graph(g, cuda);
+    if (fuse && fuse_graph(g, cuda, &e) < 0) {
+        fprintf(stderr, "traffic: %s\n", e.text);
+        exit(1);
+    }
     count(g, way);
     graph_destroy(g);
 }

@@ -38,11 +38,19 @@ const struct backend *backend_find(const char *name)
 
 static bool has_halves(const struct op *op)
 {
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = 0; i < op_nin(op); i++)
         if (op->in[i] && op->in[i]->dtype != DTYPE_F32)
             return true;
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = 0; i < op_nout(op); i++)
         if (op->out[i] && op->out[i]->dtype != DTYPE_F32)
+            return true;
+    return false;
+}
+
+static bool is_listed(const struct kernel *const *list, const struct kernel *kernel)
+{
+    for (; list && *list; list++)
+        if (*list == kernel)
             return true;
     return false;
 }
@@ -57,7 +65,8 @@ static const struct kernel *find(const struct backend *backend, const struct op 
     for (size_t i = 0; kernels && kernels[i]; i++) {
         const struct kernel *kernel = kernels[i];
 
-        if (kernel->kind == op->kind && (!kernel->supports || kernel->supports(op)))
+        if (kernel->kind == op->kind && (!kernel->supports || kernel->supports(op)) &&
+            (!op_has_more(op) || is_listed(backend->more, kernel)))
             return kernel;
     }
     return NULL;

@@ -12,7 +12,7 @@ static bool is_private(const struct graph *g, const struct op *writer, const str
     if (t->pinned || t->place != TENSOR_ARENA)
         return false;
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && g->ops[i] != reader && k < g->ops[i]->kind->nin; k++)
+        for (int k = 0; g->ops[i] && g->ops[i] != reader && k < op_nin(g->ops[i]); k++)
             if (g->ops[i]->in[k] == t)
                 return false;
     return true;
@@ -101,7 +101,7 @@ static size_t count_readers(const struct graph *g, const struct tensor *t)
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && k < g->ops[i]->kind->nin; k++)
+        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
             n += g->ops[i]->in[k] == t;
     return n;
 }
@@ -226,7 +226,47 @@ static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_
     drop(c.input);
 }
 
-void fuse_graph(struct graph *g, const struct backend *backend)
+static struct op *find_writer(const struct graph *g, const struct tensor *t)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i]->out[0] == t)
+            return g->ops[i];
+    return NULL;
+}
+
+static bool gives_moments(const struct op_kind *kind)
+{
+    return kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &concat_conv2d_kind ||
+           kind == &batch_norm_relu_conv2d_kind;
+}
+
+static bool takes_moments(const struct op_kind *kind)
+{
+    return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
+           kind == &batch_norm_relu_conv2d_kind;
+}
+
+/* The convolution in front of a norm adds up what that needs. */
+static int fuse_moments(struct graph *g, const struct backend *backend, struct op *norm,
+                        struct err *e)
+{
+    struct op *conv = takes_moments(norm->kind) ? find_writer(g, norm->in[0]) : NULL;
+
+    if (!conv || !gives_moments(conv->kind) || op_moments_out(conv))
+        return 0;
+    struct tensor planned = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}}, *moments;
+    struct op giver = *conv, taker = *norm;
+    giver.out[giver.kind->nout] = taker.in[taker.kind->nin] = &planned;
+    if (!backend_has_kernel(backend, &giver) || !backend_has_kernel(backend, &taker))
+        return 0;
+    moments = graph_tensor(g, "moments", planned.shape, e);
+    if (!moments)
+        return -1;
+    conv->out[conv->kind->nout] = norm->in[norm->kind->nin] = moments;
+    return 0;
+}
+
+int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     size_t n = 0, nforward = g->nforward;
 
@@ -245,4 +285,8 @@ void fuse_graph(struct graph *g, const struct backend *backend)
         if (g->ops[i])
             g->ops[n++] = g->ops[i];
     g->nops = n;
+    for (size_t i = 0; i < n; i++)
+        if (fuse_moments(g, backend, g->ops[i], e) < 0)
+            return -1;
+    return 0;
 }

@@ -9,15 +9,17 @@
  *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
  *
  * A pair is fused where nothing else reads what the first writes, the last two where the backend has
- * kernels of its own for what becomes of them. Results stay the same but for rounding; models and
- * gradients know nothing of it. */
+ * kernels of its own for what becomes of them. Where it has some that know of moments (op.h), a
+ * convolution in front of a batch norm gives them to it, and that reads its input once. Results stay
+ * the same but for rounding; models and gradients know nothing of it. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H
 
 #include "trainer/core/graph.h"
 
 /* Before graph_compile for that backend; a training graph after graph_backward, and where tensors
- * have types of 16 bits after precision_mark. */
-void fuse_graph(struct graph *g, const struct backend *backend);
+ * have types of 16 bits after precision_mark. ERR_INTERNAL: out of memory; the graph is good for
+ * graph_destroy then. */
+int fuse_graph(struct graph *g, const struct backend *backend, struct err *e);
 
 #endif

@@ -215,7 +215,7 @@ static void find_ready(struct graph *g, size_t nparams)
         struct op *op = g->ops[i];
 
         op->ready = i < g->nforward ? 0 : ready;
-        for (int k = 0; k < op->kind->nout; k++)
+        for (int k = 0; k < op_nout(op); k++)
             if (op->out[k]->place == TENSOR_GRAD && op->out[k]->offset < ready)
                 ready = op->out[k]->offset;
     }
@@ -338,9 +338,9 @@ uint64_t graph_hash(const struct graph *g)
         hash_bytes(&hash, &op->attr.rate, sizeof op->attr.rate);
         hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);
         hash_bytes(&hash, &op->attr.momentum, sizeof op->attr.momentum);
-        for (int k = 0; k < op->kind->nin; k++)
+        for (int k = 0; k < op_nin(op); k++)
             hash_tensor(&hash, op->in[k]);
-        for (int k = 0; k < op->kind->nout; k++)
+        for (int k = 0; k < op_nout(op); k++)
             hash_tensor(&hash, op->out[k]);
     }
     for (size_t i = 0; i < g->nparams; i++)

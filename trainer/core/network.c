@@ -110,9 +110,9 @@ static struct graph *compile_graph(const struct network *n, bool training, int b
     if (!g)
         return NULL;
     precision_mark(g, n->config.dtype);
-    if (n->backend->fuses)
-        fuse_graph(g, n->backend);
-    if (precision_lower(g, n->backend, e) < 0 || graph_compile(g, n->backend, n->weights, e) < 0) {
+    if ((n->backend->fuses && fuse_graph(g, n->backend, e) < 0) ||
+        precision_lower(g, n->backend, e) < 0 ||
+        graph_compile(g, n->backend, n->weights, e) < 0) {
         graph_destroy(g);
         return NULL;
     }

@@ -14,8 +14,8 @@
 #include "src/err.h"
 #include "trainer/core/tensor.h"
 
-#define OP_MAX_IN 7
-#define OP_MAX_OUT 5
+#define OP_MAX_IN 8
+#define OP_MAX_OUT 6
 
 struct graph;
 struct kernel;
@@ -47,7 +47,7 @@ struct op_kind {
 struct op {
     const struct op_kind *kind;
     struct op_attr attr;
-    struct tensor *in[OP_MAX_IN], *out[OP_MAX_OUT];
+    struct tensor *in[OP_MAX_IN + 1], *out[OP_MAX_OUT + 1]; /* NULL behind the last */
     /* Filled when the graph is compiled: */
     const struct kernel *kernel;
     void *priv;              /* the kernel's own */
@@ -57,6 +57,47 @@ struct op {
     size_t ready;            /* weights.grad[0..ready) is final once this op has run */
     double seconds;          /* of all runs with graph.timed: processor time, or a device's */
 };
+
+/* Fusion gives an op inputs and outputs behind those of its kind (fuse.h), where the backend has a
+ * kernel that knows them (kernel.h):
+ *
+ *   moments[2][C]  of each channel of a convolution's result here, over all its pixels: mean and
+ *                  biased variance. Output of conv2d, conv2d_nobias, concat_conv2d and
+ *                  batch_norm_relu_conv2d; input of the batch_norm, batch_norm_relu or
+ *                  batch_norm_relu_conv2d behind it, which takes its statistics from there. */
+static inline int op_nin(const struct op *op)
+{
+    int n = op->kind->nin;
+
+    while (op->in[n])
+        n++;
+    return n;
+}
+
+static inline int op_nout(const struct op *op)
+{
+    int n = op->kind->nout;
+
+    while (op->out[n])
+        n++;
+    return n;
+}
+
+static inline bool op_has_more(const struct op *op)
+{
+    return op->in[op->kind->nin] || op->out[op->kind->nout];
+}
+
+/* The moments that it takes, or gives; NULL: none. */
+static inline struct tensor *op_moments_in(const struct op *op)
+{
+    return op->in[op->kind->nin];
+}
+
+static inline struct tensor *op_moments_out(const struct op *op)
+{
+    return op->out[op->kind->nout];
+}
 
 /* y = x * w + b, K / 2 zeros around x, H and W divided by the stride and rounded up.
  * (x, w[O][I][K][K], b[O]) -> y */

@@ -107,9 +107,9 @@ static void find_lifetimes(struct graph *g)
     for (size_t i = 0; i < g->nops; i++) {
         struct op *op = g->ops[i];
 
-        for (int k = 0; k < op->kind->nin; k++)
+        for (int k = 0; k < op_nin(op); k++)
             use(op->in[k], (int)i);
-        for (int k = 0; k < op->kind->nout; k++)
+        for (int k = 0; k < op_nout(op); k++)
             use(op->out[k], (int)i);
     }
     for (size_t i = 0; i < g->ntensors; i++)
@@ -130,7 +130,7 @@ static bool takes_memory_of_input(const struct op *op, int i)
 
 static void plan_outputs(struct free_list *list, struct op *op, int i)
 {
-    for (int k = 0; k < op->kind->nout; k++) {
+    for (int k = 0; k < op_nout(op); k++) {
         struct tensor *t = op->out[k];
 
         if (t->place != TENSOR_ARENA || t->pinned)
@@ -147,7 +147,7 @@ static void give_back(struct free_list *list, struct op *op, int i)
 {
     bool inherited = takes_memory_of_input(op, i);
 
-    for (int k = 0; k < op->kind->nin; k++) {
+    for (int k = 0; k < op_nin(op); k++) {
         struct tensor *t = op->in[k];
         bool again = k == 0 && inherited;
 
@@ -156,7 +156,7 @@ static void give_back(struct free_list *list, struct op *op, int i)
         if (t->place == TENSOR_ARENA && t->last == i && !again)
             give_tensor(list, t);
     }
-    for (int k = 0; k < op->kind->nout; k++)
+    for (int k = 0; k < op_nout(op); k++)
         if (op->out[k]->place == TENSOR_ARENA && op->out[k]->last == i)
             give_tensor(list, op->out[k]);
 }

@@ -52,9 +52,9 @@ double profile_bytes(const struct op *op)
 {
     size_t nbytes = 0;
 
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = 0; i < op_nin(op); i++)
         nbytes += tensor_nbytes(op->in[i]);
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = 0; i < op_nout(op); i++)
         nbytes += tensor_nbytes(op->out[i]);
     return (double)nbytes;
 }

@@ -278,7 +278,10 @@ int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
 
-    sum(op, op->in[0], op->in[0], NULL, stream);
+    if (op_moments_in(op))
+        cuda_moments_sums(op, sums_of(op), x);
+    else
+        sum(op, op->in[0], op->in[0], NULL, stream);
     if (sum_over_replicas(op, x, e))
         return -1;
     k.gamma = op->in[1]->data;

@@ -109,12 +109,22 @@ static const struct kernel *const mixed[] = {
     NULL,
 };
 
+static const struct kernel *const fused[] = {
+    &cuda_narrow_conv2d,
+    &cuda_narrow_conv2d_nobias,
+    &cuda_narrow_concat_conv2d,
+    &cuda_narrow_norm_conv2d,
+    &cuda_batch_norm,
+    &cuda_batch_norm_relu,
+    NULL,
+};
+
 bool cuda_supports(const struct op *op)
 {
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = 0; i < op_nin(op); i++)
         if (tensor_count(op->in[i]) >> 31)
             return false;
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = 0; i < op_nout(op); i++)
         if (tensor_count(op->out[i]) >> 31)
             return false;
     return true;
@@ -125,14 +135,14 @@ bool cuda_supports_one_type(const struct op *op)
 {
     enum dtype t = op->in[0]->dtype;
 
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = 0; i < op_nin(op); i++)
         if (op->in[i]->place == TENSOR_ARENA && op->in[i]->shape.ndim == 4 && op->in[i]->dtype != t)
             return false;
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = 0; i < op_nout(op); i++)
         if (op->out[i]->place == TENSOR_ARENA && op->out[i]->shape.ndim == 4 && op->out[i]->dtype != t)
             return false;
     return cuda_supports(op);
 }
 
-const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .mixed = mixed,
+const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .mixed = mixed, .more = fused,
                                      .fuses = true, .device = &cuda_device_ops};

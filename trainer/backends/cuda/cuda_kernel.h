@@ -124,8 +124,8 @@ extern const struct device_ops cuda_device_ops;
 
 /* Batch norm with a ReLU for kernels that make some of its passes themselves (batch_norm.cu). op: one of
  * batch_norm_relu's or of its gradient's with a workspace of cuda_norm_workspace bytes.
- *   statistics  sums of in[0], what out[1] and the running ones become; *coef: [2][channels], the norm
- *               is coef0 x + coef1
+ *   statistics  sums of in[0], or those of the moments that op takes; what out[1] and the running
+ *               ones become; *coef: [2][channels], the norm is coef0 x + coef1
  *   mask        the same coefficients from what was saved
  *   finish_grad of sums [nparts][2][channels] in cuda_norm_parts, of in[0] and its product with in[1]
  *               where the ReLU let in[1] pass, the gradients. After mask. */
@@ -134,6 +134,13 @@ double *cuda_norm_parts(const struct op *op);
 int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef, struct err *e);
 const float *cuda_norm_mask(const struct op *op, struct exec *x);
 int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, struct err *e);
+
+/* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels] that a
+ * kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish: from these,
+ * queued, if it has. sums: of in[0], whose moments op takes: [2][channels], then the number of pixels. */
+size_t cuda_moments_size(const struct op *op, unsigned nparts);
+void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
+void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
 
 /* Does this thread's GPU compute in bfloat16 as warp.h asks for, with as much shared memory as narrow.h
  * does? sm_80, sm_90 and later ones of their kind. */

@@ -73,6 +73,35 @@ static struct narrow_source source_of(const struct tensor *t)
                                                          .form = NARROW_IMAGE}};
 }
 
+/* Queue it, and what becomes of its moments, if op gives any. */
+static void run_narrow(const struct op *op, struct narrow_args *k, struct exec *x)
+{
+    unsigned out = k->first.channels + k->second.channels;
+    unsigned nblocks = cuda_resident(narrow_conv_resident(narrow_channels(&k->src), out),
+                                     k->field.ntiles);
+
+    k->form = op_moments_out(op) ? NARROW_SQUARES : NARROW_NO_SUMS;
+    k->sums = op->workspace;
+    narrow_conv_run(k, nblocks, x->device->stream);
+    cuda_moments_finish(op, k->sums, nblocks, x);
+}
+
+/* Of `in` channels as the kernels are made for them. */
+static int prepare_moments(struct op *op, unsigned in)
+{
+    const struct tensor *y = op->out[0];
+
+    op->workspace_size = cuda_moments_size(
+        op, cuda_resident(narrow_conv_resident(in, channels_of(y)), field_of(y).ntiles));
+    return 0;
+}
+
+static int prepare_narrow_conv(struct op *op, struct err *e)
+{
+    (void)e;
+    return prepare_moments(op, source_channels(op->in[0]));
+}
+
 static void narrow_convolve(const struct op *op, const float *bias, bool backwards, struct exec *x)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
@@ -82,8 +111,7 @@ static void narrow_convolve(const struct op *op, const float *bias, bool backwar
                             .w_in = backwards ? 9 * out : 9, .flip = backwards, .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
 
-    narrow_conv_run(&k, cuda_resident(narrow_conv_resident(source_channels(src), out), k.field.ntiles),
-                    x->device->stream);
+    run_narrow(op, &k, x);
 }
 
 static int run_narrow_conv(struct op *op, struct exec *x, struct err *e)
@@ -110,6 +138,12 @@ static bool supports_narrow_concat(const struct op *op)
            narrow_conv_resident(channels_of(a) + channels_of(b), channels_of(y));
 }
 
+static int prepare_narrow_concat(struct op *op, struct err *e)
+{
+    (void)e;
+    return prepare_moments(op, channels_of(op->in[0]) + channels_of(op->in[1]));
+}
+
 static int run_narrow_concat(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *a = op->in[0], *b = op->in[1], *y = op->out[0];
@@ -119,8 +153,7 @@ static int run_narrow_concat(struct op *op, struct exec *x, struct err *e)
                             .w_in = 9, .nw = in, .first = {y->half, NULL, NULL, out}};
 
     (void)e;
-    narrow_conv_run(&k, cuda_resident(narrow_conv_resident(in, out), k.field.ntiles),
-                    x->device->stream);
+    run_narrow(op, &k, x);
     return 0;
 }
 
@@ -274,17 +307,18 @@ static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_narrow_conv2d = {&conv2d_kind, supports_narrow_conv, NULL, run_narrow_conv, NULL};
-const struct kernel cuda_narrow_conv2d_nobias = {&conv2d_nobias_kind, supports_narrow_conv, NULL, run_narrow_conv,
-                                                 NULL};
+const struct kernel cuda_narrow_conv2d = {&conv2d_kind, supports_narrow_conv, prepare_narrow_conv,
+                                          run_narrow_conv, NULL};
+const struct kernel cuda_narrow_conv2d_nobias = {&conv2d_nobias_kind, supports_narrow_conv,
+                                                 prepare_narrow_conv, run_narrow_conv, NULL};
 const struct kernel cuda_narrow_conv2d_grad_input = {&conv2d_grad_input_kind, supports_narrow_conv, NULL,
                                                      run_narrow_grad_input, NULL};
 const struct kernel cuda_narrow_conv2d_grad_weights = {
     &conv2d_grad_weights_kind, supports_narrow_weights, prepare_narrow_weights, run_narrow_weights, NULL};
 const struct kernel cuda_narrow_conv2d_nobias_grad_weights = {
     &conv2d_nobias_grad_weights_kind, supports_narrow_weights, prepare_narrow_weights, run_narrow_weights, NULL};
-const struct kernel cuda_narrow_concat_conv2d = {&concat_conv2d_kind, supports_narrow_concat, NULL,
-                                                 run_narrow_concat, NULL};
+const struct kernel cuda_narrow_concat_conv2d = {&concat_conv2d_kind, supports_narrow_concat,
+                                                 prepare_narrow_concat, run_narrow_concat, NULL};
 const struct kernel cuda_narrow_concat_conv2d_grad_input = {
     &concat_conv2d_grad_input_kind, supports_narrow_concat_grad, NULL, run_narrow_concat_grad, NULL};
 const struct kernel cuda_narrow_concat_conv2d_grad_weights = {

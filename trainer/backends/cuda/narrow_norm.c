@@ -39,29 +39,41 @@ static bool supports_norm_conv_grad(const struct op *op)
            narrow_back_resident(nchannels(op->in[1]), nchannels(op->in[0]), true);
 }
 
+static unsigned conv_blocks(const struct op *op)
+{
+    return cuda_resident(narrow_conv_resident(nchannels(op->in[0]), nchannels(op->out[0])),
+                         field(op->in[0]).ntiles);
+}
+
+/* Workspace: the norm's, then the parts of the moments. */
 static int prepare_norm_conv(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = cuda_norm_workspace(nchannels(op->in[0]), NORM_PARTS);
+    op->workspace_size = cuda_norm_workspace(nchannels(op->in[0]), NORM_PARTS) +
+                         cuda_moments_size(op, conv_blocks(op));
     return 0;
 }
 
 static int run_norm_conv(struct op *op, struct exec *x, struct err *e)
 {
     struct op norm = {.kind = &batch_norm_relu_kind, .attr = op->attr, .workspace = op->workspace,
-                      .in = {op->in[0], op->in[1], op->in[2], op->in[5], op->in[6]},
+                      .in = {op->in[0], op->in[1], op->in[2], op->in[5], op->in[6],
+                             op_moments_in(op)},
                       .out = {op->in[0], op->out[1]}};
-    unsigned in = nchannels(op->in[0]), out = nchannels(op->out[0]);
+    unsigned in = nchannels(op->in[0]), out = nchannels(op->out[0]), nblocks = conv_blocks(op);
     struct narrow_args k = {.field = field(op->in[0]), .w = op->in[3]->data, .bias = op->in[4]->data,
                             .w_out = 9 * in, .w_in = 9, .nw = in,
                             .src.first = {.x = op->in[0]->half, .channels = in,
                                           .form = NARROW_NORM_RELU},
-                            .first = {.y = op->out[0]->half, .channels = out}};
+                            .first = {.y = op->out[0]->half, .channels = out},
+                            .form = op_moments_out(op) ? NARROW_SQUARES : NARROW_NO_SUMS,
+                            .sums = (double *)((char *)op->workspace +
+                                               cuda_norm_workspace(in, NORM_PARTS))};
 
     if (cuda_norm_statistics(&norm, x, &k.src.first.coef, e))
         return -1;
-    narrow_conv_run(&k, cuda_resident(narrow_conv_resident(in, out), k.field.ntiles),
-                    x->device->stream);
+    narrow_conv_run(&k, nblocks, x->device->stream);
+    cuda_moments_finish(op, k.sums, nblocks, x);
     return 0;
 }
 

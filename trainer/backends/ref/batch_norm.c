@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/moments.h"
 #include "trainer/backends/vector.h"
 
 /* Pixels that one thread takes at a time. */
@@ -141,7 +142,10 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     struct coefficients k = coefficients_of(op);
     double *sums = op->workspace;
 
-    chunks_sum(src, src, npixels, nchannels, sums);
+    if (op_moments_in(op))
+        moments_sums(op_moments_in(op), npixels, sums);
+    else
+        chunks_sum(src, src, npixels, nchannels, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
         return -1;
     finish_statistics(op, sums);

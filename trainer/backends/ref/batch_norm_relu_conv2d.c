@@ -28,10 +28,11 @@ static void split_forward(const struct op *op, struct steps *s)
     add(s, op, &ref_batch_norm_relu);
     for (int i = 0; i < 5; i++)
         s->op[0].in[i] = in[i < 3 ? i : i + 2];
+    s->op[0].in[5] = op_moments_in(op);
     s->op[0].out[0] = &s->normed, s->op[0].out[1] = op->out[1];
     add(s, op, &ref_conv2d);
     s->op[1].in[0] = &s->normed, s->op[1].in[1] = in[3], s->op[1].in[2] = in[4];
-    s->op[1].out[0] = op->out[0];
+    s->op[1].out[0] = op->out[0], s->op[1].out[1] = op_moments_out(op);
 }
 
 /* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */

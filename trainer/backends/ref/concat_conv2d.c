@@ -48,7 +48,7 @@ static void split(const struct op *op, struct pair *p)
         p->concat.in[0] = in[0], p->concat.in[1] = in[1];
         p->conv.kind = &conv2d_kind;
         p->conv.in[0] = whole, p->conv.in[1] = in[2], p->conv.in[2] = in[3];
-        p->conv.out[0] = out[0];
+        p->conv.out[0] = out[0], p->conv.out[1] = op_moments_out(op);
     }
     p->concat.out[0] = whole;
 }

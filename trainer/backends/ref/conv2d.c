@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/moments.h"
 #include "trainer/backends/vector.h"
 
 /* Output channels that are computed together, forward and for the gradient of the weights. */
@@ -34,13 +35,20 @@ static size_t round_up(size_t nchannels)
     return (nchannels + LANES - 1) / LANES * LANES;
 }
 
-/* Workspace: weights as [dst channels / LANES][K][K][src channels][LANES], zeros behind the last. */
-static int prepare_packed(struct op *op, struct err *e)
+/* Of the weights as [dst channels / LANES][K][K][src channels][LANES], zeros behind the last; a
+ * multiple of 64. */
+static size_t packed_size(const struct op *op)
 {
     size_t nchannels = tensor_channels(op->out[0]);
 
+    return tensor_count(op->in[1]) / nchannels * round_up(nchannels) * sizeof(float);
+}
+
+/* Workspace: these, and what the moments need. */
+static int prepare_packed(struct op *op, struct err *e)
+{
     (void)e;
-    op->workspace_size = tensor_count(op->in[1]) / nchannels * round_up(nchannels) * sizeof(float);
+    op->workspace_size = packed_size(op) + moments_workspace(op) * sizeof(double);
     return 0;
 }
 
@@ -118,6 +126,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
                 *packed_at(&g, packed, co, k, ci) = *w++;
     correlate(&g, op->in[0]->data, packed, op->kind->nin > 2 ? op->in[2]->data : NULL,
               op->out[0]->data);
+    moments_write(op, (double *)((char *)op->workspace + packed_size(op)));
     return 0;
 }
 

@@ -56,4 +56,14 @@ static const struct kernel *const mixed[] = {
     NULL,
 };
 
-const struct backend ref_backend = {.name = "ref", .kernels = kernels, .mixed = mixed};
+static const struct kernel *const fused[] = {
+    &ref_conv2d,
+    &ref_conv2d_nobias,
+    &ref_concat_conv2d,
+    &ref_batch_norm,
+    &ref_batch_norm_relu,
+    &ref_batch_norm_relu_conv2d,
+    NULL,
+};
+
+const struct backend ref_backend = {.name = "ref", .kernels = kernels, .mixed = mixed, .more = fused};

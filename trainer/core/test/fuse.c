@@ -86,8 +86,8 @@ static void create(struct compiled *c, const struct backend *backend, bool train
         weights_add(c->weights, t->name, c->graph->params[i].role, t->shape.ndim, t->shape.dim,
                     &e);
     }
-    if (fused)
-        fuse_graph(c->graph, backend);
+    if (fused && fuse_graph(c->graph, backend, &e) < 0)
+        bail_out("%s", e.text);
     if (weights_alloc(c->weights, &e) || graph_compile(c->graph, backend, c->weights, &e) ||
         arena_reserve(&c->arena, c->graph->arena_size, &moved, &e))
         bail_out("%s", e.text);
@@ -148,6 +148,18 @@ static bool has_wide_kernels(const struct backend *backend)
     return has;
 }
 
+/* Norms that take their statistics from who writes what they read. */
+static size_t count_moments(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        for (size_t j = 0; op_moments_out(g->ops[i]) && j < g->nops; j++)
+            n += op_moments_in(g->ops[j]) == op_moments_out(g->ops[i]) &&
+                 g->ops[j]->in[0] == g->ops[i]->out[0];
+    return n;
+}
+
 static void check_training(const struct backend *backend)
 {
     struct compiled whole, parts;
@@ -165,6 +177,8 @@ static void check_training(const struct backend *backend)
        "%s: of the right kinds", backend->name);
     ok(whole.graph->nforward == parts.graph->nforward - 2 - concat, "%s: two of them forward",
        backend->name);
+    ok(count_moments(whole.graph) == (backend == backend_find("ref") ? 2 : 0),
+       "%s: convolutions give norms moments where there are kernels", backend->name);
     double loss = run(&whole), want = run(&parts);
     ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
     double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
@@ -185,6 +199,8 @@ static void check_block(void)
     create(&whole, ref, true, true);
     create(&parts, ref, true, false);
     builder = build;
+    ok(count_moments(whole.graph) == 2 && count_moments(parts.graph) == 0,
+       "the convolutions in front of the norms give them their moments");
     ok(count(whole.graph, &batch_norm_relu_conv2d_kind) == 2 &&
            count(whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 &&
            count(whole.graph, &batch_norm_relu_kind) == 0 && count(whole.graph, &relu_kind) == 0 &&
@@ -231,7 +247,7 @@ static void check_readers(void)
     struct tensor *y = batch_norm_append(g, "bn", x, false, &e);
 
     graph_append(g, &add_kind, NULL, (struct tensor *[]){relu_append(g, y, &e), y}, NULL, &e);
-    fuse_graph(g, backend_find("ref"));
+    fuse_graph(g, backend_find("ref"), &e);
     ok(g->nops == 3, "a result with two readers stays");
     graph_destroy(g);
     g = graph_create(false, &e);
@@ -239,7 +255,7 @@ static void check_readers(void)
     y = batch_norm_append(g, "bn", x, false, &e);
     y->pinned = true;
     relu_append(g, y, &e);
-    fuse_graph(g, backend_find("ref"));
+    fuse_graph(g, backend_find("ref"), &e);
     ok(g->nops == 2, "a pinned result stays");
     graph_destroy(g);
 }

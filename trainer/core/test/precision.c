@@ -51,12 +51,12 @@ static size_t count_casts(const struct graph *g, size_t n)
 static bool is_in_order(const struct graph *g)
 {
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; k < g->ops[i]->kind->nin; k++) {
+        for (int k = 0; k < op_nin(g->ops[i]); k++) {
             const struct tensor *t = g->ops[i]->in[k];
             bool written = false, later = false;
 
             for (size_t j = 0; j < g->nops; j++)
-                for (int o = 0; o < g->ops[j]->kind->nout; o++)
+                for (int o = 0; o < op_nout(g->ops[j]); o++)
                     if (g->ops[j]->out[o] == t)
                         *(j < i ? &written : &later) = true;
             if (later && !written)

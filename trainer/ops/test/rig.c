@@ -84,10 +84,20 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
 static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        for (int k = 0; k < r->graph->ops[i]->kind->nout; k++)
+        for (int k = 0; k < op_nout(r->graph->ops[i]); k++)
             if (r->graph->ops[i]->out[k] == t)
                 return true;
     return false;
+}
+
+/* Inputs of the kind, and behind them. */
+static int count_inputs(const struct test_case *t)
+{
+    int n = t->kind->nin;
+
+    while (n < OP_MAX_IN && t->in[n].ndim)
+        n++;
+    return n;
 }
 
 /* A ReLU's gradient jumps where its source is 0, and a difference across that says nothing: results
@@ -95,7 +105,7 @@ static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
 static void weigh_kinks(struct rig *r)
 {
     const float *x = r->numbers[0], *gamma = r->numbers[1], *beta = r->numbers[2];
-    float *dy = r->numbers[r->test->kind->nin];
+    float *dy = r->numbers[count_inputs(r->test)];
     size_t nchannels = tensor_channels(r->in[0]), n = tensor_pixels(r->in[0]);
 
     for (size_t c = 0; c < nchannels; c++) {
@@ -116,12 +126,12 @@ static void weigh_kinks(struct rig *r)
 
 static struct tensor *input_of(const struct rig *r, int i)
 {
-    return i < r->test->kind->nin ? r->in[i] : r->dy;
+    return i < count_inputs(r->test) ? r->in[i] : r->dy;
 }
 
 static bool is_activation(const struct rig *r, int i)
 {
-    return i < r->test->ndata ? !op_is_loss(r->test->kind) : i == r->test->kind->nin;
+    return i < r->test->ndata ? !op_is_loss(r->test->kind) : i == count_inputs(r->test);
 }
 
 /* Numbers that the type has. */
@@ -137,7 +147,7 @@ static void round_numbers(enum dtype t, float *values, size_t n)
 
 static void make_numbers(struct rig *r)
 {
-    int nin = r->test->kind->nin, n = nin + (r->dy != NULL);
+    int nin = count_inputs(r->test), n = nin + (r->dy != NULL);
 
     for (int i = 0; i < n; i++) {
         size_t count = tensor_count(input_of(r, i));
@@ -157,7 +167,7 @@ static void make_numbers(struct rig *r)
 
 void rig_fill(struct rig *r)
 {
-    for (int i = 0; i < r->test->kind->nin + (r->dy != NULL); i++) {
+    for (int i = 0; i < count_inputs(r->test) + (r->dy != NULL); i++) {
         struct tensor *t = input_of(r, i);
 
         if (t->dtype == DTYPE_F32)
@@ -189,13 +199,20 @@ struct graph *rig_graph(const struct test_case *test)
     struct err e = {0};
     struct graph *g = graph_create(true, &e);
     struct tensor *in[OP_MAX_IN];
+    struct op *op;
 
     if (!g)
         bail_out("%s", e.text);
-    for (int i = 0; i < test->kind->nin; i++)
+    for (int i = 0; i < count_inputs(test); i++)
         in[i] = graph_input(g, "in", test->in[i], &e);
-    if (!graph_append(g, test->kind, &test->attr, in, NULL, &e))
+    op = graph_append(g, test->kind, &test->attr, in, NULL, &e);
+    if (!op)
         bail_out("%s: %s", test->kind->name, e.text);
+    for (int i = test->kind->nin; i < count_inputs(test); i++)
+        op->in[i] = in[i];
+    if (test->moments)
+        op->out[test->kind->nout] =
+            graph_tensor(g, "moments", (struct shape){2, {2, op->out[0]->shape.dim[DIM_C]}}, &e);
     if (test->step > 0)
         append_gradient(test, g, &e);
     return g;

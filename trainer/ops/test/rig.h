@@ -28,6 +28,7 @@ struct test_case {
     int nparams; /* the next: parameters; the rest has no gradient */
     double step; /* of the central difference; 0: the kind has no gradient */
     bool logits; /* the result is the network's: always of floats */
+    bool moments; /* the op gives them; who takes them has a shape of them behind its kind's */
 };
 
 struct guarded {

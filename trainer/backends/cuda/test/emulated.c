@@ -15,6 +15,7 @@
 #include "trainer/backends/cuda/elementwise.cu"
 #include "trainer/backends/cuda/loss.cu"
 #include "trainer/backends/cuda/max_pool2d.cu"
+#include "trainer/backends/cuda/moments.cu"
 #include "trainer/backends/cuda/narrow_back.cu"
 #include "trainer/backends/cuda/narrow_conv.cu"
 #include "trainer/backends/cuda/narrow_kernels.c"
