@@ -9,7 +9,7 @@
 differ=$builddir/trainer/checkpoint/test/checkpoint.t
 emulated=$builddir/trainer/backends/cuda/test/unet-train
 if [ ! -x "$differ" ] || [ ! -x "$emulated" ]; then skip_all "the unit tests are not built (make check-build)"; fi
-train=("$emulated" train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
+train=("$emulated" train --data data --size 16x16 --base 4 --depth 2 --threads 1 --lr-scaling none
     --split split.json --timeout 20 --backend cuda)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 tolerance=1e-4
