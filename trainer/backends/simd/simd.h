@@ -9,7 +9,8 @@
 
 enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
 
-/* The best of this processor, or less if the environment variable UNET_ISA is "avx2" or "none". */
+/* The best of this processor, or less if the environment variable UNET_ISA is "avx2" or "none". Tiles
+ * have a word of their own (amx_tiles.h). */
 enum simd_isa simd_isa(void);
 
 /* Instructions of AVX-512 for bf16, unless UNET_ISA is "avx512" or less. */
@@ -55,7 +56,15 @@ extern const struct kernel simd_max_pool2d;
 extern const struct kernel simd_max_pool2d_grad;
 extern const struct kernel simd_max_pool2d_grad_add;
 
-/* Of activations in bf16. */
+/* Of activations in bf16; amx: by tiles. */
+extern const struct kernel simd_amx_conv;
+extern const struct kernel simd_amx_conv_nobias;
+extern const struct kernel simd_amx_conv_concat;
+extern const struct kernel simd_amx_conv_grad_input;
+extern const struct kernel simd_amx_conv_concat_grad_input;
+extern const struct kernel simd_amx_conv_grad_weights;
+extern const struct kernel simd_amx_conv_nobias_grad_weights;
+extern const struct kernel simd_amx_conv_concat_grad_weights;
 extern const struct kernel simd_half_relu;
 extern const struct kernel simd_half_relu_grad;
 extern const struct kernel simd_half_add;

@@ -173,6 +173,9 @@ static void check_trainings(void)
         "reference network", {.model = "unet", .base = 8, .depth = 4, .channels = 1, .height = 128,
                               .width = 192, .threads = 2, .seed = 3,
                               .batch_norm = BATCH_NORM_LOCAL}, 4, 1e-3};
+    const struct subject odd = {
+        "by tiles", {.model = "unet", .base = 8, .depth = 4, .channels = 1, .height = 48, .width = 80,
+                     .threads = 2, .seed = 3, .batch_norm = BATCH_NORM_LOCAL}, 3, 1e-3};
     const struct subject resnet = {
         "ResNet-20", {.model = "resnet20", .channels = 3, .classes = 10, .height = 32, .width = 32,
                       .threads = 2, .seed = 3}, 32, 1e-4};
@@ -181,6 +184,9 @@ static void check_trainings(void)
     check_training(&small, "auto");
     check_training(&reference, "auto");
     check_training(&resnet, "auto");
+    setenv("UNET_ISA", "amx-emulated", 1);
+    check_training(&odd, "auto");
+    unsetenv("UNET_ISA");
 }
 
 static void check_refusals(void)

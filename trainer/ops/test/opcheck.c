@@ -52,6 +52,9 @@ static const struct test_case cases[] = {
     CONV(2, 30, 20, 16, 16, 3),
     CONV(5, 32, 28, 32, 48, 3),
     CONV(3, 12, 8, 48, 16, 3),
+    CONV(2, 19, 37, 24, 8, 3),
+    CONV(1, 5, 70, 40, 16, 3),
+    CONV(3, 8, 8, 64, 128, 3),
     CONV(1, 4, 5, 8, 1, 1),
     CONV(2, 3, 3, 3, 1, 1),
     CONV(1, 19, 31, 16, 1, 1),
@@ -519,10 +522,23 @@ static void check_isa(const char *isa, const struct backend *backend,
     unsetenv("UNET_ISA");
 }
 
+/* Tiles, whatever the processor has. */
+static void check_tiles(const struct backend *backend, const struct backend *reference)
+{
+    setenv("UNET_ISA", "amx-emulated", 1);
+    for (size_t i = 0; i < NCASES; i++) {
+        check_values(&cases[i], backend, reference, DTYPE_BF16);
+        check_threads(&cases[i], backend, DTYPE_BF16);
+    }
+    unsetenv("UNET_ISA");
+}
+
 static int check(void)
 {
     const struct backend *reference = backend_find("ref");
 
+    check_tiles(backend_find("simd"), reference);
+    check_isa("bf16", backend_find("simd"), reference);
     check_isa("avx512", backend_find("simd"), reference);
     check_isa("avx2", backend_find("simd"), reference);
     if (backend_find("dnnl"))

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which tiles there are, whether they work, and matrices of any number of them. */
+#include "config.h"
+#include "trainer/backends/simd/amx_tiles.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "src/log.h"
+#include "trainer/backends/simd/half.h"
+#include "trainer/backends/simd/simd.h"
+
+#define MOST 4 /* tiles of a trial down and across */
+
+#if defined(__x86_64__) && defined(__linux__)
+#define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM */
+#define TILE_DATA 18              /* its number among the parts of the extended state */
+#define TILE_STATE (3ULL << 17)   /* configuration and data in XCR0 */
+
+static uint64_t enabled_state(void)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+/* Leaf 7: OSXSAVE stands in leaf 1, AMX-BF16 and AMX-TILE in EDX. Leaf 0x1d, palette 1: bytes of a row
+ * and number of tiles in EBX, rows in ECX. */
+static bool processor_has_tiles(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & 1U << 27) &&
+           __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & 1U << 22) && (d & 1U << 24) &&
+           (enabled_state() & TILE_STATE) == TILE_STATE &&
+           __get_cpuid_count(0x1d, 1, &a, &b, &c, &d) && (b & 0xffff) >= 64 && b >> 16 >= 8 &&
+           (c & 0xffff) >= AMX_TILES_ROWS;
+}
+
+/* For this process and its threads, once and for all. */
+static bool kernel_permits_tiles(void)
+{
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+static const struct amx_tiles *usable;
+
+static void find_usable(void)
+{
+    const char *fault;
+
+    if (!simd_has_bf16() || !processor_has_tiles() || !kernel_permits_tiles())
+        return;
+    fault = amx_tiles_fault(&amx_tiles_real);
+    if (fault)
+        log_warn("the processor's tiles (AMX) %s; bf16 is computed without them, slower", fault);
+    else
+        usable = &amx_tiles_real;
+}
+
+static const struct amx_tiles *find_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find_usable);
+    return usable;
+}
+#else
+static const struct amx_tiles *find_once(void)
+{
+    return NULL;
+}
+#endif
+
+const struct amx_tiles *amx_tiles_best(void)
+{
+    const char *limit = getenv("UNET_ISA");
+
+    if (limit && strcmp(limit, "amx-emulated") == 0)
+        return &amx_tiles_emulated;
+    return limit ? NULL : find_once();
+}
+
+void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product *p, size_t m, size_t n)
+{
+    size_t across = n % 2 == 0 ? 2 : n % 3 == 0 ? 3 : 1, most = across == 1 ? 4 : across == 2 ? 2 : 1;
+    amx_product_f *const one[] = {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three};
+    amx_product_f *const many[] = {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three};
+
+    for (size_t j = 0; j < n; j += across)
+        for (size_t i = 0, down; i < m; i += down) {
+            struct amx_product part = *p;
+
+            down = m - i >= most ? most : 1;
+            part.a.at += i * p->a.tile;
+            part.b.at += j * p->b.tile;
+            part.from += i * p->from_m + j * p->from_n;
+            part.to += i * p->to_m + j * p->to_n;
+            (down == most ? many : one)[across - 1](&part);
+        }
+}
+
+/* A problem of whole numbers, whose sums are exact: tiles[m] of a, [n] of b, two steps in two windows. */
+#define STEPS 2
+#define TILE_NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
+#define TILE_SUMS (AMX_TILES_ROWS * AMX_TILES_COLUMNS)
+
+struct trial {
+    uint16_t a[MOST][STEPS * STEPS][TILE_NUMBERS], b[MOST][STEPS * STEPS][TILE_NUMBERS];
+    float from[AMX_TILES_COLUMNS], to[MOST][MOST][TILE_SUMS];
+};
+
+/* -2 .. 2 */
+static uint16_t number(size_t i)
+{
+    return half_narrow((float)((int)(i * 2654435761U >> 7 & 0xffff) % 5 - 2));
+}
+
+static void fill(struct trial *t)
+{
+    uint16_t *a = &t->a[0][0][0], *b = &t->b[0][0][0];
+
+    for (size_t i = 0; i < sizeof t->a / sizeof *a; i++) {
+        a[i] = number(i);
+        b[i] = number(i + 77);
+    }
+    for (size_t i = 0; i < AMX_TILES_COLUMNS; i++)
+        t->from[i] = half_widen(number(i)) + 100;
+}
+
+static float expected(const struct trial *t, const struct amx_shape *s, size_t m, size_t n, size_t row,
+                      size_t column)
+{
+    float sum = t->from[column];
+
+    for (size_t i = 0; i < STEPS * STEPS; i++)
+        for (size_t k = 0; k < s->depth; k++)
+            sum += half_widen(t->a[m][i][row * AMX_TILES_DEPTH + k]) *
+                   half_widen(t->b[n][i][k / 2 * 2 * AMX_TILES_COLUMNS + 2 * column + k % 2]);
+    return sum;
+}
+
+static bool is_right(const struct trial *t, const struct amx_shape *s, size_t m, size_t n)
+{
+    for (size_t row = 0; row < AMX_TILES_ROWS; row++)
+        for (size_t i = 0; i < AMX_TILES_COLUMNS; i++) {
+            bool inside = row < s->rows && i < s->columns;
+
+            if (t->to[m][n][row * AMX_TILES_COLUMNS + i] != (inside ? expected(t, s, m, n, row, i) : 7))
+                return false;
+        }
+    return true;
+}
+
+static bool try(const struct amx_tiles *tiles, struct trial *t, const struct amx_shape *s, size_t m,
+                size_t n)
+{
+    const size_t window = STEPS * TILE_NUMBERS, tile = STEPS * window;
+    const struct amx_product p = {
+        {&t->a[0][0][0], AMX_TILES_DEPTH, tile, TILE_NUMBERS, window},
+        {&t->b[0][0][0], 2 * AMX_TILES_COLUMNS, tile, TILE_NUMBERS, window},
+        STEPS, STEPS, t->from, 0, 0, 0,
+        &t->to[0][0][0], AMX_TILES_COLUMNS, MOST * TILE_SUMS, TILE_SUMS};
+    float *to = &t->to[0][0][0];
+    bool right = true;
+
+    for (size_t i = 0; i < sizeof t->to / sizeof *to; i++)
+        to[i] = 7;
+    tiles->begin(s);
+    amx_tiles_multiply(tiles, &p, m, n);
+    tiles->end();
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            right = right && is_right(t, s, i, j);
+    return right;
+}
+
+static sigjmp_buf back;
+
+static void leave(int signal)
+{
+    siglongjmp(back, signal);
+}
+
+static const char *try_all(const struct amx_tiles *tiles, struct trial *t)
+{
+    static const struct amx_shape shapes[] = {{16, 16, 32}, {16, 16, 24}, {8, 12, 32}, {16, 12, 16},
+                                              {8, 16, 8}};
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t m = 1; m <= MOST; m++)
+            for (size_t n = 1; n <= MOST; n++)
+                if (!try(tiles, t, &shapes[i], m, n))
+                    return "give wrong results";
+    return NULL;
+}
+
+const char *amx_tiles_fault(const struct amx_tiles *tiles)
+{
+    struct sigaction mine = {.sa_handler = leave}, ill, segv;
+    struct trial *t = malloc(sizeof *t);
+    const char *volatile fault = "fault";
+
+    if (!t)
+        return "could not be tried: out of memory";
+    fill(t);
+    sigemptyset(&mine.sa_mask);
+    sigaction(SIGILL, &mine, &ill);
+    sigaction(SIGSEGV, &mine, &segv);
+    if (sigsetjmp(back, 1) == 0)
+        fault = try_all(tiles, t);
+    sigaction(SIGILL, &ill, NULL);
+    sigaction(SIGSEGV, &segv, NULL);
+    free(t);
+    return fault;
+}
