@@ -242,18 +242,8 @@ static void add_rules(struct buf *b, const struct report *r)
 
 static void add_tables(struct buf *b, const struct report *r)
 {
-    struct table t;
-
     buf_add(b, "<h2>Numbers</h2>\n");
-    for (size_t i = 0; i < r->nseries; i++)
-        for (int k = 0; tables_of_series[k]; k++) {
-            tables_of_series[k](&t, &r->series[i]);
-            add_table(b, &t);
-        }
-    for (size_t i = 0; i < r->analysis.npairs; i++) {
-        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
-        add_table(b, &t);
-    }
+    tables_add(b, r, tables_of_series, add_table);
 }
 
 static void add_definition(struct buf *b, const char *name, const char *text)

@@ -20,9 +20,8 @@ int latex_write(const struct report *r, const char *path, struct err *e)
 {
     static tables_fill_f *const tables[] = {tables_fill_short, tables_fill_quality,
                                             tables_fill_parts, tables_fill_models,
-                                            tables_fill_convergence, tables_fill_levels};
+                                            tables_fill_convergence, tables_fill_levels, NULL};
     struct buf b = {0};
-    struct table t;
     char *text;
     int rc;
 
@@ -34,15 +33,7 @@ int latex_write(const struct report *r, const char *path, struct err *e)
              "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
              "  \\else\\usebox0\\fi}\n\n",
              r->created);
-    for (size_t i = 0; i < r->nseries; i++)
-        for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
-            tables[k](&t, &r->series[i]);
-            add_table(&b, &t);
-        }
-    for (size_t i = 0; i < r->analysis.npairs; i++) {
-        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
-        add_table(&b, &t);
-    }
+    tables_add(&b, r, tables, add_table);
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for %s", path);

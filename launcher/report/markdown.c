@@ -53,15 +53,7 @@ static void add_tables(struct buf *b, const struct report *r)
 {
     struct table t;
 
-    for (size_t i = 0; i < r->nseries; i++)
-        for (int k = 0; tables_of_series[k]; k++) {
-            tables_of_series[k](&t, &r->series[i]);
-            add_table(b, &t);
-        }
-    for (size_t i = 0; i < r->analysis.npairs; i++) {
-        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
-        add_table(b, &t);
-    }
+    tables_add(b, r, tables_of_series, add_table);
     buf_add(b, "## Rules of scientific benchmarking\n\n");
     tables_fill_rules(&t, r);
     add_table(b, &t);

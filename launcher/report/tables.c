@@ -397,6 +397,22 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
     }
 }
 
+void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
+                void (*add)(struct buf *b, struct table *t))
+{
+    struct table t;
+
+    for (size_t i = 0; i < r->nseries; i++)
+        for (size_t k = 0; fill[k]; k++) {
+            fill[k](&t, &r->series[i]);
+            add(b, &t);
+        }
+    for (size_t i = 0; i < r->analysis.npairs; i++) {
+        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
+        add(b, &t);
+    }
+}
+
 void tables_fill_rules(struct table *t, const struct report *r)
 {
     static const struct table_column columns[] = {
