@@ -29,7 +29,7 @@ struct norm {
     size_t npixels, nchannels;
     size_t size;     /* bytes of a number of x, y, dy and dx */
     size_t step;     /* numbers of a vector's pixels: channels, or lanes if these are more */
-    size_t nvectors; /* vectors of one step */
+    size_t wide;     /* numbers of the vectors that are taken side by side; divides step */
 };
 
 /* Workspace: sums of all replicas, [2C + 1] doubles; sums of each chunk, [CHUNKS][2C] doubles; the
@@ -107,7 +107,9 @@ static int prepare(struct op *op, struct err *e)
     n->rows = choose(op->in[0]);
     n->size = dtype_size(op->in[0]->dtype);
     n->step = n->nchannels > n->rows->lanes ? n->nchannels : n->rows->lanes;
-    n->nvectors = n->step / n->rows->lanes;
+    n->wide = n->rows->lanes * (n->step % (4 * n->rows->lanes) == 0   ? 4
+                                : n->step % (2 * n->rows->lanes) == 0 ? 2
+                                                                      : 1);
     op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
                          PER_CHANNEL * n->step * sizeof(float);
     op->priv = n;
@@ -164,20 +166,20 @@ static struct range range_of(const struct norm *n, const void *dy, const void *x
                           count % n->step};
 }
 
-/* One block of one vector of channels, into total[2][C]. */
+/* One block of the channels from the first one on that are taken together, into total[2][C]. */
 static void add_block(const struct work *w, const void *dy, const void *x, size_t count,
-                      size_t vector, bool relu, double *total)
+                      size_t first, bool relu, double *total)
 {
     const struct norm *n = w->n;
-    size_t lanes = n->rows->lanes, first = vector * lanes;
-    float sum[MAX_LANES], second[MAX_LANES];
+    size_t vectors = n->wide / n->rows->lanes;
+    float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
 
     if (dy)
-        n->rows->grad_sums(at(n, dy, first), at(n, x, first), count, n->step, relu,
+        n->rows->grad_sums(at(n, dy, first), at(n, x, first), count, n->step, vectors, relu,
                            w->k[A] + first, w->k[C] + first, w->k[SHIFT] + first, sum, second);
     else
-        n->rows->sums(at(n, x, first), count, n->step, w->k[SHIFT] + first, sum, second);
-    for (size_t l = 0; l < lanes; l++) {
+        n->rows->sums(at(n, x, first), count, n->step, vectors, w->k[SHIFT] + first, sum, second);
+    for (size_t l = 0; l < n->wide; l++) {
         total[(first + l) % n->nchannels] += (double)sum[l];
         total[n->nchannels + (first + l) % n->nchannels] += (double)second[l];
     }
@@ -190,9 +192,9 @@ static void sum_range(const struct work *w, const struct range *r, bool relu, do
 
     memset(total, 0, 2 * n->nchannels * sizeof *total);
     for (size_t i = 0; i < r->nsteps; i += BLOCK)
-        for (size_t v = 0; v < n->nvectors; v++)
+        for (size_t first = 0; first < n->step; first += n->wide)
             add_block(w, r->dy ? at(n, r->dy, i * n->step) : NULL, at(n, r->x, i * n->step),
-                      r->nsteps - i < BLOCK ? r->nsteps - i : BLOCK, v, relu, total);
+                      r->nsteps - i < BLOCK ? r->nsteps - i : BLOCK, first, relu, total);
     if (r->rest == 0)
         return;
     if (n->rows->dtype == DTYPE_F32)
@@ -239,13 +241,14 @@ static void map_steps(const struct work *w, const void *dy, const void *x, size_
                       bool relu, void *dst)
 {
     const struct norm *n = w->n;
+    size_t vectors = n->wide / n->rows->lanes;
 
-    for (size_t i = 0; i < n->step; i += n->rows->lanes)
+    for (size_t i = 0; i < n->step; i += n->wide)
         if (dy)
-            n->rows->gradient(at(n, dy, i), at(n, x, i), nsteps, n->step, relu, w->k[A] + i,
+            n->rows->gradient(at(n, dy, i), at(n, x, i), nsteps, n->step, vectors, relu, w->k[A] + i,
                               w->k[C] + i, w->k[B] + i, w->k[SHIFT] + i, into(n, dst, i));
         else
-            n->rows->apply(at(n, x, i), nsteps, n->step, relu, w->k[A] + i, w->k[C] + i,
+            n->rows->apply(at(n, x, i), nsteps, n->step, vectors, relu, w->k[A] + i, w->k[C] + i,
                            into(n, dst, i));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inner loops of batch norm: a vector of channels of many pixels, or, where there are fewer
- * channels than lanes, of some pixels together. n vectors, `step` numbers from one to the next; what
- * belongs to a channel is an array of `lanes` floats. x, y, dy and dx are floats, or bf16. */
+ * channels than lanes, of some pixels together. n rows of w = 1, 2 or 4 vectors side by side, because memory
+ * is read faster the more of it lies together, and `step` numbers from one row to the next; what belongs to
+ * a channel is an array of w * `lanes` floats. x, y, dy and dx are floats, or bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_NORM_ROWS_H
 
@@ -10,22 +11,24 @@
 
 #include "trainer/core/dtype.h"
 
+#define NORM_WIDE 4 /* the largest w */
+
 struct norm_rows {
     size_t lanes;
     enum dtype dtype;
     /* sum = sum of x - shift, squares = sum of (x - shift)^2 */
-    void (*sums)(const void *x, size_t n, size_t step, const float *shift, float *sum,
+    void (*sums)(const void *x, size_t n, size_t step, size_t w, const float *shift, float *sum,
                  float *squares);
     /* sum = sum of d, products = sum of d (x - shift); d = dy, with relu: where a x + c > 0, else
      * 0 */
-    void (*grad_sums)(const void *dy, const void *x, size_t n, size_t step, bool relu,
+    void (*grad_sums)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
     /* y = a x + c, with relu: 0 where that is less; y may be x */
-    void (*apply)(const void *x, size_t n, size_t step, bool relu, const float *a, const float *c,
+    void (*apply)(const void *x, size_t n, size_t step, size_t w, bool relu, const float *a, const float *c,
                   void *y);
     /* dx = a d + (b x + shift), d as above; dx may be dy */
-    void (*gradient)(const void *dy, const void *x, size_t n, size_t step, bool relu,
+    void (*gradient)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
                      const float *a, const float *c, const float *b, const float *shift,
                      void *dx);
 };
