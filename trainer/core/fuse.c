@@ -173,8 +173,8 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
     drop(c.split);
 }
 
-/* The ops around a tensor that batch_norm_relu writes: it, the convolution that reads it, and their
- * gradients. */
+/* The ops around a tensor that batch_norm_relu writes: it, the convolution, with or without bias, that
+ * reads it, and their gradients. */
 struct norm_conv {
     struct op **norm, **conv, **weights, **input, **norm_grad;
 };
@@ -185,9 +185,13 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
     const struct tensor *between = g->ops[i]->out[0], *gradient = between->grad;
 
     *c = (struct norm_conv){.norm = &g->ops[i], .conv = find_reader(g, &conv2d_kind, 0, between)};
+    bool bias = c->conv != NULL;
+    if (!bias)
+        c->conv = find_reader(g, &conv2d_nobias_kind, 0, between);
     if (g->ops[i]->kind != &batch_norm_relu_kind || between->pinned || !c->conv || !gradient)
         return false;
-    c->weights = find_reader(g, &conv2d_grad_weights_kind, 1, between);
+    c->weights = find_reader(g, bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, 1,
+                             between);
     c->input = find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
     c->norm_grad = find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
     return c->weights && c->input && c->norm_grad && (*c->input)->out[0] == gradient &&
@@ -195,28 +199,42 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
            count_readers(g, gradient) == 1;
 }
 
+/* What they become. */
+static void join_norm_conv(const struct norm_conv *c, struct op *forward, struct op *grad)
+{
+    const struct op *norm = *c->norm, *conv = *c->conv, *weights = *c->weights, *back = *c->norm_grad;
+    bool bias = conv->kind == &conv2d_kind;
+    int n = 4;
+
+    *forward = (struct op){
+        .kind = bias ? &batch_norm_relu_conv2d_kind : &batch_norm_relu_conv2d_nobias_kind,
+        .attr = norm->attr, .in = {norm->in[0], norm->in[1], norm->in[2], conv->in[1]},
+        .out = {conv->out[0], norm->out[1]}};
+    if (bias)
+        forward->in[n++] = conv->in[2];
+    forward->in[n++] = norm->in[3];
+    forward->in[n] = norm->in[4];
+    forward->attr.kernel = conv->attr.kernel;
+    forward->attr.stride = conv->attr.stride;
+    *grad = (struct op){
+        .kind = bias ? &batch_norm_relu_conv2d_grad_kind : &batch_norm_relu_conv2d_nobias_grad_kind,
+        .attr = (*c->input)->attr,
+        .in = {weights->in[0], back->in[1], back->in[2], back->in[3], back->in[4], conv->in[1]},
+        .out = {back->out[0], back->out[1], back->out[2], weights->out[0],
+                bias ? weights->out[1] : NULL}};
+    grad->attr.eps = norm->attr.eps;
+    grad->attr.momentum = norm->attr.momentum;
+    grad->attr.sync = norm->attr.sync;
+}
+
 static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_t i)
 {
+    struct op forward, grad;
     struct norm_conv c;
 
     if (!find_norm_conv(g, i, &c))
         return;
-    const struct op *norm = *c.norm, *conv = *c.conv, *weights = *c.weights, *back = *c.norm_grad;
-    struct op forward = {.kind = &batch_norm_relu_conv2d_kind, .attr = norm->attr,
-                         .in = {norm->in[0], norm->in[1], norm->in[2], conv->in[1], conv->in[2],
-                                norm->in[3], norm->in[4]},
-                         .out = {conv->out[0], norm->out[1]}};
-    struct op grad = {.kind = &batch_norm_relu_conv2d_grad_kind, .attr = (*c.input)->attr,
-                      .in = {weights->in[0], back->in[1], back->in[2], back->in[3], back->in[4],
-                             conv->in[1]},
-                      .out = {back->out[0], back->out[1], back->out[2], weights->out[0],
-                              weights->out[1]}};
-
-    forward.attr.kernel = conv->attr.kernel;
-    forward.attr.stride = conv->attr.stride;
-    grad.attr.eps = norm->attr.eps;
-    grad.attr.momentum = norm->attr.momentum;
-    grad.attr.sync = norm->attr.sync;
+    join_norm_conv(&c, &forward, &grad);
     if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
         return;
     **c.conv = forward;
@@ -237,13 +255,13 @@ static struct op *find_writer(const struct graph *g, const struct tensor *t)
 static bool gives_moments(const struct op_kind *kind)
 {
     return kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &concat_conv2d_kind ||
-           kind == &batch_norm_relu_conv2d_kind;
+           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
 }
 
 static bool takes_moments(const struct op_kind *kind)
 {
     return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
-           kind == &batch_norm_relu_conv2d_kind;
+           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
 }
 
 /* The convolution in front of a norm adds up what that needs. */

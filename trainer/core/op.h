@@ -62,9 +62,9 @@ struct op {
  * kernel that knows them (kernel.h):
  *
  *   moments[2][C]  of each channel of a convolution's result here, over all its pixels: mean and
- *                  biased variance. Output of conv2d, conv2d_nobias, concat_conv2d and
- *                  batch_norm_relu_conv2d; input of the batch_norm, batch_norm_relu or
- *                  batch_norm_relu_conv2d behind it, which takes its statistics from there. */
+ *                  biased variance. Output of conv2d, concat_conv2d and batch_norm_relu_conv2d;
+ *                  input of the batch_norm, batch_norm_relu or batch_norm_relu_conv2d behind it,
+ *                  which takes its statistics from there. So with the kinds without bias. */
 static inline int op_nin(const struct op *op)
 {
     int n = op->kind->nin;
@@ -131,6 +131,10 @@ extern const struct op_kind batch_norm_relu_infer_kind;
  * grad, both of the convolution as well: (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */
 extern const struct op_kind batch_norm_relu_conv2d_kind;
 extern const struct op_kind batch_norm_relu_conv2d_grad_kind;
+
+/* The same with conv2d_nobias: without b and db. */
+extern const struct op_kind batch_norm_relu_conv2d_nobias_kind;
+extern const struct op_kind batch_norm_relu_conv2d_nobias_grad_kind;
 
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */

@@ -13,6 +13,12 @@ struct total {
     double least; /* seconds, at the peak */
 };
 
+static bool is_norm_conv_grad(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_conv2d_grad_kind ||
+           op->kind == &batch_norm_relu_conv2d_nobias_grad_kind;
+}
+
 static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind ||
@@ -22,9 +28,9 @@ static const struct tensor *find_weights(const struct op *op)
         return op->in[1];
     if (op->kind == &concat_conv2d_kind)
         return op->in[2];
-    if (op->kind == &batch_norm_relu_conv2d_kind)
+    if (op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind)
         return op->in[3];
-    if (op->kind == &batch_norm_relu_conv2d_grad_kind)
+    if (is_norm_conv_grad(op))
         return op->in[5];
     if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
         op->kind == &conv2d_nobias_grad_weights_kind ||
@@ -45,7 +51,7 @@ double profile_flop(const struct op *op)
     if (w == op->out[0])
         other = op->in[1];
     double products = (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
-    return (op->kind == &batch_norm_relu_conv2d_grad_kind ? 4 : 2) * products;
+    return (is_norm_conv_grad(op) ? 4 : 2) * products;
 }
 
 double profile_bytes(const struct op *op)

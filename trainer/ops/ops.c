@@ -31,6 +31,8 @@ const struct op_kind *const op_kinds[] = {
     &dropout_kind,
     &batch_norm_relu_conv2d_kind,
     &batch_norm_relu_conv2d_grad_kind,
+    &batch_norm_relu_conv2d_nobias_kind,
+    &batch_norm_relu_conv2d_nobias_grad_kind,
     &concat_kind,
     &concat_grad_kind,
     &concat_conv2d_kind,

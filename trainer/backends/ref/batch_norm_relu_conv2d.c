@@ -21,26 +21,34 @@ static void add(struct steps *s, const struct op *op, const struct kernel *kerne
     s->kernel[s->n++] = kernel;
 }
 
+static bool is_forward(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind;
+}
+
+/* The running statistics are last. */
 static void split_forward(const struct op *op, struct steps *s)
 {
+    bool bias = op->kind == &batch_norm_relu_conv2d_kind;
     struct tensor *const *in = op->in;
 
     add(s, op, &ref_batch_norm_relu);
     for (int i = 0; i < 5; i++)
-        s->op[0].in[i] = in[i < 3 ? i : i + 2];
+        s->op[0].in[i] = in[i < 3 ? i : bias ? i + 2 : i + 1];
     s->op[0].in[5] = op_moments_in(op);
     s->op[0].out[0] = &s->normed, s->op[0].out[1] = op->out[1];
-    add(s, op, &ref_conv2d);
-    s->op[1].in[0] = &s->normed, s->op[1].in[1] = in[3], s->op[1].in[2] = in[4];
+    add(s, op, bias ? &ref_conv2d : &ref_conv2d_nobias);
+    s->op[1].in[0] = &s->normed, s->op[1].in[1] = in[3], s->op[1].in[2] = bias ? in[4] : NULL;
     s->op[1].out[0] = op->out[0], s->op[1].out[1] = op_moments_out(op);
 }
 
-/* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */
+/* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db */
 static void split_grad(const struct op *op, struct steps *s)
 {
     struct tensor *const *in = op->in, *const *out = op->out;
 
-    add(s, op, &ref_conv2d_grad_weights);
+    add(s, op, op->kind == &batch_norm_relu_conv2d_grad_kind ? &ref_conv2d_grad_weights
+                                                             : &ref_conv2d_nobias_grad_weights);
     s->op[0].in[0] = in[0], s->op[0].in[1] = &s->normed;
     s->op[0].out[0] = out[3], s->op[0].out[1] = out[4];
     add(s, op, &ref_conv2d_grad_input);
@@ -56,7 +64,7 @@ static void split_grad(const struct op *op, struct steps *s)
 /* s stays where it is: its ops point into it. */
 static void split(const struct op *op, struct steps *s)
 {
-    bool forward = op->kind == &batch_norm_relu_conv2d_kind;
+    bool forward = is_forward(op);
 
     s->n = 0;
     s->normed = s->gradient = *op->in[forward ? 0 : 1];
@@ -106,7 +114,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
     split(op, &s);
     s.normed.data = op->workspace;
     s.gradient.data = (float *)((char *)op->workspace + tensor_size(&s));
-    if (op->kind == &batch_norm_relu_conv2d_grad_kind)
+    if (!is_forward(op))
         norm_again(op, s.normed.data);
     for (int i = 0; i < s.n; i++) {
         s.op[i].workspace = (char *)op->workspace + 2 * tensor_size(&s);
@@ -116,7 +124,10 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_batch_norm_relu_conv2d = {&batch_norm_relu_conv2d_kind, NULL, prepare, run,
-                                                  NULL};
-const struct kernel ref_batch_norm_relu_conv2d_grad = {&batch_norm_relu_conv2d_grad_kind, NULL, prepare,
-                                                       run, NULL};
+#define KERNEL_OF(kind) {&kind, NULL, prepare, run, NULL}
+
+const struct kernel ref_batch_norm_relu_conv2d = KERNEL_OF(batch_norm_relu_conv2d_kind);
+const struct kernel ref_batch_norm_relu_conv2d_grad = KERNEL_OF(batch_norm_relu_conv2d_grad_kind);
+const struct kernel ref_batch_norm_relu_conv2d_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_kind);
+const struct kernel ref_batch_norm_relu_conv2d_nobias_grad =
+    KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind);

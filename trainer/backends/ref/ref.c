@@ -30,6 +30,8 @@ static const struct kernel *const kernels[] = {
     &ref_dropout,
     &ref_batch_norm_relu_conv2d,
     &ref_batch_norm_relu_conv2d_grad,
+    &ref_batch_norm_relu_conv2d_nobias,
+    &ref_batch_norm_relu_conv2d_nobias_grad,
     &ref_concat,
     &ref_concat_grad,
     &ref_concat_conv2d,
@@ -63,6 +65,7 @@ static const struct kernel *const fused[] = {
     &ref_batch_norm,
     &ref_batch_norm_relu,
     &ref_batch_norm_relu_conv2d,
+    &ref_batch_norm_relu_conv2d_nobias,
     NULL,
 };
 

@@ -33,6 +33,8 @@ extern const struct kernel ref_reshape;
 extern const struct kernel ref_dropout;
 extern const struct kernel ref_batch_norm_relu_conv2d;
 extern const struct kernel ref_batch_norm_relu_conv2d_grad;
+extern const struct kernel ref_batch_norm_relu_conv2d_nobias;
+extern const struct kernel ref_batch_norm_relu_conv2d_nobias_grad;
 extern const struct kernel ref_concat;
 extern const struct kernel ref_concat_grad;
 extern const struct kernel ref_concat_conv2d;

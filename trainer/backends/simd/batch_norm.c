@@ -7,14 +7,14 @@
  * blocks are floats, of differences to a value nearby (the first pixel's, or the mean), so that
  * nothing is lost; the blocks' sums are doubles. */
 #include "config.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/simd/batch_norm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
-#include "trainer/backends/simd/norm_rows.h"
+#include "trainer/backends/simd/simd.h"
 
 #define BLOCK 64     /* vectors that are added up as floats */
 #define MAX_LANES 16
@@ -312,24 +312,51 @@ static void finish_statistics(const struct op *op, const struct work *w)
     }
 }
 
+/* As far as a and c. */
+static int find_statistics(const struct op *op, struct exec *x, struct work *w, struct err *e)
+{
+    if (op->in[0]->dtype == DTYPE_F32)
+        memcpy(w->k[SHIFT], op->in[0]->data, w->n->nchannels * sizeof(float));
+    else
+        dtype_decode(op->in[0]->dtype, op->in[0]->half, w->k[SHIFT], w->n->nchannels);
+    repeat(w);
+    sum_all(op, w, NULL, op->in[0]->data);
+    remove_shift(op, w);
+    if (sum_over_replicas(op, x, w->sums, e) < 0)
+        return -1;
+    finish_statistics(op, w);
+    repeat(w);
+    return 0;
+}
+
 static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
 {
-    size_t nchannels = tensor_channels(op->in[0]);
     struct work w = work_of(op);
 
-    if (op->in[0]->dtype == DTYPE_F32)
-        memcpy(w.k[SHIFT], op->in[0]->data, nchannels * sizeof(float));
-    else
-        dtype_decode(op->in[0]->dtype, op->in[0]->half, w.k[SHIFT], nchannels);
-    repeat(&w);
-    sum_all(op, &w, NULL, op->in[0]->data);
-    remove_shift(op, &w);
-    if (sum_over_replicas(op, x, w.sums, e) < 0)
+    if (find_statistics(op, x, &w, e) < 0)
         return -1;
-    finish_statistics(op, &w);
-    repeat(&w);
     map_all(op, &w, NULL, op->in[0]->data);
     return 0;
+}
+
+static struct batch_norm_map map_of(const struct work *w)
+{
+    return (struct batch_norm_map){w->n->rows, w->n->step, w->n->wide, w->k[A], w->k[C]};
+}
+
+int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *map, struct err *e)
+{
+    struct work w = work_of(op);
+
+    *map = map_of(&w);
+    return find_statistics(op, x, &w, e);
+}
+
+void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y)
+{
+    for (size_t i = 0; i < map->step; i += map->wide)
+        map->rows->apply(x + i, n / map->step, map->step, map->wide / map->rows->lanes, true, map->a + i,
+                         map->c + i, y + i);
 }
 
 static int run_infer(struct op *op, struct exec *x, struct err *e)
@@ -350,7 +377,29 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* (dy, x, gamma, saved), and beta where the ReLU is part of it */
+/* a and c of (dy, x, gamma, saved), and beta where the ReLU is part of it */
+static void find_map(const struct op *op, struct work *w)
+{
+    size_t nchannels = w->n->nchannels;
+    const float *gamma = op->in[2]->data, *mean = op->in[3]->data, *scale = mean + nchannels;
+
+    for (size_t c = 0; c < nchannels; c++) {
+        w->k[A][c] = gamma[c] * scale[c];
+        w->k[C][c] = has_relu(op) ? op->in[4]->data[c] - mean[c] * w->k[A][c] : 0;
+        w->k[B][c] = 0;
+        w->k[SHIFT][c] = mean[c];
+    }
+    repeat(w);
+}
+
+void batch_norm_again(struct op *op, struct batch_norm_map *map)
+{
+    struct work w = work_of(op);
+
+    find_map(op, &w);
+    *map = map_of(&w);
+}
+
 static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -358,13 +407,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     float *dgamma = op->out[1]->data, *dbeta = op->out[2]->data;
     struct work w = work_of(op);
 
-    for (size_t c = 0; c < nchannels; c++) {
-        w.k[A][c] = gamma[c] * scale[c];
-        w.k[C][c] = has_relu(op) ? op->in[4]->data[c] - mean[c] * w.k[A][c] : 0;
-        w.k[B][c] = 0;
-        w.k[SHIFT][c] = mean[c];
-    }
-    repeat(&w);
+    find_map(op, &w);
     sum_all(op, &w, op->in[0]->data, op->in[1]->data);
     for (size_t c = 0; c < nchannels; c++) {
         dbeta[c] = (float)w.sums[c]; /* this replica's share: they are summed with all others */

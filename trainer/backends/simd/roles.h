@@ -5,13 +5,14 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_ROLES_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_ROLES_H
 
-#include "trainer/core/op.h"
+#include "trainer/backends/simd/batch_norm.h"
 
 #define PARTS 2
 
 /* What is not there is NULL. */
 struct roles {
     const struct tensor *src[PARTS], *dst[PARTS], *weights, *bias;
+    const struct batch_norm_map *norm; /* of src on the way in; roles_of() leaves it out */
 };
 
 struct roles roles_of(const struct op *op);

@@ -7,7 +7,7 @@
  * number does not depend on the threads, and these are added in order; with so many channels that
  * few chunks have room, the threads share the places of one sum instead. */
 #include "config.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/simd/winograd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/float_rows.h"
 #include "trainer/backends/simd/roles.h"
+#include "trainer/backends/simd/simd.h"
 #include "trainer/backends/simd/winograd_rows.h"
 
 #define KERNEL 3
@@ -52,7 +53,7 @@ struct winograd {
                               * one thread */
     size_t bias, zeros;
     size_t lines;            /* floats of one thread's copy of the rows of a row of tiles; 0: all
-                              * activations are floats */
+                              * activations are floats that are taken as they are */
     float_rows_narrow_f *narrow;
 };
 
@@ -64,11 +65,11 @@ static size_t largest_channels(const struct tensor *const *parts)
 }
 
 /* Floats of the rows under a row of tiles, of the part with most channels. */
-static size_t lines_of(const struct winograd *g, const struct roles *r)
+static size_t lines_of(const struct winograd *g, const struct roles *r, bool normed)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
 
-    return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32
+    return !normed && r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32
                ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
 }
 
@@ -109,7 +110,7 @@ static void set_band(struct winograd *g, size_t tiles)
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
-static struct winograd *create(const struct roles *r)
+static struct winograd *create(const struct roles *r, bool normed)
 {
     struct winograd *g = calloc(1, sizeof *g);
 
@@ -126,7 +127,7 @@ static struct winograd *create(const struct roles *r)
     }
     g->rows = rows_of(r);
     g->places = g->rows->side * g->rows->side;
-    g->lines = lines_of(g, r);
+    g->lines = lines_of(g, r, normed);
     g->narrow = float_rows_narrow();
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WIDE * g->rows->lanes) == 0 ? WIDE : 1;
@@ -145,17 +146,27 @@ static struct winograd *create(const struct roles *r)
     return g;
 }
 
+static const float *read_source(const struct roles *roles, int part, size_t at, size_t n, float *copy)
+{
+    const float *row = float_rows_read(roles->src[part], at, n, copy);
+
+    if (!roles->norm)
+        return row;
+    batch_norm_apply(roles->norm, row, n, copy);
+    return copy;
+}
+
 /* The rows of pixels under row of tiles r, counted through all images, from its first on. */
-static void source_rows(const struct winograd *g, const struct tensor *part, const float *zeros,
+static void source_rows(const struct winograd *g, const struct roles *roles, int part, const float *zeros,
                         size_t r, float *lines, const float **rows)
 {
-    size_t line = g->width * tensor_channels(part);
+    size_t line = g->width * g->src_part[part];
 
     for (size_t i = 0; i < g->rows->side; i++) {
         size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
 
-        rows[i] = y < g->height ? float_rows_read(part, (r / g->down * g->height + y) * line, line,
-                                                  lines + i * line)
+        rows[i] = y < g->height ? read_source(roles, part, (r / g->down * g->height + y) * line, line,
+                                              lines + i * line)
                                 : zeros;
     }
 }
@@ -167,12 +178,15 @@ static void transform_source(const struct winograd *g, const struct roles *roles
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels;
 
-    for (size_t r = from; r < to; r++, d += g->across * ns)
-        for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            source_rows(g, roles->src[k], zeros, r, lines, rows);
+    for (size_t r = from; r < to; r++, d += g->across * ns) {
+        size_t at = 0;
+
+        for (int k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+            source_rows(g, roles, k, zeros, r, lines, rows);
             g->rows->source(rows, g->width, g->src_part[k], ns, g->src_place,
                             d + at * g->rows->group);
         }
+    }
 }
 
 /* packed[place][block of d][s][d]; turned: for the gradient of the input. Shares the work among
@@ -285,14 +299,15 @@ static void correlate_band(const struct winograd *g, const struct roles *roles,
 }
 
 /* Workspace: weights, bias, zeros, scratch for each thread, and lines. */
-static void correlate(const struct op *op, bool turned)
+static void correlate(const struct op *op, const struct batch_norm_map *norm, bool turned)
 {
     const struct winograd *g = op->priv;
-    const struct roles roles = roles_of(op);
+    struct roles roles = roles_of(op);
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
     float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
 
+    roles.norm = norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
     if (roles.bias)
@@ -314,7 +329,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, false);
+    correlate(op, NULL, false);
     return 0;
 }
 
@@ -322,8 +337,13 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, true);
+    correlate(op, NULL, true);
     return 0;
+}
+
+void winograd_run_normed(struct op *op, const struct batch_norm_map *norm)
+{
+    correlate(op, norm, false);
 }
 
 /* Rows of tiles [from, to) of dy to scratch. */
@@ -428,10 +448,10 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
 
 /* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
  * lines. */
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+static void sum_weights(struct op *op, const struct batch_norm_map *norm)
 {
     const struct winograd *g = op->priv;
-    const struct roles roles = roles_of(op);
+    struct roles roles = roles_of(op);
     size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
     size_t size = g->weights + g->bias, window = (size_t)KERNEL * KERNEL, lanes = g->rows->lanes;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
@@ -439,8 +459,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
     float *dw = op->out[0]->data;
 
-    (void)x;
-    (void)e;
+    roles.norm = norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
 #pragma omp parallel num_threads(g->nthreads)
     {
@@ -462,13 +481,25 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     }
     if (roles.bias)
         memcpy(roles.bias->data, sums + g->weights, nd * sizeof *sums);
+}
+
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    sum_weights(op, NULL);
     return 0;
 }
 
-static int prepare_forward(struct op *op, struct err *e)
+void winograd_run_normed_grad_weights(struct op *op, const struct batch_norm_map *norm)
+{
+    sum_weights(op, norm);
+}
+
+static int prepare_forward_as(struct op *op, bool normed, struct err *e)
 {
     struct roles roles = roles_of(op);
-    struct winograd *g = create(&roles);
+    struct winograd *g = create(&roles, normed);
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -478,10 +509,10 @@ static int prepare_forward(struct op *op, struct err *e)
     return 0;
 }
 
-static int prepare_grad_weights(struct op *op, struct err *e)
+static int prepare_grad_weights_as(struct op *op, bool normed, struct err *e)
 {
     struct roles roles = roles_of(op);
-    struct winograd *g = create(&roles);
+    struct winograd *g = create(&roles, normed);
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -494,6 +525,26 @@ static int prepare_grad_weights(struct op *op, struct err *e)
                          sizeof(float);
     op->priv = g;
     return 0;
+}
+
+static int prepare_forward(struct op *op, struct err *e)
+{
+    return prepare_forward_as(op, false, e);
+}
+
+static int prepare_grad_weights(struct op *op, struct err *e)
+{
+    return prepare_grad_weights_as(op, false, e);
+}
+
+int winograd_prepare_normed(struct op *op, struct err *e)
+{
+    return prepare_forward_as(op, true, e);
+}
+
+int winograd_prepare_normed_grad_weights(struct op *op, struct err *e)
+{
+    return prepare_grad_weights_as(op, true, e);
 }
 
 static void release(struct op *op)

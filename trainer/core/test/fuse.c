@@ -38,16 +38,18 @@ static void build(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
-/* A block of two convolutions. */
+/* A block of two convolutions, which have a bias or none. */
+static bool block_bias;
+
 static void build_block(struct graph *g, struct err *e)
 {
     struct tensor *x;
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
-    x = conv2d_append(g, "one", x, 8, 3, e);
+    x = conv2d_append_as(g, "one", x, 8, 3, 1, block_bias, e);
     x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
-    x = conv2d_append(g, "two", x, 16, 3, e);
+    x = conv2d_append_as(g, "two", x, 16, 3, 1, block_bias, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
     g->logits = conv2d_append(g, "head", x, 1, 1, e);
     if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
@@ -190,19 +192,24 @@ static void check_training(const struct backend *backend)
 }
 
 /* With the reference, which has kernels for all that fusion makes. Its head is a convolution, too. */
-static void check_block(void)
+static void check_block(bool bias)
 {
     const struct backend *ref = backend_find("ref");
     struct compiled whole, parts;
 
+    size_t nobias = bias ? 0 : 1;
+
+    block_bias = bias;
     builder = build_block;
     create(&whole, ref, true, true);
     create(&parts, ref, true, false);
     builder = build;
     ok(count_moments(whole.graph) == 2 && count_moments(parts.graph) == 0,
        "the convolutions in front of the norms give them their moments");
-    ok(count(whole.graph, &batch_norm_relu_conv2d_kind) == 2 &&
-           count(whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 &&
+    ok(count(whole.graph, &batch_norm_relu_conv2d_kind) == 2 - nobias &&
+           count(whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 - nobias &&
+           count(whole.graph, &batch_norm_relu_conv2d_nobias_kind) == nobias &&
+           count(whole.graph, &batch_norm_relu_conv2d_nobias_grad_kind) == nobias &&
            count(whole.graph, &batch_norm_relu_kind) == 0 && count(whole.graph, &relu_kind) == 0 &&
            count(whole.graph, &conv2d_grad_input_kind) == 0,
        "a norm is fused with the convolution behind it");
@@ -266,7 +273,8 @@ int main(void)
         check_training(backends[i]);
         check_inference(backends[i]);
     }
-    check_block();
+    check_block(true);
+    check_block(false);
     check_readers();
     return done_testing();
 }

@@ -36,6 +36,11 @@
       VECTOR(ci)},                                                                            \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
       VALUES_POSITIVE}, 1, 4, 0.08, false, false}
+#define NORM_CONV_NOBIAS(n, h, w, ci, co)                                                    \
+    {&batch_norm_relu_conv2d_nobias_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},        \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci)}, \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL,                 \
+      VALUES_POSITIVE}, 1, 3, 0.08, false, false}
 /* With the moments that fusion adds (op.h): given, and taken. */
 #define CONV_MOMENTS(n, h, w, ci, co)                                                         \
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)},         \
@@ -57,6 +62,12 @@
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
       VECTOR(ci), {2, {2, ci}}},                                                              \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, \
+      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, .moments = true}
+#define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co)                                             \
+    {&batch_norm_relu_conv2d_nobias_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},        \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci),  \
+      {2, {2, ci}}},                                                                          \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,                \
       VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, .moments = true}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false}

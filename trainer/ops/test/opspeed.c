@@ -38,6 +38,7 @@ static const struct test_case sizes[] = {
     BATCH_NORM(batch_norm_infer_kind, 4, 256, 256, 8, 0),
     BATCH_NORM(batch_norm_relu_infer_kind, 4, 256, 256, 8, 0),
     NORM_CONV(4, 128, 128, 16, 16),
+    NORM_CONV_NOBIAS(64, 32, 32, 16, 16),
     UNARY(relu_kind, 4, 256, 256, 8),
     UNARY(max_pool2d_kind, 4, 256, 256, 8),
     AVG_POOL(4, 256, 256, 8),

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batch norm and its ReLU in parts, for kernels that apply them where they read the tensor. */
+#ifndef UNETCTL_TRAINER_BACKENDS_SIMD_BATCH_NORM_H
+#define UNETCTL_TRAINER_BACKENDS_SIMD_BATCH_NORM_H
+
+#include "trainer/backends/simd/norm_rows.h"
+#include "trainer/core/kernel.h"
+
+/* y = relu(a x + c): a and c are [C], repeated up to whole vectors. They last as long as the op's
+ * workspace. */
+struct batch_norm_map {
+    const struct norm_rows *rows;
+    size_t step, wide; /* of a and c; of what is done at once */
+    const float *a, *c;
+};
+
+/* op: of batch_norm_relu_kind, prepared by its kernel. Writes what it saves and the running
+ * statistics, but not out[0]. */
+int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *map, struct err *e);
+
+/* op: of batch_norm_relu_grad_kind, prepared by its kernel. What the forward pass has done. */
+void batch_norm_again(struct op *op, struct batch_norm_map *map);
+
+/* n floats, whole steps; y may be x. */
+void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y);
+
+#endif

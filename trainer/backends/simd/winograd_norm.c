@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A batch norm with its ReLU, and the 3x3 convolution behind it: the tensor between is neither written nor
+ * kept. The gradient of the weights applies the norm again; that of the input goes to where the norm's will be. */
+#include "config.h"
+#include "trainer/backends/simd/winograd.h"
+
+#include <stdlib.h>
+
+#include "trainer/backends/simd/simd.h"
+
+#define ALIGN 64
+
+/* op->priv: the ops that it stands for. The norm's workspace comes first, the others share what is behind. */
+struct parts {
+    struct op norm;
+    struct op conv;  /* or its gradient of the weights */
+    struct op input; /* only of the gradient */
+};
+
+static bool is_forward(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind;
+}
+
+static bool has_bias(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_grad_kind;
+}
+
+/* The norm's result has the shape of x, and nobody reads what it holds: x stands for it. */
+static void split_forward(const struct op *op, struct parts *p)
+{
+    struct tensor *const *in = op->in, *const *running = in + (has_bias(op) ? 5 : 4);
+
+    p->norm = (struct op){.kind = &batch_norm_relu_kind, .attr = op->attr,
+                          .in = {in[0], in[1], in[2], running[0], running[1]},
+                          .out = {in[0], op->out[1]}};
+    p->conv = (struct op){.kind = has_bias(op) ? &conv2d_kind : &conv2d_nobias_kind, .attr = op->attr,
+                          .in = {in[0], in[3], has_bias(op) ? in[4] : NULL}, .out = {op->out[0]}};
+}
+
+/* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db */
+static void split_grad(const struct op *op, struct parts *p)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+
+    p->norm = (struct op){.kind = &batch_norm_relu_grad_kind, .attr = op->attr,
+                          .in = {out[0], in[1], in[2], in[3], in[4]}, .out = {out[0], out[1], out[2]}};
+    p->conv = (struct op){
+        .kind = has_bias(op) ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind,
+        .attr = op->attr, .in = {in[0], in[1]}, .out = {out[3], has_bias(op) ? out[4] : NULL}};
+    p->input = (struct op){.kind = &conv2d_grad_input_kind, .attr = op->attr, .in = {in[0], in[5]},
+                           .out = {out[0]}};
+}
+
+static bool supports_forward(const struct op *op)
+{
+    struct parts p;
+
+    split_forward(op, &p);
+    return simd_batch_norm_relu.supports(&p.norm) && simd_winograd.supports(&p.conv);
+}
+
+static bool supports_grad(const struct op *op)
+{
+    struct parts p;
+
+    split_grad(op, &p);
+    return simd_batch_norm_relu_grad.supports(&p.norm) && simd_winograd_grad_weights.supports(&p.conv) &&
+           simd_winograd_grad_input.supports(&p.input);
+}
+
+static size_t round_up(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void release(struct op *op)
+{
+    struct parts *p = op->priv;
+
+    if (p->norm.priv)
+        simd_batch_norm_relu.release(&p->norm);
+    if (p->conv.priv)
+        simd_winograd.release(&p->conv);
+    if (p->input.priv)
+        simd_winograd_grad_input.release(&p->input);
+    free(p);
+}
+
+static int prepare_parts(struct op *op, struct parts *p, struct err *e)
+{
+    bool forward = is_forward(op);
+    size_t most;
+
+    (forward ? split_forward : split_grad)(op, p);
+    if (forward ? simd_batch_norm_relu.prepare(&p->norm, e) || winograd_prepare_normed(&p->conv, e)
+                : simd_batch_norm_relu_grad.prepare(&p->norm, e) ||
+                      winograd_prepare_normed_grad_weights(&p->conv, e) ||
+                      simd_winograd_grad_input.prepare(&p->input, e))
+        return -1;
+    most = p->conv.workspace_size > p->input.workspace_size ? p->conv.workspace_size
+                                                            : p->input.workspace_size;
+    op->workspace_size = round_up(p->norm.workspace_size) + most;
+    return 0;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    op->priv = calloc(1, sizeof(struct parts));
+    if (!op->priv)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (prepare_parts(op, op->priv, e) == 0)
+        return 0;
+    release(op);
+    op->priv = NULL;
+    return -1;
+}
+
+static struct parts *parts_of(const struct op *op)
+{
+    struct parts *p = op->priv;
+
+    p->norm.workspace = op->workspace;
+    p->conv.workspace = p->input.workspace =
+        (char *)op->workspace + round_up(p->norm.workspace_size);
+    return p;
+}
+
+static int run_forward(struct op *op, struct exec *x, struct err *e)
+{
+    struct parts *p = parts_of(op);
+    struct batch_norm_map map;
+
+    if (batch_norm_statistics(&p->norm, x, &map, e) < 0)
+        return -1;
+    winograd_run_normed(&p->conv, &map);
+    return 0;
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct parts *p = parts_of(op);
+    struct batch_norm_map map;
+
+    batch_norm_again(&p->norm, &map);
+    winograd_run_normed_grad_weights(&p->conv, &map);
+    if (simd_winograd_grad_input.run(&p->input, x, e) < 0)
+        return -1;
+    return simd_batch_norm_relu_grad.run(&p->norm, x, e);
+}
+
+#define KERNEL_OF(kind, direction) {&kind, supports_##direction, prepare, run_##direction, release}
+
+const struct kernel simd_winograd_norm = KERNEL_OF(batch_norm_relu_conv2d_kind, forward);
+const struct kernel simd_winograd_norm_grad = KERNEL_OF(batch_norm_relu_conv2d_grad_kind, grad);
+const struct kernel simd_winograd_norm_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_kind, forward);
+const struct kernel simd_winograd_norm_nobias_grad =
+    KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind, grad);
