@@ -331,14 +331,19 @@ static int decode_worlds(struct session *s, const cJSON *root, const struct orig
     return 0;
 }
 
-/* An older checkpoint has none: then it begins anew. */
-static void decode_scaling(const cJSON *root, struct device_scaling *scaling)
+/* An older checkpoint has no factor: then that begins anew. */
+static void decode_scaling(const cJSON *root, const struct optim *o)
 {
     double factor = number(root, "scaling_factor");
 
-    if (scaling && factor >= 1)
-        *scaling = (struct device_scaling){(float)factor, (int)number(root, "scaling_good"),
-                                           (int)number(root, "scaling_left_out")};
+    if (!o->scaling)
+        return;
+    if (factor >= 1)
+        *o->scaling = (struct device_scaling){.factor = (float)factor,
+                                              .good = (int)number(root, "scaling_good"),
+                                              .left_out = (int)number(root, "scaling_left_out")};
+    o->scaling->taken = o->steps;
+    o->scaling->rate = o->rate;
 }
 
 static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
@@ -356,7 +361,7 @@ static int decode(struct session *s, const struct snapshot *snapshot, struct ori
         decode_point(root, &s->at, from);
         s->optim->steps = (int64_t)number(root, "optimizer_steps");
         s->optim->rate = number(root, "optimizer_rate");
-        decode_scaling(root, s->optim->scaling);
+        decode_scaling(root, s->optim);
         decode_losses(root, from, s->comm->size, loss);
         rc = decode_worlds(s, root, from, e);
         struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,

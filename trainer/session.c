@@ -204,6 +204,7 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
 
     if (network_wait(s->network, &s->at.loss, e))
         return -1;
+    optim_settle(s->optim);
     int rc = resume_write(s, items, must, e);
     s->last_checkpoint = clock_now();
     trace_span(s->trace, TRACE_STEPS, "checkpoint", began, s->last_checkpoint);

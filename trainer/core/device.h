@@ -57,6 +57,7 @@ struct device_adam {
 struct device_sgd {
     float momentum, look, decay, rate;
     bool nesterov;
+    bool corrects; /* momentum has the factor of the last step's rate to this one's */
 };
 
 /* As optim/optim.h has them, for each tensor. Slots: v; m, v. */
@@ -70,11 +71,14 @@ struct device_lamb {
 
 /* Of the loss, so that small gradients are numbers of 16 bits: in DEVICE_SHARED memory. A step whose
  * gradients are not finite is left out and the factor halved; after DEVICE_SCALING_STEPS others it is
- * doubled. Replicas whose gradients are summed do the same. */
+ * doubled. Replicas whose gradients are summed do the same. What an update makes of the number of steps
+ * is made of those that were taken. */
 struct device_scaling {
     float factor;
-    int good;     /* steps since it was changed */
-    int left_out; /* steps, so far */
+    int good;      /* steps since it was changed */
+    int left_out;  /* steps, so far */
+    int64_t taken; /* likewise */
+    double rate;   /* of the last one taken */
 };
 #define DEVICE_SCALING_BEGIN 65536.F
 #define DEVICE_SCALING_STEPS 2000
@@ -90,6 +94,7 @@ struct device_update {
     struct device_layout layout;
     bool penalizes;
     double clip; /* the largest norm; 0: any */
+    double beta1, beta2, rate; /* of Adam, AdamW and LAMB; of all */
     struct device_scaling *scaling; /* that the gradients have, judged first; NULL: none */
     struct device_adam adam;
     struct device_sgd sgd;

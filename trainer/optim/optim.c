@@ -72,11 +72,12 @@ void optim_destroy(struct optim *o)
 static struct device_sgd plan_sgd(const struct optim *o, double lr)
 {
     const struct optim_config *c = &o->config;
-    double old = c->uncorrected && o->steps > 1 ? o->rate / lr : 1;
+    bool corrects = c->kind == OPTIM_SGD && c->uncorrected;
+    double old = corrects && o->steps > 1 ? o->rate / lr : 1;
 
     return (struct device_sgd){.momentum = (float)(c->momentum * old), .look = (float)c->momentum,
                                .decay = (float)c->weight_decay, .rate = (float)lr,
-                               .nesterov = c->nesterov};
+                               .nesterov = c->nesterov, .corrects = corrects};
 }
 
 static void step_sgd(const struct optim *o, struct weights *w, double lr)
@@ -193,12 +194,21 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip, stru
     *u = (struct device_update){
         .kind = kinds[o->config.kind], .value = w->value, .grad = w->grad,
         .slots = {o->slots[0], o->slots[1]}, .n = o->n, .layout = o->layout,
-        .penalizes = weights_have_penalty(w), .clip = clip, .scaling = o->scaling,
+        .penalizes = weights_have_penalty(w), .clip = clip, .beta1 = BETA1,
+        .beta2 = BETA2, .rate = lr, .scaling = o->scaling,
         .adam = plan_adam(o, lr), .sgd = plan_sgd(o, lr),
         .lars = {.momentum = (float)o->config.momentum, .rate = (float)lr, .trust = LARS_TRUST},
         .lamb = {.beta1 = BETA1, .beta2 = BETA2, .debias1 = 1 - pow(BETA1, steps),
                  .debias2 = 1 - pow(BETA2, steps), .eps = LAMB_EPS, .rate = lr}};
     o->rate = lr;
+}
+
+void optim_settle(struct optim *o)
+{
+    if (!o->scaling)
+        return;
+    o->steps = o->scaling->taken;
+    o->rate = o->scaling->rate;
 }
 
 void optim_step(struct optim *o, struct weights *w, double lr)

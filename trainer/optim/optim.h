@@ -42,7 +42,7 @@ struct optim_config {
 
 struct optim {
     struct optim_config config;
-    int64_t steps;  /* taken so far */
+    int64_t steps;  /* taken so far, or planned */
     double rate;    /* of the last step */
     int nslots;
     const char *slot_names[OPTIM_MAX_SLOTS];
@@ -62,6 +62,10 @@ void optim_destroy(struct optim *o);
  * penalties of the weights, then gradients clipped to that norm (0: as they are), then the values. It
  * counts as taken. */
 void optim_plan(struct optim *o, struct weights *w, double lr, double clip, struct device_update *u);
+
+/* With a scaled loss the device leaves steps out, and counts those that it takes. When all that was planned
+ * is done: o->steps and o->rate are theirs. */
+void optim_settle(struct optim *o);
 
 /* One step of the host's w->value with w->grad, which may be changed. The result does not depend on
  * threads or ranks. */

@@ -245,6 +245,20 @@ KERNEL(scale_run, scale_args)
     k.run->unscale = 1 / (factor * factor);
 }
 
+/* What was planned as if no step had been left out. */
+DEVICE void count_step(struct device_update *u, struct device_scaling *s)
+{
+    double n = (double)++s->taken, debias1 = 1 - pow(u->beta1, n), debias2 = 1 - pow(u->beta2, n);
+
+    u->adam.rate = (float)(u->rate / debias1);
+    u->adam.root = (float)sqrt(debias2);
+    u->lamb.debias1 = debias1;
+    u->lamb.debias2 = debias2;
+    if (u->sgd.corrects)
+        u->sgd.momentum = (float)((double)u->sgd.look * (s->taken > 1 ? s->rate / u->rate : 1));
+    s->rate = u->rate;
+}
+
 /* clip_square: of the gradients as they are. It is finite if they are: a double has room for it. */
 KERNEL(judge, update_args)
 {
@@ -254,6 +268,8 @@ KERNEL(judge, update_args)
     if (gpu_index() > 0)
         return;
     k.run->leaves_out = !(square - square == 0);
+    if (!k.run->leaves_out)
+        count_step(&k.run->update, s);
     k.run->clip_square = 0;
     k.run->factor = 1 / s->factor;
     k.run->unscale = 1;
