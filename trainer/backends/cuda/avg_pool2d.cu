@@ -5,8 +5,8 @@
 
 /* Twice the height and width of the small tensor, or one more (one less: subsample). */
 struct shrink_args {
-    const float *src;
-    float *dst;
+    const void *src;
+    void *dst;
     unsigned height, width, channels;                   /* of the small tensor */
     unsigned large_height, large_width, large_channels; /* of the other */
     unsigned n;                                         /* elements of dst */
@@ -18,84 +18,90 @@ DEVICE unsigned large_at(const struct shrink_args *k, unsigned image, unsigned y
     return ((image * k->large_height + y) * k->large_width + x) * k->large_channels;
 }
 
-KERNEL(avg_pool2d, shrink_args)
+DEVICE void avg_pool2d_as(const struct shrink_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned c = i % k.channels, pixel = i / k.channels, row = pixel / k.width;
-        unsigned at = large_at(&k, row / k.height, 2 * (row % k.height), 2 * (pixel % k.width)) + c;
-        unsigned below = at + k.large_width * k.channels;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned c = i % k->channels, pixel = i / k->channels, row = pixel / k->width;
+        unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) + c;
+        unsigned below = at + k->large_width * k->channels;
 
-        k.dst[i] = (k.src[at] + k.src[at + k.channels] + k.src[below] +
-                    k.src[below + k.channels]) / 4;
+        gpu_store(k->dst, i, type,
+                  (gpu_load(k->src, at, type) + gpu_load(k->src, at + k->channels, type) +
+                   gpu_load(k->src, below, type) + gpu_load(k->src, below + k->channels, type)) / 4);
     }
 }
 
 /* A last row or column that pooling left out has no gradient. */
-KERNEL(avg_pool2d_grad, shrink_args)
+DEVICE void avg_pool2d_grad_as(const struct shrink_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned c = i % k.channels, pixel = i / k.channels, row = pixel / k.large_width;
-        unsigned x = pixel % k.large_width / 2, y = row % k.large_height / 2;
-        unsigned image = row / k.large_height;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned c = i % k->channels, pixel = i / k->channels, row = pixel / k->large_width;
+        unsigned x = pixel % k->large_width / 2, y = row % k->large_height / 2;
+        unsigned at = ((row / k->large_height * k->height + y) * k->width + x) * k->channels + c;
 
-        k.dst[i] = y < k.height && x < k.width
-                       ? k.src[((image * k.height + y) * k.width + x) * k.channels + c] / 4
-                       : 0;
+        gpu_store(k->dst, i, type,
+                  y < k->height && x < k->width ? gpu_load(k->src, at, type) / 4 : 0);
     }
 }
 
 /* The large tensor's channels are in the middle of the small one's. */
-KERNEL(subsample, shrink_args)
+DEVICE void subsample_as(const struct shrink_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned c = i % k.channels - (k.channels - k.large_channels) / 2; /* may wrap */
-        unsigned pixel = i / k.channels, row = pixel / k.width;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned c = i % k->channels - (k->channels - k->large_channels) / 2; /* may wrap */
+        unsigned pixel = i / k->channels, row = pixel / k->width;
+        unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) + c;
 
-        k.dst[i] = c < k.large_channels ? k.src[large_at(&k, row / k.height, 2 * (row % k.height),
-                                                         2 * (pixel % k.width)) + c]
-                                        : 0;
+        gpu_store(k->dst, i, type, c < k->large_channels ? gpu_load(k->src, at, type) : 0);
     }
 }
 
-KERNEL(subsample_grad, shrink_args)
+DEVICE void subsample_grad_as(const struct shrink_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned c = i % k.large_channels + (k.channels - k.large_channels) / 2;
-        unsigned pixel = i / k.large_channels, row = pixel / k.large_width;
-        unsigned x = pixel % k.large_width, y = row % k.large_height, image = row / k.large_height;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned c = i % k->large_channels + (k->channels - k->large_channels) / 2;
+        unsigned pixel = i / k->large_channels, row = pixel / k->large_width;
+        unsigned x = pixel % k->large_width, y = row % k->large_height, image = row / k->large_height;
+        unsigned at = ((image * k->height + y / 2) * k->width + x / 2) * k->channels + c;
 
-        k.dst[i] = (x | y) & 1
-                       ? 0
-                       : k.src[((image * k.height + y / 2) * k.width + x / 2) * k.channels + c];
+        gpu_store(k->dst, i, type, (x | y) & 1 ? 0 : gpu_load(k->src, at, type));
     }
 }
+
+TYPED_KERNEL(avg_pool2d, shrink_args)
+TYPED_KERNEL(avg_pool2d_grad, shrink_args)
+TYPED_KERNEL(subsample, shrink_args)
+TYPED_KERNEL(subsample_grad, shrink_args)
 
 struct global_args {
-    const float *src;
-    float *dst;
+    const void *src;
+    void *dst;
     unsigned npixels, channels, n; /* of an image; n: elements of dst */
 };
 
-KERNEL(global_avg_pool, global_args)
+DEVICE void global_avg_pool_as(const struct global_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        const float *s = k.src + i / k.channels * k.npixels * k.channels + i % k.channels;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at = i / k->channels * k->npixels * k->channels + i % k->channels;
         double sum = 0;
 
-        for (unsigned p = 0; p < k.npixels; p++)
-            sum += (double)s[p * k.channels];
-        k.dst[i] = (float)(sum / (double)k.npixels);
+        for (unsigned p = 0; p < k->npixels; p++)
+            sum += (double)gpu_load(k->src, at + p * k->channels, type);
+        gpu_store(k->dst, i, type, (float)(sum / (double)k->npixels));
     }
 }
 
-KERNEL(global_avg_pool_grad, global_args)
+DEVICE void global_avg_pool_grad_as(const struct global_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned image = i / k.channels / k.npixels;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at = i / k->channels / k->npixels * k->channels + i % k->channels;
 
-        k.dst[i] = k.src[image * k.channels + i % k.channels] / (float)k.npixels;
+        gpu_store(k->dst, i, type, gpu_load(k->src, at, type) / (float)k->npixels);
     }
 }
+
+TYPED_KERNEL(global_avg_pool, global_args)
+TYPED_KERNEL(global_avg_pool_grad, global_args)
 
 C_BEGIN
 
@@ -120,7 +126,7 @@ static int run_avg_pool2d(struct op *op, struct exec *x, struct err *e)
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
     (void)e;
-    LAUNCH(avg_pool2d, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, avg_pool2d, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -129,7 +135,7 @@ static int run_avg_pool2d_grad(struct op *op, struct exec *x, struct err *e)
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
     (void)e;
-    LAUNCH(avg_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, avg_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -138,7 +144,7 @@ static int run_subsample(struct op *op, struct exec *x, struct err *e)
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
     (void)e;
-    LAUNCH(subsample, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, subsample, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -147,7 +153,7 @@ static int run_subsample_grad(struct op *op, struct exec *x, struct err *e)
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
     (void)e;
-    LAUNCH(subsample_grad, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, subsample_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -165,7 +171,7 @@ static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
     struct global_args k = global_of(op, op->in[0]);
 
     (void)e;
-    LAUNCH(global_avg_pool, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, global_avg_pool, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -174,19 +180,19 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
     struct global_args k = global_of(op, op->out[0]);
 
     (void)e;
-    LAUNCH(global_avg_pool_grad, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, global_avg_pool_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
-const struct kernel cuda_avg_pool2d = {&avg_pool2d_kind, cuda_supports, NULL, run_avg_pool2d, NULL};
-const struct kernel cuda_avg_pool2d_grad = {&avg_pool2d_grad_kind, cuda_supports, NULL,
+const struct kernel cuda_avg_pool2d = {&avg_pool2d_kind, cuda_supports_one_type, NULL, run_avg_pool2d, NULL};
+const struct kernel cuda_avg_pool2d_grad = {&avg_pool2d_grad_kind, cuda_supports_one_type, NULL,
                                             run_avg_pool2d_grad, NULL};
-const struct kernel cuda_subsample = {&subsample_kind, cuda_supports, NULL, run_subsample, NULL};
-const struct kernel cuda_subsample_grad = {&subsample_grad_kind, cuda_supports, NULL,
+const struct kernel cuda_subsample = {&subsample_kind, cuda_supports_one_type, NULL, run_subsample, NULL};
+const struct kernel cuda_subsample_grad = {&subsample_grad_kind, cuda_supports_one_type, NULL,
                                            run_subsample_grad, NULL};
-const struct kernel cuda_global_avg_pool = {&global_avg_pool_kind, cuda_supports, NULL,
+const struct kernel cuda_global_avg_pool = {&global_avg_pool_kind, cuda_supports_one_type, NULL,
                                             run_global_avg_pool, NULL};
-const struct kernel cuda_global_avg_pool_grad = {&global_avg_pool_grad_kind, cuda_supports, NULL,
+const struct kernel cuda_global_avg_pool_grad = {&global_avg_pool_grad_kind, cuda_supports_one_type, NULL,
                                                  run_global_avg_pool_grad, NULL};
 
 C_END

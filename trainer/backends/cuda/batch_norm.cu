@@ -11,7 +11,8 @@
 
 /* u, v: [pixels][channels]. parts: [nparts][2 channels], sum of u and of u v. */
 struct sum_args {
-    const float *u, *v, *mask; /* mask: [2][channels], see pass.h */
+    const void *u, *v;
+    const float *mask; /* [2][channels], see pass.h */
     double *parts;
     unsigned npixels, channels, nparts;
 };
@@ -24,20 +25,21 @@ DEVICE bool passes(const float *mask, unsigned channels, unsigned c, float v)
 
 /* One block, one part of the pixels. Threads stand in rows of one pixel each; where there are more
  * channels than threads, one row after the other. */
-KERNEL_BLOCK(sum_pixels, sum_args)
+DEVICE void sum_pixels_as(const struct sum_args *k, unsigned type)
 {
     SHARED double sum[GPU_BLOCK], product[GPU_BLOCK];
-    unsigned part = blockIdx.x, t = threadIdx.x, each = (k.npixels + k.nparts - 1) / k.nparts;
-    unsigned begin = part * each, end = begin + each < k.npixels ? begin + each : k.npixels;
+    unsigned part = blockIdx.x, t = threadIdx.x, each = (k->npixels + k->nparts - 1) / k->nparts;
+    unsigned begin = part * each, end = begin + each < k->npixels ? begin + each : k->npixels;
 
-    for (unsigned first = 0; first < k.channels; first += GPU_BLOCK) {
-        unsigned width = k.channels - first < GPU_BLOCK ? k.channels - first : GPU_BLOCK;
+    for (unsigned first = 0; first < k->channels; first += GPU_BLOCK) {
+        unsigned width = k->channels - first < GPU_BLOCK ? k->channels - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
         double s = 0, p = 0;
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
-            float v = k.v[i * k.channels + c];
-            double u = passes(k.mask, k.channels, c, v) ? (double)k.u[i * k.channels + c] : 0;
+            float v = gpu_load(k->v, i * k->channels + c, type);
+            double u = passes(k->mask, k->channels, c, v)
+                           ? (double)gpu_load(k->u, i * k->channels + c, type) : 0;
 
             s += u;
             p += u * (double)v;
@@ -50,8 +52,8 @@ KERNEL_BLOCK(sum_pixels, sum_args)
                 s += sum[r * width + t];
                 p += product[r * width + t];
             }
-            k.parts[2 * part * k.channels + c] = s;
-            k.parts[(2 * part + 1) * k.channels + c] = p;
+            k->parts[2 * part * k->channels + c] = s;
+            k->parts[(2 * part + 1) * k->channels + c] = p;
         }
         BARRIER();
     }
@@ -153,22 +155,27 @@ KERNEL(finish_grad, finish_args)
 }
 
 struct apply_args {
-    const float *u, *v, *a, *b, *c, *mask; /* v, b and mask may be NULL */
-    float *dst;
+    const void *u, *v; /* v, b and mask may be NULL */
+    const float *a, *b, *c, *mask;
+    void *dst;
     unsigned channels, n;
     bool relu;
 };
 
-KERNEL(apply, apply_args)
+DEVICE void apply_as(const struct apply_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned c = i % k.channels;
-        float u = k.v && !passes(k.mask, k.channels, c, k.v[i]) ? 0 : k.u[i];
-        float y = k.a[c] * u + (k.v ? k.b[c] * k.v[i] + k.c[c] : k.c[c]);
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned c = i % k->channels;
+        float v = k->v ? gpu_load(k->v, i, type) : 0;
+        float u = k->v && !passes(k->mask, k->channels, c, v) ? 0 : gpu_load(k->u, i, type);
+        float y = k->a[c] * u + (k->v ? k->b[c] * v + k->c[c] : k->c[c]);
 
-        k.dst[i] = k.relu && !(y > 0) ? 0 : y;
+        gpu_store(k->dst, i, type, k->relu && !(y > 0) ? 0 : y);
     }
 }
+
+TYPED_KERNEL_BLOCK(sum_pixels, sum_args)
+TYPED_KERNEL(apply, apply_args)
 
 C_BEGIN
 
@@ -234,6 +241,12 @@ static void add_parts(const struct op *op, unsigned nparts, cudaStream_t stream)
     LAUNCH(total, 2 * channels, stream, t);
 }
 
+/* Has a tensor whole chunks of bfloat16, for pass.h? */
+static bool has_chunks(const struct tensor *t)
+{
+    return t->dtype == DTYPE_BF16 && tensor_channels(t) % 8 == 0 && cuda_has_bf16();
+}
+
 static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
                 const float *mask, cudaStream_t stream)
 {
@@ -243,10 +256,10 @@ static void sum(const struct op *op, const struct tensor *u, const struct tensor
     struct sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
     struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
 
-    if (u->dtype == DTYPE_F32)
-        LAUNCH(sum_pixels, nparts, stream, s);
-    else
+    if (has_chunks(u))
         pass_sum(&p, stream);
+    else
+        LAUNCH_AS(u->dtype, sum_pixels, nparts, stream, s);
     add_parts(op, nparts, stream);
 }
 
@@ -260,10 +273,10 @@ static void apply_to(const struct op *op, const struct finish_args *f, const str
     struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
                                 f->channels, (unsigned)(tensor_count(dst) / 8), relu};
 
-    if (u->dtype == DTYPE_F32)
-        LAUNCH(apply, gpu_blocks(k.n), stream, k);
-    else
+    if (has_chunks(u))
         pass_apply(&p, stream);
+    else
+        LAUNCH_AS(u->dtype, apply, gpu_blocks(k.n), stream, k);
 }
 
 static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
@@ -361,32 +374,17 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
     return finish_gradient(op, mask, x, e);
 }
 
-/* Activations of one type: floats, or bfloat16 in whole chunks of channels. */
-static bool supports_norm(const struct op *op)
-{
-    enum dtype t = op->in[0]->dtype;
-
-    return op->out[0]->dtype == t && cuda_supports(op) &&
-           (t == DTYPE_F32 ||
-            (t == DTYPE_BF16 && tensor_channels(op->in[0]) % 8 == 0 && cuda_has_bf16()));
-}
-
-static bool supports_norm_grad(const struct op *op)
-{
-    return supports_norm(op) && op->in[1]->dtype == op->in[0]->dtype;
-}
-
-const struct kernel cuda_batch_norm = {&batch_norm_kind, supports_norm, batch_norm_prepare,
+const struct kernel cuda_batch_norm = {&batch_norm_kind, cuda_supports_one_type, batch_norm_prepare,
                                        run_batch_norm, NULL};
-const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, supports_norm_grad,
+const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, cuda_supports_one_type,
                                             batch_norm_prepare, run_batch_norm_grad, NULL};
-const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, supports_norm,
+const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, cuda_supports_one_type,
                                              batch_norm_prepare, run_batch_norm_infer, NULL};
-const struct kernel cuda_batch_norm_relu = {&batch_norm_relu_kind, supports_norm, batch_norm_prepare,
-                                            run_batch_norm, NULL};
-const struct kernel cuda_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, supports_norm_grad,
+const struct kernel cuda_batch_norm_relu = {&batch_norm_relu_kind, cuda_supports_one_type,
+                                            batch_norm_prepare, run_batch_norm, NULL};
+const struct kernel cuda_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, cuda_supports_one_type,
                                                  batch_norm_prepare, run_batch_norm_grad, NULL};
-const struct kernel cuda_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, supports_norm,
+const struct kernel cuda_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, cuda_supports_one_type,
                                                   batch_norm_prepare, run_batch_norm_infer, NULL};
 
 C_END

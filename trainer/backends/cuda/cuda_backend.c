@@ -52,7 +52,7 @@ static const struct kernel *const kernels[] = {
     NULL,
 };
 
-/* The others do their work in floats, between casts. */
+/* Losses do their work in floats: logits are floats (core/precision.h). */
 static const struct kernel *const mixed[] = {
     &cudnn_conv_conv2d,
     &cudnn_conv_conv2d_grad_input,
@@ -105,6 +105,19 @@ static const struct kernel *const mixed[] = {
     &cuda_concat,
     &cuda_concat_grad,
     &cuda_add,
+    &cuda_max_pool2d,
+    &cuda_max_pool2d_grad,
+    &cuda_max_pool2d_grad_add,
+    &cuda_avg_pool2d,
+    &cuda_avg_pool2d_grad,
+    &cuda_global_avg_pool,
+    &cuda_global_avg_pool_grad,
+    &cuda_subsample,
+    &cuda_subsample_grad,
+    &cuda_bias,
+    &cuda_bias_grad,
+    &cuda_reshape,
+    &cuda_dropout,
     &cuda_cast,
     NULL,
 };

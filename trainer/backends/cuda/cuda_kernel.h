@@ -49,10 +49,11 @@ int cuda_device_time(struct device *d, cuda_work_f work, void *arg, double *seco
 /* Can it be part of a program? It has run before. */
 bool cuda_device_can_record(struct device *d, cuda_work_f work, void *arg);
 
-/* Around cuDNN (cudnn_pack.cu), queued. Weights in its order and back; y += bias; sums of dy's channels
- * with so many bytes of workspace. */
+/* Around cuDNN (cudnn_pack.cu), queued: weights in its order and back. */
 void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
 void cuda_reorder_weights(struct device *d, const void *src, enum dtype type, const struct tensor *w);
+
+/* Queued (bias.cu): y += bias; sums of dy's channels, with so many bytes of workspace. */
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias);
 size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db, void *workspace);

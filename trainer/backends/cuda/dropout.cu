@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dropout, bias with its gradient, and reshape. The random numbers are src/rng.h's, one block for four
+/* dropout and reshape. The random numbers are src/rng.h's, one block for four
  * elements, so that the same ones are dropped as on the host. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
 struct dropout_args {
-    const float *src;
-    float *dst;
+    const void *src;
+    void *dst;
     const struct cuda_scalars *scalars;
     uint64_t stream, limit;
     float scale;
@@ -36,43 +36,21 @@ DEVICE void random_block(uint64_t seed, uint64_t stream, uint64_t index, unsigne
     dst[3] = c3;
 }
 
-KERNEL(dropout, dropout_args)
+DEVICE void dropout_as(const struct dropout_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned image = i / k.nblocks, block = i % k.nblocks, at = image * k.each + 4 * block;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned image = i / k->nblocks, block = i % k->nblocks, at = image * k->each + 4 * block;
         unsigned words[4];
 
-        random_block(k.scalars->noise, k.stream,
-                     (k.scalars->first + image) * k.nblocks + block, words);
-        for (unsigned j = 0; j < 4 && 4 * block + j < k.each; j++)
-            k.dst[at + j] = words[j] >= k.limit ? k.src[at + j] * k.scale : 0;
+        random_block(k->scalars->noise, k->stream,
+                     (k->scalars->first + image) * k->nblocks + block, words);
+        for (unsigned j = 0; j < 4 && 4 * block + j < k->each; j++)
+            gpu_store(k->dst, at + j, type,
+                      words[j] >= k->limit ? gpu_load(k->src, at + j, type) * k->scale : 0);
     }
 }
 
-struct bias_args {
-    const float *src, *bias;
-    float *dst;
-    unsigned channels, n; /* n: elements of src */
-};
-
-KERNEL(bias, bias_args)
-{
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        k.dst[i] = k.src[i] + k.bias[i % k.channels];
-}
-
-/* One block for each channel. */
-KERNEL_BLOCK(bias_grad, bias_args)
-{
-    SHARED double scratch[GPU_BLOCK];
-    double sum = 0;
-
-    for (unsigned p = threadIdx.x; p < k.n / k.channels; p += GPU_BLOCK)
-        sum += (double)k.src[p * k.channels + blockIdx.x];
-    sum = gpu_block_sum(sum, scratch);
-    if (threadIdx.x == 0)
-        k.dst[blockIdx.x] = (float)sum;
-}
+TYPED_KERNEL(dropout, dropout_args)
 
 C_BEGIN
 
@@ -87,44 +65,22 @@ static int run_dropout(struct op *op, struct exec *x, struct err *e)
     k.each = (unsigned)(tensor_count(src) / (size_t)src->shape.dim[DIM_N]);
     k.nblocks = (k.each + 3) / 4;
     k.n = k.nblocks * (unsigned)src->shape.dim[DIM_N];
-    LAUNCH(dropout, gpu_blocks(k.n), x->device->stream, k);
-    return 0;
-}
-
-static int run_bias(struct op *op, struct exec *x, struct err *e)
-{
-    struct bias_args k = {op->in[0]->data, op->in[1]->data, op->out[0]->data,
-                          (unsigned)tensor_channels(op->in[0]), (unsigned)tensor_count(op->in[0])};
-
-    (void)e;
-    LAUNCH(bias, gpu_blocks(k.n), x->device->stream, k);
-    return 0;
-}
-
-static int run_bias_grad(struct op *op, struct exec *x, struct err *e)
-{
-    struct bias_args k = {op->in[0]->data, NULL, op->out[0]->data,
-                          (unsigned)tensor_channels(op->in[0]), (unsigned)tensor_count(op->in[0])};
-
-    (void)e;
-    LAUNCH(bias_grad, k.channels, x->device->stream, k);
+    LAUNCH_AS(src->dtype, dropout, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
 /* Nothing to do where the result took the input's memory. */
 static int run_reshape(struct op *op, struct exec *x, struct err *e)
 {
-    const float *src = op->in[0]->data;
-    float *dst = op->out[0]->data;
+    const void *src = op->in[0]->data;
+    void *dst = op->out[0]->data;
 
     if (dst == src)
         return 0;
-    return cuda_device_ops.copy(x->device, dst, src, tensor_count(op->out[0]) * sizeof *dst, e);
+    return cuda_device_ops.copy(x->device, dst, src, tensor_nbytes(op->out[0]), e);
 }
 
-const struct kernel cuda_dropout = {&dropout_kind, cuda_supports, NULL, run_dropout, NULL};
-const struct kernel cuda_bias = {&bias_kind, cuda_supports, NULL, run_bias, NULL};
-const struct kernel cuda_bias_grad = {&bias_grad_kind, cuda_supports, NULL, run_bias_grad, NULL};
-const struct kernel cuda_reshape = {&reshape_kind, cuda_supports, NULL, run_reshape, NULL};
+const struct kernel cuda_dropout = {&dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL};
+const struct kernel cuda_reshape = {&reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL};
 
 C_END

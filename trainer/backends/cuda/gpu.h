@@ -81,12 +81,17 @@ extern "C" {
 
 #endif
 
-/* A kernel for each type of numbers: TYPED_KERNEL(name, args) follows DEVICE void name_as(const struct
- * args *k, unsigned type), which is compiled with a constant type, three times. */
+/* A kernel for each type of numbers: TYPED_KERNEL(name, args), or TYPED_KERNEL_BLOCK, follows DEVICE
+ * void name_as(const struct args *k, unsigned type), which is compiled with a constant type, three
+ * times. */
 #define TYPED_KERNEL(name, args)                                \
     KERNEL(name##_f32, args) { name##_as(&k, DTYPE_F32); }      \
     KERNEL(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }    \
     KERNEL(name##_f16, args) { name##_as(&k, DTYPE_F16); }
+#define TYPED_KERNEL_BLOCK(name, args)                             \
+    KERNEL_BLOCK(name##_f32, args) { name##_as(&k, DTYPE_F32); }   \
+    KERNEL_BLOCK(name##_bf16, args) { name##_as(&k, DTYPE_BF16); } \
+    KERNEL_BLOCK(name##_f16, args) { name##_as(&k, DTYPE_F16); }
 #define LAUNCH_AS(type, name, nblocks, stream, args)     \
     do {                                                 \
         if ((type) == DTYPE_F32)                         \

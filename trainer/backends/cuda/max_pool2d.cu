@@ -3,9 +3,9 @@
 #include "trainer/backends/cuda/cuda_kernel.h"
 
 struct max_pool2d_args {
-    const float *src, *dy; /* large; small */
-    const float *more;     /* large: added to the gradient; NULL: nothing */
-    float *dst;            /* the pooled values, or dx */
+    const void *src, *dy; /* large; small */
+    const void *more;     /* large: added to the gradient; NULL: nothing */
+    void *dst;            /* the pooled values, or dx */
     unsigned height, width, channels, n; /* of the small tensor; its elements */
     unsigned large_height, large_width; /* twice as much, or one more */
 };
@@ -20,47 +20,58 @@ DEVICE unsigned pool_corner(const struct max_pool2d_args *k, unsigned i)
     return (line * k->large_width + 2 * column) * k->channels + c;
 }
 
-KERNEL(max_pool2d, max_pool2d_args)
+DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned at = pool_corner(&k, i), below = at + k.large_width * k.channels;
-        float top = k.src[at] > k.src[at + k.channels] ? k.src[at] : k.src[at + k.channels];
-        float bottom = k.src[below] > k.src[below + k.channels] ? k.src[below]
-                                                                : k.src[below + k.channels];
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at = pool_corner(k, i), below = at + k->large_width * k->channels;
+        float a = gpu_load(k->src, at, type), b = gpu_load(k->src, at + k->channels, type);
+        float c = gpu_load(k->src, below, type), d = gpu_load(k->src, below + k->channels, type);
+        float top = a > b ? a : b, bottom = c > d ? c : d;
 
-        k.dst[i] = top > bottom ? top : bottom;
+        gpu_store(k->dst, i, type, top > bottom ? top : bottom);
     }
 }
 
 /* dx of the first largest of the four values gets dy, the others 0. */
-KERNEL(max_pool2d_grad, max_pool2d_args)
+DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned at = pool_corner(&k, i), below = at + k.large_width * k.channels;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at = pool_corner(k, i), below = at + k->large_width * k->channels;
         unsigned place[4];
         unsigned largest = 0;
+        float most, dy = gpu_load(k->dy, i, type);
 
         place[0] = at;
-        place[1] = at + k.channels;
+        place[1] = at + k->channels;
         place[2] = below;
-        place[3] = below + k.channels;
-        for (unsigned j = 1; j < 4; j++)
-            largest = k.src[place[j]] > k.src[place[largest]] ? j : largest;
+        place[3] = below + k->channels;
+        most = gpu_load(k->src, at, type);
+        for (unsigned j = 1; j < 4; j++) {
+            float v = gpu_load(k->src, place[j], type);
+
+            largest = v > most ? j : largest;
+            most = v > most ? v : most;
+        }
         for (unsigned j = 0; j < 4; j++)
-            k.dst[place[j]] = (j == largest ? k.dy[i] : 0) + (k.more ? k.more[place[j]] : 0);
+            gpu_store(k->dst, place[j], type,
+                      (j == largest ? dy : 0) + (k->more ? gpu_load(k->more, place[j], type) : 0));
     }
 }
 
 /* n: elements of the large tensor. A last row or column that pooling left out has no gradient. */
-KERNEL(max_pool2d_edge, max_pool2d_args)
+DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned pixel = i / k.channels, column = pixel % k.large_width;
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned pixel = i / k->channels, column = pixel % k->large_width;
 
-        if (column >= 2 * k.width || pixel / k.large_width % k.large_height >= 2 * k.height)
-            k.dst[i] = k.more ? k.more[i] : 0;
+        if (column >= 2 * k->width || pixel / k->large_width % k->large_height >= 2 * k->height)
+            gpu_store(k->dst, i, type, k->more ? gpu_load(k->more, i, type) : 0);
     }
 }
+
+TYPED_KERNEL(max_pool2d, max_pool2d_args)
+TYPED_KERNEL(max_pool2d_grad, max_pool2d_args)
+TYPED_KERNEL(max_pool2d_edge, max_pool2d_args)
 
 C_BEGIN
 
@@ -82,7 +93,7 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
     k.src = op->in[0]->data;
     k.dst = op->out[0]->data;
-    LAUNCH(max_pool2d, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, max_pool2d, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -97,19 +108,19 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
     k.src = in[1]->data;
     k.more = op->kind->nin > 2 ? op->in[0]->data : NULL;
     k.dst = op->out[0]->data;
-    LAUNCH(max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(op->out[0]->dtype, max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
         k.n = (unsigned)tensor_count(op->out[0]);
-        LAUNCH(max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
+        LAUNCH_AS(op->out[0]->dtype, max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
     }
     return 0;
 }
 
-const struct kernel cuda_max_pool2d = {&max_pool2d_kind, cuda_supports, NULL, run_max_pool2d,
+const struct kernel cuda_max_pool2d = {&max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d,
                                        NULL};
-const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, cuda_supports, NULL,
+const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, cuda_supports_one_type, NULL,
                                             run_max_pool2d_grad, NULL};
-const struct kernel cuda_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, cuda_supports, NULL,
+const struct kernel cuda_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, cuda_supports_one_type, NULL,
                                                 run_max_pool2d_grad, NULL};
 
 C_END

@@ -73,6 +73,9 @@
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false}
 #define AVG_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false}
+/* Of an image, which is of floats: the backend needs a cast. */
+#define IMAGE_POOL(n, h, w, c) \
+    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, false}
 #define BIAS(n, h, w, c) \
     {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false}
 #define RESHAPE(n, h, w, c)                                                                     \

@@ -125,6 +125,7 @@ static const struct test_case cases[] = {
     UNARY(max_pool2d_kind, 2, 4, 5, 8),
     AVG_POOL(2, 6, 4, 3),
     AVG_POOL(1, 5, 7, 8),
+    IMAGE_POOL(2, 5, 6, 3),
     BIAS(2, 3, 5, 7),
     BIAS(1, 9, 4, 16),
     RESHAPE(2, 3, 4, 5),

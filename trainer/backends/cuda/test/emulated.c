@@ -5,6 +5,7 @@
 #define GPU_EMULATE
 #include "trainer/backends/cuda/avg_pool2d.cu"
 #include "trainer/backends/cuda/batch_norm.cu"
+#include "trainer/backends/cuda/bias.cu"
 #include "trainer/backends/cuda/conv2d.cu"
 #include "trainer/backends/cuda/conv_transpose2d.cu"
 #include "trainer/backends/cuda/cuda_backend.c"
