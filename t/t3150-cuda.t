@@ -50,6 +50,7 @@ done
 exits 0 "a run" "${train[@]}" --backend cuda --split "$split" --out one
 like one/record.jsonl '"backend":"cuda"' "computes on the device"
 ok "loss and IoU as the reference" agree one ref 0.002
+is "$(grep -c '"kind":"epoch".*"train_iou":0\.[0-9]' one/record.jsonl)" 2 "each epoch has the IoU of its training images"
 
 exits 0 "two replicas of a process, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --split "$split" --out two --batch-size 2

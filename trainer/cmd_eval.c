@@ -105,40 +105,38 @@ static int print_json(const int64_t *score, int classes, const struct dataset *d
     return 0;
 }
 
-static int score_images(struct network *network, const struct network_config *config,
-                        struct dataset *dataset, int64_t *scores, struct err *e)
+static int score_images(struct evaluation *v, struct err *e)
 {
-    size_t images = dataset_count(dataset, DATASET_VAL), size = score_size(config->classes);
-
-    for (size_t i = 0; i < images; i++) {
+    for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
             return comm_set_interrupted(e, shutdown_signal);
-        if (evaluate_image(network, config, dataset, DATASET_VAL, i, scores + i * size, NULL, e))
+        if (evaluate_image(v, i, e))
             return -1;
     }
-    evaluate_sum(scores, images, config->classes, scores + images * size);
+    if (evaluate_wait(v, e))
+        return -1;
+    evaluate_sum(v->scores, v->images, v->config->classes,
+                 v->scores + v->images * score_size(v->config->classes));
     return 0;
 }
 
 static int report(struct network *network, const struct network_config *config,
                   struct dataset *dataset, struct err *e)
 {
-    size_t images = dataset_count(dataset, DATASET_VAL), size = score_size(config->classes);
-    int64_t *scores = calloc(images + 1, size * sizeof *scores);
+    struct evaluation v;
     double began = clock_now();
-
-    if (!scores)
-        return err_set(e, ERR_INTERNAL, "out of memory for the scores of %zu images", images);
-    const int64_t *total = scores + images * size;
-    int rc = score_images(network, config, dataset, scores, e);
+    int rc = evaluate_open(&v, network, config, dataset, DATASET_VAL, false, e) || score_images(&v, e)
+                 ? -1
+                 : 0;
+    const int64_t *total = v.scores + v.images * score_size(config->classes);
     double seconds = clock_now() - began;
     if (rc == 0 && opt_images)
-        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, scores, e);
+        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, v.scores, e);
     if (rc == 0 && opt_json)
         rc = print_json(total, config->classes, dataset, seconds, e);
     else if (rc == 0)
         print_table(total, config->classes, dataset, seconds);
-    free(scores);
+    evaluate_close(&v);
     return rc;
 }
 

@@ -4,26 +4,99 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/atomicfile.h"
 
-int evaluate_image(struct network *n, const struct network_config *config, struct dataset *ds,
-                   enum dataset_part part, size_t i, int64_t *score, struct image_loss *loss,
-                   struct err *e)
+void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
 {
-    int classes = config->classes ? config->classes : 1;
-    size_t pixels = network_targets(n);
-    float *input = network_input(n, false, 1, e);
-    float *target = input ? network_target(n, false, 1, e) : NULL;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(n, &d);
+
+    if (d)
+        return ops->alloc(d, DEVICE_SHARED, nbytes, e);
+    void *p = calloc(1, nbytes);
+    if (!p)
+        err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
+    return p;
+}
+
+void evaluate_free(struct network *n, void *p)
+{
+    struct device *d = NULL;
+    const struct device_ops *ops = n ? network_device_ops(n, &d) : NULL;
+
+    if (d)
+        ops->free(d, DEVICE_SHARED, p);
+    else
+        free(p);
+}
+
+static size_t classes_of(const struct evaluation *v)
+{
+    return v->config->classes ? (size_t)v->config->classes : 1;
+}
+
+static size_t scores_nbytes(const struct evaluation *v)
+{
+    return (v->images + 1) * score_size((int)classes_of(v)) * sizeof *v->scores;
+}
+
+int evaluate_open(struct evaluation *v, struct network *n, const struct network_config *config,
+                  struct dataset *ds, enum dataset_part part, bool losses, struct err *e)
+{
+    *v = (struct evaluation){.network = n, .config = config, .dataset = ds, .part = part,
+                             .images = dataset_count(ds, part)};
+    v->scores = evaluate_alloc(n, scores_nbytes(v), e);
+    if (v->scores && losses)
+        v->losses = evaluate_alloc(n, (v->images + 1) * sizeof *v->losses, e);
+    return v->scores && (v->losses || !losses) ? 0 : -1;
+}
+
+void evaluate_close(struct evaluation *v)
+{
+    evaluate_free(v->network, v->scores);
+    evaluate_free(v->network, v->losses);
+    *v = (struct evaluation){0};
+}
+
+void evaluate_clear(struct evaluation *v)
+{
+    memset(v->scores, 0, scores_nbytes(v));
+    if (v->losses)
+        memset(v->losses, 0, (v->images + 1) * sizeof *v->losses);
+}
+
+int evaluate_image(struct evaluation *v, size_t i, struct err *e)
+{
+    size_t pixels = network_targets(v->network);
+    int classes = (int)classes_of(v);
+    int64_t *score = v->scores + i * score_size(classes);
+    float *input = network_input(v->network, false, 1, e);
+    float *target = input ? network_target(v->network, false, 1, e) : NULL;
     const float *logits;
 
-    if (!target || dataset_get(ds, part, i, input, target, e) || network_infer(n, 1, &logits, e))
+    if (!target || dataset_get(v->dataset, v->part, i, input, target, e))
+        return -1;
+    if (network_device(v->network)) {
+        struct device_counts counts = {score, v->losses ? (double *)&v->losses[i] : NULL};
+
+        return network_measure(v->network, 1, counts, e);
+    }
+    if (network_infer(v->network, 1, &logits, e))
         return -1;
     score_add(score, classes, logits, target, pixels);
-    if (loss)
-        image_loss_add(loss, classes, config->class_weights, logits, target, pixels);
+    if (v->losses)
+        image_loss_add(&v->losses[i], classes, v->config->class_weights, logits, target, pixels);
     return 0;
+}
+
+int evaluate_wait(struct evaluation *v, struct err *e)
+{
+    double none = 0;
+
+    return network_wait(v->network, &none, e);
 }
 
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total)

@@ -8,12 +8,34 @@
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
 
-/* Adds image i of a part to score, and to loss unless NULL. One image at a time: the same kernels
- * run whatever the number of ranks is, so the same weights give the same counts on 1 rank and on
- * 14. */
-int evaluate_image(struct network *n, const struct network_config *config, struct dataset *ds,
-                   enum dataset_part part, size_t i, int64_t *score, struct image_loss *loss,
-                   struct err *e);
+/* The images of a part. Where the network has a device, it reaches scores and losses. */
+struct evaluation {
+    struct network *network;
+    const struct network_config *config;
+    struct dataset *dataset;
+    enum dataset_part part;
+    size_t images;
+    int64_t *scores;           /* of each image, then their sum: score_size(classes) numbers each */
+    struct image_loss *losses; /* of each image; NULL: not asked for */
+};
+
+/* Everything given lives as long as the evaluation. */
+int evaluate_open(struct evaluation *v, struct network *n, const struct network_config *config,
+                  struct dataset *ds, enum dataset_part part, bool losses, struct err *e);
+void evaluate_close(struct evaluation *v); /* a zeroed one is fine; before the network */
+
+/* All images at 0. */
+void evaluate_clear(struct evaluation *v);
+
+/* Adds image i to its score and loss. One image at a time: the same kernels run whatever the number of
+ * ranks is, so the same weights give the same counts on 1 rank and on 14. A device may do it later, until
+ * evaluate_wait: losses and scores in one pass, and while the next image is read. */
+int evaluate_image(struct evaluation *v, size_t i, struct err *e);
+int evaluate_wait(struct evaluation *v, struct err *e);
+
+/* Zeroed memory for counts that a network's device reaches, if it has one. */
+void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e);
+void evaluate_free(struct network *n, void *p); /* NULL is fine */
 
 /* total = the sum of so many scores. */
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);

@@ -498,6 +498,8 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
     buf_addf(&b, "{\"kind\":\"epoch\",\"epoch\":%zu", r->nepochs - 1);
     add_double(&b, "seconds", epoch->seconds);
     add_double(&b, "loss", epoch->loss);
+    if (epoch->iou > 0)
+        add_double(&b, "train_iou", epoch->iou);
     add_double(&b, "lr", epoch->lr);
     add_int(&b, "images", (int64_t)epoch->images);
     add_int(&b, "steps", (int64_t)epoch->steps);

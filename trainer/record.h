@@ -87,6 +87,7 @@ struct record_eval {
 
 struct record_epoch {
     double seconds, loss, lr;
+    double iou; /* of the training images as they were trained; 0: not counted */
     size_t images, steps;
     double data_s, compute_s, comm_s, wait_s;
     struct gradient_norms norms; /* all 0: not known */

@@ -68,6 +68,13 @@ static int open_best(struct session *s, struct err *e)
                ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the best weights (train.keep)");
 }
 
+/* Will the record have a line for each validation? Else the end's numbers are all. */
+static bool tells_evals(const struct session *s)
+{
+    return s->config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
+           s->config->train.tensorboard;
+}
+
 static int open_session(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
@@ -87,12 +94,13 @@ static int open_session(struct session *s, struct err *e)
     s->optim = optim_create(&optim, network_weights(s->network), e);
     if (!s->optim || open_best(s, e))
         return -1;
-    s->scores = calloc(dataset_count(s->dataset, DATASET_VAL) + 1,
-                       score_size(c->data.classes) * sizeof *s->scores);
-    s->losses = calloc(dataset_count(s->dataset, DATASET_VAL) + 1, sizeof *s->losses);
-    return s->scores && s->losses
-               ? 0
-               : err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
+    if (network_device(s->network)) {
+        s->score = evaluate_alloc(s->network, score_size(c->data.classes) * sizeof *s->score, e);
+        if (!s->score)
+            return -1;
+    }
+    return evaluate_open(&s->evaluation, s->network, &s->network_config, s->dataset, DATASET_VAL,
+                         tells_evals(s), e);
 }
 
 static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
@@ -114,11 +122,11 @@ void session_destroy(struct session *s)
     exchange_end(&s->exchange);
     network_stop(s->network);
     optim_destroy(s->optim);
+    evaluate_close(&s->evaluation);
+    evaluate_free(s->network, s->score);
     step_close(s);
     network_destroy(s->network);
     loader_destroy(s->loader);
-    free(s->scores);
-    free(s->losses);
     free(s->best_value);
     free(s->best_state);
     free(s->worlds);
@@ -128,8 +136,7 @@ void session_destroy(struct session *s)
     s->network = NULL;
     s->optim = NULL;
     s->loader = NULL;
-    s->scores = NULL;
-    s->losses = NULL;
+    s->score = NULL;
 }
 
 static int call_roll(struct session *s, struct roster *roster, struct err *e)
@@ -266,7 +273,8 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan,
     double sums[] = {s->at.loss, s->noise.shares.square, s->noise.shares.inverse_batch};
     double pixels = (double)plan->used * (double)network_targets(s->network);
 
-    if (comm_sum_double(c, sums, 3, e) || comm_max_double(c, &seconds, 1, e))
+    if (comm_sum_double(c, sums, 3, e) || comm_max_double(c, &seconds, 1, e) ||
+        (s->counted && comm_sum_int64(c, s->score, score_size(s->config->data.classes), e)))
         return -1;
     if (!s->record)
         return 0;
@@ -276,7 +284,8 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan,
         .seconds = seconds, .loss = sums[0] / pixels, .lr = s->optim->rate, .images = plan->used,
         .steps = s->at.steps_before + plan->steps, .data_s = s->at.data_s,
         .compute_s = s->at.compute_s, .comm_s = s->at.comm_s, .wait_s = clock_now() - ended,
-        .norms = gradient_noise_norms(&s->noise)};
+        .norms = gradient_noise_norms(&s->noise),
+        .iou = s->counted ? score_summarize(s->score, s->config->data.classes).iou : 0};
     progress_epoch(progress, s->at.epoch, row.loss, seconds, (double)row.images / seconds);
     return record_epoch(s->record, &row, e);
 }
@@ -310,6 +319,9 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, struct
     if (s->at.begin > 0)
         continue_plan(s, &plan);
     s->noise = (struct gradient_noise){0};
+    s->counted = s->score && s->at.begin == 0 && s->at.step == 0;
+    if (s->score)
+        memset(s->score, 0, score_size(s->config->data.classes) * sizeof *s->score);
     memset(s->linked.votes, 0, sizeof s->linked.votes);
     loader_seek(s->loader, (size_t)s->at.epoch, &plan, s->at.step);
     int rc = train_steps(s, &plan, progress, began, e);
@@ -340,42 +352,35 @@ static int check_weights(const struct session *s, struct err *e)
     return 0;
 }
 
-/* Will the record have a line for each validation? Else the end's numbers are all. */
-static bool tells_evals(const struct session *s)
-{
-    return s->config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
-           s->config->train.tensorboard;
-}
-
-/* All validation images, each on one rank, counted together: s->scores, one after the other. 1: a
+/* All validation images, each on one rank, counted together: s->evaluation. 1: a
  * replica was asked to leave. */
 static int evaluate(struct session *s, struct record_end *end, struct err *e)
 {
     struct weights *w = network_weights(s->network);
     struct comm *c = s->comm;
+    struct evaluation *v = &s->evaluation;
     size_t size = score_size(s->config->data.classes);
     double leave = 0;
 
     if (c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) || check_weights(s, e))
         return -1;
-    end->val_images = dataset_count(s->dataset, DATASET_VAL);
+    end->val_images = v->images;
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
-    memset(s->scores, 0, (end->val_images + 1) * size * sizeof *s->scores);
-    memset(s->losses, 0, (end->val_images + 1) * sizeof *s->losses);
+    evaluate_clear(v);
     double began = clock_now();
     for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
-        if (check_interrupt(s, e) || evaluate_image(s->network, &s->network_config, s->dataset,
-                                                    DATASET_VAL, i, s->scores + i * size,
-                                                    tells_evals(s) ? s->losses + i : NULL, e))
+        if (check_interrupt(s, e) || evaluate_image(v, i, e))
             return -1;
         leave = s->request && *s->request;
     }
+    if (evaluate_wait(v, e))
+        return -1;
     end->test_time = clock_now() - began;
-    if (comm_sum_int64(c, s->scores, end->val_images * size, e) ||
+    if (comm_sum_int64(c, v->scores, end->val_images * size, e) ||
         comm_max_double(c, &end->test_time, 1, e) || comm_max_double(c, &leave, 1, e))
         return -1;
-    end->score = s->scores + end->val_images * size;
-    evaluate_sum(s->scores, end->val_images, s->config->data.classes, end->score);
+    end->score = v->scores + end->val_images * size;
+    evaluate_sum(v->scores, end->val_images, s->config->data.classes, end->score);
     return leave > 0;
 }
 
@@ -389,7 +394,8 @@ static int write_results(struct session *s, struct record_end *end, struct err *
              summary.accuracy, end->val_images);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(s->record));
     if (record_check(s->record, e) ||
-        evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes, s->scores, e))
+        evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes,
+                       s->evaluation.scores, e))
         return -1;
 
     snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(s->record));
@@ -441,13 +447,14 @@ static int make_schedule(struct session *s, struct err *e)
 /* Every rank adds up the same losses in the same order, so they do not depend on their number. */
 static int tell_eval(struct session *s, const struct score_summary *summary, struct err *e)
 {
-    size_t n = s->end.val_images, each = sizeof *s->losses / sizeof(double);
+    struct image_loss *losses = s->evaluation.losses;
+    size_t n = s->end.val_images, each = sizeof *losses / sizeof(double);
     struct image_loss all = {0};
 
-    if (comm_sum_double(s->comm, (double *)s->losses, n * each, e))
+    if (comm_sum_double(s->comm, (double *)losses, n * each, e))
         return -1;
     for (size_t i = 0; i < n; i++)
-        image_loss_sum(&all, &s->losses[i]);
+        image_loss_sum(&all, &losses[i]);
     enum loss kind = s->network_config.loss;
     struct record_eval line = {
         .summary = *summary, .seconds = s->end.test_time,

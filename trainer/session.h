@@ -14,10 +14,10 @@
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/loader.h"
+#include "trainer/evaluate.h"
 #include "trainer/exchange.h"
 #include "trainer/goal.h"
 #include "trainer/gradient_noise.h"
-#include "trainer/metric/image_loss.h"
 #include "trainer/optim/optim.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/record.h"
@@ -60,8 +60,9 @@ struct session {
     struct network *network;
     struct optim *optim;
     struct loader *loader;
-    int64_t *scores; /* of the validation images, then their sum */
-    struct image_loss *losses; /* of the validation images */
+    struct evaluation evaluation; /* of the validation images */
+    int64_t *score; /* of the epoch's training images so far, which a device counts; NULL */
+    bool counted;   /* are they all the epoch's? */
     float *images, *targets, *sum; /* with train.accumulate: of a step; its gradients, maybe a device's */
     float *best_value, *best_state; /* with train.keep best: the best weights so far; rank 0 */
     struct exchange exchange;

@@ -294,6 +294,7 @@ int step_train(struct session *s, struct shard_range range, size_t items, double
         optim_plan(s->optim, w, rate, s->config->train.clip_norm, &update);
     step.update = s->linked.steps ? &update : NULL;
     step.scaling = s->optim->scaling;
+    step.score = s->score;
     if (compute_step(s, n, items, step, &reduction, e))
         return -1;
     double computed = clock_now();

@@ -109,6 +109,13 @@ struct device_sums {
     float votes[2];            /* exec.votes, or what became of them */
 };
 
+/* What the losses of a run add to, in memory that the device reaches; NULL: to nothing. */
+struct device_counts {
+    int64_t *score; /* as metric/score.h has it: pixels by what they are and what the logits say */
+    double *losses; /* of a graph that only measures: cross entropies by class weight, those weights,
+                     * Dice losses, images */
+};
+
 /* How ops are computed. */
 struct device_config {
     bool tf32;          /* floats of convolutions may be multiplied with 10 bits behind the point */

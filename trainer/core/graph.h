@@ -28,6 +28,7 @@ struct graph_param {
 
 struct graph {
     bool training;
+    bool measures; /* as without training, with losses behind it that only measure */
     struct op **ops;
     size_t nops, nforward; /* ops[0..nforward) forward, the rest backward */
     struct tensor **tensors;

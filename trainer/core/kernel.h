@@ -20,6 +20,7 @@ struct exec {
     double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
     uint64_t noise, first; /* seed of what is random; the number of the batch's first image */
     const struct device_update *update; /* what is done with the gradients on the device; NULL */
+    struct device_counts counts;     /* on a device */
     struct device_scaling *scaling; /* of gradients on a device; NULL: none */
     float votes[2];     /* device_sums.votes before anything is done with them */
     double loss_sum;    /* out: the loss ops add to it */

@@ -45,8 +45,8 @@ int model_check(const struct model *model, const struct network_config *config, 
 int model_sides(const struct model *model, const struct network_config *config, int *multiple,
                 struct err *e);
 
-/* All forward ops; sets g->input, g->target and g->logits. In a training graph the last op is the
- * loss, in the other one the logits are pinned. */
+/* All forward ops; sets g->input, g->target and g->logits. In a graph that trains or measures
+ * the last op is the loss, in the other one the logits are pinned. */
 int model_build(const struct model *model, struct graph *g, const struct network_config *config,
                 int batch, struct err *e);
 

@@ -25,7 +25,10 @@ struct way {
     struct device_program *program;
 };
 
+enum mode { INFER, TRAIN, MEASURE };
+
 struct compiled {
+    enum mode mode;
     struct graph *graph;
     int batch;
     struct way ways[2];
@@ -89,13 +92,15 @@ static int choose(struct network *n, const struct network_config *config, struct
     return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
 }
 
-static struct graph *build_graph(const struct network *n, bool training, int batch, struct err *e)
+static struct graph *build_graph(const struct network *n, enum mode mode, int batch, struct err *e)
 {
-    struct graph *g = graph_create(training, e);
+    struct graph *g = graph_create(mode == TRAIN, e);
 
     if (!g)
         return NULL;
-    if (model_build(n->model, g, &n->config, batch, e) < 0 || (training && graph_backward(g, e) < 0)) {
+    g->measures = mode == MEASURE;
+    if (model_build(n->model, g, &n->config, batch, e) < 0 ||
+        (g->training && graph_backward(g, e) < 0)) {
         graph_destroy(g);
         return NULL;
     }
@@ -103,9 +108,9 @@ static struct graph *build_graph(const struct network *n, bool training, int bat
 }
 
 /* Ready to be bound to memory. */
-static struct graph *compile_graph(const struct network *n, bool training, int batch, struct err *e)
+static struct graph *compile_graph(const struct network *n, enum mode mode, int batch, struct err *e)
 {
-    struct graph *g = build_graph(n, training, batch, e);
+    struct graph *g = build_graph(n, mode, batch, e);
 
     if (!g)
         return NULL;
@@ -145,7 +150,7 @@ static void init_param(struct weights *w, const struct graph_param *p, uint64_t 
  * are in the order in which backward finishes them. */
 static int create_weights(struct network *n, struct err *e)
 {
-    struct graph *g = build_graph(n, true, 1, e);
+    struct graph *g = build_graph(n, TRAIN, 1, e);
     int rc = -1;
 
     n->weights = g ? weights_create(e) : NULL;
@@ -307,14 +312,14 @@ static void bind(const struct network *n, struct graph *g)
 }
 
 /* The largest batch, below one that does not fit, whose plan has at most room bytes; 0: none. */
-static int largest_batch(const struct network *n, bool training, int batch, size_t room)
+static int largest_batch(const struct network *n, enum mode mode, int batch, size_t room)
 {
     int fits = 0;
 
     while (batch - fits > 1) {
         struct err e;
         int middle = fits + (batch - fits) / 2;
-        struct graph *g = compile_graph(n, training, middle, &e);
+        struct graph *g = compile_graph(n, mode, middle, &e);
         bool fit = g && g->arena_size <= room;
 
         graph_destroy(g);
@@ -326,7 +331,7 @@ static int largest_batch(const struct network *n, bool training, int batch, size
     return fits;
 }
 
-static int check_room(struct network *n, bool training, int batch, size_t nbytes, struct err *e)
+static int check_room(struct network *n, enum mode mode, int batch, size_t nbytes, struct err *e)
 {
     size_t room;
 
@@ -334,7 +339,7 @@ static int check_room(struct network *n, bool training, int batch, size_t nbytes
         return -1;
     if (nbytes <= room)
         return 0;
-    int fits = largest_batch(n, training, batch, room);
+    int fits = largest_batch(n, mode, batch, room);
     char advice[96] = "not even one image fits";
     if (fits > 0)
         snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, --accumulate)", fits);
@@ -344,11 +349,11 @@ static int check_room(struct network *n, bool training, int batch, size_t nbytes
 }
 
 /* Programs have addresses in them. */
-static int reserve_arena(struct network *n, bool training, int batch, size_t nbytes, struct err *e)
+static int reserve_arena(struct network *n, enum mode mode, int batch, size_t nbytes, struct err *e)
 {
     bool moved;
 
-    if (n->stage.device ? check_room(n, training, batch, nbytes, e) ||
+    if (n->stage.device ? check_room(n, mode, batch, nbytes, e) ||
                               stage_reserve(&n->stage, nbytes, &moved, e)
                         : arena_reserve(&n->arena, nbytes, &moved, e))
         return -1;
@@ -359,7 +364,7 @@ static int reserve_arena(struct network *n, bool training, int batch, size_t nby
     return 0;
 }
 
-static struct compiled *compile(struct network *n, bool training, int batch, struct err *e)
+static struct compiled *compile(struct network *n, enum mode mode, int batch, struct err *e)
 {
     struct compiled *c = calloc(1, sizeof *c);
 
@@ -367,9 +372,10 @@ static struct compiled *compile(struct network *n, bool training, int batch, str
         err_set(e, ERR_INTERNAL, "network: out of memory");
         return NULL;
     }
+    c->mode = mode;
     c->batch = batch;
-    c->graph = compile_graph(n, training, batch, e);
-    if (!c->graph || reserve_arena(n, training, batch, c->graph->arena_size, e) < 0) {
+    c->graph = compile_graph(n, mode, batch, e);
+    if (!c->graph || reserve_arena(n, mode, batch, c->graph->arena_size, e) < 0) {
         graph_destroy(c->graph);
         free(c);
         return NULL;
@@ -380,7 +386,7 @@ static struct compiled *compile(struct network *n, bool training, int batch, str
     return c;
 }
 
-static struct compiled *get_compiled(struct network *n, bool training, int batch, struct err *e)
+static struct compiled *get_compiled(struct network *n, enum mode mode, int batch, struct err *e)
 {
     set_threads(n);
     if (batch < 1) {
@@ -388,14 +394,14 @@ static struct compiled *get_compiled(struct network *n, bool training, int batch
         return NULL;
     }
     for (struct compiled *c = n->compiled; c; c = c->next)
-        if (c->graph->training == training && c->batch == batch)
+        if (c->mode == mode && c->batch == batch)
             return c;
-    return compile(n, training, batch, e);
+    return compile(n, mode, batch, e);
 }
 
 float *network_input(struct network *n, bool training, int batch, struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training, batch, e);
+    const struct compiled *c = get_compiled(n, training ? TRAIN : INFER, batch, e);
 
     if (!c)
         return NULL;
@@ -404,7 +410,7 @@ float *network_input(struct network *n, bool training, int batch, struct err *e)
 
 float *network_target(struct network *n, bool training, int batch, struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training, batch, e);
+    const struct compiled *c = get_compiled(n, training ? TRAIN : INFER, batch, e);
 
     if (!c || !n->stage.device)
         return c ? c->graph->target->data : NULL;
@@ -456,7 +462,7 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
 {
     struct no_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
     bool meets = n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
-    struct compiled *c = meets ? get_compiled(n, true, 1, e) : NULL;
+    struct compiled *c = meets ? get_compiled(n, TRAIN, 1, e) : NULL;
 
     x->empty = true;
     if (meets && !c)
@@ -534,7 +540,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
                      .loss_per_image = pixels / step.images, .noise = step.noise,
                      .first = step.first, .sum = n->sum,
                      .sum_arg = n->sum_arg, .queues = n->linked, .update = step.update,
-                     .scaling = step.scaling,
+                     .scaling = step.scaling, .counts = {.score = step.score},
                      .votes = {step.votes[0], step.votes[1]}};
     struct compiled *c;
 
@@ -542,7 +548,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
 
     if (batch == 0)
         return train_nothing(n, &x, ready, arg, e);
-    c = get_compiled(n, true, batch, e);
+    c = get_compiled(n, TRAIN, batch, e);
     if (c && n->stage.device)
         return train_on_device(n, c, &x, loss_sum, ready, arg, e);
     if (!c || graph_run(c->graph, &x, ready, arg, e) < 0)
@@ -559,10 +565,18 @@ int network_update(struct network *n, const struct device_update *update, struct
     return stage_run(&n->stage, &w, &x, e);
 }
 
+int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e)
+{
+    struct exec x = {.counts = counts};
+    struct compiled *c = get_compiled(n, MEASURE, batch, e);
+
+    return c ? run_stage(n, c, &x, STAGE_NONE, NULL, NULL, e) : -1;
+}
+
 int network_infer(struct network *n, int batch, const float **logits, struct err *e)
 {
     struct exec x = {0};
-    struct compiled *c = get_compiled(n, false, batch, e);
+    struct compiled *c = get_compiled(n, INFER, batch, e);
 
     if (c && n->stage.device) {
         *logits = run_stage(n, c, &x, STAGE_QUIET, NULL, NULL, e)
@@ -584,8 +598,9 @@ uint64_t network_plan_hash(const struct network *n)
 void network_print_plan(const struct network *n, FILE *out)
 {
     for (const struct compiled *c = n->compiled; c; c = c->next) {
-        fprintf(out, "%s, batch %d, backend %s\n", c->graph->training ? "training" : "inference",
-                c->batch, n->backend->name);
+        fprintf(out, "%s, batch %d, backend %s\n",
+                c->mode == TRAIN ? "training" : c->mode == INFER ? "inference" : "evaluation", c->batch,
+                n->backend->name);
         graph_print_plan(c->graph, out);
     }
     fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
@@ -597,7 +612,7 @@ void network_print_plan(const struct network *n, FILE *out)
 int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
                   struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training, batch, e);
+    const struct compiled *c = get_compiled(n, training ? TRAIN : INFER, batch, e);
 
     if (!c)
         return -1;

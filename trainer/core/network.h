@@ -108,6 +108,7 @@ struct network_step {
     /* On a device: behind the gradients, and their sums between linked replicas; NULL: none. */
     const struct device_update *update;
     struct device_scaling *scaling; /* of the loss, on a device; NULL: none */
+    int64_t *score; /* on a device, counted in the pass of the loss (struct device_counts); NULL */
     float votes[2]; /* of replicas that are linked: to their device, and back to done */
 };
 
@@ -131,6 +132,11 @@ int network_update(struct network *n, const struct device_update *update, struct
 /* Forward with running statistics. *logits: [batch][network_targets][classes], valid until the next
  * run. */
 int network_infer(struct network *n, int batch, const float **logits, struct err *e);
+
+/* The same of a network with a device, of which only the losses and what the logits say of the targets
+ * are kept, in one pass over both. Queued: after network_wait it was added to counts. Input and target
+ * are those without training. */
+int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e);
 
 /* Hash over ops, shapes and the offsets of the parameters for a batch of one image: equal on
  * every rank of a run, whatever its backend and its batches are. */

@@ -31,6 +31,8 @@ struct op_attr {
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
+    bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
+    bool measures; /* losses: no gradient, adds to device_counts.losses. On a device. */
 };
 
 struct op_kind {

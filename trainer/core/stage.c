@@ -33,7 +33,7 @@ static int wait_slot(struct stage *s, int slot, struct err *e)
     s->runs[slot] = STAGE_NONE;
     if (s->ops->wait(s->device, slot, &sums, e))
         return -1;
-    if (run != STAGE_EMPTY)
+    if (run == STAGE_QUIET || run == STAGE_TOLD)
         s->loss += sums.loss;
     if (run >= STAGE_TOLD && s->done)
         s->done(s->done_arg, &sums);

@@ -9,7 +9,7 @@
 #include "trainer/core/graph.h"
 
 enum stage_run {
-    STAGE_NONE,
+    STAGE_NONE,  /* nothing of it is kept here */
     STAGE_QUIET, /* only its loss is kept */
     STAGE_TOLD,  /* and done is called with what it leaves */
     STAGE_EMPTY, /* told, but its loss means nothing */

@@ -245,7 +245,7 @@ int model_build(const struct model *model, struct graph *g, const struct network
 {
     if (description_build(model->description, model->variant, g, config, batch, e) < 0)
         return -1;
-    if (g->training)
+    if (g->training || g->measures)
         return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
     g->logits->pinned = true;
     return 0;

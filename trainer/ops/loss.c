@@ -37,11 +37,12 @@ const struct op_kind dice_kind = {"dice", 2, 1, true, infer_loss, grad_loss};
 int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,
                 struct tensor *target, struct err *e)
 {
-    struct op_attr attr = {.class_weights = class_weights};
+    struct op_attr attr = {.class_weights = class_weights, .counts = true, .measures = g->measures};
     struct tensor *in[2] = {logits, target};
     const struct op_kind *ce = logits && tensor_channels(logits) > 1 ? &softmax_ce_kind : &bce_kind;
 
     if (loss != LOSS_DICE && !graph_append(g, ce, &attr, in, NULL, e))
         return -1;
-    return loss == LOSS_CE || graph_append(g, &dice_kind, NULL, in, NULL, e) ? 0 : -1;
+    attr.counts = loss == LOSS_DICE;
+    return loss == LOSS_CE || graph_append(g, &dice_kind, &attr, in, NULL, e) ? 0 : -1;
 }

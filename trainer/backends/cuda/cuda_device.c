@@ -158,7 +158,7 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
                                .loss_per_weight = x->loss_per_weight,
                                .loss_per_image = x->loss_per_image, .unscale = 1, .factor = 1,
                                .votes = {x->votes[0], x->votes[1]}, .noise = x->noise,
-                               .first = x->first};
+                               .first = x->first, .counts = x->counts};
     if (x->update)
         s->update = *x->update;
     if (device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e))

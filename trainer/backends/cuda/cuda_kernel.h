@@ -21,6 +21,7 @@ struct cuda_scalars {
     int leaves_out;     /* no update: gradients are not finite */
     float votes[2];
     uint64_t noise, first; /* as in struct exec */
+    struct device_counts counts;
     struct device_update update;
 };
 

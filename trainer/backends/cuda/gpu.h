@@ -37,6 +37,7 @@ extern "C" {
 #define DEVICE static inline
 #define SHARED static
 #define BARRIER() emulate_barrier()
+#define ATOMIC_ADD(p, n) (*(p) += (n))
 #define KERNEL_AS(name, type, cooperative, nthreads)                     \
     static void name(const struct type k);                               \
     static void name##_thunk(const void *args)                           \
@@ -66,6 +67,7 @@ extern "C" {
 #define DEVICE static __device__ inline
 #define SHARED __shared__
 #define BARRIER() __syncthreads()
+#define ATOMIC_ADD(p, n) atomicAdd(p, n)
 #define KERNEL(name, type) \
     static __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
 #define KERNEL_BLOCK(name, type) KERNEL(name, type)

@@ -13,6 +13,8 @@
 #include "trainer/core/kernel.h"
 #include "trainer/core/network.h"
 #include "trainer/core/precision.h"
+#include "trainer/metric/image_loss.h"
+#include "trainer/metric/score.h"
 #include "trainer/optim/optim.h"
 
 static const struct network_config small = {
@@ -442,6 +444,101 @@ static void check_left_out(void)
     }
 }
 
+static const struct device_ops *ops_of(const struct training *t, struct device **d)
+{
+    return network_device_ops(t->network, d);
+}
+
+/* The same image each time, with a place that does not count. Its target. */
+static const float *fill_holed(struct training *t, bool training)
+{
+    struct err e;
+
+    fill(t, training, 1, 7);
+    float *target = network_target(t->network, training, 1, &e);
+    target[3] = -1;
+    return target;
+}
+
+static double loss_of(const struct training *t, const struct image_loss *l)
+{
+    return image_loss_mean(l, t->config.loss != LOSS_DICE, t->config.loss != LOSS_CE);
+}
+
+/* The loss's pass over logits and targets counts what the host counts of them. */
+static void check_counts(struct network_config config, const char *what)
+{
+    int classes = config.classes ? config.classes : 1;
+    size_t size = score_size(classes), pixels = (size_t)config.height * (size_t)config.width;
+    int64_t want[64] = {0};
+    struct image_loss loss = {0};
+    struct training t;
+    struct device *d;
+    const float *logits;
+    struct err e;
+
+    config.batch_norm = BATCH_NORM_NONE; /* the same logits in training */
+    start(&t, config, "cuda", OPTIM_SGD);
+    const struct device_ops *ops = ops_of(&t, &d);
+    int64_t *score = ops->alloc(d, DEVICE_SHARED, 2 * size * sizeof *score, &e);
+    struct image_loss *got = ops->alloc(d, DEVICE_SHARED, sizeof *got, &e);
+    float *target = malloc(pixels * sizeof *target);
+    if (!score || !got || !target)
+        bail_out("out of memory");
+
+    memcpy(target, fill_holed(&t, false), pixels * sizeof *target);
+    if (network_infer(t.network, 1, &logits, &e))
+        bail_out("%s", e.text);
+    score_add(want, classes, logits, target, pixels);
+    image_loss_add(&loss, classes, config.class_weights, logits, target, pixels);
+    for (int i = 0; i < 3; i++) { /* the last one recorded */
+        fill_holed(&t, false);
+        struct device_counts counts = {score, (double *)got};
+        if (network_measure(t.network, 1, counts, &e))
+            bail_out("%s", e.text);
+    }
+    finish(&t);
+    for (size_t i = 0; i < size; i++)
+        want[i] *= 3;
+    ok(memcmp(score, want, size * sizeof *score) == 0, "%s: scores as the host's", what);
+    ok(got->images == 3 && fabs(loss_of(&t, got) / loss_of(&t, &loss) - 1) < 1e-5 && t.loss == 0,
+       "%s: losses as the host's: %g, %g", what, loss_of(&t, got), loss_of(&t, &loss));
+
+    fill_holed(&t, true);
+    struct network_step step = {.images = 1, .weight = (double)pixels, .score = score + size};
+    if (network_train(t.network, 1, step, &t.loss, NULL, NULL, &e))
+        bail_out("%s", e.text);
+    finish(&t);
+    for (size_t i = 0; i < size; i++)
+        want[i] /= 3;
+    ok(memcmp(score + size, want, size * sizeof *score) == 0, "%s: so in training", what);
+    free(target);
+    ops->free(d, DEVICE_SHARED, score);
+    ops->free(d, DEVICE_SHARED, got);
+    stop(&t);
+}
+
+static void check_all_counts(void)
+{
+    struct network_config config = small;
+
+    check_counts(config, "binary cross entropy");
+    config.dtype = DTYPE_BF16;
+    config.loss = LOSS_CE_DICE;
+    config.class_weights = (const float[]){1, 3};
+    check_counts(config, "with Dice and weights, bf16");
+    config.loss = LOSS_DICE;
+    check_counts(config, "Dice, bf16");
+    config.dtype = DTYPE_F32;
+    config.classes = 3;
+    config.class_weights = (const float[]){1, 2, 0.5F};
+    check_counts(config, "three classes, Dice");
+    config.loss = LOSS_CE;
+    check_counts(config, "three classes");
+    config.loss = LOSS_CE_DICE;
+    check_counts(config, "three classes, both");
+}
+
 static void check_types(void)
 {
     struct network_config config = small;
@@ -536,6 +633,7 @@ int main(void)
     check_types();
     check_scaling();
     check_left_out();
+    check_all_counts();
     check_sync();
     check_ready();
     check_recorded();
