@@ -65,14 +65,15 @@ exact=(--epochs 2 --batch-norm sync --optimizer sgd --lr 0.05)
 ok "sgd: 1 GPU, batch 12" "${train[@]}" "${exact[@]}" --batch-size 12 --out exact-1
 ok "sgd: 2 GPUs" "${train[@]}" "${exact[@]}" --gpus 2 --batch-size 6 --out exact-2
 ok "sgd: the same to 1e-5" close exact-1 exact-2
-one=(--epochs 1 --optimizer sgd --lr 0.05 --global-batch 1)
+# With weights of the classes: what the loss is divided by is a sum over the ranks in the queue, too.
+one=(--epochs 1 --optimizer sgd --lr 0.05 --global-batch 1 --class-weights 1,3)
 for norm in sync none; do
     ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --batch-norm $norm --out image-$norm-1
     ok "$norm: of which a GPU has none" "${train[@]}" "${one[@]}" --batch-norm $norm --gpus 2 --out image-$norm-2
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
 done
 tolerance=1e-4
-for how in "--dtype fp16 --clip-norm 0.05" "--clip-norm 0.05" "--optimizer lamb" "--optimizer lars --accumulate 2" "--accumulate 3 --clip-norm 0.05" \
+for how in "--dtype fp16 --clip-norm 0.05" "--dtype fp16 --class-weights 1,3" "--class-weights 1,3 --accumulate 2" "--clip-norm 0.05" "--optimizer lamb" "--optimizer lars --accumulate 2" "--accumulate 3 --clip-norm 0.05" \
     "--allreduce native"; do
     # shellcheck disable=SC2086 # options
     ok "1 GPU $how" "${train[@]}" --epochs 2 --batch-norm none --batch-size 6 $how --out how-1

@@ -145,6 +145,13 @@ static bool must_weigh(const struct session *s)
            (c->classes > 1 || c->class_weights || *s->config->data.ignore);
 }
 
+/* Devices that are linked do it themselves: the host need not wait for a step's end. */
+static int sum_weight(struct session *s, struct network_step *step, struct err *e)
+{
+    step->own_weight = s->linked.steps && s->comm->ops->queue_sum;
+    return step->own_weight ? 0 : comm_sum_double(s->comm, &step->weight, 1, e);
+}
+
 static int measure_step(struct session *s, size_t n, size_t items, struct network_step *step,
                         struct err *e)
 {
@@ -152,8 +159,7 @@ static int measure_step(struct session *s, size_t n, size_t items, struct networ
                                   .weight = (double)items * (double)network_targets(s->network)};
     if (!must_weigh(s))
         return 0;
-    return network_weigh(s->network, (int)n, &step->weight, e) ||
-           comm_sum_double(s->comm, &step->weight, 1, e) ? -1 : 0;
+    return network_weigh(s->network, (int)n, &step->weight, e) ? -1 : sum_weight(s, step, e);
 }
 
 int step_place_images(struct session *s, size_t begin, size_t end, struct err *e)
@@ -191,7 +197,7 @@ static int weigh_micro(struct session *s, size_t n, size_t items, struct network
         sum += weight;
     }
     step->weight = sum;
-    return comm_sum_double(s->comm, &step->weight, 1, e);
+    return sum_weight(s, step, e);
 }
 
 /* The same number of batches on every replica, the empty ones too: synchronised batch norm meets in

@@ -165,6 +165,10 @@ struct device_ops {
     void (*add)(struct device *d, float *dst, const float *src, size_t n);
     /* exec.update of the run, queued: its numbers are those of each run that replays it. */
     void (*update)(struct device *d, const struct device_update *u);
+    /* exec.weight of the run while it is under way; then grad_scale and loss_per_weight divided by what
+     * became of it, queued. */
+    double *(*weight)(struct device *d);
+    void (*weigh)(struct device *d);
     /* Where the run's votes are while it is under way. */
     float *(*votes)(struct device *d);
     /* Called again and again by wait and drain while they wait; NULL: nobody. */

@@ -16,6 +16,9 @@ struct exec {
     const struct device_ops *device_ops; /* its; NULL: nobody times its ops */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the pixels of the global
                          * batch, times their class weights */
+    bool weighs;        /* grad_scale and loss_per_weight are still to be divided by the sum of weight over
+                         * replicas: on a device, in a queue, with sum */
+    double weight;
     double image_scale; /* that of an image's loss: 1 / the images of the global batch */
     double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
     uint64_t noise, first; /* seed of what is random; the number of the batch's first image */

@@ -545,6 +545,12 @@ int network_train(struct network *n, int batch, struct network_step step, double
     struct compiled *c;
 
     x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
+    if (step.own_weight && n->linked && n->sum) {
+        x.weighs = true;
+        x.weight = step.weight;
+        x.grad_scale = 1;
+        x.loss_per_weight = pixels;
+    }
 
     if (batch == 0)
         return train_nothing(n, &x, ready, arg, e);

@@ -102,6 +102,7 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e);
 struct network_step {
     double images;
     double weight; /* sum of network_weigh */
+    bool own_weight; /* weight is this replica's: that of linked ones is summed by their devices */
     uint64_t noise; /* seed of what is random in the epoch (dropout) */
     uint64_t first; /* place of this batch's first image in the epoch: what is dropped of an image
                      * depends on its place, not on the replica */

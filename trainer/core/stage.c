@@ -95,8 +95,18 @@ float *stage_input(struct stage *s, const struct graph *g, struct err *e)
     return s->host[i];
 }
 
+static int queue_weight(const struct stage *s, struct exec *x, struct err *e)
+{
+    if (x->sum(x->sum_arg, s->ops->weight(s->device), 1, e))
+        return -1;
+    s->ops->weigh(s->device);
+    return 0;
+}
+
 static int queue_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
+    if (x->weighs && queue_weight(s, x, e))
+        return -1;
     if (w->graph ? graph_run(w->graph, x, w->ready, w->arg, e)
                  : w->ready && w->ready(w->arg, w->upto, e))
         return -1;

@@ -156,7 +156,7 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 
     *s = (struct cuda_scalars){.grad_scale = x->grad_scale, .image_scale = x->image_scale,
                                .loss_per_weight = x->loss_per_weight,
-                               .loss_per_image = x->loss_per_image, .unscale = 1, .factor = 1,
+                               .loss_per_image = x->loss_per_image, .weight = x->weight, .unscale = 1, .factor = 1,
                                .votes = {x->votes[0], x->votes[1]}, .noise = x->noise,
                                .first = x->first, .counts = x->counts};
     if (x->update)
@@ -269,6 +269,11 @@ static int device_merge(struct device *d, struct err *e)
                    check(cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e)
                ? -1
                : 0;
+}
+
+static double *device_weight(struct device *d)
+{
+    return &d->scalars->weight;
 }
 
 static float *device_votes(struct device *d)
@@ -410,6 +415,8 @@ const struct device_ops cuda_device_ops = {
     .square = cuda_square,
     .add = cuda_accumulate,
     .update = cuda_update,
+    .weight = device_weight,
+    .weigh = cuda_weigh_run,
     .votes = device_votes,
     .watch = device_watch,
     .record = device_record,

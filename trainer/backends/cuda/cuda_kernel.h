@@ -13,7 +13,7 @@ extern "C" {
 /* What a run's exec is to the kernels: in the device's memory, so that a recorded run can be
  * replayed with other numbers. It comes back up to the update. */
 struct cuda_scalars {
-    double grad_scale, image_scale, loss_per_weight, loss_per_image;
+    double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
     double loss_sum, own_square, square;
     double clip_square; /* of the gradients as they are clipped */
     double unscale;     /* of the squares: 1, or what takes the loss's factor out of them */
@@ -160,6 +160,9 @@ bool cuda_supports_one_type(const struct op *op);
 
 /* device_ops.update */
 void cuda_update(struct device *d, const struct device_update *u);
+
+/* device_ops.weigh */
+void cuda_weigh_run(struct device *d);
 
 /* The run's gradients get the factor. */
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling);

@@ -227,6 +227,18 @@ KERNEL(clip, update_args)
         k.run->factor *= (float)(k.u->clip / norm);
 }
 
+/* ---- what the loss is divided by */
+
+KERNEL(weigh_run, update_args)
+{
+    double weight = k.run->weight > 1e-30 ? k.run->weight : 1e-30;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->grad_scale /= weight;
+    k.run->loss_per_weight /= weight;
+}
+
 /* ---- a scaled loss */
 
 struct scale_args {
@@ -346,6 +358,13 @@ static void update_tensors(struct device *d, const struct device_update *u, stru
         LAUNCH(lars, u->layout.npieces, d->stream, k);
     else
         LAUNCH(lamb, u->layout.npieces, d->stream, k);
+}
+
+void cuda_weigh_run(struct device *d)
+{
+    struct update_args k = {NULL, d->scalars};
+
+    LAUNCH(weigh_run, 1, d->stream, k);
 }
 
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling)
