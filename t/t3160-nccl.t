@@ -66,7 +66,7 @@ ok "sgd: 1 GPU, batch 12" "${train[@]}" "${exact[@]}" --batch-size 12 --out exac
 ok "sgd: 2 GPUs" "${train[@]}" "${exact[@]}" --gpus 2 --batch-size 6 --out exact-2
 ok "sgd: the same to 1e-5" close exact-1 exact-2
 # With weights of the classes: what the loss is divided by is a sum over the ranks in the queue, too.
-one=(--epochs 1 --optimizer sgd --lr 0.05 --global-batch 1 --class-weights 1,3)
+one=(--epochs 1 --optimizer sgd --lr 0.05 --global-batch 1 --class-weights "1,3")
 for norm in sync none; do
     ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --batch-norm $norm --out image-$norm-1
     ok "$norm: of which a GPU has none" "${train[@]}" "${one[@]}" --batch-norm $norm --gpus 2 --out image-$norm-2

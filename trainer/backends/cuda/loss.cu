@@ -50,11 +50,15 @@ DEVICE void count_classes(unsigned *counts, const float *z, float t, unsigned cl
     }
 }
 
-/* own: a thread's, with one class. */
-DEVICE void counts_end(unsigned *counts, const unsigned *own, unsigned classes, int64_t *score)
+/* What a thread has counted, of one class. */
+DEVICE void counts_own(unsigned *counts, const unsigned *own)
 {
-    for (unsigned i = 0; i < 5 && classes == 1; i++)
+    for (unsigned i = 0; i < 5; i++)
         ATOMIC_ADD(&counts[i], own[i]);
+}
+
+DEVICE void counts_end(const unsigned *counts, unsigned classes, int64_t *score)
+{
     BARRIER();
     for (unsigned i = threadIdx.x; i < 2 + 3 * classes; i += GPU_BLOCK)
         if (counts[i] > 0)
@@ -102,8 +106,9 @@ KERNEL_BLOCK(bce, ce_args)
         if (k.dz)
             k.dz[i] = weight * ((z >= 0 ? s : m * s) - t) * scale;
     }
+    counts_own(counts, own);
     if (score)
-        counts_end(counts, own, 1, score);
+        counts_end(counts, 1, score);
     add_block(&k, loss, all, scratch);
 }
 
@@ -157,7 +162,7 @@ KERNEL_BLOCK(softmax_ce, ce_args)
             dz[target] -= weight * scale;
     }
     if (score)
-        counts_end(counts, NULL, k.classes, score);
+        counts_end(counts, k.classes, score);
     add_block(&k, loss, all, scratch);
 }
 
@@ -223,8 +228,10 @@ KERNEL_BLOCK(dice_probabilities, dice_args)
             count_classes(counts, z, k.t[i], k.classes);
         (void)softmax(z, k.classes, k.dz + i * k.classes);
     }
+    if (k.classes == 1)
+        counts_own(counts, own);
     if (score)
-        counts_end(counts, own, k.classes, score);
+        counts_end(counts, k.classes, score);
 }
 
 /* One block for each image and class. */
