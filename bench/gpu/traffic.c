@@ -110,7 +110,9 @@ static double bytes_now(const struct op *op)
 {
     double bytes = profile_bytes(op);
 
-    if (op->kind == &batch_norm_relu_conv2d_grad_kind) /* the norm's gradient is a pass of its own */
+    if (op->kind == &batch_norm_relu_grad_coef_kind)
+        return bytes;
+    if (op->kind == &batch_norm_relu_conv2d_grad_kind && !op_late_out(op)) /* the norm's is a pass */
         return bytes + (double)tensor_nbytes(op->in[1]) + 2 * (double)tensor_nbytes(op->out[0]);
     if ((op->kind == &batch_norm_relu_conv2d_kind ||
          (is_norm(op->kind) && !has_suffix(op->kind, "infer"))) &&
@@ -137,7 +139,7 @@ static double bytes_fused(const struct graph *g, const struct op *op)
 
     if (is_norm(op->kind))
         return 0;
-    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) &&
+    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op_late_in(op) &&
         (has_suffix(op->kind, "grad_weights") || op->kind == &batch_norm_relu_conv2d_grad_kind))
         return bytes + (double)tensor_nbytes(op->in[0]);
     if (is_conv(op->kind) && has_suffix(op->kind, "grad_input"))

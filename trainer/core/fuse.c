@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "trainer/core/fuse_norm.h"
+
 /* Does only `reader` read what `writer` writes first, and nobody later? */
 static bool is_private(const struct graph *g, const struct op *writer, const struct op *reader)
 {
@@ -244,44 +246,43 @@ static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_
     drop(c.input);
 }
 
-static struct op *find_writer(const struct graph *g, const struct tensor *t)
+/* The gradient of the input that belongs to one of the weights. */
+static struct op **find_grad_input(const struct graph *g, const struct op *weights,
+                                   const struct op_kind *kind)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i]->out[0] == t)
-            return g->ops[i];
+        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->in[0] == weights->in[0] &&
+            g->ops[i]->in[1]->grad == weights->out[0])
+            return &g->ops[i];
     return NULL;
 }
 
-static bool gives_moments(const struct op_kind *kind)
+/* Both gradients of a convolution, of nparts tensors in front of it. */
+static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
 {
-    return kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &concat_conv2d_kind ||
-           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
-}
+    const struct op *weights = g->ops[i];
+    int nparts = weights->kind == &conv2d_grad_weights_kind          ? 1
+                 : weights->kind == &concat_conv2d_grad_weights_kind ? 2
+                                                                     : 0;
+    struct op **input = nparts == 0   ? NULL
+                        : nparts == 1 ? find_grad_input(g, weights, &conv2d_grad_input_kind)
+                                      : find_grad_input(g, weights, &concat_conv2d_grad_input_kind);
 
-static bool takes_moments(const struct op_kind *kind)
-{
-    return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
-           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
-}
-
-/* The convolution in front of a norm adds up what that needs. */
-static int fuse_moments(struct graph *g, const struct backend *backend, struct op *norm,
-                        struct err *e)
-{
-    struct op *conv = takes_moments(norm->kind) ? find_writer(g, norm->in[0]) : NULL;
-
-    if (!conv || !gives_moments(conv->kind) || op_moments_out(conv))
-        return 0;
-    struct tensor planned = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}}, *moments;
-    struct op giver = *conv, taker = *norm;
-    giver.out[giver.kind->nout] = taker.in[taker.kind->nin] = &planned;
-    if (!backend_has_kernel(backend, &giver) || !backend_has_kernel(backend, &taker))
-        return 0;
-    moments = graph_tensor(g, "moments", planned.shape, e);
-    if (!moments)
-        return -1;
-    conv->out[conv->kind->nout] = norm->in[norm->kind->nin] = moments;
-    return 0;
+    if (!input)
+        return;
+    struct op both = {.kind = nparts == 1 ? &conv2d_grad_kind : &concat_conv2d_grad_kind,
+                      .attr = (*input)->attr, .in = {weights->in[0]}};
+    for (int k = 0; k < nparts; k++) {
+        both.in[1 + k] = weights->in[1 + k];
+        both.out[k] = (*input)->out[k];
+    }
+    both.in[1 + nparts] = (*input)->in[1];
+    both.out[nparts] = weights->out[0];
+    both.out[nparts + 1] = weights->out[1];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **input = both;
+    drop(&g->ops[i]);
 }
 
 int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
@@ -297,14 +298,14 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_norm_conv(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_conv_grads(g, backend, i);
     for (size_t i = 0; i < nforward; i++)
         g->nforward -= !g->ops[i];
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             g->ops[n++] = g->ops[i];
     g->nops = n;
-    for (size_t i = 0; i < n; i++)
-        if (fuse_moments(g, backend, g->ops[i], e) < 0)
-            return -1;
-    return 0;
+    return fuse_norm_graph(g, backend, e);
 }

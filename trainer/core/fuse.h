@@ -7,11 +7,14 @@
  *     max_pool2d_grad, add          ->  max_pool2d_grad_add
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
  *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
+ *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d
  *
- * A pair is fused where nothing else reads what the first writes, the last two where the backend has
- * kernels of its own for what becomes of them. Where it has some that know of moments (op.h), a
- * convolution in front of a batch norm gives them to it, and that reads its input once. Results stay
- * the same but for rounding; models and gradients know nothing of it. */
+ * A pair is fused where nothing else reads what the first writes, the last three where the backend has
+ * kernels of its own for what becomes of them. Where it has some that know what op.h lists there, a
+ * convolution in front of a batch norm gives it moments, so that it reads its input once, and the
+ * gradient of a norm with ReLU is never written, but made on the way into the convolution's gradients
+ * that read it (fuse_norm.h). Results stay the same but for rounding; models and gradients know
+ * nothing of it. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H
 

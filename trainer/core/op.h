@@ -66,7 +66,13 @@ struct op {
  *   moments[2][C]  of each channel of a convolution's result here, over all its pixels: mean and
  *                  biased variance. Output of conv2d, concat_conv2d and batch_norm_relu_conv2d;
  *                  input of the batch_norm, batch_norm_relu or batch_norm_relu_conv2d behind it,
- *                  which takes its statistics from there. So with the kinds without bias. */
+ *                  which takes its statistics from there.
+ *   x, coef[5][C]  in place of the gradient of a norm, with ReLU, that reads x. It is
+ *                  (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, and who reads it makes it
+ *                  of g, its in[0]: inputs of conv2d_grad, concat_conv2d_grad, conv2d_grad_weights
+ *                  and batch_norm_relu_conv2d_grad. coef is also an output of the latter: then
+ *                  out[0] is the gradient g of what its norm and ReLU gave.
+ * So with the kinds without bias. */
 static inline int op_nin(const struct op *op)
 {
     int n = op->kind->nin;
@@ -90,6 +96,23 @@ static inline bool op_has_more(const struct op *op)
     return op->in[op->kind->nin] || op->out[op->kind->nout];
 }
 
+/* x, where a norm's gradient comes late; NULL: it does not. Then coef. */
+static inline struct tensor *op_late_in(const struct op *op)
+{
+    return op->in[op->kind->nin];
+}
+
+static inline struct tensor *op_late_coef(const struct op *op)
+{
+    return op->in[op->kind->nin + 1];
+}
+
+/* coef that it gives in place of a gradient; NULL: none. */
+static inline struct tensor *op_late_out(const struct op *op)
+{
+    return op->out[op->kind->nout];
+}
+
 /* The moments that it takes, or gives; NULL: none. */
 static inline struct tensor *op_moments_in(const struct op *op)
 {
@@ -106,6 +129,9 @@ static inline struct tensor *op_moments_out(const struct op *op)
 extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx: a transposed convolution */
 extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
+
+/* Both at once, of the same convolution (fuse.h). */
+extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
 
 /* The same without b, for where a batch norm follows. Its input's gradient is conv2d's. */
 extern const struct op_kind conv2d_nobias_kind;              /* (x, w) -> y */
@@ -127,6 +153,10 @@ extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the run
 extern const struct op_kind batch_norm_relu_kind;
 extern const struct op_kind batch_norm_relu_grad_kind;
 extern const struct op_kind batch_norm_relu_infer_kind;
+
+/* batch_norm_relu_grad without dx, which coef tells (above).
+ * (dy, x, gamma, saved, beta) -> coef[5][C], dgamma, dbeta */
+extern const struct op_kind batch_norm_relu_grad_coef_kind;
 
 /* batch_norm_relu and the conv2d behind it without the tensor in between (fuse.h).
  * (x, gamma, beta, w, b, running mean, running var) -> y, saved
@@ -166,6 +196,7 @@ extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 extern const struct op_kind concat_conv2d_kind;              /* (a, b, w, bias) -> y */
 extern const struct op_kind concat_conv2d_grad_input_kind;   /* (dy, w) -> da, db */
 extern const struct op_kind concat_conv2d_grad_weights_kind; /* (dy, a, b) -> dw, dbias */
+extern const struct op_kind concat_conv2d_grad_kind; /* (dy, a, b, w) -> da, db, dw, dbias */
 
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
 

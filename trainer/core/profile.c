@@ -26,9 +26,10 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
         op->kind == &conv_transpose2d_grad_input_kind)
         return op->in[1];
-    if (op->kind == &concat_conv2d_kind)
+    if (op->kind == &concat_conv2d_kind || op->kind == &conv2d_grad_kind)
         return op->in[2];
-    if (op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind)
+    if (op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind ||
+        op->kind == &concat_conv2d_grad_kind)
         return op->in[3];
     if (is_norm_conv_grad(op))
         return op->in[5];
@@ -37,6 +38,11 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &conv_transpose2d_grad_weights_kind)
         return op->out[0];
     return NULL;
+}
+
+static bool is_both_grads(const struct op *op)
+{
+    return is_norm_conv_grad(op) || op->kind == &conv2d_grad_kind || op->kind == &concat_conv2d_grad_kind;
 }
 
 /* A transposed convolution uses each weight once for each place of its smaller side. */
@@ -51,7 +57,7 @@ double profile_flop(const struct op *op)
     if (w == op->out[0])
         other = op->in[1];
     double products = (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
-    return (is_norm_conv_grad(op) ? 4 : 2) * products;
+    return (is_both_grads(op) ? 4 : 2) * products;
 }
 
 double profile_bytes(const struct op *op)

@@ -66,6 +66,15 @@ static int infer_batch_norm_relu_grad(const struct op_attr *attr, struct tensor 
     return check_channels(in, 4, 5, in[0]->shape.dim[DIM_C], e);
 }
 
+static int infer_grad_coef(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                           struct err *e)
+{
+    if (infer_batch_norm_relu_grad(attr, in, out, e) < 0)
+        return -1;
+    out[0] = (struct shape){2, {5, in[0]->shape.dim[DIM_C]}};
+    return 0;
+}
+
 static int grad_batch_norm_relu(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
@@ -80,6 +89,8 @@ const struct op_kind batch_norm_relu_kind = {"batch_norm_relu", 5, 2, false, inf
                                              grad_batch_norm_relu};
 const struct op_kind batch_norm_relu_grad_kind = {"batch_norm_relu_grad", 5, 3, true,
                                                   infer_batch_norm_relu_grad, NULL};
+const struct op_kind batch_norm_relu_grad_coef_kind = {"batch_norm_relu_grad_coef", 5, 3, false,
+                                                       infer_grad_coef, NULL};
 const struct op_kind batch_norm_relu_infer_kind = {"batch_norm_relu_infer", 5, 1, true,
                                                    infer_batch_norm_infer, NULL};
 

@@ -41,6 +41,14 @@ static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *
     return conv2d_grad_weights_kind.infer(attr, (struct tensor *[]){in[0], &whole}, out, e);
 }
 
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    out[0] = in[1]->shape;
+    out[1] = in[2]->shape;
+    return infer_grad_weights(attr, in, out + 2, e);
+}
+
 static int grad_concat_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *a = op->in[0], *b = op->in[1], *w = op->in[2], *dy = op->out[0]->grad;
@@ -64,5 +72,6 @@ const struct op_kind concat_conv2d_kind = {"concat_conv2d", 4, 1, false, infer_c
                                            grad_concat_conv2d};
 const struct op_kind concat_conv2d_grad_input_kind = {"concat_conv2d_grad_input", 2, 2, false,
                                                       infer_grad_input, NULL};
+const struct op_kind concat_conv2d_grad_kind = {"concat_conv2d_grad", 4, 4, false, infer_grad, NULL};
 const struct op_kind concat_conv2d_grad_weights_kind = {"concat_conv2d_grad_weights", 3, 2, false,
                                                         infer_grad_weights, NULL};

@@ -64,6 +64,18 @@ static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *
     return infer_nobias_grad_weights(attr, in, out, e);
 }
 
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    struct op_attr of_x = *attr;
+
+    of_x.height = in[1]->shape.dim[DIM_H];
+    of_x.width = in[1]->shape.dim[DIM_W];
+    if (infer_grad_input(&of_x, (struct tensor *[]){in[0], in[2]}, out, e) < 0)
+        return -1;
+    return infer_grad_weights(attr, in, out + 1, e);
+}
+
 /* Weights first: their gradient can travel while the input's is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
@@ -105,6 +117,7 @@ const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false,
                                                grad_transposed};
 const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
                                                  infer_grad_weights, NULL};
+const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad, NULL};
 const struct op_kind conv2d_nobias_kind = {"conv2d_nobias", 2, 1, false, infer_conv2d, grad_conv2d};
 const struct op_kind conv2d_nobias_grad_weights_kind = {"conv2d_nobias_grad_weights", 2, 1, false,
                                                         infer_nobias_grad_weights, NULL};

@@ -211,8 +211,17 @@ double *cuda_norm_parts(const struct op *op)
     return sums_of(op) + 2 * n + 1 + 3 * n;
 }
 
+/* In place of a gradient; NULL: the gradient itself. */
+static const struct tensor *coef_of(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_grad_coef_kind ? op->out[0]
+           : op->kind == &batch_norm_relu_grad_kind    ? op_late_out(op)
+                                                       : NULL;
+}
+
 static struct finish_args finish_of(const struct op *op)
 {
+    const struct tensor *coef = coef_of(op);
     struct finish_args k = {0};
 
     k.channels = (unsigned)tensor_channels(op->in[0]);
@@ -221,6 +230,12 @@ static struct finish_args finish_of(const struct op *op)
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
+    if (coef) {
+        k.mask = coef->data;
+        k.a = k.mask + 2 * k.channels;
+        k.b = k.a + k.channels;
+        k.c = k.b + k.channels;
+    }
     k.eps = op->attr.eps;
     k.momentum = op->attr.momentum;
     return k;
@@ -229,7 +244,7 @@ static struct finish_args finish_of(const struct op *op)
 static bool has_relu(const struct op *op)
 {
     return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
-           op->kind == &batch_norm_relu_infer_kind;
+           op->kind == &batch_norm_relu_grad_coef_kind || op->kind == &batch_norm_relu_infer_kind;
 }
 
 static void add_parts(const struct op *op, unsigned nparts, cudaStream_t stream)
@@ -356,7 +371,8 @@ static int finish_gradient(const struct op *op, const float *mask, struct exec *
     if (sum_over_replicas(op, x, e))
         return -1;
     LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
-    apply_to(op, &k, op->in[0], op->in[1], mask, stream);
+    if (!coef_of(op))
+        apply_to(op, &k, op->in[0], op->in[1], mask, stream);
     return 0;
 }
 
@@ -374,6 +390,13 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
     return finish_gradient(op, mask, x, e);
 }
 
+/* For those that read them, which are of bfloat16. */
+static bool supports_grad_coef(const struct op *op)
+{
+    return op->in[0]->dtype == DTYPE_BF16 && op->in[1]->dtype == DTYPE_BF16 && cuda_supports(op) &&
+           tensor_channels(op->in[0]) % 8 == 0 && cuda_has_bf16();
+}
+
 const struct kernel cuda_batch_norm = {&batch_norm_kind, cuda_supports_one_type, batch_norm_prepare,
                                        run_batch_norm, NULL};
 const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, cuda_supports_one_type,
@@ -384,6 +407,8 @@ const struct kernel cuda_batch_norm_relu = {&batch_norm_relu_kind, cuda_supports
                                             batch_norm_prepare, run_batch_norm, NULL};
 const struct kernel cuda_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, cuda_supports_one_type,
                                                  batch_norm_prepare, run_batch_norm_grad, NULL};
+const struct kernel cuda_batch_norm_relu_grad_coef = {
+    &batch_norm_relu_grad_coef_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad, NULL};
 const struct kernel cuda_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, cuda_supports_one_type,
                                                   batch_norm_prepare, run_batch_norm_infer, NULL};
 

@@ -70,6 +70,8 @@ static const struct kernel *const mixed[] = {
     &cuda_narrow_concat_conv2d,
     &cuda_narrow_concat_conv2d_grad_input,
     &cuda_narrow_concat_conv2d_grad_weights,
+    &cuda_narrow_concat_conv2d_grad,
+    &cuda_narrow_conv2d_grad,
     &cuda_narrow_norm_conv2d,
     &cuda_narrow_norm_conv2d_grad,
     &cuda_narrow_conv_transpose2d,
@@ -80,6 +82,7 @@ static const struct kernel *const mixed[] = {
     &cuda_batch_norm_infer,
     &cuda_batch_norm_relu,
     &cuda_batch_norm_relu_grad,
+    &cuda_batch_norm_relu_grad_coef,
     &cuda_batch_norm_relu_infer,
     &cuda_pass_add,
     &cuda_pass_concat,
@@ -129,6 +132,11 @@ static const struct kernel *const fused[] = {
     &cuda_narrow_norm_conv2d,
     &cuda_batch_norm,
     &cuda_batch_norm_relu,
+    &cuda_narrow_conv2d_grad,
+    &cuda_narrow_conv2d_grad_weights,
+    &cuda_narrow_conv2d_nobias_grad_weights,
+    &cuda_narrow_concat_conv2d_grad,
+    &cuda_narrow_norm_conv2d_grad,
     NULL,
 };
 

@@ -97,10 +97,13 @@ extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
 /* For tensors of bfloat16. */
+extern const struct kernel cuda_batch_norm_relu_grad_coef;
 extern const struct kernel cuda_narrow_concat_conv2d;
+extern const struct kernel cuda_narrow_concat_conv2d_grad;
 extern const struct kernel cuda_narrow_concat_conv2d_grad_input;
 extern const struct kernel cuda_narrow_concat_conv2d_grad_weights;
 extern const struct kernel cuda_narrow_conv2d;
+extern const struct kernel cuda_narrow_conv2d_grad;
 extern const struct kernel cuda_narrow_conv2d_grad_input;
 extern const struct kernel cuda_narrow_conv2d_grad_weights;
 extern const struct kernel cuda_narrow_conv2d_nobias;
@@ -125,7 +128,8 @@ extern const struct kernel cuda_pass_relu_grad;
 extern const struct device_ops cuda_device_ops;
 
 /* Batch norm with a ReLU for kernels that make some of its passes themselves (batch_norm.cu). op: one of
- * batch_norm_relu's or of its gradient's with a workspace of cuda_norm_workspace bytes.
+ * batch_norm_relu's or of its gradient's with a workspace of cuda_norm_workspace bytes. A gradient's may
+ * give coefficients in place of out[0], which is not written then (core/op.h).
  *   statistics  sums of in[0], or those of the moments that op takes; what out[1] and the running
  *               ones become; *coef: [2][channels], the norm is coef0 x + coef1
  *   mask        the same coefficients from what was saved

@@ -6,6 +6,7 @@
 
 #include "trainer/backends/cuda/narrow_back.h"
 #include "trainer/backends/cuda/narrow_conv.h"
+#include "trainer/backends/cuda/narrow_op.h"
 #include "trainer/backends/cuda/narrow_up.h"
 
 bool cuda_has_bf16(void)
@@ -33,27 +34,16 @@ static bool is_bf16(const struct tensor *t)
     return t->dtype == DTYPE_BF16;
 }
 
-static unsigned channels_of(const struct tensor *t)
-{
-    return (unsigned)tensor_channels(t);
-}
-
-static struct narrow_field field_of(const struct tensor *t)
-{
-    return narrow_field((unsigned)t->shape.dim[DIM_N], (unsigned)t->shape.dim[DIM_H],
-                        (unsigned)t->shape.dim[DIM_W]);
-}
-
 /* Channels as the kernels are made for them: an image of floats becomes 8; 0: of another type. */
 static unsigned source_channels(const struct tensor *t)
 {
-    return is_bf16(t) ? channels_of(t) : t->dtype == DTYPE_F32 && channels_of(t) <= 8 ? 8 : 0;
+    return is_bf16(t) ? narrow_op_channels(t) : t->dtype == DTYPE_F32 && narrow_op_channels(t) <= 8 ? 8 : 0;
 }
 
 /* Can they stand for one tensor? */
 static bool are_chunks(const struct tensor *a, const struct tensor *b)
 {
-    return channels_of(a) % 8 == 0 && channels_of(b) % 8 == 0;
+    return narrow_op_channels(a) % 8 == 0 && narrow_op_channels(b) % 8 == 0;
 }
 
 /* (x or dy, w, ...) -> y or dx. A gradient to a tensor of another size is one of stride 2. */
@@ -62,14 +52,14 @@ static bool supports_narrow_conv(const struct op *op)
     const struct tensor *src = op->in[0], *dst = op->out[0];
 
     return is_bf16(dst) && op->attr.kernel == 3 && op->attr.stride <= 1 &&
-           narrow_conv_resident(source_channels(src), channels_of(dst)) && cuda_supports(op) &&
+           narrow_conv_resident(source_channels(src), narrow_op_channels(dst)) && cuda_supports(op) &&
            cuda_has_bf16();
 }
 
 static struct narrow_source source_of(const struct tensor *t)
 {
-    return is_bf16(t) ? (struct narrow_source){.first = {.x = t->half, .channels = channels_of(t)}}
-                      : (struct narrow_source){.first = {.image = t->data, .channels = channels_of(t),
+    return is_bf16(t) ? (struct narrow_source){.first = {.x = t->half, .channels = narrow_op_channels(t)}}
+                      : (struct narrow_source){.first = {.image = t->data, .channels = narrow_op_channels(t),
                                                          .form = NARROW_IMAGE}};
 }
 
@@ -92,7 +82,7 @@ static int prepare_moments(struct op *op, unsigned in)
     const struct tensor *y = op->out[0];
 
     op->workspace_size = cuda_moments_size(
-        op, cuda_resident(narrow_conv_resident(in, channels_of(y)), field_of(y).ntiles));
+        op, cuda_resident(narrow_conv_resident(in, narrow_op_channels(y)), narrow_op_field(y).ntiles));
     return 0;
 }
 
@@ -105,8 +95,8 @@ static int prepare_narrow_conv(struct op *op, struct err *e)
 static void narrow_convolve(const struct op *op, const float *bias, bool backwards, struct exec *x)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
-    unsigned in = channels_of(src), out = channels_of(dst);
-    struct narrow_args k = {.field = field_of(dst), .src = source_of(src), .w = op->in[1]->data,
+    unsigned in = narrow_op_channels(src), out = narrow_op_channels(dst);
+    struct narrow_args k = {.field = narrow_op_field(dst), .src = source_of(src), .w = op->in[1]->data,
                             .bias = bias, .w_out = backwards ? 9 : 9 * in,
                             .w_in = backwards ? 9 * out : 9, .flip = backwards, .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
@@ -135,20 +125,20 @@ static bool supports_narrow_concat(const struct op *op)
 
     return is_bf16(a) && is_bf16(b) && is_bf16(y) && are_chunks(a, b) && op->attr.kernel == 3 &&
            op->attr.stride <= 1 && cuda_supports(op) && cuda_has_bf16() &&
-           narrow_conv_resident(channels_of(a) + channels_of(b), channels_of(y));
+           narrow_conv_resident(narrow_op_channels(a) + narrow_op_channels(b), narrow_op_channels(y));
 }
 
 static int prepare_narrow_concat(struct op *op, struct err *e)
 {
     (void)e;
-    return prepare_moments(op, channels_of(op->in[0]) + channels_of(op->in[1]));
+    return prepare_moments(op, narrow_op_channels(op->in[0]) + narrow_op_channels(op->in[1]));
 }
 
 static int run_narrow_concat(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *a = op->in[0], *b = op->in[1], *y = op->out[0];
-    unsigned in = channels_of(a) + channels_of(b), out = channels_of(y);
-    struct narrow_args k = {.field = field_of(y), .src = {source_of(a).first, source_of(b).first},
+    unsigned in = narrow_op_channels(a) + narrow_op_channels(b), out = narrow_op_channels(y);
+    struct narrow_args k = {.field = narrow_op_field(y), .src = {source_of(a).first, source_of(b).first},
                             .w = op->in[2]->data, .bias = op->in[3]->data, .w_out = 9 * in,
                             .w_in = 9, .nw = in, .first = {y->half, NULL, NULL, out}};
 
@@ -164,17 +154,17 @@ static bool supports_narrow_concat_grad(const struct op *op)
 
     return is_bf16(dy) && is_bf16(a) && is_bf16(b) && are_chunks(a, b) && op->attr.kernel == 3 &&
            op->attr.stride <= 1 && cuda_supports(op) && cuda_has_bf16() &&
-           narrow_conv_resident(channels_of(dy), channels_of(a) + channels_of(b));
+           narrow_conv_resident(narrow_op_channels(dy), narrow_op_channels(a) + narrow_op_channels(b));
 }
 
 static int run_narrow_concat_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *a = op->out[0], *b = op->out[1];
-    unsigned in = channels_of(dy), out = channels_of(a) + channels_of(b);
-    struct narrow_args k = {.field = field_of(dy), .src = source_of(dy), .w = op->in[1]->data,
+    unsigned in = narrow_op_channels(dy), out = narrow_op_channels(a) + narrow_op_channels(b);
+    struct narrow_args k = {.field = narrow_op_field(dy), .src = source_of(dy), .w = op->in[1]->data,
                             .w_out = 9, .w_in = 9 * out, .flip = true, .nw = in,
-                            .first = {a->half, NULL, NULL, channels_of(a)},
-                            .second = {b->half, NULL, NULL, channels_of(b)}};
+                            .first = {a->half, NULL, NULL, narrow_op_channels(a)},
+                            .second = {b->half, NULL, NULL, narrow_op_channels(b)}};
 
     (void)e;
     narrow_conv_run(&k, cuda_resident(narrow_conv_resident(in, out), k.field.ntiles),
@@ -185,17 +175,19 @@ static int run_narrow_concat_grad(struct op *op, struct exec *x, struct err *e)
 /* (dy, x) or (dy, a, b) -> dw, and perhaps db. */
 static unsigned weights_channels(const struct op *op)
 {
-    return op->kind->nin > 2 ? channels_of(op->in[1]) + channels_of(op->in[2])
+    return op->kind->nin > 2 ? narrow_op_channels(op->in[1]) + narrow_op_channels(op->in[2])
                              : source_channels(op->in[1]);
 }
 
 static bool supports_narrow_weights(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *x = op->in[1], *last = op->in[op->kind->nin - 1];
+    const struct tensor *late = op_late_in(op);
 
-    return is_bf16(dy) && (last == x || (is_bf16(x) && is_bf16(last) && are_chunks(x, last))) &&
+    return is_bf16(dy) && (!late || is_bf16(late)) &&
+           (last == x || (is_bf16(x) && is_bf16(last) && are_chunks(x, last))) &&
            op->attr.kernel == 3 && op->attr.stride <= 1 &&
-           narrow_back_resident(weights_channels(op), channels_of(dy), false) &&
+           narrow_back_resident(weights_channels(op), narrow_op_channels(dy), false) &&
            cuda_supports(op) && cuda_has_bf16();
 }
 
@@ -203,14 +195,14 @@ static unsigned weights_blocks(const struct op *op)
 {
     const struct tensor *dy = op->in[0];
 
-    return cuda_resident(narrow_back_resident(weights_channels(op), channels_of(dy), false),
-                         field_of(dy).ntiles);
+    return cuda_resident(narrow_back_resident(weights_channels(op), narrow_op_channels(dy), false),
+                         narrow_op_field(dy).ntiles);
 }
 
 static int prepare_narrow_weights(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = narrow_back_bytes(weights_channels(op), channels_of(op->in[0]),
+    op->workspace_size = narrow_back_bytes(weights_channels(op), narrow_op_channels(op->in[0]),
                                            weights_blocks(op), op->kind->nout > 1, NARROW_TAPS);
     return 0;
 }
@@ -218,7 +210,7 @@ static int prepare_narrow_weights(struct op *op, struct err *e)
 static int run_narrow_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0];
-    struct narrow_back_args k = {.input = {.field = field_of(dy), .src = source_of(dy)},
+    struct narrow_back_args k = {.input = {.field = narrow_op_field(dy), .src.first = narrow_op_gradient(op)},
                                  .act = source_of(op->in[1]), .partials = op->workspace,
                                  .with_bias = op->kind->nout > 1};
 
@@ -235,15 +227,15 @@ static bool supports_narrow_up(const struct op *op)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
 
-    return is_bf16(src) && is_bf16(dst) && narrow_up_resident(channels_of(src), channels_of(dst)) &&
+    return is_bf16(src) && is_bf16(dst) && narrow_up_resident(narrow_op_channels(src), narrow_op_channels(dst)) &&
            cuda_supports(op) && cuda_has_bf16();
 }
 
 static int run_narrow_up(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
-    unsigned in = channels_of(src), out = channels_of(dst);
-    struct narrow_args k = {.field = field_of(src), .src = source_of(src), .w = op->in[1]->data,
+    unsigned in = narrow_op_channels(src), out = narrow_op_channels(dst);
+    struct narrow_args k = {.field = narrow_op_field(src), .src = source_of(src), .w = op->in[1]->data,
                             .bias = op->in[2]->data, .w_out = 4, .w_in = 4 * out, .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
 
@@ -262,22 +254,22 @@ static const struct tensor *small_of(const struct op *op)
 static bool supports_narrow_back_up(const struct op *op)
 {
     return is_bf16(op->in[0]) && is_bf16(small_of(op)) && cuda_supports(op) && cuda_has_bf16() &&
-           narrow_back_up_resident(channels_of(small_of(op)), channels_of(op->in[0]));
+           narrow_back_up_resident(narrow_op_channels(small_of(op)), narrow_op_channels(op->in[0]));
 }
 
 static unsigned back_up_blocks(const struct op *op)
 {
     return cuda_resident(
-        narrow_back_up_resident(channels_of(small_of(op)), channels_of(op->in[0])),
-        field_of(small_of(op)).ntiles);
+        narrow_back_up_resident(narrow_op_channels(small_of(op)), narrow_op_channels(op->in[0])),
+        narrow_op_field(small_of(op)).ntiles);
 }
 
 static int run_narrow_down(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *dx = op->out[0];
-    unsigned in = channels_of(dy), out = channels_of(dx);
+    unsigned in = narrow_op_channels(dy), out = narrow_op_channels(dx);
     struct narrow_back_args k = {
-        .input = {.field = field_of(dx), .src = source_of(dy), .w = op->in[1]->data,
+        .input = {.field = narrow_op_field(dx), .src = source_of(dy), .w = op->in[1]->data,
                   .w_out = 4 * in, .w_in = 4, .nw = in, .first = {dx->half, NULL, NULL, out}},
         .act = {.first = {.channels = out}}};
 
@@ -290,7 +282,7 @@ static int prepare_narrow_up_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size =
-        narrow_back_bytes(channels_of(op->in[1]), channels_of(op->in[0]), back_up_blocks(op),
+        narrow_back_bytes(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0]), back_up_blocks(op),
                           op->kind->nout > 1, NARROW_UP_TAPS);
     return 0;
 }
@@ -298,7 +290,7 @@ static int prepare_narrow_up_weights(struct op *op, struct err *e)
 static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct narrow_back_args k = {
-        .input = {.field = field_of(op->in[1]), .src = source_of(op->in[0])},
+        .input = {.field = narrow_op_field(op->in[1]), .src = source_of(op->in[0])},
         .act = source_of(op->in[1]), .partials = op->workspace, .with_bias = op->kind->nout > 1};
 
     (void)e;

@@ -6,50 +6,42 @@
 
 #include "trainer/backends/cuda/narrow_back.h"
 #include "trainer/backends/cuda/narrow_conv.h"
+#include "trainer/backends/cuda/narrow_op.h"
 
 #define NORM_PARTS 1024 /* of the sums that batch_norm.cu makes, at most */
 
-static unsigned nchannels(const struct tensor *t)
-{
-    return (unsigned)tensor_channels(t);
-}
-
-static struct narrow_field field(const struct tensor *t)
-{
-    return narrow_field((unsigned)t->shape.dim[DIM_N], (unsigned)t->shape.dim[DIM_H],
-                        (unsigned)t->shape.dim[DIM_W]);
-}
-
 static bool is_narrow(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
-    return x->dtype == DTYPE_BF16 && y->dtype == DTYPE_BF16 && op->attr.kernel == 3 &&
-           op->attr.stride <= 1 && cuda_supports(op) && cuda_has_bf16();
+    return x->dtype == DTYPE_BF16 && y->dtype == DTYPE_BF16 && narrow_op_is_3x3(op) &&
+           cuda_supports(op) && cuda_has_bf16();
 }
 
 static bool supports_norm_conv(const struct op *op)
 {
     return is_narrow(op, op->in[0], op->out[0]) &&
-           narrow_conv_resident(nchannels(op->in[0]), nchannels(op->out[0]));
+           narrow_conv_resident(narrow_op_channels(op->in[0]), narrow_op_channels(op->out[0]));
 }
 
 /* (dy, x, gamma, saved, beta, w) -> dx, ... */
 static bool supports_norm_conv_grad(const struct op *op)
 {
     return is_narrow(op, op->in[1], op->in[0]) && op->out[0]->dtype == DTYPE_BF16 &&
-           narrow_back_resident(nchannels(op->in[1]), nchannels(op->in[0]), true);
+           (!op_late_in(op) || op_late_in(op)->dtype == DTYPE_BF16) &&
+           narrow_back_resident(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0]), true);
 }
 
 static unsigned conv_blocks(const struct op *op)
 {
-    return cuda_resident(narrow_conv_resident(nchannels(op->in[0]), nchannels(op->out[0])),
-                         field(op->in[0]).ntiles);
+    return cuda_resident(
+        narrow_conv_resident(narrow_op_channels(op->in[0]), narrow_op_channels(op->out[0])),
+        narrow_op_field(op->in[0]).ntiles);
 }
 
 /* Workspace: the norm's, then the parts of the moments. */
 static int prepare_norm_conv(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = cuda_norm_workspace(nchannels(op->in[0]), NORM_PARTS) +
+    op->workspace_size = cuda_norm_workspace(narrow_op_channels(op->in[0]), NORM_PARTS) +
                          cuda_moments_size(op, conv_blocks(op));
     return 0;
 }
@@ -60,9 +52,10 @@ static int run_norm_conv(struct op *op, struct exec *x, struct err *e)
                       .in = {op->in[0], op->in[1], op->in[2], op->in[5], op->in[6],
                              op_moments_in(op)},
                       .out = {op->in[0], op->out[1]}};
-    unsigned in = nchannels(op->in[0]), out = nchannels(op->out[0]), nblocks = conv_blocks(op);
-    struct narrow_args k = {.field = field(op->in[0]), .w = op->in[3]->data, .bias = op->in[4]->data,
-                            .w_out = 9 * in, .w_in = 9, .nw = in,
+    unsigned in = narrow_op_channels(op->in[0]), out = narrow_op_channels(op->out[0]);
+    unsigned nblocks = conv_blocks(op);
+    struct narrow_args k = {.field = narrow_op_field(op->in[0]), .w = op->in[3]->data,
+                            .bias = op->in[4]->data, .w_out = 9 * in, .w_in = 9, .nw = in,
                             .src.first = {.x = op->in[0]->half, .channels = in,
                                           .form = NARROW_NORM_RELU},
                             .first = {.y = op->out[0]->half, .channels = out},
@@ -79,13 +72,15 @@ static int run_norm_conv(struct op *op, struct exec *x, struct err *e)
 
 static unsigned grad_blocks(const struct op *op)
 {
-    return cuda_resident(narrow_back_resident(nchannels(op->in[1]), nchannels(op->in[0]), true),
-                         field(op->in[0]).ntiles);
+    return cuda_resident(
+        narrow_back_resident(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0]), true),
+        narrow_op_field(op->in[0]).ntiles);
 }
 
 static int prepare_norm_conv_grad(struct op *op, struct err *e)
 {
-    unsigned in = nchannels(op->in[1]), out = nchannels(op->in[0]), nblocks = grad_blocks(op);
+    unsigned in = narrow_op_channels(op->in[1]), out = narrow_op_channels(op->in[0]);
+    unsigned nblocks = grad_blocks(op);
 
     (void)e;
     op->workspace_size = cuda_norm_workspace(in, nblocks) +
@@ -93,18 +88,18 @@ static int prepare_norm_conv_grad(struct op *op, struct err *e)
     return 0;
 }
 
-/* out[0] holds the gradient before the norm's until that takes its place. */
+/* out[0] holds the gradient before the norm's, until that takes its place if it is wanted. */
 static int run_norm_conv_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct tensor *dy = op->in[0], *src = op->in[1], *dx = op->out[0];
-    unsigned in = nchannels(src), out = nchannels(dy), nblocks = grad_blocks(op);
+    unsigned in = narrow_op_channels(src), out = narrow_op_channels(dy), nblocks = grad_blocks(op);
     struct op norm = {.kind = &batch_norm_relu_grad_kind, .attr = op->attr,
                       .workspace = op->workspace, .in = {dx, src, op->in[2], op->in[3], op->in[4]},
-                      .out = {dx, op->out[1], op->out[2]}};
+                      .out = {dx, op->out[1], op->out[2], op_late_out(op)}};
     const float *mask = cuda_norm_mask(&norm, x);
     struct narrow_back_args k = {
-        .input = {.field = field(dy), .w = op->in[5]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
-                  .nw = out, .src.first = {.x = dy->half, .channels = out},
+        .input = {.field = narrow_op_field(dy), .w = op->in[5]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
+                  .nw = out, .src.first = narrow_op_gradient(op),
                   .first = {.y = dx->half, .x = src->half, .coef = mask, .channels = in},
                   .form = NARROW_NORM_SUMS, .sums = cuda_norm_parts(&norm)},
         .act.first = {.x = src->half, .coef = mask, .channels = in, .form = NARROW_NORM_RELU},

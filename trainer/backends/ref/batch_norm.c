@@ -100,7 +100,7 @@ static void apply(const struct coefficients *k, const float *u, const float *v, 
 static bool has_relu(const struct op *op)
 {
     return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
-           op->kind == &batch_norm_relu_infer_kind;
+           op->kind == &batch_norm_relu_grad_coef_kind || op->kind == &batch_norm_relu_infer_kind;
 }
 
 static void relu(const struct op *op)
@@ -216,12 +216,13 @@ static int prepare_relu_grad(struct op *op, struct err *e)
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+/* What the norm's gradient is made of; *dy: in[0], masked where there is a ReLU. */
+static int find_grad(struct op *op, struct coefficients k, const float **grad, struct exec *x,
+                     struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
     const float *dy = op->in[0]->data, *src = op->in[1]->data, *gamma = op->in[2]->data;
     const float *mean = op->in[3]->data, *scale = mean + nchannels;
-    struct coefficients k = coefficients_of(op);
     double *sums = op->workspace;
 
     if (has_relu(op)) {
@@ -230,6 +231,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
         mask(op, masked);
         dy = masked;
     }
+    *grad = dy;
     chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
@@ -243,8 +245,39 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
         k.b[c] = (float)b;
         k.c[c] = (float)(-a * sums[c] / count - b * m);
     }
+    return 0;
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    struct coefficients k = coefficients_of(op);
+    const float *dy;
+
+    if (find_grad(op, k, &dy, x, e) < 0)
+        return -1;
     repeat(&k, nchannels);
-    apply(&k, dy, src, npixels, nchannels, op->out[0]->data);
+    apply(&k, dy, op->in[1]->data, tensor_pixels(op->in[0]), nchannels, op->out[0]->data);
+    return 0;
+}
+
+static int run_grad_coef(struct op *op, struct exec *x, struct err *e)
+{
+    size_t n = tensor_channels(op->in[0]);
+    const float *gamma = op->in[2]->data, *mean = op->in[3]->data, *beta = op->in[4]->data;
+    float *coef = op->out[0]->data;
+    struct coefficients k = coefficients_of(op);
+    const float *dy;
+
+    if (find_grad(op, k, &dy, x, e) < 0)
+        return -1;
+    for (size_t c = 0; c < n; c++) {
+        coef[c] = gamma[c] * mean[n + c];
+        coef[n + c] = beta[c] - mean[c] * coef[c];
+        coef[2 * n + c] = k.a[c];
+        coef[3 * n + c] = k.b[c];
+        coef[4 * n + c] = k.c[c];
+    }
     return 0;
 }
 
@@ -256,5 +289,7 @@ const struct kernel ref_batch_norm_relu = {&batch_norm_relu_kind, NULL, prepare,
                                            NULL};
 const struct kernel ref_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, NULL,
                                                 prepare_relu_grad, run_grad, NULL};
+const struct kernel ref_batch_norm_relu_grad_coef = {&batch_norm_relu_grad_coef_kind, NULL,
+                                                     prepare_relu_grad, run_grad_coef, NULL};
 const struct kernel ref_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, NULL, prepare,
                                                  run_infer, NULL};

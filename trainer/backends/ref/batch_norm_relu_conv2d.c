@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tensor between norm and convolution, or its gradient, lies in the workspace, and behind it what
- * their kernels need. */
+/* The tensor between norm and convolution, its gradient, and that of a norm behind them, lie in the
+ * workspace, and behind them what their kernels need. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
+
+#include "trainer/backends/ref/late.h"
 
 #define ALIGN 64
 
 /* The ops that it stands for, in the order in which they run. */
 #define MOST_STEPS 3
 struct steps {
-    struct tensor normed, gradient;
+    struct tensor normed, gradient, late;
     struct op op[MOST_STEPS];
     const struct kernel *kernel[MOST_STEPS];
     int n;
@@ -45,20 +47,22 @@ static void split_forward(const struct op *op, struct steps *s)
 /* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db */
 static void split_grad(const struct op *op, struct steps *s)
 {
-    struct tensor *const *in = op->in, *const *out = op->out;
+    struct tensor *const *in = op->in, *const *out = op->out, *coef = op_late_out(op);
+    struct tensor *dy = op_late_in(op) ? &s->late : in[0];
 
     add(s, op, op->kind == &batch_norm_relu_conv2d_grad_kind ? &ref_conv2d_grad_weights
                                                              : &ref_conv2d_nobias_grad_weights);
-    s->op[0].in[0] = in[0], s->op[0].in[1] = &s->normed;
+    s->op[0].in[0] = dy, s->op[0].in[1] = &s->normed;
     s->op[0].out[0] = out[3], s->op[0].out[1] = out[4];
     add(s, op, &ref_conv2d_grad_input);
-    s->op[1].in[0] = in[0], s->op[1].in[1] = in[5], s->op[1].out[0] = &s->gradient;
-    add(s, op, &ref_batch_norm_relu_grad);
-    s->op[2].in[0] = &s->gradient;
+    s->op[1].in[0] = dy, s->op[1].in[1] = in[5];
+    s->op[1].out[0] = coef ? out[0] : &s->gradient;
+    add(s, op, coef ? &ref_batch_norm_relu_grad_coef : &ref_batch_norm_relu_grad);
+    s->op[2].in[0] = s->op[1].out[0];
     for (int i = 1; i < 5; i++)
         s->op[2].in[i] = in[i];
     for (int i = 0; i < 3; i++)
-        s->op[2].out[i] = out[i];
+        s->op[2].out[i] = i == 0 && coef ? coef : out[i];
 }
 
 /* s stays where it is: its ops point into it. */
@@ -68,6 +72,7 @@ static void split(const struct op *op, struct steps *s)
 
     s->n = 0;
     s->normed = s->gradient = *op->in[forward ? 0 : 1];
+    s->late = *op->in[0];
     (forward ? split_forward : split_grad)(op, s);
 }
 
@@ -76,7 +81,13 @@ static size_t tensor_size(const struct steps *s)
     return (tensor_count(&s->normed) * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* The steps use the same memory one after the other, behind both tensors. */
+/* Of all three. */
+static size_t tensors_size(const struct op *op, const struct steps *s)
+{
+    return 2 * tensor_size(s) + (is_forward(op) ? 0 : late_size(op));
+}
+
+/* The steps use the same memory one after the other, behind the tensors. */
 static int prepare(struct op *op, struct err *e)
 {
     struct steps s;
@@ -88,7 +99,7 @@ static int prepare(struct op *op, struct err *e)
             return -1;
         most = s.op[i].workspace_size > most ? s.op[i].workspace_size : most;
     }
-    op->workspace_size = 2 * tensor_size(&s) + most;
+    op->workspace_size = tensors_size(op, &s) + most;
     return 0;
 }
 
@@ -114,10 +125,12 @@ static int run(struct op *op, struct exec *x, struct err *e)
     split(op, &s);
     s.normed.data = op->workspace;
     s.gradient.data = (float *)((char *)op->workspace + tensor_size(&s));
-    if (!is_forward(op))
+    if (!is_forward(op)) {
         norm_again(op, s.normed.data);
+        (void)late_gradient(op, &s.late, (char *)op->workspace + 2 * tensor_size(&s));
+    }
     for (int i = 0; i < s.n; i++) {
-        s.op[i].workspace = (char *)op->workspace + 2 * tensor_size(&s);
+        s.op[i].workspace = (char *)op->workspace + tensors_size(op, &s);
         if (s.kernel[i]->run(&s.op[i], x, e) < 0)
             return -1;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/late.h"
 #include "trainer/backends/ref/moments.h"
 #include "trainer/backends/vector.h"
 
@@ -192,22 +193,24 @@ static void sum_tap(const struct geometry *g, const float *dy, const float *x, s
     }
 }
 
-/* Workspace: sums, then what adding up the bias needs. */
+/* Workspace: a norm's gradient that comes late, sums, what adding up the bias needs. */
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = tensor_count(op->out[0]) * sizeof(double);
     if (op->kind->nout > 1)
         op->workspace_size += chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
+    op->workspace_size += late_size(op);
     return 0;
 }
 
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[1];
+    struct tensor late;
+    const struct tensor *dy = late_gradient(op, &late, op->workspace), *src = op->in[1];
     struct geometry g = geometry_of(src, dy, op);
     size_t taps = g.kernel * g.kernel, ntasks = taps * g.src_channels, co_n = g.dst_channels;
-    double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
+    double *sums = (double *)((char *)op->workspace + late_size(op)), *bias_sums = sums + ntasks * co_n;
     float *dw = op->out[0]->data;
 
     (void)x;

@@ -162,6 +162,16 @@ static size_t count_moments(const struct graph *g)
     return n;
 }
 
+/* Ops that make a norm's gradient themselves. */
+static size_t count_late(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += op_nin(g->ops[i]) == g->ops[i]->kind->nin + 2;
+    return n;
+}
+
 static void check_training(const struct backend *backend)
 {
     struct compiled whole, parts;
@@ -171,10 +181,15 @@ static void check_training(const struct backend *backend)
     size_t concat = count(whole.graph, &concat_conv2d_kind);
     ok(concat == has_wide_kernels(backend) && count(whole.graph, &concat_kind) == 1 - concat,
        "%s: concat is fused where there is a kernel", backend->name);
-    ok(whole.graph->nops == parts.graph->nops - 5 - 2 * concat,
+    size_t grads = backend == backend_find("ref") ? 3 : 0;
+    ok(count(whole.graph, &conv2d_grad_kind) + count(whole.graph, &concat_conv2d_grad_kind) == grads,
+       "%s: gradients of convolutions are one where there is a kernel", backend->name);
+    ok(whole.graph->nops == parts.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);
     ok(count(whole.graph, &batch_norm_relu_kind) == 2 &&
-           count(whole.graph, &batch_norm_relu_grad_kind) == 2 &&
+           count(whole.graph, &batch_norm_relu_grad_kind) == (grads ? 0 : 2) &&
+           count(whole.graph, &batch_norm_relu_grad_coef_kind) == (grads ? 2 : 0) &&
+           count_late(whole.graph) == (grads ? 2 : 0) &&
            count(whole.graph, &max_pool2d_grad_add_kind) == 1,
        "%s: of the right kinds", backend->name);
     ok(whole.graph->nforward == parts.graph->nforward - 2 - concat, "%s: two of them forward",
@@ -206,6 +221,8 @@ static void check_block(bool bias)
     builder = build;
     ok(count_moments(whole.graph) == 2 && count_moments(parts.graph) == 0,
        "the convolutions in front of the norms give them their moments");
+    ok(count_late(whole.graph) == 2 && count_late(parts.graph) == 0,
+       "the norms' gradients are made by the convolutions' that read them");
     ok(count(whole.graph, &batch_norm_relu_conv2d_kind) == 2 - nobias &&
            count(whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 - nobias &&
            count(whole.graph, &batch_norm_relu_conv2d_nobias_kind) == nobias &&

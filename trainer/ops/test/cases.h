@@ -11,101 +11,130 @@
 
 #define CONV(n, h, w, ci, co, k)                                                      \
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
-     {VALUES_NORMAL}, 1, 2, 0.5, false, false}
+     {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
 #define HEAD(n, h, w, ci, co)                                                        \
     {&conv2d_kind, {.kernel = 1}, {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co)}, \
-     {VALUES_NORMAL}, 1, 2, 0.5, true, false}
+     {VALUES_NORMAL}, 1, 2, 0.5, true, false, 0}
 #define CONV_STRIDED(n, h, w, ci, co, k)                                                  \
     {&conv2d_kind, {.kernel = k, .stride = 2},                                            \
-     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5, false, false}
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
 #define CONV_NOBIAS(n, h, w, ci, co, k, s)                                                    \
     {&conv2d_nobias_kind, {.kernel = k, .stride = s}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
-     {VALUES_NORMAL}, 1, 1, 0.5, false, false}
+     {VALUES_NORMAL}, 1, 1, 0.5, false, false, 0}
 #define CONV_TRANSPOSE(n, h, w, ci, co)                                                        \
     {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)},         \
-     {VALUES_NORMAL}, 1, 2, 0.5, false, false}
+     {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
 #define BATCH_NORM(kind, n, h, w, c, step)                                             \
     {&kind, {.eps = 1e-5, .momentum = 0.1},                                            \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                   \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step, \
-     false, false}
+     false, false, 0}
 /* beta is far from 0: a difference across the ReLU's kink says nothing. */
 #define NORM_CONV(n, h, w, ci, co)                                                           \
     {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},               \
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
       VECTOR(ci)},                                                                            \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
-      VALUES_POSITIVE}, 1, 4, 0.08, false, false}
+      VALUES_POSITIVE}, 1, 4, 0.08, false, false, 0}
 #define NORM_CONV_NOBIAS(n, h, w, ci, co)                                                    \
     {&batch_norm_relu_conv2d_nobias_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},        \
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci)}, \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL,                 \
-      VALUES_POSITIVE}, 1, 3, 0.08, false, false}
+      VALUES_POSITIVE}, 1, 3, 0.08, false, false, 0}
 /* With the moments that fusion adds (op.h): given, and taken. */
 #define CONV_MOMENTS(n, h, w, ci, co)                                                         \
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)},         \
-     {VALUES_NORMAL}, 1, 2, 0.5, false, .moments = true}
+     {VALUES_NORMAL}, 1, 2, 0.5, false, true, 0}
 #define CONV_NOBIAS_MOMENTS(n, h, w, ci, co)                                                  \
     {&conv2d_nobias_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)},              \
-     {VALUES_NORMAL}, 1, 1, 0.5, false, .moments = true}
+     {VALUES_NORMAL}, 1, 1, 0.5, false, true, 0}
 #define CONCAT_CONV_MOMENTS(n, h, w, a, b, co)                                                \
     {&concat_conv2d_kind, {.kernel = 3},                                                      \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 2, \
-     2, 0.5, false, .moments = true}
+     2, 0.5, false, true, 0}
 #define BATCH_NORM_MOMENTS(kind, n, h, w, c)                                                  \
     {&kind, {.eps = 1e-5, .momentum = 0.1},                                                   \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c), {2, {2, c}}},             \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE,            \
-      VALUES_POSITIVE}, 1, 0, 0, false, false}
+      VALUES_POSITIVE}, 1, 0, 0, false, false, 0}
 #define NORM_CONV_MOMENTS(n, h, w, ci, co)                                                    \
     {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},               \
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
       VECTOR(ci), {2, {2, ci}}},                                                              \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, \
-      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, .moments = true}
+      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, true, 0}
 #define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co)                                             \
     {&batch_norm_relu_conv2d_nobias_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},        \
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci),  \
       {2, {2, ci}}},                                                                          \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,                \
-      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, .moments = true}
+      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, true, 0}
+/* Gradients of a convolution, and with a norm's gradient that they make (op.h). */
+#define CONV_GRAD(n, h, w, ci, co)                                                            \
+    {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
+     {VALUES_NORMAL}, 2, 0, 0, false, false, 6}
+#define CONV_GRAD_LATE(n, h, w, ci, co)                                                       \
+    {&conv2d_grad_kind, {.kernel = 3},                                                        \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}}, \
+     {VALUES_NORMAL}, 2, 0, 0, false, false, 6}
+#define CONV_WEIGHTS_LATE(n, h, w, ci, co)                                                    \
+    {&conv2d_grad_weights_kind, {.kernel = 3},                                                \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(n, h, w, co), {2, {5, co}}},                 \
+     {VALUES_NORMAL}, 2, 0, 0, false, false, 3}
+#define CONCAT_CONV_GRAD(n, h, w, a, b, co)                                                   \
+    {&concat_conv2d_grad_kind, {.kernel = 3},                                                 \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3)},          \
+     {VALUES_NORMAL}, 3, 0, 0, false, false, 12}
+#define CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co)                                              \
+    {&concat_conv2d_grad_kind, {.kernel = 3},                                                 \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
+      NHWC(n, h, w, co), {2, {5, co}}}, {VALUES_NORMAL}, 3, 0, 0, false, false, 12}
+#define NORM_GRAD_COEF(n, h, w, c)                                                            \
+    {&batch_norm_relu_grad_coef_kind, {.eps = 1e-5},                                          \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)},                 \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 6}
+#define NORM_CONV_GRAD_LATE(n, h, w, ci, co)                                                  \
+    {&batch_norm_relu_conv2d_grad_kind, {.kernel = 3, .eps = 1e-5},                           \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci),             \
+      NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}},                                   \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, true, 30}
 #define UNARY(kind, n, h, w, c) \
-    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false}
+    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false, 0}
 #define AVG_POOL(n, h, w, c) \
-    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false}
+    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
 /* Of an image, which is of floats: the backend needs a cast. */
 #define IMAGE_POOL(n, h, w, c) \
-    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, false}
+    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
 #define BIAS(n, h, w, c) \
-    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false}
+    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false, 0}
 #define RESHAPE(n, h, w, c)                                                                     \
     {&reshape_kind, {.height = 1, .width = 1, .channels = h * w * c}, {NHWC(n, h, w, c)},       \
-     {VALUES_NORMAL}, 1, 0, 0.5, false, false}
+     {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
 #define DROPOUT(n, h, w, c, r) \
-    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false}
+    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
 #define CONV_TRANSPOSE3(n, h, w, ci, co)                                                       \
     {&conv2d_grad_input_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w},     \
-     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false}
+     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false, 0}
 #define CONCAT(n, h, w, a, b) \
-    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false}
+    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false, 0}
 #define CONCAT_CONV(n, h, w, a, b, co)                                                           \
     {&concat_conv2d_kind, {.kernel = 3},                                                          \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 2, \
-     2, 0.5, false, false}
+     2, 0.5, false, false, 0}
 #define ADD(n, h, w, c) \
-    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false}
+    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false, 0}
 #define POOL_ADD(n, h, w, c)                                                                \
     {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
-                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0, false, false}
+                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0, false, false, 0}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
-    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false}
+    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
 #define SUBSAMPLE(n, h, w, a, b) \
-    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false}
+    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
 #define BCE(n, h, w) \
     {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02, \
-     false, false}
+     false, false, 0}
 #define LOSS(kind, n, h, w, c, values, weights)                                          \
     {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)},            \
-     {VALUES_NORMAL, values}, 1, 0, 0.04, false, false}
+     {VALUES_NORMAL, values}, 1, 0, 0.04, false, false, 0}
 
 #endif

@@ -131,7 +131,9 @@ static struct tensor *input_of(const struct rig *r, int i)
 
 static bool is_activation(const struct rig *r, int i)
 {
-    return i < r->test->ndata ? !op_is_loss(r->test->kind) : i == count_inputs(r->test);
+    if (i >= r->test->kind->nin)
+        return i == count_inputs(r->test) || r->test->in[i].ndim == 4;
+    return i < r->test->ndata && !op_is_loss(r->test->kind);
 }
 
 /* Numbers that the type has. */
@@ -194,6 +196,14 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
         bail_out("%s: %s", t->kind->name, e->text);
 }
 
+/* Coefficients of a gradient, or moments. */
+static struct shape shape_of_more(const struct op *op)
+{
+    bool coef = op->kind == &batch_norm_relu_conv2d_grad_kind;
+
+    return (struct shape){2, {coef ? 5 : 2, op->out[0]->shape.dim[DIM_C]}};
+}
+
 struct graph *rig_graph(const struct test_case *test)
 {
     struct err e = {0};
@@ -210,9 +220,11 @@ struct graph *rig_graph(const struct test_case *test)
         bail_out("%s: %s", test->kind->name, e.text);
     for (int i = test->kind->nin; i < count_inputs(test); i++)
         op->in[i] = in[i];
-    if (test->moments)
-        op->out[test->kind->nout] =
-            graph_tensor(g, "moments", (struct shape){2, {2, op->out[0]->shape.dim[DIM_C]}}, &e);
+    if (test->more)
+        op->out[test->kind->nout] = graph_tensor(g, "more", shape_of_more(op), &e);
+    for (int i = 0; i < test->kind->nout; i++)
+        if (test->grads >> i & 1)
+            op->out[i]->place = TENSOR_GRAD;
     if (test->step > 0)
         append_gradient(test, g, &e);
     return g;
@@ -227,6 +239,9 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
 
     for (int i = 0; i < test->ndata && !op_is_loss(test->kind); i++)
         op->in[i]->dtype = t;
+    for (int i = test->kind->nin; i < op_nin(op); i++)
+        if (op->in[i]->shape.ndim == 4)
+            op->in[i]->dtype = t;
     if (test->logits)
         g->logits = op->out[0];
     else if (!op_is_loss(test->kind) && op->out[0]->grad)

@@ -28,7 +28,9 @@ struct test_case {
     int nparams; /* the next: parameters; the rest has no gradient */
     double step; /* of the central difference; 0: the kind has no gradient */
     bool logits; /* the result is the network's: always of floats */
-    bool moments; /* the op gives them; who takes them has a shape of them behind its kind's */
+    bool more;      /* the op has an output behind those of its kind (op.h); who has such inputs has
+                     * their shapes behind those of its kind's */
+    unsigned grads; /* bit i: output i is the gradient of a parameter */
 };
 
 struct guarded {

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both gradients of a convolution of few channels as kernels of ops: one pass over its tensors, a norm's
+ * gradient made on the way in where it comes late. */
+#include "config.h"
+#include "trainer/backends/cuda/cuda_kernel.h"
+
+#include "trainer/backends/cuda/narrow_back.h"
+#include "trainer/backends/cuda/narrow_op.h"
+
+/* Tensors that were the convolution's input: x, or a and b. */
+static int count_parts(const struct op *op)
+{
+    return op->kind == &concat_conv2d_grad_kind ? 2 : 1;
+}
+
+static unsigned channels_in(const struct op *op)
+{
+    unsigned n = 0;
+
+    for (int i = 0; i < count_parts(op); i++)
+        n += narrow_op_channels(op->in[1 + i]);
+    return n;
+}
+
+static bool supports_grads(const struct op *op)
+{
+    if (op->in[0]->dtype != DTYPE_BF16 || (op_late_in(op) && op_late_in(op)->dtype != DTYPE_BF16))
+        return false;
+    for (int i = 0; i < count_parts(op); i++)
+        if (op->in[1 + i]->dtype != DTYPE_BF16 || op->out[i]->dtype != DTYPE_BF16 ||
+            narrow_op_channels(op->in[1 + i]) % 8)
+            return false;
+    return narrow_op_is_3x3(op) && cuda_supports(op) && cuda_has_bf16() &&
+           narrow_back_resident(channels_in(op), narrow_op_channels(op->in[0]), true);
+}
+
+static unsigned count_blocks(const struct op *op)
+{
+    return cuda_resident(
+        narrow_back_resident(channels_in(op), narrow_op_channels(op->in[0]), true),
+        narrow_op_field(op->in[0]).ntiles);
+}
+
+static int prepare_grads(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = narrow_back_bytes(channels_in(op), narrow_op_channels(op->in[0]),
+                                           count_blocks(op), true, NARROW_TAPS);
+    return 0;
+}
+
+static struct narrow_part grad_input(const struct tensor *t)
+{
+    struct narrow_part part = {.x = t->half, .channels = narrow_op_channels(t)};
+
+    return part;
+}
+
+static struct narrow_result grad_result(const struct tensor *t)
+{
+    struct narrow_result result = {.y = t->half, .channels = narrow_op_channels(t)};
+
+    return result;
+}
+
+/* (dy, x, w) -> dx, dw, db or (dy, a, b, w) -> da, db, dw, dbias */
+static int run_grads(struct op *op, struct exec *x, struct err *e)
+{
+    int n = count_parts(op);
+    unsigned in = channels_in(op);
+    struct narrow_back_args k = {
+        .input = {.field = narrow_op_field(op->in[0]), .src.first = narrow_op_gradient(op),
+                  .w = op->in[1 + n]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
+                  .nw = narrow_op_channels(op->in[0]), .first = grad_result(op->out[0])},
+        .act.first = grad_input(op->in[1]), .partials = op->workspace, .with_bias = true};
+
+    (void)e;
+    if (n > 1) {
+        k.act.second = grad_input(op->in[2]);
+        k.input.second = grad_result(op->out[1]);
+    }
+    narrow_back_run(&k, count_blocks(op), op->out[n]->data, op->out[n + 1]->data, x->device->stream);
+    return 0;
+}
+
+const struct kernel cuda_narrow_conv2d_grad = {&conv2d_grad_kind, supports_grads, prepare_grads,
+                                               run_grads, NULL};
+const struct kernel cuda_narrow_concat_conv2d_grad = {&concat_conv2d_grad_kind, supports_grads,
+                                                      prepare_grads, run_grads, NULL};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ops in the words of the convolutions of few channels. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_OP_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_OP_H
+
+#include "trainer/backends/cuda/narrow.h"
+#include "trainer/core/op.h"
+
+static inline unsigned narrow_op_channels(const struct tensor *t)
+{
+    return (unsigned)tensor_channels(t);
+}
+
+static inline struct narrow_field narrow_op_field(const struct tensor *t)
+{
+    return narrow_field((unsigned)t->shape.dim[DIM_N], (unsigned)t->shape.dim[DIM_H],
+                        (unsigned)t->shape.dim[DIM_W]);
+}
+
+static inline bool narrow_op_is_3x3(const struct op *op)
+{
+    return op->attr.kernel == 3 && op->attr.stride <= 1;
+}
+
+/* in[0] of a gradient's op, or what it makes of it (core/op.h). */
+static inline struct narrow_part narrow_op_gradient(const struct op *op)
+{
+    const struct tensor *g = op->in[0], *x = op_late_in(op);
+    struct narrow_part plain = {.x = g->half, .channels = narrow_op_channels(g)};
+    struct narrow_part late = plain;
+
+    if (!x)
+        return plain;
+    late.x = x->half;
+    late.g = g->half;
+    late.coef = op_late_coef(op)->data;
+    late.form = NARROW_NORM_GRAD;
+    return late;
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/fuse_norm.h"
+
+static bool gives_moments(const struct op_kind *kind)
+{
+    return kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &concat_conv2d_kind ||
+           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
+}
+
+static bool takes_moments(const struct op_kind *kind)
+{
+    return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
+           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
+}
+
+static struct op *find_writer(const struct graph *g, const struct tensor *t)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i]->out[0] == t)
+            return g->ops[i];
+    return NULL;
+}
+
+/* Could both be as planned? Then they are, with a tensor in place of the planned one. */
+static int change(struct graph *g, const struct backend *backend, struct op *const *ops,
+                  struct op *planned, const struct tensor *tensor, const char *name, struct err *e)
+{
+    struct tensor *real;
+
+    if (!backend_has_kernel(backend, &planned[0]) || !backend_has_kernel(backend, &planned[1]))
+        return 0;
+    real = graph_tensor(g, name, tensor->shape, e);
+    if (!real)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < OP_MAX_IN; k++)
+            if (planned[i].in[k] == tensor)
+                planned[i].in[k] = real;
+        for (int k = 0; k < OP_MAX_OUT; k++)
+            if (planned[i].out[k] == tensor)
+                planned[i].out[k] = real;
+        *ops[i] = planned[i];
+    }
+    return 0;
+}
+
+/* The convolution in front of a norm adds up what that needs. */
+static int fuse_moments(struct graph *g, const struct backend *backend, struct op *norm,
+                        struct err *e)
+{
+    struct op *conv = takes_moments(norm->kind) ? find_writer(g, norm->in[0]) : NULL;
+
+    if (!conv || !gives_moments(conv->kind) || op_moments_out(conv))
+        return 0;
+    struct tensor moments = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}};
+    struct op planned[] = {*conv, *norm};
+    planned[0].out[conv->kind->nout] = planned[1].in[norm->kind->nin] = &moments;
+    return change(g, backend, (struct op *[]){conv, norm}, planned, &moments, "moments", e);
+}
+
+static bool is_norm_conv_grad(const struct op_kind *kind)
+{
+    return kind == &batch_norm_relu_conv2d_grad_kind ||
+           kind == &batch_norm_relu_conv2d_nobias_grad_kind;
+}
+
+static bool takes_late(const struct op_kind *kind)
+{
+    return kind == &conv2d_grad_kind || kind == &concat_conv2d_grad_kind ||
+           kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind ||
+           is_norm_conv_grad(kind);
+}
+
+/* Who alone reads t, as its first input and once; NULL. */
+static struct op *find_only_reader(const struct graph *g, const struct tensor *t)
+{
+    struct op *reader = NULL;
+
+    for (size_t i = 0; i < g->nops; i++)
+        for (int k = 0; k < op_nin(g->ops[i]); k++) {
+            if (g->ops[i]->in[k] != t)
+                continue;
+            if (reader || k > 0)
+                return NULL;
+            reader = g->ops[i];
+        }
+    return reader;
+}
+
+/* A norm's gradient that only a convolution's gradients read is never written. Alone the norm has no
+ * other result; behind a convolution its out[0] holds the gradient before the norm's. */
+static int fuse_late(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+{
+    bool alone = norm->kind == &batch_norm_relu_grad_kind;
+    struct tensor *dx = norm->out[0];
+    struct op *reader;
+
+    if ((!alone && !is_norm_conv_grad(norm->kind)) || dx->pinned)
+        return 0;
+    reader = find_only_reader(g, dx);
+    if (!reader || !takes_late(reader->kind))
+        return 0;
+    struct tensor coef = {.shape = {2, {5, dx->shape.dim[DIM_C]}}};
+    struct op planned[] = {*norm, *reader};
+    if (alone) {
+        planned[0].kind = &batch_norm_relu_grad_coef_kind;
+        planned[0].out[0] = &coef;
+        planned[1].in[0] = norm->in[0];
+    } else {
+        planned[0].out[norm->kind->nout] = &coef;
+    }
+    planned[1].in[reader->kind->nin] = norm->in[1];
+    planned[1].in[reader->kind->nin + 1] = &coef;
+    return change(g, backend, (struct op *[]){norm, reader}, planned, &coef, "coef", e);
+}
+
+int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *e)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_late(g, backend, g->ops[i], e) < 0)
+            return -1;
+    return 0;
+}
