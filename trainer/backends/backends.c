@@ -55,6 +55,12 @@ static bool is_listed(const struct kernel *const *list, const struct kernel *ker
     return false;
 }
 
+bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)
+{
+    return kernel->kind == op->kind && (!op_has_more(op) || is_listed(backend->more, kernel)) &&
+           (!kernel->supports || kernel->supports(op));
+}
+
 static const struct kernel *find(const struct backend *backend, const struct op *op)
 {
     const struct kernel *first = backend->before ? find(backend->before, op) : NULL;
@@ -62,13 +68,9 @@ static const struct kernel *find(const struct backend *backend, const struct op 
 
     if (first)
         return first;
-    for (size_t i = 0; kernels && kernels[i]; i++) {
-        const struct kernel *kernel = kernels[i];
-
-        if (kernel->kind == op->kind && (!kernel->supports || kernel->supports(op)) &&
-            (!op_has_more(op) || is_listed(backend->more, kernel)))
-            return kernel;
-    }
+    for (size_t i = 0; kernels && kernels[i]; i++)
+        if (backend_can(backend, kernels[i], op))
+            return kernels[i];
     return NULL;
 }
 

@@ -66,6 +66,9 @@ extern const struct backend *const backends[];
 /* NULL if it was not built in. "auto" is the best one. */
 const struct backend *backend_find(const char *name);
 
+/* Can a kernel of the backend's tables do this op? Its types are not looked at. */
+bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
+
 /* Has the backend a kernel for this op, apart from the reference's that it falls back to? */
 bool backend_has_kernel(const struct backend *backend, const struct op *op);
 

@@ -126,6 +126,8 @@ static const struct kernel *const mixed[] = {
 };
 
 static const struct kernel *const fused[] = {
+    &cudnn_conv_conv2d,
+    &cudnn_conv_conv2d_nobias,
     &cuda_narrow_conv2d,
     &cuda_narrow_conv2d_nobias,
     &cuda_narrow_concat_conv2d,

@@ -143,13 +143,15 @@ int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, 
 
 /* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels] that a
  * kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish: from these,
- * queued, if it has. sums: of in[0], whose moments op takes: [2][channels], then the number of pixels. */
+ * queued, if it has. pass: reads a result of bfloat16 for them; parts: of CUDA_MOMENTS_PARTS. sums: of
+ * in[0], whose moments op takes: [2][channels], then the number of pixels. */
+#define CUDA_MOMENTS_PARTS 1024
 size_t cuda_moments_size(const struct op *op, unsigned nparts);
 void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
+void cuda_moments_pass(const struct op *op, double *parts, struct exec *x);
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
 
-/* Does this thread's GPU compute in bfloat16 as warp.h asks for, with as much shared memory as narrow.h
- * does? sm_80, sm_90 and later ones of their kind. */
+/* Does this thread's GPU compute in bfloat16 as warp.h asks for? sm_80 and later. */
 bool cuda_has_bf16(void);
 
 /* Blocks for n pieces of work that blocks take one after the other: as many as this thread's GPU has

@@ -115,8 +115,7 @@ static const struct kernel *own_kernel(const struct op *op)
         operands_of(op).x->dtype == DTYPE_F32 ? cuda_backend.kernels : cuda_backend.mixed;
 
     for (size_t i = 0; list && list[i]; i++)
-        if (list[i]->kind == op->kind && list[i]->supports != can_convolve &&
-            (!list[i]->supports || list[i]->supports(op)))
+        if (list[i]->supports != can_convolve && backend_can(&cuda_backend, list[i], op))
             return list[i];
     return NULL;
 }
@@ -146,6 +145,8 @@ static int prepare_conv(struct op *op, struct err *e)
     c->room = images < LEAST_ROOM ? LEAST_ROOM : images < MOST_ROOM ? round_up(images) : MOST_ROOM;
     if (o.db && c->room < cuda_sum_bias_size(o.summed))
         c->room = round_up(cuda_sum_bias_size(o.summed));
+    if (op_has_more(op) && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
+        c->room = round_up(cuda_moments_size(op, CUDA_MOMENTS_PARTS));
     if (op->workspace_size < c->packed + c->room + ALIGN)
         op->workspace_size = c->packed + c->room + ALIGN;
     op->priv = c;
@@ -174,9 +175,10 @@ static int run_own(struct op *op, struct exec *x, struct err *e)
     return rc;
 }
 
-static int run_plan(const struct op *op, struct device *d, struct err *e)
+static int run_plan(const struct op *op, struct exec *x, struct err *e)
 {
     const struct cudnn_op *c = op->priv;
+    struct device *d = x->device;
     struct operands o = operands_of(op);
     char *weights = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
     char *room = weights + c->packed;
@@ -191,6 +193,8 @@ static int run_plan(const struct op *op, struct device *d, struct err *e)
         cuda_add_bias(d, o.biased, o.bias);
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
+    if (op_has_more(op))
+        cuda_moments_pass(op, (double *)room, x);
     return 0;
 }
 
@@ -206,7 +210,7 @@ static int try_once(void *arg, struct err *e)
     const struct attempt *a = arg;
     const struct cudnn_op *c = a->op->priv;
 
-    return c->plan ? run_plan(a->op, a->x->device, e) : run_own(a->op, a->x, e);
+    return c->plan ? run_plan(a->op, a->x, e) : run_own(a->op, a->x, e);
 }
 
 /* With c->plan; is it possible? */
@@ -266,16 +270,16 @@ static void take_fastest(const struct attempt *a, struct cudnn_choice *best)
 }
 
 static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_problem *p,
-                     char key[CUDNN_KEY_SIZE])
+                             bool moments, char key[CUDNN_KEY_SIZE])
 {
     static const char *const ways[] = {"forward", "data", "weights"};
     static const char *const types[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
 
     snprintf(key, CUDNN_KEY_SIZE, "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
-             "stride %lld, %s", dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n,
+             "stride %lld, %s%s", dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n,
              (long long)p->h, (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow,
              (long long)p->k, (long long)p->side, (long long)p->stride,
-             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype]);
+             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], moments ? ", moments" : "");
 }
 
 /* As an earlier run found it, or by time. */
@@ -285,7 +289,7 @@ static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
     char key[CUDNN_KEY_SIZE];
     struct cudnn_choice choice;
 
-    describe_problem(dnn, &c->problem, key);
+    describe_problem(dnn, &c->problem, op_has_more(a->op), key);
     bool known = cudnn_choices_find(key, &choice);
     if (known && !choice.own) {
         c->plan = cudnn_plan_find(c->search, &choice.engine, c->room);
@@ -381,7 +385,7 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
 
     if (!c->chosen)
         choose_way(op, x);
-    return c->plan ? run_plan(op, x->device, e) : run_own(op, x, e);
+    return c->plan ? run_plan(op, x, e) : run_own(op, x, e);
 }
 
 #define CUDNN_KERNEL(name) \

@@ -3,6 +3,7 @@
  * sums, which is what replicas add up. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/pass.h"
 
 struct moments_args {
     const double *parts; /* [nparts][2][channels]: sums of y and y y */
@@ -64,6 +65,17 @@ void cuda_moments_finish(const struct op *op, const double *parts, unsigned npar
 
     if (moments)
         LAUNCH(moments_of_parts, k.channels, x->device->stream, k);
+}
+
+void cuda_moments_pass(const struct op *op, double *parts, struct exec *x)
+{
+    const struct tensor *y = op->out[0];
+    unsigned npixels = (unsigned)tensor_pixels(y);
+    unsigned nparts = npixels < CUDA_MOMENTS_PARTS ? npixels : CUDA_MOMENTS_PARTS;
+    struct pass_sum_args k = {y->half, y->half, NULL, parts, npixels, (unsigned)tensor_channels(y), nparts};
+
+    pass_sum(&k, x->device->stream);
+    cuda_moments_finish(op, parts, nparts, x);
 }
 
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x)

@@ -18,7 +18,7 @@
 #define NARROW_PIXELS (NARROW_COLUMNS * NARROW_ROWS)
 #define NARROW_PITCH (NARROW_COLUMNS + 2)
 #define NARROW_HALO (NARROW_PITCH * (NARROW_ROWS + 2)) /* pixels of a tile and those around it */
-#define NARROW_SHARED (163 << 10) /* no kernel takes more: what sm_80 has */
+#define NARROW_RESERVED 1024 /* bytes of shared memory that a block takes besides its own */
 #define NARROW_TAPS 9 /* of 3x3 */
 #define NARROW_UP_TAPS 4
 #define NARROW_MAX_CHUNKS 8
@@ -439,6 +439,13 @@ static inline unsigned narrow_channels(const struct narrow_source *s)
 {
     return s->first.form == NARROW_IMAGE ? 8 : s->first.channels + s->second.channels;
 }
+
+/* Of nblocks blocks with nbytes of shared memory each, how many a processor of this thread's GPU has room
+ * for at a time; 0 where one is too large for it. */
+#ifdef __CUDACC__
+extern "C"
+#endif
+unsigned cuda_fit(unsigned nblocks, size_t nbytes);
 
 /* Tiles of a tensor [images][height][width]. */
 static inline struct narrow_field narrow_field(unsigned images, unsigned height, unsigned width)

@@ -329,6 +329,11 @@ KERNEL_BLOCK(narrow_gather, narrow_gather_args)
 
 C_BEGIN
 
+#define BACK_SHARED(ci, co, taps) \
+    LARGER(BACK_BYTES(ci, co, taps), LARGER(NARROW_SUM_BYTES, WEIGHTS(ci, co, taps) * 4))
+#define WEIGHTS_SHARED(ci, co) \
+    LARGER(BACK_TILE_BYTES(ci, co, NARROW_TAPS), WEIGHTS(ci, co, NARROW_TAPS) * 4) /* of weights only */
+
 unsigned narrow_back_resident(unsigned in, unsigned out, bool with_input)
 {
     bool is_power = in == 8 || in == 16 || in == 32 || in == 64;
@@ -337,7 +342,8 @@ unsigned narrow_back_resident(unsigned in, unsigned out, bool with_input)
     if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64 ||
         (in * out > 2048 && with_input))
         return 0;
-    return out < 8 ? 0 : in * out <= 256 && !is_first ? 2 : 1;
+    return cuda_fit(out < 8 ? 0 : in * out <= 256 && !is_first ? 2 : 1,
+                      in * out > 2048 ? WEIGHTS_SHARED(in, out) : BACK_SHARED(in, out, NARROW_TAPS));
 }
 
 size_t narrow_back_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias, unsigned taps)
@@ -352,8 +358,6 @@ static void gather_parts(const struct narrow_gather_args *g, bool with_bias, cud
     LAUNCH(narrow_gather, (n + GATHER_EACH - 1) / GATHER_EACH, stream, *g);
 }
 
-#define BACK_SHARED(ci, co, taps) \
-    LARGER(BACK_BYTES(ci, co, taps), LARGER(NARROW_SUM_BYTES, WEIGHTS(ci, co, taps) * 4))
 #define RUN_BACK(ci, co)                                                              \
     if (in == (ci) && out == (co))                                                    \
     LAUNCH_TILE(narrow_back_##ci##_##co, nblocks, BACK_SHARED(ci, co, NARROW_TAPS), stream, *k)
@@ -378,15 +382,14 @@ void narrow_back_run(const struct narrow_back_args *k, unsigned nblocks, float *
     RUN_BACK(32, 64);
     RUN_BACK(64, 32);
     if (in == 64 && out == 64)
-        LAUNCH_TILE(narrow_weights_64_64, nblocks,
-                    LARGER(BACK_TILE_BYTES(64, 64, NARROW_TAPS), WEIGHTS(64, 64, NARROW_TAPS) * 4),
-                    stream, *k);
+        LAUNCH_TILE(narrow_weights_64_64, nblocks, WEIGHTS_SHARED(64, 64), stream, *k);
     gather_parts(&g, k->with_bias, stream);
 }
 
 unsigned narrow_back_up_resident(unsigned in, unsigned out)
 {
-    return in != 2 * out || (in != 16 && in != 32 && in != 64) ? 0 : in == 16 ? 2 : 1;
+    return cuda_fit(in != 2 * out || (in != 16 && in != 32 && in != 64) ? 0 : in == 16 ? 2 : 1,
+                      BACK_SHARED(in, out, NARROW_UP_TAPS));
 }
 
 #define RUN_BACK_UP(ci, co)        \

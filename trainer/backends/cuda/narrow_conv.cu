@@ -8,6 +8,7 @@
 #define CONV_BYTES(ci, co)                                                           \
     (NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS) + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) + \
      TILE_WARPS * NARROW_STAGE_BYTES(co))
+#define CONV_SHARED(ci, co) (CONV_BYTES(ci, co) > NARROW_SUM_BYTES ? CONV_BYTES(ci, co) : NARROW_SUM_BYTES)
 
 INLINE_DEVICE void conv_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
                               const unsigned chunks)
@@ -84,15 +85,15 @@ unsigned narrow_conv_resident(unsigned in, unsigned out)
 
     if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64)
         return 0;
-    return out < 8 ? 0 : in * out <= 64 || (in == 16 && out == 8) ? 4 : is_first ? 512 / in / out
-           : in * out <= 256 ? 3 : in * out <= 1024 ? 2 : 1;
+    unsigned n = out < 8 ? 0 : in * out <= 64 || (in == 16 && out == 8) ? 4 : is_first ? 512 / in / out
+                 : in * out <= 256 ? 3 : in * out <= 1024 ? 2 : 1;
+    return cuda_fit(n, CONV_SHARED(in, out));
 }
 
 #define RUN_CONV(ci, co)                                                                   \
     if (in == (ci) && out == (co))                                                    \
     LAUNCH_TILE(narrow_conv_##ci##_##co, nblocks,                                     \
-                CONV_BYTES(ci, co) > NARROW_SUM_BYTES ? CONV_BYTES(ci, co) : NARROW_SUM_BYTES, \
-                stream, *k)
+                CONV_SHARED(ci, co), stream, *k)
 
 void narrow_conv_run(const struct narrow_args *k, unsigned nblocks, cudaStream_t stream)
 {

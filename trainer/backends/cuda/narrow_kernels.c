@@ -11,12 +11,22 @@
 
 bool cuda_has_bf16(void)
 {
-    int device = 0, major = 0, nshared = 0;
+    int device = 0, major = 0;
 
     return cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&nshared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) ==
-               cudaSuccess && major >= 8 && nshared >= NARROW_SHARED;
+           major >= 8;
+}
+
+unsigned cuda_fit(unsigned nblocks, size_t nbytes)
+{
+    int device = 0, most = 0;
+
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+        return 0;
+    size_t room = ((size_t)most + NARROW_RESERVED) / (nbytes + NARROW_RESERVED);
+    return room < nblocks ? (unsigned)room : nblocks;
 }
 
 unsigned cuda_resident(unsigned each, size_t n)

@@ -140,7 +140,9 @@ C_BEGIN
 
 unsigned narrow_up_resident(unsigned in, unsigned out)
 {
-    return in != 2 * out || (out != 8 && out != 16 && out != 32) ? 0 : out == 32 ? 2 : 4;
+    unsigned n = in != 2 * out || (out != 8 && out != 16 && out != 32) ? 0 : out == 32 ? 2 : 4;
+
+    return cuda_fit(n, UP_BYTES(in, out));
 }
 
 #define RUN_UP(ci, co)             \

@@ -241,6 +241,13 @@ static void check_network(void)
     c.tf32 = true;
     (void)train(c);
     ok(count_lines(", tf32\t") > 2, "and that of tf32 beside it");
+    c.tf32 = false;
+    c.dtype = DTYPE_BF16;
+    c.base = 8;
+    (void)train(c);
+    ok(count_lines(", bf16, moments\t") > 0, "of bf16 with moments, which the own kernel gives by the way");
+    is_int((long)count_lines("data 1x16x12x8 to 16x12x8, side 3"), 0,
+           "and none of what is one pass in own kernels only");
 }
 
 int main(void)

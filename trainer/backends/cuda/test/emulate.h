@@ -222,6 +222,8 @@ static cudaStream_t emulate_origin(cudaStream_t s)
     return s->origin ? s->origin : s;
 }
 
+static size_t emulate_most_shared = EMULATE_SHARED; /* of this GPU; a test may take some away */
+
 static void emulate_add(cudaStream_t s, struct emulate_work work)
 {
     s = emulate_origin(s);
@@ -231,7 +233,7 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
 static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, size_t nshared,
                            cudaStream_t s, const void *args)
 {
-    if (nshared > EMULATE_SHARED) {
+    if (nshared > emulate_most_shared) {
         fprintf(stderr, "emulate: a launch asks for %zu bytes of shared memory\n", nshared);
         exit(1);
     }
@@ -396,7 +398,7 @@ static cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
     (void)index;
     *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
              : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
-                                                           : (int)EMULATE_SHARED;
+                                                           : (int)emulate_most_shared;
     return cudaSuccess;
 }
 

@@ -576,9 +576,29 @@ static void check_transposed(void)
        "transposed, other channels have none");
 }
 
+/* A GPU with the shared memory of sm_86 and sm_89: up to 32 channels. */
+static void check_small_gpu(void)
+{
+    emulate_most_shared = (size_t)99 << 10;
+    for (size_t i = 0; i < NCHANNELS; i++) {
+        unsigned in = channels[i].in, out = channels[i].out;
+        bool conv = out <= 32, back = in <= 32 && out <= 32 && !(in == 32 && out == 16);
+
+        ok((narrow_conv_resident(in, out) > 0) == conv && (narrow_back_resident(in, out, true) > 0) == back,
+           "with 99 KiB: %u to %u channels: %s", in, out, back ? "all" : conv ? "forward" : "nothing");
+        if (conv)
+            check_conv(in, out, &fields[1], NARROW_NORM_RELU, NARROW_SQUARES, false);
+        if (back)
+            check_back(in, out, &fields[1], NARROW_NORM_GRAD, true, true, false);
+    }
+    emulate_most_shared = EMULATE_SHARED;
+    is_int(cuda_fit(4, (size_t)64 << 10), 2, "as many blocks as there is room for");
+}
+
 int main(void)
 {
     check_transposed();
+    check_small_gpu();
     for (size_t i = 0; i < NCHANNELS; i++) {
         unsigned in = channels[i].in, out = channels[i].out;
 
