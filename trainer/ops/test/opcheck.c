@@ -79,6 +79,8 @@ static const struct test_case cases[] = {
     CONV_TRANSPOSE(2, 1, 1, 8, 5),
     CONV_TRANSPOSE(3, 2, 19, 16, 8),
     CONV_TRANSPOSE(1, 3, 6, 48, 24),
+    CONV_TRANSPOSE(2, 9, 37, 32, 8),
+    CONV_TRANSPOSE(3, 8, 8, 64, 32),
     BATCH_NORM(batch_norm_kind, 1, 5, 7, 1, 0.02),
     BATCH_NORM(batch_norm_kind, 2, 6, 5, 3, 0.02),
     BATCH_NORM(batch_norm_kind, 2, 9, 7, 8, 0.02),
