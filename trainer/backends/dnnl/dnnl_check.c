@@ -6,7 +6,6 @@
 #include "config.h"
 #include "trainer/backends/dnnl/dnnl_check.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
@@ -14,6 +13,7 @@
 #endif
 
 #include "src/log.h"
+#include "trainer/backends/verdicts.h"
 
 #define ALIGN 64
 #define GUARD 64    /* floats before and behind each tensor and the workspace */
@@ -43,12 +43,6 @@ struct trial {
     float *blocks[NTENSORS + 1];
     size_t counts[NTENSORS + 1];
     struct roles roles;
-};
-
-struct answer {
-    struct problem problem;
-    bool works;
-    struct answer *next;
 };
 
 static const uint32_t untouched = 0x7fa55aa5; /* of a guard, and of a result: not a number */
@@ -287,8 +281,9 @@ static bool is_clean(const struct trial *t)
     return true;
 }
 
-static bool try(const struct kernel *kernel, const struct op *op, const struct problem *p)
+static bool try(const struct kernel *kernel, const struct op *op, const void *problem)
 {
+    const struct problem *p = problem;
     struct trial t;
     const char *fault = NULL;
 
@@ -312,20 +307,8 @@ static bool try(const struct kernel *kernel, const struct op *op, const struct p
 
 bool dnnl_check(const struct kernel *kernel, const struct op *op)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct answer *answers;
+    static struct verdicts verdicts = VERDICTS_NONE;
     struct problem p = problem_of(op);
-    struct answer *a;
-    bool works;
 
-    pthread_mutex_lock(&lock);
-    for (a = answers; a && memcmp(&a->problem, &p, sizeof p) != 0; a = a->next)
-        ;
-    works = a ? a->works : try(kernel, op, &p);
-    if (!a && (a = calloc(1, sizeof *a))) {
-        *a = (struct answer){p, works, answers};
-        answers = a;
-    }
-    pthread_mutex_unlock(&lock);
-    return works;
+    return verdicts_ask(&verdicts, &p, sizeof p, try, kernel, op);
 }

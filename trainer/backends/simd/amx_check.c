@@ -2,12 +2,12 @@
 #include "config.h"
 #include "trainer/backends/simd/amx_check.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/log.h"
 #include "trainer/backends/simd/amx_tiles.h"
+#include "trainer/backends/verdicts.h"
 
 #define ALIGN 64
 #define GUARD 64  /* bytes before and behind each result and the workspace */
@@ -34,12 +34,6 @@ struct trial {
     struct tensor tensors[NTENSORS];
     char *blocks[NTENSORS + 1];
     size_t nbytes[NTENSORS + 1]; /* between the guards */
-};
-
-struct answer {
-    struct problem problem;
-    bool works;
-    struct answer *next;
 };
 
 static const struct tensor *tensor_of(const struct op *op, int i)
@@ -214,9 +208,9 @@ static const char *fault_of(const struct kernel *kernel, const struct op *op, co
     return fault;
 }
 
-static bool try(const struct kernel *kernel, const struct op *op, const struct problem *p)
+static bool try(const struct kernel *kernel, const struct op *op, const void *problem)
 {
-    const char *fault = fault_of(kernel, op, p);
+    const char *fault = fault_of(kernel, op, problem);
 
     if (fault)
         log_warn("%s by tiles (AMX), of %d and %d channels, %s; one without them, which is slower, is used",
@@ -227,20 +221,8 @@ static bool try(const struct kernel *kernel, const struct op *op, const struct p
 
 bool amx_check(const struct kernel *kernel, const struct op *op)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct answer *answers;
+    static struct verdicts verdicts = VERDICTS_NONE;
     struct problem p = problem_of(op);
-    struct answer *a;
-    bool works;
 
-    pthread_mutex_lock(&lock);
-    for (a = answers; a && memcmp(&a->problem, &p, sizeof p) != 0; a = a->next)
-        ;
-    works = a ? a->works : try(kernel, op, &p);
-    if (!a && (a = calloc(1, sizeof *a))) {
-        *a = (struct answer){p, works, answers};
-        answers = a;
-    }
-    pthread_mutex_unlock(&lock);
-    return works;
+    return verdicts_ask(&verdicts, &p, sizeof p, try, kernel, op);
 }

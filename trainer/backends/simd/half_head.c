@@ -4,12 +4,10 @@
 #include "config.h"
 #include "trainer/backends/simd/simd.h"
 
-#include <string.h>
-
-#include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/simd/half.h"
+#include "trainer/backends/simd/head.h"
 
-#define LANES 8
+#define LANES HEAD_LANES
 #ifdef __x86_64__
 #define ISA __attribute__((target("avx2,fma")))
 #else
@@ -17,14 +15,12 @@
 #endif
 #include "trainer/backends/simd/half_isa.inc"
 
-#define BLOCK 256 /* pixels whose sums are floats */
-#define MAX_CHANNELS 256
+#define BLOCK HEAD_BLOCK
 
 static bool is_head(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
-    return simd_isa() >= SIMD_AVX2 && op->attr.kernel == 1 && op->attr.stride <= 1 &&
-           x->dtype == DTYPE_BF16 && y->dtype == DTYPE_F32 && tensor_channels(y) == 1 &&
-           tensor_channels(x) % LANES == 0 && tensor_channels(x) <= MAX_CHANNELS;
+    return simd_isa() >= SIMD_AVX2 && x->dtype == DTYPE_BF16 && y->dtype == DTYPE_F32 &&
+           head_supports(op, x, y);
 }
 
 /* Of each of eight vectors the sum, in a lane of its own. */
@@ -82,8 +78,10 @@ ISA static void spread(const float *dy, size_t npixels, const float *w, size_t n
 }
 
 /* sum[c] = sum over pixels of dy[pixel] x[pixel][c] */
-ISA static void gather(const float *dy, const uint16_t *x, size_t npixels, size_t n, float *sum)
+ISA static void gather(const float *dy, const void *src, size_t npixels, size_t n, float *sum)
 {
+    const uint16_t *x = src;
+
     for (size_t c = 0; c < n; c += LANES) {
         vec a = {0}, b = {0};
         size_t p = 0;
@@ -125,50 +123,11 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Workspace: [CHUNKS][channels + 1] sums, the last of dy alone. */
-static int prepare_grad_weights(struct op *op, struct err *e)
-{
-    (void)e;
-    op->workspace_size = CHUNKS * (tensor_channels(op->in[1]) + 1) * sizeof(double);
-    return 0;
-}
-
-static void sum_chunk(const float *dy, const uint16_t *x, size_t npixels, size_t n, double *sums)
-{
-    float part[MAX_CHANNELS];
-
-    memset(sums, 0, (n + 1) * sizeof *sums);
-    for (size_t p = 0; p < npixels; p += BLOCK) {
-        size_t count = npixels - p < BLOCK ? npixels - p : BLOCK;
-
-        gather(dy + p, x + p * n, count, n, part);
-        for (size_t c = 0; c < n; c++)
-            sums[c] += (double)part[c];
-        for (size_t i = 0; i < count; i++)
-            sums[n] += (double)dy[p + i];
-    }
-}
-
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    size_t npixels = tensor_pixels(op->in[0]), n = tensor_channels(op->in[1]);
-    double *sums = op->workspace;
-
     (void)x;
     (void)e;
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < CHUNKS; i++) {
-        size_t begin = chunk_begin(npixels, i);
-
-        sum_chunk(op->in[0]->data + begin, op->in[1]->half + begin * n,
-                  chunk_begin(npixels, i + 1) - begin, n, sums + i * (n + 1));
-    }
-    for (size_t i = 1; i < CHUNKS; i++)
-        for (size_t c = 0; c <= n; c++)
-            sums[c] += sums[i * (n + 1) + c];
-    for (size_t c = 0; c < n; c++)
-        op->out[0]->data[c] = (float)sums[c];
-    op->out[1]->data[0] = (float)sums[n];
+    head_grad_weights(op, gather);
     return 0;
 }
 
@@ -191,4 +150,4 @@ const struct kernel simd_half_head = {&conv2d_kind, supports_forward, NULL, run_
 const struct kernel simd_half_head_grad_input = {&conv2d_grad_input_kind, supports_grad_input, NULL,
                                                  run_grad_input, NULL};
 const struct kernel simd_half_head_grad_weights = {&conv2d_grad_weights_kind, supports_grad_weights,
-                                                   prepare_grad_weights, run_grad_weights, NULL};
+                                                   head_prepare, run_grad_weights, NULL};
