@@ -93,8 +93,9 @@ const struct amx_tiles *amx_tiles_best(void)
 void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product *p, size_t m, size_t n)
 {
     size_t across = n % 2 == 0 ? 2 : n % 3 == 0 ? 3 : 1, most = across == 1 ? 4 : across == 2 ? 2 : 1;
-    amx_product_f *const one[] = {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three};
-    amx_product_f *const many[] = {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three};
+    amx_product_f *const blocks[2][3] = {
+        {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three},
+        {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three}}; /* as many as may be down */
 
     for (size_t j = 0; j < n; j += across)
         for (size_t i = 0, down; i < m; i += down) {
@@ -105,7 +106,7 @@ void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product 
             part.b.at += j * p->b.tile;
             part.from += i * p->from_m + j * p->from_n;
             part.to += i * p->to_m + j * p->to_n;
-            (down == most ? many : one)[across - 1](&part);
+            blocks[down == most][across - 1](&part);
         }
 }
 
