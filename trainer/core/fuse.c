@@ -246,6 +246,52 @@ static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_
     drop(c.input);
 }
 
+/* The ops around a tensor that relu writes: it, the pooling that reads it, and their gradients. */
+struct relu_pool {
+    struct op **relu, **pool, **pool_grad, **relu_grad;
+};
+
+static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
+{
+    const struct tensor *between = g->ops[i]->out[0];
+
+    *c = (struct relu_pool){.relu = &g->ops[i], .pool = find_reader(g, &max_pool2d_kind, 0, between),
+                            .pool_grad = find_reader(g, &max_pool2d_grad_kind, 1, between),
+                            .relu_grad = find_reader(g, &relu_grad_kind, 1, between)};
+    return g->ops[i]->kind == &relu_kind && !between->pinned && c->pool && c->pool_grad &&
+           c->relu_grad && (*c->relu_grad)->in[0] == (*c->pool_grad)->out[0] &&
+           count_readers(g, between) == 3 && count_readers(g, (*c->pool_grad)->out[0]) == 1;
+}
+
+static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t i, struct err *e)
+{
+    struct relu_pool c;
+    struct shape shapes[2];
+
+    if (!find_relu_pool(g, i, &c))
+        return 0;
+    struct tensor *x = (*c.relu)->in[0], *y = (*c.pool)->out[0];
+    if (relu_max_pool2d_kind.infer(NULL, &x, shapes, e) < 0)
+        return -1;
+    struct tensor planned = {.shape = shapes[1]}, *places;
+    struct op forward = {.kind = &relu_max_pool2d_kind, .in = {x}, .out = {y, &planned}};
+    struct op grad = {.kind = &relu_max_pool2d_grad_kind, .in = {(*c.pool_grad)->in[0], y, &planned},
+                      .out = {(*c.relu_grad)->out[0]}};
+    grad.attr.height = x->shape.dim[DIM_H];
+    grad.attr.width = x->shape.dim[DIM_W];
+    if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
+        return 0;
+    places = graph_tensor(g, "places", shapes[1], e);
+    if (!places)
+        return -1;
+    forward.out[1] = grad.in[2] = places;
+    **c.pool = forward;
+    drop(c.relu);
+    **c.relu_grad = grad;
+    drop(c.pool_grad);
+    return 0;
+}
+
 /* The gradient of the input that belongs to one of the weights. */
 static struct op **find_grad_input(const struct graph *g, const struct op *weights,
                                    const struct op_kind *kind)
@@ -285,9 +331,22 @@ static void fuse_conv_grads(struct graph *g, const struct backend *backend, size
     drop(&g->ops[i]);
 }
 
-int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
+/* Ops that were dropped leave no holes. */
+static void close_up(struct graph *g)
 {
     size_t n = 0, nforward = g->nforward;
+
+    for (size_t i = 0; i < nforward; i++)
+        g->nforward -= !g->ops[i];
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            g->ops[n++] = g->ops[i];
+    g->nops = n;
+}
+
+int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
+{
+    int rc = 0;
 
     for (size_t i = 0; i + 1 < g->nops; i++)
         if (fuse_pair(g, g->ops[i], g->ops[i + 1]))
@@ -301,11 +360,9 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_conv_grads(g, backend, i);
-    for (size_t i = 0; i < nforward; i++)
-        g->nforward -= !g->ops[i];
-    for (size_t i = 0; i < g->nops; i++)
+    for (size_t i = 0; i < g->nops && rc == 0; i++)
         if (g->ops[i])
-            g->ops[n++] = g->ops[i];
-    g->nops = n;
-    return fuse_norm_graph(g, backend, e);
+            rc = fuse_relu_pool(g, backend, i, e);
+    close_up(g);
+    return rc ? rc : fuse_norm_graph(g, backend, e);
 }

@@ -176,6 +176,14 @@ extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
 extern const struct op_kind max_pool2d_grad_add_kind; /* (a, dy, x) -> a + dx */
 
+/* relu and the max_pool2d behind it without the tensor in between (fuse.h): which of four numbers was the
+ * largest, 0 to 3 in reading order, takes two bits. places[i]: of the numbers of y from OP_PLACES i on, the
+ * first in the lowest bits; in all less than 2^16, so a float holds it exactly.
+ * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
+#define OP_PLACES 8
+extern const struct op_kind relu_max_pool2d_kind;
+extern const struct op_kind relu_max_pool2d_grad_kind;
+
 extern const struct op_kind avg_pool2d_kind;      /* the mean of 2x2, stride 2; likewise */
 extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx */
 

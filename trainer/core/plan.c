@@ -5,92 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What lies in one place from op first to op last: a tensor and those that take over its memory, or a
+ * workspace. */
 struct block {
     size_t offset, size;
+    int first, last;
+    struct op *workspace_of; /* NULL: of tensors */
 };
 
-struct free_list {
-    struct block *blocks; /* sorted by offset, neighbours merged */
-    size_t count;
-    size_t end;  /* everything from here on is free */
-    size_t high; /* largest end so far */
+struct plan {
+    struct block *blocks;   /* as they are found; while planning, tensor.offset is the number of its block */
+    struct block **order;   /* largest first */
+    struct block **placed;  /* by offset */
+    size_t count, nplaced;
 };
 
 static size_t align(size_t nbytes)
 {
     return (nbytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
-}
-
-static void remove_block(struct free_list *list, size_t i)
-{
-    list->count--;
-    memmove(&list->blocks[i], &list->blocks[i + 1], (list->count - i) * sizeof *list->blocks);
-}
-
-static size_t take(struct free_list *list, size_t size)
-{
-    size_t best = list->count, offset;
-
-    for (size_t i = 0; i < list->count; i++)
-        if (list->blocks[i].size >= size &&
-            (best == list->count || list->blocks[i].size < list->blocks[best].size))
-            best = i;
-    if (best == list->count) {
-        offset = list->end;
-        list->end += size;
-        if (list->end > list->high)
-            list->high = list->end;
-        return offset;
-    }
-    offset = list->blocks[best].offset;
-    list->blocks[best].offset += size;
-    list->blocks[best].size -= size;
-    if (list->blocks[best].size == 0)
-        remove_block(list, best);
-    return offset;
-}
-
-/* plan_arena made room for all the blocks that there can be. */
-static void give(struct free_list *list, size_t offset, size_t size)
-{
-    struct block *b = list->blocks;
-    size_t i = 0;
-
-    if (size == 0)
-        return;
-    while (i < list->count && b[i].offset < offset)
-        i++;
-    memmove(&b[i + 1], &b[i], (list->count - i) * sizeof *b);
-    b[i] = (struct block){offset, size};
-    list->count++;
-    if (i + 1 < list->count && b[i].offset + b[i].size == b[i + 1].offset) {
-        b[i].size += b[i + 1].size;
-        remove_block(list, i + 1);
-    }
-    if (i > 0 && b[i - 1].offset + b[i - 1].size == b[i].offset) {
-        b[i - 1].size += b[i].size;
-        remove_block(list, i);
-        i--;
-    }
-    if (b[i].offset + b[i].size == list->end) {
-        list->end = b[i].offset;
-        remove_block(list, i);
-    }
-}
-
-static size_t size_of(const struct tensor *t)
-{
-    return align(tensor_nbytes(t));
-}
-
-static void place(struct free_list *list, struct tensor *t)
-{
-    t->offset = take(list, size_of(t)) / dtype_size(t->dtype);
-}
-
-static void give_tensor(struct free_list *list, const struct tensor *t)
-{
-    give(list, t->offset * dtype_size(t->dtype), size_of(t));
 }
 
 static void use(struct tensor *t, int i)
@@ -128,7 +60,23 @@ static bool takes_memory_of_input(const struct op *op, int i)
            tensor_count(in) == tensor_count(out);
 }
 
-static void plan_outputs(struct free_list *list, struct op *op, int i)
+static void add_tensor(struct plan *p, struct tensor *t)
+{
+    t->offset = p->count;
+    p->blocks[p->count++] = (struct block){.size = align(tensor_nbytes(t)), .first = t->first,
+                                           .last = t->last};
+}
+
+/* t lives on where its op's first input was. */
+static void continue_block(struct plan *p, const struct op *op, struct tensor *t)
+{
+    struct block *b = &p->blocks[op->in[0]->offset];
+
+    t->offset = op->in[0]->offset;
+    b->last = t->last > b->last ? t->last : b->last;
+}
+
+static void add_op(struct plan *p, struct op *op, int i)
 {
     for (int k = 0; k < op_nout(op); k++) {
         struct tensor *t = op->out[k];
@@ -136,58 +84,107 @@ static void plan_outputs(struct free_list *list, struct op *op, int i)
         if (t->place != TENSOR_ARENA || t->pinned)
             continue;
         if (k == 0 && takes_memory_of_input(op, i))
-            t->offset = op->in[0]->offset;
+            continue_block(p, op, t);
         else
-            place(list, t);
+            add_tensor(p, t);
     }
+    if (op->workspace_size)
+        p->blocks[p->count++] = (struct block){.size = align(op->workspace_size), .first = i, .last = i,
+                                               .workspace_of = op};
 }
 
-/* What nobody needs after op i: inputs used for the last time, results that nobody reads. */
-static void give_back(struct free_list *list, struct op *op, int i)
+static bool is_planned(const struct tensor *t)
 {
-    bool inherited = takes_memory_of_input(op, i);
-
-    for (int k = 0; k < op_nin(op); k++) {
-        struct tensor *t = op->in[k];
-        bool again = k == 0 && inherited;
-
-        for (int j = 0; j < k; j++)
-            again = again || op->in[j] == t;
-        if (t->place == TENSOR_ARENA && t->last == i && !again)
-            give_tensor(list, t);
-    }
-    for (int k = 0; k < op_nout(op); k++)
-        if (op->out[k]->place == TENSOR_ARENA && op->out[k]->last == i)
-            give_tensor(list, op->out[k]);
+    return t->place == TENSOR_ARENA && t->first >= 0;
 }
 
-static void plan_op(struct free_list *list, struct op *op, int i)
+static void find_blocks(struct plan *p, struct graph *g)
 {
-    size_t workspace = align(op->workspace_size);
+    for (size_t i = 0; i < g->ntensors; i++)
+        if (is_planned(g->tensors[i]) && g->tensors[i]->pinned)
+            add_tensor(p, g->tensors[i]);
+    for (size_t i = 0; i < g->nops; i++)
+        add_op(p, g->ops[i], (int)i);
+}
 
-    plan_outputs(list, op, i);
-    if (workspace) {
-        op->workspace_offset = take(list, workspace);
-        give(list, op->workspace_offset, workspace);
+static int compare(const void *left, const void *right)
+{
+    const struct block *a = *(struct block *const *)left, *b = *(struct block *const *)right;
+
+    if (a->size != b->size)
+        return a->size < b->size ? 1 : -1;
+    return (a > b) - (a < b);
+}
+
+static bool meet(const struct block *a, const struct block *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* Into the smallest gap between those that live at the same time, or behind them. */
+static void place(struct plan *p, struct block *b)
+{
+    size_t end = 0, best = SIZE_MAX, i = p->nplaced;
+
+    for (size_t k = 0; k < p->nplaced; k++) {
+        const struct block *other = p->placed[k];
+
+        if (!meet(b, other))
+            continue;
+        if (other->offset >= end + b->size && other->offset - end < best) {
+            best = other->offset - end;
+            b->offset = end;
+        }
+        if (other->offset + other->size > end)
+            end = other->offset + other->size;
     }
-    give_back(list, op, i);
+    if (best == SIZE_MAX)
+        b->offset = end;
+    while (i > 0 && p->placed[i - 1]->offset > b->offset)
+        i--;
+    memmove(p->placed + i + 1, p->placed + i, (p->nplaced++ - i) * sizeof *p->placed);
+    p->placed[i] = b;
+}
+
+static void place_blocks(struct plan *p, struct graph *g)
+{
+    for (size_t i = 0; i < p->count; i++)
+        p->order[i] = &p->blocks[i];
+    qsort(p->order, p->count, sizeof *p->order, compare);
+    g->arena_size = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        struct block *b = p->order[i];
+
+        place(p, b);
+        if (b->offset + b->size > g->arena_size)
+            g->arena_size = b->offset + b->size;
+        if (b->workspace_of)
+            b->workspace_of->workspace_offset = b->offset;
+    }
+    for (size_t i = 0; i < g->ntensors; i++)
+        if (is_planned(g->tensors[i]))
+            g->tensors[i]->offset =
+                p->blocks[g->tensors[i]->offset].offset / dtype_size(g->tensors[i]->dtype);
 }
 
 int plan_arena(struct graph *g, struct err *e)
 {
-    struct free_list list = {0};
+    size_t most = g->ntensors + g->nops + 1;
+    struct plan p = {.blocks = malloc(most * sizeof *p.blocks), .order = malloc(most * sizeof *p.order),
+                     .placed = malloc(most * sizeof *p.placed)};
+    int rc = -1;
 
-    /* Never more free blocks than tensors and workspaces, plus the one being inserted. */
-    list.blocks = malloc((g->ntensors + g->nops + 1) * sizeof *list.blocks);
-    if (!list.blocks)
-        return err_set(e, ERR_INTERNAL, "memory plan: out of memory");
+    if (!p.blocks || !p.order || !p.placed) {
+        err_set(e, ERR_INTERNAL, "memory plan: out of memory");
+        goto out;
+    }
     find_lifetimes(g);
-    for (size_t i = 0; i < g->ntensors; i++)
-        if (g->tensors[i]->place == TENSOR_ARENA && g->tensors[i]->pinned)
-            place(&list, g->tensors[i]);
-    for (size_t i = 0; i < g->nops; i++)
-        plan_op(&list, g->ops[i], (int)i);
-    g->arena_size = list.high;
-    free(list.blocks);
-    return 0;
+    find_blocks(&p, g);
+    place_blocks(&p, g);
+    rc = 0;
+out:
+    free(p.placed);
+    free(p.order);
+    free(p.blocks);
+    return rc;
 }

@@ -24,6 +24,8 @@ static const struct kernel *const kernels[] = {
     &ref_max_pool2d,
     &ref_max_pool2d_grad,
     &ref_max_pool2d_grad_add,
+    &ref_relu_max_pool2d,
+    &ref_relu_max_pool2d_grad,
     &ref_avg_pool2d,
     &ref_avg_pool2d_grad,
     &ref_bias,

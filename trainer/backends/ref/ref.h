@@ -27,6 +27,8 @@ extern const struct kernel ref_relu_grad;
 extern const struct kernel ref_max_pool2d;
 extern const struct kernel ref_max_pool2d_grad;
 extern const struct kernel ref_max_pool2d_grad_add;
+extern const struct kernel ref_relu_max_pool2d;
+extern const struct kernel ref_relu_max_pool2d_grad;
 extern const struct kernel ref_avg_pool2d;
 extern const struct kernel ref_avg_pool2d_grad;
 extern const struct kernel ref_bias;

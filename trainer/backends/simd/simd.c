@@ -84,6 +84,8 @@ const struct kernel *const simd_kernels[] = {
     &simd_max_pool2d,
     &simd_max_pool2d_grad,
     &simd_max_pool2d_grad_add,
+    &simd_relu_max_pool2d,
+    &simd_relu_max_pool2d_grad,
     NULL,
 };
 

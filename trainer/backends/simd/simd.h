@@ -59,6 +59,8 @@ extern const struct kernel simd_winograd_norm_nobias_grad;
 extern const struct kernel simd_max_pool2d;
 extern const struct kernel simd_max_pool2d_grad;
 extern const struct kernel simd_max_pool2d_grad_add;
+extern const struct kernel simd_relu_max_pool2d;
+extern const struct kernel simd_relu_max_pool2d_grad;
 
 /* Of activations in bf16; amx: by tiles. */
 extern const struct kernel simd_amx_conv;

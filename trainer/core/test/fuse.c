@@ -58,6 +58,22 @@ static void build_block(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
+/* Convolutions without norms, a pooling of an odd size between them. */
+static void build_pools(struct graph *g, struct err *e)
+{
+    struct tensor *x;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 9, 14, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 4, 7, 1), e);
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
 static void (*builder)(struct graph *g, struct err *e) = build;
 
 static void fill(const struct compiled *c)
@@ -206,6 +222,27 @@ static void check_training(const struct backend *backend)
     destroy(&parts);
 }
 
+static void check_pools(const struct backend *backend)
+{
+    struct compiled whole, parts;
+
+    builder = build_pools;
+    create(&whole, backend, true, true);
+    create(&parts, backend, true, false);
+    builder = build;
+    ok(count(whole.graph, &relu_max_pool2d_kind) == 1 &&
+           count(whole.graph, &relu_max_pool2d_grad_kind) == 1 && count(whole.graph, &relu_kind) == 1 &&
+           whole.graph->nops == parts.graph->nops - 2 - count(whole.graph, &conv2d_grad_kind) &&
+           whole.graph->nforward == parts.graph->nforward - 1,
+       "%s: a ReLU is fused with the pooling behind it", backend->name);
+    double loss = run(&whole), want = run(&parts);
+    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    ok(loss == want && error == 0, "%s: with the same loss, %g, and gradients, %.1e", backend->name,
+       loss / want - 1, error);
+    destroy(&whole);
+    destroy(&parts);
+}
+
 /* With the reference, which has kernels for all that fusion makes. Its head is a convolution, too. */
 static void check_block(bool bias)
 {
@@ -289,6 +326,7 @@ int main(void)
     for (size_t i = 0; backends[i] && !backends[i]->device; i++) {
         check_training(backends[i]);
         check_inference(backends[i]);
+        check_pools(backends[i]);
     }
     check_block(true);
     check_block(false);

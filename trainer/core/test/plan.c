@@ -78,6 +78,27 @@ static int count_overlaps(const struct graph *g, size_t *highest)
     return noverlaps;
 }
 
+/* Bytes of all that lives at the same time, at most: no plan needs less. */
+static size_t count_live(const struct graph *g)
+{
+    struct piece pieces[MAX_LIVE];
+    size_t most = 0;
+
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+        size_t n = live_at(g, (int)i, pieces), sum = 0;
+
+        for (size_t k = 0; k < n; k++) {
+            bool again = op->kind->inplace && pieces[k].tensor == op->out[0] &&
+                         op->in[0]->offset == op->out[0]->offset;
+
+            sum += again ? 0 : pieces[k].end - pieces[k].begin;
+        }
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
 static void check(bool training, enum batch_norm_mode mode, const char *what)
 {
     struct graph *g = build(training, mode);
@@ -96,6 +117,8 @@ static void check(bool training, enum batch_norm_mode mode, const char *what)
     for (size_t i = 0; i < g->nops; i++)
         ninplace += g->ops[i]->kind->inplace && g->ops[i]->in[0]->offset == g->ops[i]->out[0]->offset;
     ok(g->arena_size < sum * 3 / 5, "%s: %zu bytes hold tensors of %zu", what, g->arena_size, sum);
+    ok(g->arena_size <= count_live(g) * 21 / 20, "%s: at most 5 %% more than what lives at once, %zu", what,
+       count_live(g));
     ok(ninplace > 10, "%s: %zu ops write over their input", what, ninplace);
     ok(g->input->offset != g->target->offset && g->input->pinned && g->target->pinned,
        "%s: input and target stay", what);

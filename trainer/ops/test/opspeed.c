@@ -41,6 +41,7 @@ static const struct test_case sizes[] = {
     NORM_CONV_NOBIAS(64, 32, 32, 16, 16),
     UNARY(relu_kind, 4, 256, 256, 8),
     UNARY(max_pool2d_kind, 4, 256, 256, 8),
+    UNARY(relu_max_pool2d_kind, 4, 256, 256, 16),
     AVG_POOL(4, 256, 256, 8),
     BIAS(4, 256, 256, 8),
     RESHAPE(16, 32, 32, 64),
