@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/moments.h"
 #include "trainer/backends/simd/simd.h"
 
 #define BLOCK 64     /* vectors that are added up as floats */
@@ -51,35 +52,9 @@ static bool has_dy(const struct op *op)
     return op->kind == &batch_norm_grad_kind || op->kind == &batch_norm_relu_grad_kind;
 }
 
-static bool fits(const struct norm_rows *rows, const struct tensor *t)
-{
-    size_t nchannels = tensor_channels(t);
-
-    return rows->dtype == t->dtype &&
-           (nchannels % rows->lanes == 0 || rows->lanes % nchannels == 0);
-}
-
-/* The widest that the channels fit, of the tensor's type. */
 static const struct norm_rows *choose(const struct tensor *t)
 {
-#ifdef __x86_64__
-    const struct {
-        const struct norm_rows *rows;
-        bool usable;
-    } all[] = {
-        {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
-        {&half_norm_rows_bf16, simd_has_bf16()},
-        {&half_norm_rows_avx512, simd_isa() >= SIMD_AVX512},
-        {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
-        {&half_norm_rows_avx2, simd_isa() >= SIMD_AVX2},
-    };
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].usable && fits(all[i].rows, t))
-            return all[i].rows;
-#endif
-    (void)fits;
-    return NULL;
+    return norm_rows_best(tensor_channels(t), t->dtype);
 }
 
 /* x, y, dy and dx are of one type. */
@@ -107,9 +82,7 @@ static int prepare(struct op *op, struct err *e)
     n->rows = choose(op->in[0]);
     n->size = dtype_size(op->in[0]->dtype);
     n->step = n->nchannels > n->rows->lanes ? n->nchannels : n->rows->lanes;
-    n->wide = n->rows->lanes * (n->step % (4 * n->rows->lanes) == 0   ? 4
-                                : n->step % (2 * n->rows->lanes) == 0 ? 2
-                                                                      : 1);
+    n->wide = n->rows->lanes * norm_rows_wide(n->rows, n->step);
     op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
                          PER_CHANNEL * n->step * sizeof(float);
     op->priv = n;
@@ -312,9 +285,12 @@ static void finish_statistics(const struct op *op, const struct work *w)
     }
 }
 
-/* As far as a and c. */
-static int find_statistics(const struct op *op, struct exec *x, struct work *w, struct err *e)
+static void sum_input(const struct op *op, struct work *w)
 {
+    if (op_moments_in(op)) {
+        moments_sums(op_moments_in(op), w->n->npixels, w->sums);
+        return;
+    }
     if (op->in[0]->dtype == DTYPE_F32)
         memcpy(w->k[SHIFT], op->in[0]->data, w->n->nchannels * sizeof(float));
     else
@@ -322,6 +298,12 @@ static int find_statistics(const struct op *op, struct exec *x, struct work *w, 
     repeat(w);
     sum_all(op, w, NULL, op->in[0]->data);
     remove_shift(op, w);
+}
+
+/* As far as a and c. */
+static int find_statistics(const struct op *op, struct exec *x, struct work *w, struct err *e)
+{
+    sum_input(op, w);
     if (sum_over_replicas(op, x, w->sums, e) < 0)
         return -1;
     finish_statistics(op, w);

@@ -33,6 +33,12 @@ struct norm_rows {
                      void *dx);
 };
 
+/* The widest of simd_isa() that so many channels fit; NULL: none. */
+const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype);
+
+/* The largest w for rows of `step` numbers. */
+size_t norm_rows_wide(const struct norm_rows *rows, size_t step);
+
 #ifdef __x86_64__
 extern const struct norm_rows norm_rows_avx512, norm_rows_avx2;
 extern const struct norm_rows half_norm_rows_bf16, half_norm_rows_avx512,

@@ -145,5 +145,16 @@ static const struct kernel *const mixed[] = {
     NULL,
 };
 
+static const struct kernel *const fused[] = {
+    &simd_batch_norm,
+    &simd_batch_norm_relu,
+    &simd_winograd,
+    &simd_winograd_nobias,
+    &simd_winograd_concat,
+    &simd_winograd_norm,
+    &simd_winograd_norm_nobias,
+    NULL,
+};
+
 const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .mixed = mixed,
-                                     .fuses = true};
+                                     .more = fused, .fuses = true};

@@ -14,6 +14,7 @@
 
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/float_rows.h"
+#include "trainer/backends/simd/norm_moments.h"
 #include "trainer/backends/simd/roles.h"
 #include "trainer/backends/simd/simd.h"
 #include "trainer/backends/simd/winograd_rows.h"
@@ -55,6 +56,8 @@ struct winograd {
     size_t lines;            /* floats of one thread's copy of the rows of a row of tiles; 0: all
                               * activations are floats that are taken as they are */
     float_rows_narrow_f *narrow;
+    struct norm_moments moments; /* of each band */
+    size_t parts;                /* floats of the workspace before them */
 };
 
 static size_t largest_channels(const struct tensor *const *parts)
@@ -87,7 +90,7 @@ static bool supports(const struct op *op)
     const struct winograd_rows *rows = rows_of(&r);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
 
-    return rows && float_rows_support(op) && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
+    return rows && float_rows_support(op) && norm_moments_support(op) && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
            ns * nd <= MAX_WEIGHTS && pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
@@ -298,7 +301,7 @@ static void correlate_band(const struct winograd *g, const struct roles *roles,
         write_results(g, roles, m, bias, r, lines);
 }
 
-/* Workspace: weights, bias, zeros, scratch for each thread, and lines. */
+/* Workspace: weights, bias, zeros, scratch for each thread, lines, and parts of moments. */
 static void correlate(const struct op *op, const struct batch_norm_map *norm, bool turned)
 {
     const struct winograd *g = op->priv;
@@ -306,6 +309,8 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
     float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
+    double *parts = (double *)(void *)(packed + g->parts);
+    size_t area = g->rows->tile * g->width;
 
     roles.norm = norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
@@ -321,8 +326,13 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
 
             correlate_band(g, &roles, &b, packed, bias, zeros, lines + simd_thread() * g->lines,
                            scratch + simd_thread() * g->scratch);
+            if (g->moments.rows)
+                norm_moments_part(&g->moments, roles.dst[0]->data + from * area * nd,
+                                  (b.to - b.from) * area, parts + from / g->band * g->moments.size);
         }
     }
+    if (g->moments.rows)
+        norm_moments_write(&g->moments, parts, op_moments_out(op));
 }
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
@@ -503,8 +513,10 @@ static int prepare_forward_as(struct op *op, bool normed, struct err *e)
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = (g->weights + g->bias + g->zeros +
-                          g->nthreads * (g->scratch + g->lines)) * sizeof(float);
+    g->moments = norm_moments_of(op, (g->nimages * g->down + g->band - 1) / g->band);
+    g->parts = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
+    g->parts = (g->parts + LINE - 1) / LINE * LINE;
+    op->workspace_size = g->parts * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
     op->priv = g;
     return 0;
 }

@@ -33,10 +33,11 @@ static void split_forward(const struct op *op, struct parts *p)
     struct tensor *const *in = op->in, *const *running = in + (has_bias(op) ? 5 : 4);
 
     p->norm = (struct op){.kind = &batch_norm_relu_kind, .attr = op->attr,
-                          .in = {in[0], in[1], in[2], running[0], running[1]},
+                          .in = {in[0], in[1], in[2], running[0], running[1], op_moments_in(op)},
                           .out = {in[0], op->out[1]}};
     p->conv = (struct op){.kind = has_bias(op) ? &conv2d_kind : &conv2d_nobias_kind, .attr = op->attr,
-                          .in = {in[0], in[3], has_bias(op) ? in[4] : NULL}, .out = {op->out[0]}};
+                          .in = {in[0], in[3], has_bias(op) ? in[4] : NULL},
+                          .out = {op->out[0], op_moments_out(op)}};
 }
 
 /* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db */
