@@ -22,7 +22,7 @@ port=$((20000 + $$ % 12000))
 rank() { # RANK OPTIONS...
     local r=$1
     shift
-    PMI_SIZE=2 PMI_RANK=$r LOCAL_RANK=${GPU:-$r} \
+    XDG_CACHE_HOME=${homes[r]-} PMI_SIZE=2 PMI_RANK=$r LOCAL_RANK=${GPU:-$r} \
         TF_CONFIG="{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\"]},\"task\":{\"type\":\"worker\",\"index\":$r}}" \
         timeout 120 "${train[@]}" "$@" >"$r.out" 2>"$r.err" &
     ranks[r]=$!
@@ -55,6 +55,14 @@ for norm in sync none; do
     is "$(field $norm-p/DONE weights_sha256)" "$(field $norm-t/DONE weights_sha256)" \
         "$norm: 2 processes give the bits of 2 threads"
 done
+# By time, but rank 0's: no other rank tries engines, nor has any to keep.
+unset UNET_CUDNN
+for r in 0 1; do homes[r]=$PWD/cache$r; done
+ok "2 processes, kernels by time" both --epochs 1 --batch-norm sync --batch-size 6 --out chosen
+export UNET_CUDNN=only
+unset homes
+ok "rank 0 has chosen" test -s cache0/unetctl/cudnn-choices
+ok "rank 1 has learnt" test ! -e cache1/unetctl/cudnn-choices
 ok "sums by the host" "${train[@]}" --comm thread --epochs 2 --batch-norm sync --gpus 2 --batch-size 6 --out host
 ok "give the same weights" close sync-t host
 for key in grad_sq_local grad_sq_global; do

@@ -191,6 +191,65 @@ static int share_weights(struct session *s, struct err *e)
            c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ? -1 : 0;
 }
 
+#define MOST_BATCHES 16
+
+/* Every number of images that a replica has in a step. */
+static int list_batches(const struct session *s, const struct shard_plan *plan, int *list)
+{
+    int parts = s->config->train.accumulate, n = 0;
+
+    for (size_t step = 0; step < plan->steps; step += plan->steps > 1 ? plan->steps - 1 : 1)
+        for (int i = 0; i < plan->parts * parts; i++) {
+            struct shard_range all = shard_train(plan, step, i / parts);
+            struct shard_range r = shard_eval(all.end - all.begin, parts, i % parts);
+            int batch = (int)(r.end - r.begin), k = 0;
+            while (k < n && list[k] != batch)
+                k++;
+            if (batch > 0 && k == n && n < MOST_BATCHES)
+                list[n++] = batch;
+        }
+    return n;
+}
+
+/* To all ranks what rank 0 knows. */
+static int share_choices(struct session *s, struct err *e)
+{
+    struct comm *c = s->comm;
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+    char *text = c->rank == 0 ? ops->choices() : NULL;
+    uint64_t n = text ? strlen(text) + 1 : 0;
+    int rc = c->ops->broadcast(c, &n, sizeof n, 0, e);
+
+    if (rc == 0 && c->rank > 0 && n > 0)
+        text = malloc(n);
+    if (rc == 0 && n > 0 && !text)
+        rc = err_set(e, ERR_INTERNAL, "out of memory");
+    if (rc == 0 && n > 0)
+        rc = c->ops->broadcast(c, text, n, 0, e);
+    if (rc == 0 && c->rank > 0 && n > 0 && ops->learn(text))
+        log_warn("rank 0's choice of kernels can't be read; this rank chooses itself");
+    free(text);
+    return rc;
+}
+
+/* Kernels that were chosen by their time would differ between replicas, and with them what an image's
+ * gradient is rounded to. Rank 0 takes the time, of a training's steps and of validation. */
+static int choose_kernels(struct session *s, const struct shard_plan *plan, struct err *e)
+{
+    int batches[MOST_BATCHES + 1], n;
+
+    if (!network_device(s->network) || s->comm->size == 1)
+        return 0;
+    n = list_batches(s, plan, batches);
+    batches[n] = 1;
+    for (int i = 0; i <= n; i++)
+        if ((s->comm->rank == 0 && network_choose(s->network, i < n, batches[i], e)) ||
+            share_choices(s, e))
+            return -1;
+    return 0;
+}
+
 static int check_interrupt(const struct session *s, struct err *e)
 {
     return s->interrupt && *s->interrupt ? comm_set_interrupted(e, *s->interrupt) : 0;
@@ -554,7 +613,7 @@ int session_run(struct session *s, struct err *e)
         rc = s->trace ? 0 : -1;
     }
     if (rc || step_place_gradients(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
-        resume_read(s, e) || share_weights(s, e) ||
+        resume_read(s, e) || share_weights(s, e) || choose_kernels(s, &plan, e) ||
         exchange_begin(&s->exchange, s->config, network_weights(s->network), s->at.bucket, e) ||
         open_loader(s, &plan, e))
         return -1;

@@ -14,6 +14,7 @@
 struct device;
 struct device_program;
 struct exec;
+struct op;
 
 #define DEVICE_SLOTS 2 /* runs that may be under way at a time */
 
@@ -139,6 +140,13 @@ struct device_ops {
     /* 64-byte aligned, not zeroed but for DEVICE_SHARED. */
     void *(*alloc)(struct device *d, enum device_memory kind, size_t nbytes, struct err *e);
     void (*free)(struct device *d, enum device_memory kind, void *p); /* NULL is fine */
+    /* Where an op's kernel would choose between ways of doing it in its first run, it does so now, on tensors
+     * that hold anything. */
+    void (*choose)(struct op *op, struct exec *x);
+    /* What kernels of this process have chosen so far, as text for others with the same device. NULL: out of
+     * memory; to be freed. learn: choices of another; -1 where that is none. */
+    char *(*choices)(void);
+    int (*learn)(const char *choices);
     /* Between DEVICE_LOCAL and DEVICE_HOST, queued. */
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
     /* Zeros, queued. */

@@ -563,6 +563,16 @@ int network_train(struct network *n, int batch, struct network_step step, double
     return 0;
 }
 
+int network_choose(struct network *n, bool training, int batch, struct err *e)
+{
+    struct compiled *c = get_compiled(n, training ? TRAIN : MEASURE, batch, e);
+    struct exec x = {.device = n->stage.device, .device_ops = n->stage.ops};
+
+    for (size_t i = 0; c && i < c->graph->nops; i++)
+        n->stage.ops->choose(c->graph->ops[i], &x);
+    return c ? stage_wait(&n->stage, e) : -1;
+}
+
 int network_update(struct network *n, const struct device_update *update, struct err *e)
 {
     struct exec x = {.update = update, .scaling = update->scaling};

@@ -127,6 +127,10 @@ int network_train(struct network *n, int batch, struct network_step step, double
  * gradients, after steps that were trained with ready NULL and after an update on the device. */
 int network_wait(struct network *n, double *loss_sum, struct err *e);
 
+/* Kernels choose how they do a training's step, or an image's evaluation, now and not in its first run:
+ * on whatever is in memory. Of a network with a device. */
+int network_choose(struct network *n, bool training, int batch, struct err *e);
+
 /* An update by itself, queued: where the host has summed the gradients. Of a network with a device. */
 int network_update(struct network *n, const struct device_update *update, struct err *e);
 

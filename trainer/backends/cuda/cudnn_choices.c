@@ -158,20 +158,63 @@ void cudnn_choices_add(const char *key, const struct cudnn_choice *c)
     pthread_mutex_unlock(&lock);
 }
 
+static int write_lines(FILE *f, const struct table *t)
+{
+    int bad = fputs(HEAD, f) < 0;
+
+    for (size_t i = 0; i < t->n && !bad; i++) {
+        const struct cudnn_choice *c = &t->entries[i].choice;
+        bad = (c->own ? fprintf(f, "%s\town\t%.3f\n", t->entries[i].key, c->us)
+                      : fprintf(f, "%s\tengine %d %" PRId64 " %" PRId64 "\t%.3f\n",
+                                t->entries[i].key, c->engine.mode, c->engine.place,
+                                c->engine.id, c->us)) < 0;
+    }
+    return bad;
+}
+
+char *cudnn_choices_encode(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    if (!f)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    read_once();
+    int bad = write_lines(f, &known);
+    pthread_mutex_unlock(&lock);
+    if (fclose(f) || bad) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+int cudnn_choices_decode(const char *text)
+{
+    struct table t = {0};
+    FILE *f = fmemopen((void *)text, strlen(text), "r");
+    int rc = f ? read_lines(f, &t) : -1;
+
+    if (f)
+        (void)fclose(f);
+    pthread_mutex_lock(&lock);
+    read_once();
+    for (size_t i = 0; i < t.n && rc == 0; i++)
+        put(&known, t.entries[i].key, &t.entries[i].choice);
+    pthread_mutex_unlock(&lock);
+    free(t.entries);
+    return rc;
+}
+
 static int write_file(const char *path, const struct table *t)
 {
     FILE *f = fopen(path, "we");
     int bad = !f;
 
     if (f) {
-        bad = fputs(HEAD, f) < 0;
-        for (size_t i = 0; i < t->n && !bad; i++) {
-            const struct cudnn_choice *c = &t->entries[i].choice;
-            bad = (c->own ? fprintf(f, "%s\town\t%.3f\n", t->entries[i].key, c->us)
-                          : fprintf(f, "%s\tengine %d %" PRId64 " %" PRId64 "\t%.3f\n",
-                                    t->entries[i].key, c->engine.mode, c->engine.place,
-                                    c->engine.id, c->us)) < 0;
-        }
+        bad = write_lines(f, t);
         bad = (fflush(f) || fsync(fileno(f))) || bad;
         bad = fclose(f) || bad;
     }

@@ -22,6 +22,11 @@ bool cudnn_choices_find(const char *key, struct cudnn_choice *c);
 /* In memory; in the file with the next save. */
 void cudnn_choices_add(const char *key, const struct cudnn_choice *c);
 
+/* All of them as text, to be freed, NULL: out of memory; and those of another process, not for the file:
+ * -1 where the text is damaged. */
+char *cudnn_choices_encode(void);
+int cudnn_choices_decode(const char *text);
+
 /* Nothing to do if nothing was added. What can't be written is told once. */
 void cudnn_choices_save(void);
 

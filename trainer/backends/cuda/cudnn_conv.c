@@ -379,12 +379,19 @@ static void choose_way(struct op *op, struct exec *x)
         take_best(&a, dnn);
 }
 
+void cudnn_conv_choose(struct op *op, struct exec *x)
+{
+    const struct cudnn_op *c = op->priv;
+
+    if (op->kernel->supports == can_convolve && !c->chosen)
+        choose_way(op, x);
+}
+
 static int run_conv(struct op *op, struct exec *x, struct err *e)
 {
     struct cudnn_op *c = op->priv;
 
-    if (!c->chosen)
-        choose_way(op, x);
+    cudnn_conv_choose(op, x);
     return c->plan ? run_plan(op, x, e) : run_own(op, x, e);
 }
 

@@ -5,7 +5,8 @@
  * the first engine whose result is always the same is taken. Without the library everything stays as
  * it is. A result's moments (core/op.h) are a pass of their own behind an engine, which is part of its
  * time; both gradients in one pass, and norms applied on the way in, are own kernels' without a choice.
- * UNET_CUDNN=off: no engines. UNET_CUDNN=only: the first engine, whatever its time. */
+ * Replicas take rank 0's choices (device_ops.choices). UNET_CUDNN=off: no engines. UNET_CUDNN=only: the
+ * first engine, whatever its time. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 
@@ -20,6 +21,9 @@ extern const struct kernel cudnn_conv_conv2d_nobias_grad_weights;
 extern const struct kernel cudnn_conv_conv_transpose2d;
 extern const struct kernel cudnn_conv_conv_transpose2d_grad_input;
 extern const struct kernel cudnn_conv_conv_transpose2d_grad_weights;
+
+/* device_ops.choose */
+void cudnn_conv_choose(struct op *op, struct exec *x);
 
 struct cudnn_device;
 

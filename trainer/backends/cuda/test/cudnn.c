@@ -128,6 +128,22 @@ static int add(const char *key)
     return 0;
 }
 
+static int learn(const char *text)
+{
+    return cudnn_choices_decode(text) != 0 || find("key") != 0;
+}
+
+/* Text of a file's form has all choices, and is as good as the file. */
+static int tell(const char *key)
+{
+    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {3, 3, 42}, .us = 1.5});
+    char *text = cudnn_choices_encode();
+    int rc = !text || !strstr(text, "\ntold\tengine 3 3 42\t1.500\n");
+
+    free(text);
+    return rc;
+}
+
 static void check_writers(void)
 {
     char keys[WRITERS][32];
@@ -157,6 +173,11 @@ static void check_file(void)
     is_int(in_child(find, "key"), 0, "what one process writes another reads");
     is_int(in_child(find, "other"), 1, "and nothing else");
     check_writers();
+    is_int(in_child(tell, "told"), 0, "choices become text");
+    write_text("unet-train cudnn-choices 1\n");
+    is_int(in_child(learn, "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t1.500\n"), 0, "and text choices");
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++)
+        ok(in_child(learn, damaged[i]) == 1, "but not damaged text (%zu)", i);
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         write_text(damaged[i]);
         ok(in_child(find, "key") == 1 && in_child(add, "key") == 0 && in_child(find, "key") == 0,

@@ -412,7 +412,8 @@ struct cudaDeviceProp {
 
 static cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 {
-    memset(p, index, sizeof *p);
+    *p = (struct cudaDeviceProp){.major = 9, .multiProcessorCount = EMULATE_PROCESSORS};
+    memset(p->uuid.bytes, index, sizeof p->uuid.bytes);
     snprintf(p->name, sizeof p->name, "Emulated GPU");
     return cudaSuccess;
 }
