@@ -84,40 +84,39 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
                : 0;
 }
 
-/* One of several batches of a step: its gradients to those of the batches before. */
+/* One of several batches of a step is done: dst += src, of its gradients and those of the batches before. */
+static int queue_sum_of_parts(struct session *s, float *dst, const float *src, struct err *e)
+{
+    const struct weights *w = network_weights(s->network);
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(s->network, &d);
+
+    if (!ops->branch(d, e))
+        return -1;
+    ops->square(d, w->grad, w->nparams, true);
+    ops->add(d, dst, src, w->nparams);
+    return ops->merge(d, e);
+}
+
 static int queue_part(void *arg, size_t upto, struct err *e)
 {
     const struct step_reduction *r = arg;
     struct session *s = r->session;
     const struct weights *w = network_weights(s->network);
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
 
-    if (upto < w->nparams)
-        return 0;
-    if (!ops->branch(d, e))
-        return -1;
-    ops->square(d, w->grad, w->nparams, true);
-    ops->add(d, s->sum, w->grad, w->nparams);
-    return ops->merge(d, e);
+    return upto < w->nparams ? 0 : queue_sum_of_parts(s, s->sum, w->grad, e);
 }
 
-/* The last of them: the gradients of all. */
+/* The last of them. */
 static int queue_last_part(void *arg, size_t upto, struct err *e)
 {
-    struct step_reduction *r = arg;
+    const struct step_reduction *r = arg;
     struct session *s = r->session;
     const struct weights *w = network_weights(s->network);
-    struct device *d;
-    const struct device_ops *ops = network_device_ops(s->network, &d);
 
     if (upto < w->nparams)
         return 0;
-    if (!ops->branch(d, e))
-        return -1;
-    ops->square(d, w->grad, w->nparams, true);
-    ops->add(d, w->grad, s->sum, w->nparams);
-    return ops->merge(d, e) ? -1 : queue_buckets(arg, upto, e);
+    return queue_sum_of_parts(s, w->grad, s->sum, e) || queue_buckets(arg, upto, e) ? -1 : 0;
 }
 
 /* All of a step in the device's queue. */
