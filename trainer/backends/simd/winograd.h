@@ -1,16 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of winograd.c's kernels for ops in which a batch norm and its ReLU come before a convolution: they are
- * done to rows on their way to the transforms, so the tensor in between is not there. */
+/* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, so
+ * that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
+ * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights; where a
+ * batch norm and its ReLU come before a convolution (winograd_norm.c), they are done to rows on their way
+ * to the transforms, so the tensor in between is not there. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 
 #include "trainer/backends/simd/batch_norm.h"
+#include "trainer/backends/simd/conv_rows.h"
+#include "trainer/backends/simd/float_rows.h"
+#include "trainer/backends/simd/norm_moments.h"
+#include "trainer/backends/simd/roles.h"
+#include "trainer/backends/simd/winograd_rows.h"
+#include "trainer/core/kernel.h"
+
+#define WINOGRAD_KERNEL 3
+#define WINOGRAD_WIDE 2  /* vectors of results computed at once, where there are as many */
+#define WINOGRAD_LINE 16 /* floats of a line of the cache; what is in scratch begins with one */
+
+/* op->priv of both files' kernels */
+struct winograd {
+    const struct conv_rows *products;
+    const struct winograd_rows *rows;
+    size_t nimages, height, width;
+    size_t src_channels, dst_channels;           /* of all parts */
+    size_t src_part[PARTS], dst_part[PARTS];     /* of each */
+    size_t places;
+    size_t nvectors, wide;   /* vectors and channels of results computed at once */
+    size_t place;            /* floats of a place's weights */
+    size_t across, down;     /* tiles of a row; rows of tiles of an image */
+    size_t band, ntiles;     /* rows of tiles of a band, of all images counted through; tiles */
+    /* Floats from one place to the next of what is transformed: never a multiple of a page, whose
+     * lines would all meet in the same few of the cache. */
+    size_t src_place, dst_place;
+    size_t nthreads, nchunks; /* no chunks: the threads share places */
+    size_t run;              /* neighbouring bands of a thread */
+    size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
+                              * one thread */
+    size_t bias, zeros;
+    size_t lines;            /* floats of one thread's copy of the rows of a row of tiles; 0: all
+                              * activations are floats that are taken as they are */
+    float_rows_narrow_f *narrow;
+    struct norm_moments moments; /* of each band */
+    size_t parts;                /* floats of the workspace before them */
+};
+
+/* A band, and where the next one ends; in rows of tiles. */
+struct winograd_band {
+    size_t from, to, next;
+};
+
+bool winograd_supports(const struct op *op);
+
+/* What both need; normed: rows go through a norm. NULL: no memory. */
+struct winograd *winograd_create(const struct roles *r, bool normed);
+void winograd_release(struct op *op);
+
+/* Bands of about so many tiles, and the scratch that they take. */
+void winograd_set_band(struct winograd *g, size_t tiles);
+
+/* Rows of tiles [from, to) of the source to scratch d. zeros: a row of them; lines: of this thread. */
+void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
+                               size_t from, size_t to, float *lines, float *d);
+
+/* The band that begins with row of tiles `from` of those up to end. */
+struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end);
+
+/* Asks for part p of n numbers of t from `at` on, while the products of place p are computed: what waits
+ * for memory is a third of the time if nothing is asked for before. */
+void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n, size_t p);
+
+/* Of what the next band reads: a row of pixels above was read by this one, that below is not its own. */
+void winograd_fetch_source(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
+                           size_t p);
 
 /* In place of what simd_winograd and simd_winograd_grad_weights (with and without bias) do for an op that
  * they support; it is released by them. norm has the channels of the op's x. */
-int winograd_prepare_normed(struct op *op, struct err *e);
-int winograd_prepare_normed_grad_weights(struct op *op, struct err *e);
-void winograd_run_normed(struct op *op, const struct batch_norm_map *norm);
-void winograd_run_normed_grad_weights(struct op *op, const struct batch_norm_map *norm);
+int winograd_conv_prepare_normed(struct op *op, struct err *e);
+int winograd_weights_prepare_normed(struct op *op, struct err *e);
+void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm);
+void winograd_weights_run_normed(struct op *op, const struct batch_norm_map *norm);
 
 #endif

@@ -95,9 +95,9 @@ static int prepare_parts(struct op *op, struct parts *p, struct err *e)
     size_t most;
 
     (forward ? split_forward : split_grad)(op, p);
-    if (forward ? simd_batch_norm_relu.prepare(&p->norm, e) || winograd_prepare_normed(&p->conv, e)
+    if (forward ? simd_batch_norm_relu.prepare(&p->norm, e) || winograd_conv_prepare_normed(&p->conv, e)
                 : simd_batch_norm_relu_grad.prepare(&p->norm, e) ||
-                      winograd_prepare_normed_grad_weights(&p->conv, e) ||
+                      winograd_weights_prepare_normed(&p->conv, e) ||
                       simd_winograd_grad_input.prepare(&p->input, e))
         return -1;
     most = p->conv.workspace_size > p->input.workspace_size ? p->conv.workspace_size
@@ -135,7 +135,7 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 
     if (batch_norm_statistics(&p->norm, x, &map, e) < 0)
         return -1;
-    winograd_run_normed(&p->conv, &map);
+    winograd_conv_run_normed(&p->conv, &map);
     return 0;
 }
 
@@ -145,7 +145,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     struct batch_norm_map map;
 
     batch_norm_again(&p->norm, &map);
-    winograd_run_normed_grad_weights(&p->conv, &map);
+    winograd_weights_run_normed(&p->conv, &map);
     if (simd_winograd_grad_input.run(&p->input, x, e) < 0)
         return -1;
     return simd_batch_norm_relu_grad.run(&p->norm, x, e);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results of 3x3 convolutions by Winograd's transforms. The gradient of the input is the same convolution
+ * with the window turned by 180 degrees and the roles of the channels changed. */
+#include "config.h"
+#include "trainer/backends/simd/winograd.h"
+
+#include <string.h>
+
+#include "trainer/backends/simd/simd.h"
+
+/* packed[place][block of d][s][d]; turned: for the gradient of the input. Shares the work among
+ * the threads of the parallel region. */
+static void pack(const struct winograd *g, const float *w, bool turned, float *packed)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+    size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
+
+#pragma omp for schedule(static)
+    for (size_t d = 0; d < nd; d += lanes)
+        for (size_t s = 0; s < ns; s++)
+            g->rows->window(w + (turned ? s * nd + d : d * ns + s) * window,
+                            (turned ? 1 : ns) * window, turned, g->place,
+                            packed + (d / g->wide * g->wide * ns + s * g->wide + d % g->wide) *
+                                         g->rows->group);
+}
+
+/* To be written by this band. */
+static void fetch_results(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
+                          size_t p)
+{
+    size_t line = g->rows->tile * g->width * tensor_channels(t);
+
+    winograd_fetch(g, t, b->from * line, (b->to - b->from) * line, p);
+}
+
+static void multiply(const struct winograd *g, const struct roles *roles, const struct winograd_band *b,
+                     const float *packed, const float *zeros, const float *d, float *m)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, ntiles = (b->to - b->from) * g->across;
+
+    for (size_t p = 0; p < g->places;
+         p++, d += g->src_place, m += g->dst_place, packed += g->place) {
+        for (int k = 0; k < PARTS; k++) {
+            if (roles->src[k])
+                winograd_fetch_source(g, roles->src[k], b, p);
+            if (roles->dst[k])
+                fetch_results(g, roles->dst[k], b, p);
+        }
+        if (g->rows->forward)
+            g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
+        else
+            for (size_t at = 0; at < nd; at += g->wide)
+                g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd,
+                                     g->nvectors, m + at);
+    }
+}
+
+/* A row of tiles from its products. */
+static void write_results(const struct winograd *g, const struct roles *roles, const float *m,
+                          const float *bias, size_t r, float *lines)
+{
+    size_t tile = g->rows->tile;
+
+    for (size_t k = 0, at = 0; k < PARTS && roles->dst[k]; at += g->dst_part[k++]) {
+        size_t line = g->width * g->dst_part[k];
+        float *rows[WINOGRAD_SIDE];
+
+        for (size_t i = 0; i < tile; i++)
+            rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line);
+        g->rows->result(m + at * g->rows->group, g->dst_place, g->width, g->dst_part[k],
+                        g->dst_channels, bias + at, rows);
+        float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
+    }
+}
+
+static void correlate_band(const struct winograd *g, const struct roles *roles,
+                           const struct winograd_band *b, const float *packed, const float *bias,
+                           const float *zeros, float *lines, float *scratch)
+{
+    float *m = scratch + g->places * g->src_place;
+
+    winograd_transform_source(g, roles, zeros, b->from, b->to, lines, scratch);
+    multiply(g, roles, b, packed, zeros, scratch, m);
+    for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
+        write_results(g, roles, m, bias, r, lines);
+}
+
+/* Workspace: weights, bias, zeros, scratch for each thread, lines, and parts of moments. */
+static void correlate(const struct op *op, const struct batch_norm_map *norm, bool turned)
+{
+    const struct winograd *g = op->priv;
+    struct roles roles = roles_of(op);
+    size_t nrows = g->nimages * g->down, nd = g->dst_channels;
+    float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
+    float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
+    double *parts = (double *)(void *)(packed + g->parts);
+    size_t area = g->rows->tile * g->width;
+
+    roles.norm = norm;
+    memset(zeros, 0, g->zeros * sizeof *zeros);
+    memset(bias, 0, nd * sizeof *bias);
+    if (roles.bias)
+        memcpy(bias, roles.bias->data, nd * sizeof *bias);
+#pragma omp parallel num_threads(g->nthreads)
+    {
+        pack(g, roles.weights->data, turned, packed);
+#pragma omp for schedule(dynamic, g->run)
+        for (size_t from = 0; from < nrows; from += g->band) {
+            struct winograd_band b = winograd_band_of(g, from, nrows);
+
+            correlate_band(g, &roles, &b, packed, bias, zeros, lines + simd_thread() * g->lines,
+                           scratch + simd_thread() * g->scratch);
+            if (g->moments.rows)
+                norm_moments_part(&g->moments, roles.dst[0]->data + from * area * nd,
+                                  (b.to - b.from) * area, parts + from / g->band * g->moments.size);
+        }
+    }
+    if (g->moments.rows)
+        norm_moments_write(&g->moments, parts, op_moments_out(op));
+}
+
+static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    correlate(op, NULL, false);
+    return 0;
+}
+
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    correlate(op, NULL, true);
+    return 0;
+}
+
+static int prepare_as(struct op *op, bool normed, struct err *e)
+{
+    struct roles roles = roles_of(op);
+    struct winograd *g = winograd_create(&roles, normed);
+
+    if (!g)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    g->moments = norm_moments_of(op, (g->nimages * g->down + g->band - 1) / g->band);
+    g->parts = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
+    g->parts = (g->parts + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    op->workspace_size = g->parts * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
+    op->priv = g;
+    return 0;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    return prepare_as(op, false, e);
+}
+
+int winograd_conv_prepare_normed(struct op *op, struct err *e)
+{
+    return prepare_as(op, true, e);
+}
+
+void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm)
+{
+    correlate(op, norm, false);
+}
+
+#define KERNEL_OF(kind, run) {&kind, winograd_supports, prepare, run, winograd_release}
+
+const struct kernel simd_winograd = KERNEL_OF(conv2d_kind, run_conv2d);
+const struct kernel simd_winograd_nobias = KERNEL_OF(conv2d_nobias_kind, run_conv2d);
+const struct kernel simd_winograd_grad_input = KERNEL_OF(conv2d_grad_input_kind, run_grad_input);
+const struct kernel simd_winograd_concat = KERNEL_OF(concat_conv2d_kind, run_conv2d);
+const struct kernel simd_winograd_concat_grad_input =
+    KERNEL_OF(concat_conv2d_grad_input_kind, run_grad_input);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The gradient of the weights of 3x3 convolutions by Winograd's transforms. It is summed in chunks of bands
+ * whose number does not depend on the threads, and these are added in order; with so many channels that
+ * few chunks have room, the threads share the places of one sum instead. */
+#include "config.h"
+#include "trainer/backends/simd/winograd.h"
+
+#include <string.h>
+
+#include "trainer/backends/simd/simd.h"
+
+#define SHARED_TILES 256  /* of a band whose products the threads share */
+#define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
+#define MIN_CHUNKS 4
+#define MAX_CHUNKS 16
+#define CHUNK_TILES 64 /* at least */
+
+static size_t chunks_of(const struct winograd *g)
+{
+    size_t most = MAX_SUMS / (g->weights + g->bias);
+    size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
+
+    n = n < MAX_CHUNKS ? n : MAX_CHUNKS;
+    n = n < most ? n : most;
+    return n >= MIN_CHUNKS ? n : 0;
+}
+
+/* Rows of tiles [from, to) of dy to scratch. */
+static void transform_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
+                         float *lines, float *y)
+{
+    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t r = from; r < to; r++, y += g->across * nd) {
+        for (size_t i = 0; i < tile; i++)
+            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line);
+        g->rows->spread(rows, g->width, nd, g->dst_place, y);
+    }
+}
+
+/* u[block of d][s][d] of place p += the products of a band. */
+static void add_products(const struct winograd *g, size_t p, size_t ntiles, const float *scratch,
+                         float *u)
+{
+    const float *d = scratch + p * g->src_place;
+    const float *y = scratch + g->places * g->src_place + p * g->dst_place;
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+
+    if (g->rows->grad_weights) {
+        g->rows->grad_weights(d, y, ns, nd, ntiles / g->rows->group, u);
+        return;
+    }
+    for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
+        const float *both[WINOGRAD_WIDE] = {y + at, y + at + lanes};
+
+        g->products->grad_weights(d, ns, ns, both, g->nvectors, ntiles, nd, u);
+    }
+}
+
+/* Channels [first, last) of rows of tiles [from, to). */
+static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
+                   size_t first, size_t last, float *lines, float *sums)
+{
+    size_t nd = g->dst_channels, area = g->rows->tile * g->width;
+
+    memset(sums + first, 0, (last - first) * sizeof *sums);
+    for (; from < to; from++) {
+        const float *rows = float_rows_read(dy, from * area * nd, area * nd, lines);
+
+        for (size_t d = first; d < last; d += g->rows->lanes)
+            g->products->sum(rows + d, area, nd, sums + d);
+    }
+}
+
+/* Rows of tiles [from, to) into sums: of the products, then of dy. */
+static void sum_chunk(const struct winograd *g, const struct roles *roles, const float *zeros,
+                      size_t from, size_t to, float *lines, float *scratch, float *sums)
+{
+    size_t nd = g->dst_channels, area = g->rows->tile * g->width;
+    const struct tensor *dy = roles->dst[0];
+
+    memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
+    sum_dy(g, dy, from, to, 0, g->dst_channels, lines, sums + g->weights);
+    for (; from < to; from += g->band) {
+        struct winograd_band b = winograd_band_of(g, from, to);
+
+        winograd_transform_source(g, roles, zeros, b.from, b.to, lines, scratch);
+        transform_dy(g, dy, b.from, b.to, lines, scratch + g->places * g->src_place);
+        for (size_t p = 0; p < g->places; p++) {
+            for (int k = 0; k < PARTS && roles->src[k]; k++)
+                winograd_fetch_source(g, roles->src[k], &b, p);
+            winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, p);
+            add_products(g, p, (b.to - b.from) * g->across, scratch, sums + p * g->place);
+        }
+    }
+}
+
+/* The same of all rows, shared among the threads of the parallel region. */
+static void sum_shared(const struct winograd *g, const struct roles *roles, const float *zeros,
+                       float *lines, float *scratch, float *sums)
+{
+    const struct tensor *dy = roles->dst[0];
+    size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
+    float *y = scratch + g->places * g->src_place;
+
+#pragma omp for schedule(static) nowait
+    for (size_t d = 0; d < nd; d += g->rows->lanes)
+        sum_dy(g, dy, 0, nrows, d, d + g->rows->lanes, lines, sums + g->weights);
+    for (size_t from = 0; from < nrows; from += g->band) {
+        size_t n = nrows - from < g->band ? nrows - from : g->band;
+
+#pragma omp for schedule(dynamic)
+        for (size_t r = 0; r < n; r++) {
+            winograd_transform_source(g, roles, zeros, from + r, from + r + 1,
+                             lines, scratch + r * g->across * ns);
+            transform_dy(g, dy, from + r, from + r + 1, lines, y + r * g->across * nd);
+        }
+#pragma omp for schedule(dynamic)
+        for (size_t p = 0; p < g->places; p++) {
+            if (from == 0)
+                memset(sums + p * g->place, 0, g->place * sizeof *sums);
+            add_products(g, p, n * g->across, scratch, sums + p * g->place);
+        }
+    }
+}
+
+/* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
+ * lines. */
+static void sum_weights(struct op *op, const struct batch_norm_map *norm)
+{
+    const struct winograd *g = op->priv;
+    struct roles roles = roles_of(op);
+    size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
+    size_t size = g->weights + g->bias, window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL, lanes = g->rows->lanes;
+    float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
+    float *scratch = zeros + g->zeros;
+    float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
+    float *dw = op->out[0]->data;
+
+    roles.norm = norm;
+    memset(zeros, 0, g->zeros * sizeof *zeros);
+#pragma omp parallel num_threads(g->nthreads)
+    {
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < g->nchunks; i++)
+            sum_chunk(g, &roles, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
+                      lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch,
+                      sums + i * size);
+        if (g->nchunks)
+            conv_rows_add(sums, size, g->nchunks);
+        else
+            sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
+#pragma omp for schedule(static)
+        for (size_t d = 0; d < nd; d += lanes)
+            for (size_t s = 0; s < ns; s++)
+                g->rows->gather(sums + (d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
+                                        s * lanes) * g->rows->group,
+                                g->place, ns * window, dw + (d * ns + s) * window);
+    }
+    if (roles.bias)
+        memcpy(roles.bias->data, sums + g->weights, nd * sizeof *sums);
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    sum_weights(op, NULL);
+    return 0;
+}
+
+static int prepare_as(struct op *op, bool normed, struct err *e)
+{
+    struct roles roles = roles_of(op);
+    struct winograd *g = winograd_create(&roles, normed);
+
+    if (!g)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    g->nchunks = chunks_of(g);
+    if (!g->nchunks)
+        winograd_set_band(g, g->nimages * g->down * g->across < SHARED_TILES
+                        ? g->nimages * g->down * g->across : SHARED_TILES);
+    op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
+                          (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines) *
+                         sizeof(float);
+    op->priv = g;
+    return 0;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    return prepare_as(op, false, e);
+}
+
+int winograd_weights_prepare_normed(struct op *op, struct err *e)
+{
+    return prepare_as(op, true, e);
+}
+
+void winograd_weights_run_normed(struct op *op, const struct batch_norm_map *norm)
+{
+    sum_weights(op, norm);
+}
+
+#define KERNEL_OF(kind) {&kind, winograd_supports, prepare, run, winograd_release}
+
+const struct kernel simd_winograd_grad_weights = KERNEL_OF(conv2d_grad_weights_kind);
+const struct kernel simd_winograd_nobias_grad_weights = KERNEL_OF(conv2d_nobias_grad_weights_kind);
+const struct kernel simd_winograd_concat_grad_weights = KERNEL_OF(concat_conv2d_grad_weights_kind);
