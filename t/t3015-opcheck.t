@@ -21,10 +21,10 @@ is "$(awk -v n="$host" 'NR > 1 { for (i = 3; i < 3 + n; i++) if ($i ~ /-/) print
     'every backend of the host has one, its own or another'
 
 export OMP_NUM_THREADS=2
-for backend in ref simd; do
+for backend in ref simd; do # on a busy machine a rate may be 0.0
     ok "$backend: the speed of each op" "$opcheck" --perf $backend '' 0
     is "$(awk '$1 == "'$backend'" { print $3 }' "$OUT" | sort -u)" "$kinds" "$backend: every kind was measured"
-    is "$(awk '$1 == "'$backend'" && !($2 == "f32" && $5 > 0 && ($6 == "-" || $6 > 0) && $7 > 0 && NF == 8)' "$OUT")" '' \
+    is "$(awk '$1 == "'$backend'" && !($2 == "f32" && $5 > 0 && $6 ~ /^(-|[0-9.]+)$/ && $7 ~ /^[0-9.]+$/ && NF == 8)' "$OUT")" '' \
         "$backend: time, GFLOP/s, GB/s and whose kernel"
 done
 ok 'one kind of op' "$opcheck" --perf ref max_pool2d 0
