@@ -228,7 +228,8 @@ static void check_models(void)
         config.classes = models[i].classes;
         config.height = models[i].height;
         config.width = models[i].width;
-        check_clipped(config, OPTIM_SGD, i % 2 ? 0.3 : 0, models[i].name);
+        /* Clipped, or the residual ones diverge, and the least rounding decides what becomes of them. */
+        check_clipped(config, OPTIM_SGD, 0.3, models[i].name);
         check_half(config, DTYPE_BF16);
         check_half(config, DTYPE_F16);
     }
