@@ -6,20 +6,16 @@
 #include "config.h"
 #include "trainer/backends/dnnl/dnnl_check.h"
 
-#include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 #include "src/log.h"
+#include "trainer/backends/trial.h"
 #include "trainer/backends/verdicts.h"
 
-#define ALIGN 64
-#define GUARD 64    /* floats before and behind each tensor and the workspace */
 #define NSAMPLES 24 /* results that are computed again */
-#define NTENSORS (OP_MAX_IN + OP_MAX_OUT)
-#define WORKSPACE NTENSORS
 
 enum sum { FINE, COARSE, WEIGHTS };
 
@@ -35,17 +31,6 @@ struct problem {
     int side, stride, nthreads;
     struct shape fine, coarse, weights;
 };
-
-/* The op with few images, in memory of its own; the last block is the workspace. */
-struct trial {
-    struct op op;
-    struct tensor tensors[NTENSORS];
-    float *blocks[NTENSORS + 1];
-    size_t counts[NTENSORS + 1];
-    struct roles roles;
-};
-
-static const uint32_t untouched = 0x7fa55aa5; /* of a guard, and of a result: not a number */
 
 static bool is_transposed(const struct op_kind *kind)
 {
@@ -75,11 +60,6 @@ static int count_threads(void)
 #endif
 }
 
-static const struct tensor *tensor_of(const struct op *op, int i)
-{
-    return i < OP_MAX_IN ? op->in[i] : op->out[i - OP_MAX_IN];
-}
-
 static struct problem problem_of(const struct op *op)
 {
     struct roles r = roles_of(op->kind);
@@ -87,93 +67,35 @@ static struct problem problem_of(const struct op *op)
 
     memset(&p, 0, sizeof p); /* compared as bytes */
     p.kind = op->kind;
-    p.side = (int)tensor_of(op, r.weights)->shape.dim[2];
+    p.side = (int)trial_tensor(op, r.weights)->shape.dim[2];
     p.stride = is_transposed(op->kind) ? 2 : op->attr.stride > 1 ? op->attr.stride : 1;
     p.nthreads = count_threads();
-    p.fine = tensor_of(op, r.fine)->shape;
-    p.coarse = tensor_of(op, r.coarse)->shape;
-    p.weights = tensor_of(op, r.weights)->shape;
+    p.fine = trial_tensor(op, r.fine)->shape;
+    p.coarse = trial_tensor(op, r.coarse)->shape;
+    p.weights = trial_tensor(op, r.weights)->shape;
     if (p.fine.dim[DIM_N] > p.nthreads)
         p.fine.dim[DIM_N] = p.coarse.dim[DIM_N] = p.nthreads;
     return p;
 }
 
-static void mark(float *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        memcpy(data + i, &untouched, sizeof *data);
-}
-
-static bool is_marked(const float *data)
-{
-    return memcmp(data, &untouched, sizeof *data) == 0;
-}
-
-/* Block i for n floats, all of them marked; NULL: no memory. */
-static float *reserve(struct trial *t, int i, size_t n)
-{
-    size_t nbytes = (n + 2 * GUARD) * sizeof(float);
-
-    t->counts[i] = n;
-    t->blocks[i] = aligned_alloc(ALIGN, (nbytes + ALIGN - 1) / ALIGN * ALIGN);
-    if (!t->blocks[i])
-        return NULL;
-    mark(t->blocks[i], n + 2 * GUARD);
-    return t->blocks[i] + GUARD;
-}
-
-/* -2 .. 2 */
-static void fill(float *data, size_t n, uint64_t seed)
-{
-    for (size_t i = 0; i < n; i++) {
-        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        data[i] = (float)((int)((seed >> 33) % 5) - 2);
-    }
-}
-
+/* With few images. */
 static bool create(struct trial *t, const struct op *op, const struct problem *p)
 {
-    memset(t, 0, sizeof *t);
-    t->roles = roles_of(op->kind);
-    t->op.kind = op->kind;
-    t->op.attr = op->attr;
-    for (int i = 0; i < NTENSORS; i++) {
-        bool input = i < OP_MAX_IN;
-        struct tensor *mine = &t->tensors[i];
+    struct roles r = roles_of(op->kind);
 
-        if (input ? i >= op->kind->nin : i - OP_MAX_IN >= op->kind->nout)
+    trial_create(t, op);
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *theirs = trial_tensor(op, i);
+
+        if (!theirs)
             continue;
-        *mine = *tensor_of(op, i);
-        if (i == t->roles.fine || i == t->roles.coarse)
-            mine->shape.dim[DIM_N] = p->fine.dim[DIM_N];
-        mine->data = reserve(t, i, tensor_count(mine));
-        if (!mine->data)
+        struct tensor mine = *theirs;
+        if (i == r.fine || i == r.coarse)
+            mine.shape.dim[DIM_N] = p->fine.dim[DIM_N];
+        if (!trial_add(t, i, mine))
             return false;
-        if (input)
-            fill(mine->data, tensor_count(mine), (uint64_t)i);
-        *(input ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = mine;
     }
     return true;
-}
-
-static void destroy(struct trial *t)
-{
-    for (int i = 0; i <= WORKSPACE; i++)
-        free(t->blocks[i]);
-}
-
-static bool run(struct trial *t, const struct kernel *kernel)
-{
-    struct exec x = {0};
-    struct err e;
-    bool done;
-
-    if (kernel->prepare(&t->op, &e) < 0)
-        return false;
-    t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size / sizeof(float));
-    done = t->op.workspace && kernel->run(&t->op, &x, &e) == 0;
-    kernel->release(&t->op);
-    return done;
 }
 
 /* Value (n, y, x, c), 0 outside. */
@@ -197,21 +119,22 @@ static double weight_at(const struct tensor *w, int64_t coarse, int64_t fine, in
 static double place_sum(const struct trial *t, const struct problem *p, const int64_t at[4],
                         int64_t i, int64_t j)
 {
-    const struct tensor *w = &t->tensors[t->roles.weights];
+    const struct roles r = roles_of(p->kind);
+    const struct tensor *w = &t->tensors[r.weights];
     int64_t pad = is_transposed(p->kind) ? 0 : p->side / 2, s = p->stride;
     int64_t y = at[DIM_H], x = at[DIM_W], c = at[DIM_C];
     double sum = 0;
 
-    if (t->roles.sum == COARSE) {
+    if (r.sum == COARSE) {
         for (int64_t k = 0; k < p->fine.dim[DIM_C]; k++)
-            sum += weight_at(w, c, k, i, j) * value_at(&t->tensors[t->roles.fine], at[DIM_N],
+            sum += weight_at(w, c, k, i, j) * value_at(&t->tensors[r.fine], at[DIM_N],
                                                        y * s + i - pad, x * s + j - pad, k);
         return sum;
     }
     if (y + pad < i || x + pad < j || (y + pad - i) % s || (x + pad - j) % s)
         return 0;
     for (int64_t k = 0; k < p->coarse.dim[DIM_C]; k++)
-        sum += weight_at(w, k, c, i, j) * value_at(&t->tensors[t->roles.coarse], at[DIM_N],
+        sum += weight_at(w, k, c, i, j) * value_at(&t->tensors[r.coarse], at[DIM_N],
                                                    (y + pad - i) / s, (x + pad - j) / s, k);
     return sum;
 }
@@ -219,7 +142,8 @@ static double place_sum(const struct trial *t, const struct problem *p, const in
 /* Of a weight: at[] is its place. */
 static double weight_sum(const struct trial *t, const struct problem *p, const int64_t at[4])
 {
-    const struct tensor *coarse = &t->tensors[t->roles.coarse];
+    const struct roles r = roles_of(p->kind);
+    const struct tensor *coarse = &t->tensors[r.coarse];
     int64_t pad = is_transposed(p->kind) ? 0 : p->side / 2, s = p->stride;
     double sum = 0;
 
@@ -227,13 +151,14 @@ static double weight_sum(const struct trial *t, const struct problem *p, const i
         for (int64_t y = 0; y < p->coarse.dim[DIM_H]; y++)
             for (int64_t x = 0; x < p->coarse.dim[DIM_W]; x++)
                 sum += value_at(coarse, n, y, x, at[0]) *
-                       value_at(&t->tensors[t->roles.fine], n, y * s + at[2] - pad,
+                       value_at(&t->tensors[r.fine], n, y * s + at[2] - pad,
                                 x * s + at[3] - pad, at[1]);
     return sum;
 }
 
 static double expected(const struct trial *t, const struct problem *p, size_t index)
 {
+    const struct roles r = roles_of(p->kind);
     const struct tensor *result = t->op.out[0];
     int64_t at[4];
     double sum = 0;
@@ -242,10 +167,10 @@ static double expected(const struct trial *t, const struct problem *p, size_t in
         at[k] = (int64_t)index % result->shape.dim[k];
         index /= (size_t)result->shape.dim[k];
     }
-    if (t->roles.sum == WEIGHTS)
+    if (r.sum == WEIGHTS)
         return weight_sum(t, p, at);
-    if (t->roles.bias >= 0)
-        sum = (double)t->tensors[t->roles.bias].data[at[DIM_C]];
+    if (r.bias >= 0)
+        sum = (double)t->tensors[r.bias].data[at[DIM_C]];
     for (int64_t i = 0; i < p->side; i++)
         for (int64_t j = 0; j < p->side; j++)
             sum += place_sum(t, p, at, i, j);
@@ -266,21 +191,6 @@ static bool is_right(const struct trial *t, const struct problem *p)
     return true;
 }
 
-/* Guards hold, and every result was written. */
-static bool is_clean(const struct trial *t)
-{
-    for (int i = 0; i <= WORKSPACE; i++)
-        for (size_t k = 0; t->blocks[i] && k < GUARD; k++)
-            if (!is_marked(t->blocks[i] + k) ||
-                !is_marked(t->blocks[i] + GUARD + t->counts[i] + k))
-                return false;
-    for (int i = 0; i < t->op.kind->nout; i++)
-        for (size_t k = 0; k < tensor_count(t->op.out[i]); k++)
-            if (is_marked(t->op.out[i]->data + k))
-                return false;
-    return true;
-}
-
 static bool try(const struct kernel *kernel, const struct op *op, const void *problem)
 {
     const struct problem *p = problem;
@@ -288,16 +198,16 @@ static bool try(const struct kernel *kernel, const struct op *op, const void *pr
     const char *fault = NULL;
 
     if (!create(&t, op, p)) { /* nobody can tell: what needs the memory will say so */
-        destroy(&t);
+        trial_destroy(&t);
         return true;
     }
-    if (!run(&t, kernel))
+    if (!trial_run(&t, kernel))
         fault = "fails";
-    else if (!is_clean(&t))
+    else if (!trial_is_clean(&t) || !trial_is_complete(&t))
         fault = "leaves results out or writes beside them";
     else if (!is_right(&t, p))
         fault = "gives wrong results";
-    destroy(&t);
+    trial_destroy(&t);
     if (fault)
         log_warn("a library's %s of %dx%d pixels, %d to %d channels, %s; our own, which may be slower, "
                  "is used", op->kind->name, (int)p->fine.dim[DIM_H], (int)p->fine.dim[DIM_W],

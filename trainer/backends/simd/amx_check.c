@@ -2,46 +2,26 @@
 #include "config.h"
 #include "trainer/backends/simd/amx_check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/log.h"
 #include "trainer/backends/simd/amx_tiles.h"
+#include "trainer/backends/trial.h"
 #include "trainer/backends/verdicts.h"
 
-#define ALIGN 64
-#define GUARD 64  /* bytes before and behind each result and the workspace */
-#define UNTOUCHED 0xff
 #define IMAGES 2
 #define HEIGHT 3
 #define WIDTH 35  /* more than two tiles of pixels, and odd ... */
 #define NARROW 5  /* ... where there are so many channels that the reference would take long */
 #define FEW 4096  /* pairs of channels */
-#define NTENSORS (OP_MAX_IN + OP_MAX_OUT)
-#define WORKSPACE NTENSORS
 
 /* What tells a problem. */
 struct problem {
     const struct op_kind *kind;
     const struct amx_tiles *tiles;
-    int64_t channels[NTENSORS];
+    int64_t channels[TRIAL_TENSORS];
     bool narrow;
 };
-
-/* The op on few pixels, in memory of its own. */
-struct trial {
-    struct op op;
-    struct tensor tensors[NTENSORS];
-    char *blocks[NTENSORS + 1];
-    size_t nbytes[NTENSORS + 1]; /* between the guards */
-};
-
-static const struct tensor *tensor_of(const struct op *op, int i)
-{
-    if (i < OP_MAX_IN)
-        return i < op->kind->nin ? op->in[i] : NULL;
-    return i - OP_MAX_IN < op->kind->nout ? op->out[i - OP_MAX_IN] : NULL;
-}
 
 static bool is_activation(const struct tensor *t)
 {
@@ -55,8 +35,8 @@ static struct problem problem_of(const struct op *op)
     memset(&p, 0, sizeof p); /* compared as bytes */
     p.kind = op->kind;
     p.tiles = amx_tiles_best();
-    for (int i = 0; i < NTENSORS; i++) {
-        const struct tensor *t = tensor_of(op, i);
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *t = trial_tensor(op, i);
 
         if (!t)
             continue;
@@ -73,8 +53,8 @@ static int64_t least_height(const struct op *op)
 {
     int64_t least = INT64_MAX;
 
-    for (int i = 0; i < NTENSORS; i++) {
-        const struct tensor *t = tensor_of(op, i);
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *t = trial_tensor(op, i);
 
         if (t && is_activation(t) && t->shape.dim[DIM_H] < least)
             least = t->shape.dim[DIM_H];
@@ -82,85 +62,29 @@ static int64_t least_height(const struct op *op)
     return least;
 }
 
-/* Block i, all of it marked; NULL: no memory. */
-static char *reserve(struct trial *t, int i, size_t nbytes)
-{
-    size_t all = (nbytes + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
-
-    t->nbytes[i] = nbytes;
-    t->blocks[i] = aligned_alloc(ALIGN, all);
-    if (!t->blocks[i])
-        return NULL;
-    memset(t->blocks[i], UNTOUCHED, all);
-    return t->blocks[i] + GUARD;
-}
-
-/* -2 .. 2 */
-static void fill(struct tensor *t, uint64_t seed)
-{
-    for (size_t i = 0; i < tensor_count(t); i++) {
-        float v;
-
-        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        v = (float)((int)((seed >> 33) % 5) - 2);
-        if (t->dtype == DTYPE_F32)
-            t->data[i] = v;
-        else
-            dtype_encode(t->dtype, &v, t->half + i, 1);
-    }
-}
-
 /* wide: all tensors of floats, with the same numbers. */
 static bool create(struct trial *t, const struct op *op, const struct problem *p, bool wide)
 {
     int64_t least = least_height(op);
 
-    memset(t, 0, sizeof *t);
-    t->op.kind = op->kind;
-    t->op.attr = op->attr;
-    for (int i = 0; i < NTENSORS; i++) {
-        const struct tensor *theirs = tensor_of(op, i);
-        struct tensor *mine = &t->tensors[i];
+    trial_create(t, op);
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *theirs = trial_tensor(op, i);
 
         if (!theirs)
             continue;
-        *mine = *theirs;
+        struct tensor mine = *theirs;
         if (is_activation(theirs)) {
             int64_t times = theirs->shape.dim[DIM_H] / least;
 
-            mine->shape = shape_nhwc(IMAGES, HEIGHT * times, (p->narrow ? NARROW : WIDTH) * times,
-                                     theirs->shape.dim[DIM_C]);
+            mine.shape = shape_nhwc(IMAGES, HEIGHT * times, (p->narrow ? NARROW : WIDTH) * times,
+                                    theirs->shape.dim[DIM_C]);
         }
-        mine->dtype = wide ? DTYPE_F32 : mine->dtype;
-        mine->bytes = reserve(t, i, tensor_nbytes(mine));
-        if (!mine->bytes)
+        mine.dtype = wide ? DTYPE_F32 : mine.dtype;
+        if (!trial_add(t, i, mine))
             return false;
-        if (i < OP_MAX_IN)
-            fill(mine, (uint64_t)i);
-        *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = mine;
     }
     return true;
-}
-
-static void destroy(struct trial *t)
-{
-    for (int i = 0; i <= WORKSPACE; i++)
-        free(t->blocks[i]);
-}
-
-static bool run(struct trial *t, const struct kernel *kernel)
-{
-    struct exec x = {0};
-    struct err e;
-    bool done;
-
-    if (kernel->prepare && kernel->prepare(&t->op, &e) < 0)
-        return false;
-    t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size);
-    done = t->op.workspace && kernel->run(&t->op, &x, &e) == 0;
-    if (kernel->release)
-        kernel->release(&t->op);
-    return done;
 }
 
 static bool is_same(const struct tensor *got, const struct tensor *want)
@@ -177,16 +101,6 @@ static bool is_same(const struct tensor *got, const struct tensor *want)
     return true;
 }
 
-static bool is_clean(const struct trial *t)
-{
-    for (int i = 0; i <= WORKSPACE; i++)
-        for (size_t k = 0; t->blocks[i] && k < GUARD; k++)
-            if ((unsigned char)t->blocks[i][k] != UNTOUCHED ||
-                (unsigned char)t->blocks[i][GUARD + t->nbytes[i] + k] != UNTOUCHED)
-                return false;
-    return true;
-}
-
 /* NULL: it works, or there is no memory to tell, as what needs it will say. */
 static const char *fault_of(const struct kernel *kernel, const struct op *op, const struct problem *p)
 {
@@ -194,17 +108,17 @@ static const char *fault_of(const struct kernel *kernel, const struct op *op, co
     const char *fault = NULL;
     bool ready = create(&mine, op, p, false) && create(&reference, op, p, true);
 
-    if (ready && run(&reference, backend_kernel(backend_find("ref"), &reference.op))) {
-        if (!run(&mine, kernel))
+    if (ready && trial_run(&reference, backend_kernel(backend_find("ref"), &reference.op))) {
+        if (!trial_run(&mine, kernel))
             fault = "fails";
-        else if (!is_clean(&mine))
+        else if (!trial_is_clean(&mine))
             fault = "writes beside its results";
         for (int i = 0; !fault && i < op->kind->nout; i++)
             if (!is_same(mine.op.out[i], reference.op.out[i]))
                 fault = "gives wrong results";
     }
-    destroy(&mine);
-    destroy(&reference);
+    trial_destroy(&mine);
+    trial_destroy(&reference);
     return fault;
 }
 
@@ -214,7 +128,7 @@ static bool try(const struct kernel *kernel, const struct op *op, const void *pr
 
     if (fault)
         log_warn("%s by tiles (AMX), of %d and %d channels, %s; one without them, which is slower, is used",
-                 op->kind->name, (int)tensor_of(op, 0)->shape.dim[DIM_C],
+                 op->kind->name, (int)trial_tensor(op, 0)->shape.dim[DIM_C],
                  (int)op->out[0]->shape.dim[op->out[0]->shape.ndim > 1 ? 3 : 0], fault);
     return !fault;
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 64
+#define GUARD 256 /* bytes before and behind each block; whole lines, for alignment */
+#define MARK 0xff /* of each byte; as a float it is not a number */
+#define WORKSPACE TRIAL_TENSORS
+
+const struct tensor *trial_tensor(const struct op *op, int i)
+{
+    if (i < OP_MAX_IN)
+        return i < op->kind->nin ? op->in[i] : NULL;
+    return i - OP_MAX_IN < op->kind->nout ? op->out[i - OP_MAX_IN] : NULL;
+}
+
+void trial_create(struct trial *t, const struct op *op)
+{
+    memset(t, 0, sizeof *t);
+    t->op.kind = op->kind;
+    t->op.attr = op->attr;
+}
+
+/* Block i, all of it marked; NULL: no memory. */
+static char *reserve(struct trial *t, int i, size_t nbytes)
+{
+    size_t all = (nbytes + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
+
+    t->nbytes[i] = nbytes;
+    t->blocks[i] = aligned_alloc(ALIGN, all);
+    if (!t->blocks[i])
+        return NULL;
+    memset(t->blocks[i], MARK, all);
+    return t->blocks[i] + GUARD;
+}
+
+static void fill(struct tensor *t, uint64_t seed)
+{
+    for (size_t i = 0; i < tensor_count(t); i++) {
+        float v;
+
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        v = (float)((int)((seed >> 33) % 5) - 2);
+        if (t->dtype == DTYPE_F32)
+            t->data[i] = v;
+        else
+            dtype_encode(t->dtype, &v, t->half + i, 1);
+    }
+}
+
+bool trial_add(struct trial *t, int i, struct tensor like)
+{
+    struct tensor *mine = &t->tensors[i];
+
+    *mine = like;
+    mine->bytes = reserve(t, i, tensor_nbytes(mine));
+    if (!mine->bytes)
+        return false;
+    if (i < OP_MAX_IN)
+        fill(mine, (uint64_t)i);
+    *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = mine;
+    return true;
+}
+
+bool trial_run(struct trial *t, const struct kernel *kernel)
+{
+    struct exec x = {0};
+    struct err e;
+    bool done;
+
+    if (kernel->prepare && kernel->prepare(&t->op, &e) < 0)
+        return false;
+    t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size);
+    done = t->op.workspace && kernel->run(&t->op, &x, &e) == 0;
+    if (kernel->release)
+        kernel->release(&t->op);
+    return done;
+}
+
+static bool is_marked(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)bytes[i] != MARK)
+            return false;
+    return true;
+}
+
+bool trial_is_clean(const struct trial *t)
+{
+    for (int i = 0; i <= WORKSPACE; i++)
+        if (t->blocks[i] && !(is_marked(t->blocks[i], GUARD) &&
+                              is_marked(t->blocks[i] + GUARD + t->nbytes[i], GUARD)))
+            return false;
+    return true;
+}
+
+bool trial_is_complete(const struct trial *t)
+{
+    for (int i = 0; i < t->op.kind->nout; i++)
+        for (size_t k = 0; k < tensor_count(t->op.out[i]); k++)
+            if (is_marked(t->op.out[i]->bytes + k * sizeof(float), sizeof(float)))
+                return false;
+    return true;
+}
+
+void trial_destroy(struct trial *t)
+{
+    for (int i = 0; i <= WORKSPACE; i++)
+        free(t->blocks[i]);
+}
