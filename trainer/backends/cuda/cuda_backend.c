@@ -74,6 +74,8 @@ static const struct kernel *const mixed[] = {
     &cuda_narrow_conv2d_grad,
     &cuda_narrow_norm_conv2d,
     &cuda_narrow_norm_conv2d_grad,
+    &cuda_norm_head,
+    &cuda_norm_head_grad,
     &cuda_narrow_conv_transpose2d,
     &cuda_narrow_conv_transpose2d_grad_input,
     &cuda_narrow_conv_transpose2d_grad_weights,
@@ -132,6 +134,7 @@ static const struct kernel *const fused[] = {
     &cuda_narrow_conv2d_nobias,
     &cuda_narrow_concat_conv2d,
     &cuda_narrow_norm_conv2d,
+    &cuda_norm_head,
     &cuda_batch_norm,
     &cuda_batch_norm_relu,
     &cuda_narrow_conv2d_grad,
@@ -139,6 +142,7 @@ static const struct kernel *const fused[] = {
     &cuda_narrow_conv2d_nobias_grad_weights,
     &cuda_narrow_concat_conv2d_grad,
     &cuda_narrow_norm_conv2d_grad,
+    &cuda_norm_head_grad,
     NULL,
 };
 

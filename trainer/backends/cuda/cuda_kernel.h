@@ -113,6 +113,8 @@ extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
 extern const struct kernel cuda_narrow_norm_conv2d;
 extern const struct kernel cuda_narrow_norm_conv2d_grad;
+extern const struct kernel cuda_norm_head;
+extern const struct kernel cuda_norm_head_grad;
 extern const struct kernel cuda_pass_add;
 extern const struct kernel cuda_pass_concat;
 extern const struct kernel cuda_pass_concat_grad;

@@ -7,6 +7,7 @@
 #include "trainer/backends/cuda/narrow_back.h"
 #include "trainer/backends/cuda/narrow_conv.h"
 #include "trainer/backends/cuda/narrow_op.h"
+#include "trainer/backends/cuda/norm_op.h"
 
 #define NORM_PARTS 1024 /* of the sums that batch_norm.cu makes, at most */
 
@@ -48,10 +49,7 @@ static int prepare_norm_conv(struct op *op, struct err *e)
 
 static int run_norm_conv(struct op *op, struct exec *x, struct err *e)
 {
-    struct op norm = {.kind = &batch_norm_relu_kind, .attr = op->attr, .workspace = op->workspace,
-                      .in = {op->in[0], op->in[1], op->in[2], op->in[5], op->in[6],
-                             op_moments_in(op)},
-                      .out = {op->in[0], op->out[1]}};
+    struct op norm = norm_op_forward(op);
     unsigned in = narrow_op_channels(op->in[0]), out = narrow_op_channels(op->out[0]);
     unsigned nblocks = conv_blocks(op);
     struct narrow_args k = {.field = narrow_op_field(op->in[0]), .w = op->in[3]->data,
@@ -88,14 +86,11 @@ static int prepare_norm_conv_grad(struct op *op, struct err *e)
     return 0;
 }
 
-/* out[0] holds the gradient before the norm's, until that takes its place if it is wanted. */
 static int run_norm_conv_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct tensor *dy = op->in[0], *src = op->in[1], *dx = op->out[0];
     unsigned in = narrow_op_channels(src), out = narrow_op_channels(dy), nblocks = grad_blocks(op);
-    struct op norm = {.kind = &batch_norm_relu_grad_kind, .attr = op->attr,
-                      .workspace = op->workspace, .in = {dx, src, op->in[2], op->in[3], op->in[4]},
-                      .out = {dx, op->out[1], op->out[2], op_late_out(op)}};
+    struct op norm = norm_op_grad(op);
     const float *mask = cuda_norm_mask(&norm, x);
     struct narrow_back_args k = {
         .input = {.field = narrow_op_field(dy), .w = op->in[5]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,

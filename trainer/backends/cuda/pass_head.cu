@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The 1x1 convolution of bfloat16 activations to logits, which are floats: few, so that reading the
- * activations is all there is to it. */
+ * activations is all there is to it. A norm with ReLU in front of it is applied as they are read. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/pass.h"
@@ -9,27 +9,51 @@
 #define HEAD_PARTS 1024
 #define HEAD_PIXELS 256 /* of a part, at least, where there are many */
 
-struct head_args {
-    const uint16_t *x;
-    const float *w, *bias; /* w[logits][channels] */
-    float *z;
-    unsigned npixels, channels, logits;
+/* What a chunk of the activations is multiplied with, and its norm's coefficients. */
+struct head_chunk {
+    float w[8], a[8], b[8];
 };
 
-KERNEL(head, head_args)
+DEVICE struct head_chunk load_chunk(const float *w, const float *coef, unsigned channels)
 {
+    struct head_chunk h;
+
+    UNROLL
+    for (unsigned j = 0; j < 8; j++) {
+        h.w[j] = w[j];
+        h.a[j] = coef ? coef[j] : 0;
+        h.b[j] = coef ? coef[channels + j] : 0;
+    }
+    return h;
+}
+
+DEVICE float number_of(const struct gpu16 *v, const unsigned j)
+{
+    return j % 2 ? bf16_high(v->word[j / 2]) : bf16_low(v->word[j / 2]);
+}
+
+KERNEL(head_pixels, pass_head_args)
+{
+    struct head_chunk h = load_chunk(k.w, k.coef, k.channels);
+    unsigned loaded = 0;
+
     for (unsigned i = gpu_index(); i < k.npixels; i += gpu_stride())
         for (unsigned d = 0; d < k.logits; d++) {
-            const float *w = k.w + d * k.channels;
             float sum = k.bias ? k.bias[d] : 0;
 
             for (unsigned c = 0; c < k.channels; c += 8) {
                 struct gpu16 v = gpu16_load(k.x + (size_t)i * k.channels + c);
 
+                if (loaded != d * k.channels + c) {
+                    loaded = d * k.channels + c;
+                    h = load_chunk(k.w + loaded, k.coef ? k.coef + c : NULL, k.channels);
+                }
                 UNROLL
-                for (unsigned j = 0; j < 4; j++)
-                    sum = fmaf(bf16_high(v.word[j]), w[c + 2 * j + 1],
-                               fmaf(bf16_low(v.word[j]), w[c + 2 * j], sum));
+                for (unsigned j = 0; j < 8; j++) {
+                    float x = number_of(&v, j);
+
+                    sum = fmaf(k.coef ? fmaxf(fmaf(h.a[j], x, h.b[j]), 0.f) : x, h.w[j], sum);
+                }
             }
             k.z[i * k.logits + d] = sum;
         }
@@ -114,6 +138,80 @@ KERNEL_BLOCK(head_grad_weights, head_weights_args)
     }
 }
 
+#define BACK_SUMS 25 /* of a chunk: dz y, then g, then g x, then dz */
+
+/* One pixel's chunk: g is the gradient of y, and rounded as it is written. */
+DEVICE void add_back(float *sums, const struct head_chunk *h, const struct gpu16 *x,
+                     const struct gpu16 *g, float dz)
+{
+    UNROLL
+    for (unsigned j = 0; j < 8; j++) {
+        float v = number_of(x, j), y = fmaf(h->a[j], v, h->b[j]);
+
+        if (!(y > 0))
+            continue;
+        sums[j] = fmaf(dz, y, sums[j]);
+        sums[8 + j] += number_of(g, j);
+        sums[16 + j] = fmaf(number_of(g, j), v, sums[16 + j]);
+    }
+    sums[24] += dz;
+}
+
+/* As head_grad_weights; the blocks of the first logit write dx and the norm's sums, too. */
+KERNEL_BLOCK(head_back_part, pass_head_back_args)
+{
+    SHARED float values[BACK_SUMS * GPU_BLOCK];
+    unsigned part = blockIdx.x / k.logits, d = blockIdx.x % k.logits, t = threadIdx.x;
+    unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
+    unsigned end = begin + each < k.npixels ? begin + each : k.npixels, chunks = k.channels / 8;
+    double *dst = k.parts + (size_t)blockIdx.x * (k.channels + 1);
+
+    for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
+        unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
+        unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * 8;
+        struct head_chunk h = load_chunk(k.w + c, k.coef + c, k.channels);
+        float sums[BACK_SUMS] = {0};
+
+        for (unsigned i = begin + row; row < rows && i < end; i += rows) {
+            struct gpu16 x = gpu16_load(k.x + (size_t)i * k.channels + c), g = x;
+            float gradient[8];
+
+            UNROLL
+            for (unsigned j = 0; j < 8; j++)
+                gradient[j] = k.dz[i * k.logits] * h.w[j];
+            for (unsigned e = 1; e < k.logits && d == 0; e++)
+                UNROLL
+                for (unsigned j = 0; j < 8; j++)
+                    gradient[j] = fmaf(k.dz[i * k.logits + e], k.w[e * k.channels + c + j],
+                                       gradient[j]);
+            UNROLL
+            for (unsigned j = 0; j < 4; j++)
+                g.word[j] = bf16_pair(gradient[2 * j], gradient[2 * j + 1]);
+            if (d == 0)
+                gpu16_store(k.dx + (size_t)i * k.channels + c, g);
+            add_back(sums, &h, &x, &g, k.dz[i * k.logits + d]);
+        }
+        UNROLL
+        for (unsigned j = 0; j < BACK_SUMS; j++)
+            values[j * GPU_BLOCK + t] = sums[j];
+        BARRIER();
+        for (unsigned i = t; i < BACK_SUMS * width; i += GPU_BLOCK) {
+            unsigned j = i / width, column = i % width, channel = (first + column) * 8 + j % 8;
+            double sum = 0;
+
+            for (unsigned r = 0; r < rows; r++)
+                sum += (double)values[j * GPU_BLOCK + r * width + column];
+            if (j < 8)
+                dst[channel] = sum;
+            else if (j == 24 && first + column == 0)
+                dst[k.channels] = sum;
+            else if (j < 24 && d == 0)
+                k.sums[(2 * part + (j - 8) / 8) * k.channels + channel] = sum;
+        }
+        BARRIER();
+    }
+}
+
 struct head_total_args {
     const double *parts;
     float *dw, *db; /* db may be NULL */
@@ -138,7 +236,7 @@ KERNEL_BLOCK(head_total, head_total_args)
 
 C_BEGIN
 
-static bool is_head(const struct op *op, const struct tensor *activations, const struct tensor *logits)
+bool pass_is_head(const struct op *op, const struct tensor *activations, const struct tensor *logits)
 {
     return activations->dtype == DTYPE_BF16 && logits->dtype == DTYPE_F32 && op->attr.kernel == 1 &&
            op->attr.stride <= 1 && tensor_channels(activations) % 8 == 0 &&
@@ -147,28 +245,34 @@ static bool is_head(const struct op *op, const struct tensor *activations, const
 
 static bool supports_head(const struct op *op)
 {
-    return is_head(op, op->in[0], op->out[0]);
+    return pass_is_head(op, op->in[0], op->out[0]);
 }
 
 static bool supports_head_grad(const struct op *op)
 {
-    return is_head(op, op->out[0], op->in[0]);
+    return pass_is_head(op, op->out[0], op->in[0]);
 }
 
 static bool supports_head_weights(const struct op *op)
 {
-    return is_head(op, op->in[1], op->in[0]);
+    return pass_is_head(op, op->in[1], op->in[0]);
+}
+
+void pass_head(const struct pass_head_args *k, cudaStream_t stream)
+{
+    LAUNCH(head_pixels, gpu_blocks(k->npixels), stream, *k);
 }
 
 static int run_head(struct op *op, struct exec *x, struct err *e)
 {
-    struct head_args k = {op->in[0]->half, op->in[1]->data,
-                          op->kind->nin > 2 ? op->in[2]->data : NULL, op->out[0]->data,
-                          (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
-                          (unsigned)tensor_channels(op->out[0])};
+    struct pass_head_args k = {op->in[0]->half, NULL, op->in[1]->data,
+                               op->kind->nin > 2 ? op->in[2]->data : NULL, op->out[0]->data,
+                               (unsigned)tensor_pixels(op->in[0]),
+                               (unsigned)tensor_channels(op->in[0]),
+                               (unsigned)tensor_channels(op->out[0])};
 
     (void)e;
-    LAUNCH(head, gpu_blocks(k.npixels), x->device->stream, k);
+    pass_head(&k, x->device->stream);
     return 0;
 }
 
@@ -184,9 +288,9 @@ static int run_head_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static unsigned head_parts(const struct op *op)
+unsigned pass_head_parts(size_t npixels)
 {
-    size_t n = (tensor_pixels(op->in[0]) + HEAD_PIXELS - 1) / HEAD_PIXELS;
+    size_t n = (npixels + HEAD_PIXELS - 1) / HEAD_PIXELS;
 
     return n < HEAD_PARTS ? (unsigned)n : HEAD_PARTS;
 }
@@ -194,9 +298,15 @@ static unsigned head_parts(const struct op *op)
 static int prepare_head_weights(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = (size_t)head_parts(op) * tensor_channels(op->in[0]) *
-                         (tensor_channels(op->in[1]) + 1) * sizeof(double);
+    op->workspace_size = (size_t)pass_head_parts(tensor_pixels(op->in[0])) *
+                         tensor_channels(op->in[0]) * (tensor_channels(op->in[1]) + 1) *
+                         sizeof(double);
     return 0;
+}
+
+static void total_head(const struct head_total_args *t, cudaStream_t stream)
+{
+    LAUNCH(head_total, (t->channels + 1) * t->logits, stream, *t);
 }
 
 static int run_head_weights(struct op *op, struct exec *x, struct err *e)
@@ -204,15 +314,24 @@ static int run_head_weights(struct op *op, struct exec *x, struct err *e)
     struct head_weights_args k = {op->in[0]->data, op->in[1]->half, (double *)op->workspace,
                                   (unsigned)tensor_pixels(op->in[0]),
                                   (unsigned)tensor_channels(op->in[1]),
-                                  (unsigned)tensor_channels(op->in[0]), head_parts(op)};
+                                  (unsigned)tensor_channels(op->in[0]),
+                                  pass_head_parts(tensor_pixels(op->in[0]))};
     struct head_total_args t = {k.parts, op->out[0]->data,
                                 op->kind->nout > 1 ? op->out[1]->data : NULL, k.channels, k.logits,
                                 k.nparts};
 
     (void)e;
     LAUNCH(head_grad_weights, k.nparts * k.logits, x->device->stream, k);
-    LAUNCH(head_total, (k.channels + 1) * k.logits, x->device->stream, t);
+    total_head(&t, x->device->stream);
     return 0;
+}
+
+void pass_head_back(const struct pass_head_back_args *k, float *dw, float *db, cudaStream_t stream)
+{
+    struct head_total_args t = {k->parts, dw, db, k->channels, k->logits, k->nparts};
+
+    LAUNCH(head_back_part, k->nparts * k->logits, stream, *k);
+    total_head(&t, stream);
 }
 
 const struct kernel cuda_pass_head = {&conv2d_kind, supports_head, NULL, run_head, NULL};

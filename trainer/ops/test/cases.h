@@ -41,6 +41,13 @@
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci)}, \
      {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL,                 \
       VALUES_POSITIVE}, 1, 3, 0.08, false, false, 0}
+/* To logits; gradients as in NORM_CONV. */
+#define NORM_HEAD(n, h, w, ci, co)                                                           \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 1, .eps = 1e-5, .momentum = 0.1},               \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 1, 1), VECTOR(co), VECTOR(ci),  \
+      VECTOR(ci)},                                                                            \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
+      VALUES_POSITIVE}, 1, 4, 0.08, true, false, 0}
 /* With the moments that fusion adds (op.h): given, and taken. */
 #define CONV_MOMENTS(n, h, w, ci, co)                                                         \
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)},         \
