@@ -23,6 +23,14 @@ static int check(cudaError_t rc, const char *what, struct err *e)
                : err_set(e, ERR_INTERNAL, "CUDA: %s: %s", what, cudaGetErrorString(rc));
 }
 
+/* Of a launch. That something was not ready yet is none, but not every release leaves it out. */
+static cudaError_t launch_error(void)
+{
+    cudaError_t rc = cudaGetLastError();
+
+    return rc == cudaErrorNotReady ? cudaSuccess : rc;
+}
+
 static void device_close(struct device *d)
 {
     if (!d)
@@ -170,7 +178,7 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 
 static int device_end(struct device *d, int slot, struct err *e)
 {
-    if (check(cudaGetLastError(), "a kernel could not be launched", e) ||
+    if (check(launch_error(), "a kernel could not be launched", e) ||
         device_copy(d, &d->slots[slot], d->scalars, offsetof(struct cuda_scalars, update), e) ||
         check(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
@@ -348,7 +356,7 @@ int cuda_device_time(struct device *d, cuda_work_f work, void *arg, double *seco
     *seconds = 1e9;
     for (int i = 0; i < 2 && rc == 0; i++)
         rc = check(cudaEventCreateWithFlags(&events[i], cudaEventDefault), "cudaEventCreate", e);
-    rc = rc || work(arg, e) || await(d, NULL, e) || check(cudaGetLastError(), "a kernel", e) ? -1 : 0;
+    rc = rc || work(arg, e) || await(d, NULL, e) || check(launch_error(), "a kernel", e) ? -1 : 0;
     for (int i = 0; i < TIMES && rc == 0; i++)
         rc = time_once(d, work, arg, events, seconds, e);
     for (int i = 0; i < 2; i++)

@@ -53,6 +53,7 @@ struct emulate_queue {
 };
 
 typedef struct emulate_stream {
+    int device; /* only its own one's kernels */
     struct emulate_queue queue, captured;
     bool capturing;
     struct emulate_stream *origin; /* whose queue it shares since it waited for an event there */
@@ -85,6 +86,9 @@ static struct {
 } emulate_local[EMULATE_ALLOCATIONS];
 static size_t emulate_nbytes;
 static pthread_mutex_t emulate_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Thread_local int emulate_device;
+static _Thread_local cudaError_t emulate_last = cudaSuccess;
 
 static struct {
     unsigned x;
@@ -233,8 +237,9 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
 static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, size_t nshared,
                            cudaStream_t s, const void *args)
 {
-    if (nshared > emulate_most_shared) {
-        fprintf(stderr, "emulate: a launch asks for %zu bytes of shared memory\n", nshared);
+    if (nshared > emulate_most_shared || nblocks == 0 || s->device != emulate_device) {
+        fprintf(stderr, "emulate: a launch of %u blocks with %zu bytes of shared memory, by a thread with "
+                "GPU %d into a queue of GPU %d\n", nblocks, nshared, emulate_device, s->device);
         exit(1);
     }
     emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks, .nshared = nshared,
@@ -265,6 +270,12 @@ static void emulate_protect(int how)
             mprotect(emulate_local[i].p, emulate_local[i].nbytes, how);
 }
 
+static cudaError_t emulate_not_ready(void)
+{
+    emulate_last = cudaErrorNotReady; /* some releases keep it */
+    return cudaErrorNotReady;
+}
+
 /* As far as it goes. */
 static cudaError_t cudaStreamQuery(cudaStream_t s)
 {
@@ -273,14 +284,14 @@ static cudaError_t cudaStreamQuery(cudaStream_t s)
     if (s->capturing)
         return cudaErrorCapture;
     if (first && first->is_blocked && first->is_blocked(first->args, first->state))
-        return cudaErrorNotReady;
+        return emulate_not_ready();
     pthread_mutex_lock(&emulate_lock);
     emulate_protect(PROT_READ | PROT_WRITE);
     while (s->queue.first && emulate_run(s->queue.first))
         emulate_pop(&s->queue);
     emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
-    return s->queue.first ? cudaErrorNotReady : cudaSuccess;
+    return s->queue.first ? emulate_not_ready() : cudaSuccess;
 }
 
 static cudaError_t cudaStreamSynchronize(cudaStream_t s)
@@ -384,12 +395,15 @@ static cudaError_t cudaGetDeviceCount(int *count)
 
 static cudaError_t cudaSetDevice(int index)
 {
-    return index < EMULATE_GPUS ? cudaSuccess : cudaErrorInvalidDevice;
+    if (index >= EMULATE_GPUS)
+        return cudaErrorInvalidDevice;
+    emulate_device = index;
+    return cudaSuccess;
 }
 
 static cudaError_t cudaGetDevice(int *index)
 {
-    *index = 0;
+    *index = emulate_device;
     return cudaSuccess;
 }
 
@@ -420,7 +434,10 @@ static cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 
 static cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    cudaError_t rc = emulate_last;
+
+    emulate_last = cudaSuccess;
+    return rc;
 }
 
 static const char *cudaGetErrorString(cudaError_t rc)
@@ -432,6 +449,8 @@ static cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
     (void)flags;
     *s = calloc(1, sizeof **s);
+    if (*s)
+        (*s)->device = emulate_device;
     return *s ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
