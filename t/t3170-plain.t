@@ -31,6 +31,17 @@ cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
 exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
 ok "makes every program" eval 'for p in opcheck network comm_nccl step; do [ -x "tree/plain-build/$p" ] || [ -z "$cuda" ]; done'
+cuda12=
+for folder in "${CUDA12:-}" /usr/local/cuda-12*; do
+    "$folder/bin/nvcc" --version 2>&1 | grep -q 'release 12\.' && cuda12=$folder
+done
+if [ -n "$cuda12" ]; then
+    exits 0 "CUDA 12 builds it for sm_70, which CUDA 13 can't" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
+        -f bench/gpu/plain/Makefile B=cuda12-build CUDA="$cuda12" ARCH=70 MORE='-O1 -Wall -Werror=implicit-function-declaration'
+    ok "every program" eval 'for p in opcheck network comm_nccl cudnn_real step; do [ -x "tree/cuda12-build/$p" ] || exit; done'
+else
+    skip "there is no CUDA 12 in /usr/local, and CUDA12=FOLDER names none" "the build with CUDA 12"
+fi
 exits 0 "which steps" tree/plain-build/step simd train 8 32x48 2 3
 like "$OUT" '"mode":"train","dtype":"f32","base":8,"height":32,"width":48,"batch":2,"step_s":[0-9.e-]*,.*"flop":[1-9][0-9.e+]*,"bytes":[1-9]' "and counts"
 ok "to a loss that is a number" awk -F'"loss":' '{ exit !($2 + 0 > 0.3 && $2 + 0 < 1.2) }' "$OUT"
