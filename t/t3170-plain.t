@@ -49,6 +49,24 @@ exits 0 "and one in bf16" tree/plain-build/step simd train 8 32x48 2 3 bf16
 like "$OUT" '"dtype":"bf16"' "which is told"
 exits 2 "and tells how" tree/plain-build/step cuda train
 
+# The script around the checks, with programs in their place: it ends in time whatever they do.
+mkdir -p hangs/bin hangs/cuda/bin
+printf '#!/bin/sh\necho "GPU 0: none"\n' >hangs/bin/nvidia-smi
+printf '#!/bin/sh\necho ok 1\necho 1..1\n' | tee hangs/opcheck hangs/comm_nccl >hangs/cudnn_real
+printf '#!/bin/bash\necho ok 1\necho not ok 2\n[ -n "$UNDER" ] || { echo 1..2; exit 1; }\n[ "$UNDER" = memcheck ] || exit 0\ntrap "" TERM\nwhile :; do sleep 0.1; done\n' >hangs/network
+printf '#!/bin/bash\nexport UNDER=$2\nshift 4\nexec "$@"\n' >hangs/cuda/bin/compute-sanitizer
+chmod +x hangs/opcheck hangs/comm_nccl hangs/cudnn_real hangs/network hangs/bin/nvidia-smi hangs/cuda/bin/compute-sanitizer
+began=$SECONDS
+exits 1 "the checks where one never ends" env PATH="$TMP/hangs/bin:/usr/bin:/bin" CUDA="$TMP/hangs/cuda" LIMIT=20 \
+    bash "$srcdir/bench/gpu/check" hangs
+took=$((SECONDS - began))
+like "$OUT" '^CUT: no access out of bounds \(memcheck\): more than 6 s \(1 checks until then\)' "tell which was cut"
+like "$OUT" '^    not ok 2' "with what it found"
+like "$OUT" '^ok: no race in shared memory' "go on with the next"
+like "$OUT" '^FAILED: whole networks .*: exit code 1' "tell what failed apart from that"
+like "$ERR" 'not all of it was checked: no access out of bounds' "and that not all was checked"
+ok "and end in time" test $took -le 25
+
 if command -v nvidia-smi >/dev/null; then
     skip "this machine may have a GPU" "without a GPU"
 else
