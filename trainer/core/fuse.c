@@ -303,21 +303,28 @@ static struct op **find_grad_input(const struct graph *g, const struct op *weigh
     return NULL;
 }
 
-/* Both gradients of a convolution, of nparts tensors in front of it. */
-static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
+/* Kinds of the gradients of a convolution, of nparts tensors in front of it. */
+static const struct conv_grads {
+    const struct op_kind *weights, *input, *both;
+    int nparts;
+} conv_grads[] = {
+    {&conv2d_grad_weights_kind, &conv2d_grad_input_kind, &conv2d_grad_kind, 1},
+    {&concat_conv2d_grad_weights_kind, &concat_conv2d_grad_input_kind, &concat_conv2d_grad_kind, 2},
+    {&conv_transpose2d_grad_weights_kind, &conv_transpose2d_grad_input_kind,
+     &conv_transpose2d_grad_kind, 1},
+};
+#define NCONV_GRADS (sizeof conv_grads / sizeof *conv_grads)
+
+static void fuse_conv_grads_as(struct graph *g, const struct backend *backend, size_t i,
+                               const struct conv_grads *kinds)
 {
     const struct op *weights = g->ops[i];
-    int nparts = weights->kind == &conv2d_grad_weights_kind          ? 1
-                 : weights->kind == &concat_conv2d_grad_weights_kind ? 2
-                                                                     : 0;
-    struct op **input = nparts == 0   ? NULL
-                        : nparts == 1 ? find_grad_input(g, weights, &conv2d_grad_input_kind)
-                                      : find_grad_input(g, weights, &concat_conv2d_grad_input_kind);
+    struct op **input = find_grad_input(g, weights, kinds->input);
+    int nparts = kinds->nparts;
 
     if (!input)
         return;
-    struct op both = {.kind = nparts == 1 ? &conv2d_grad_kind : &concat_conv2d_grad_kind,
-                      .attr = (*input)->attr, .in = {weights->in[0]}};
+    struct op both = {.kind = kinds->both, .attr = (*input)->attr, .in = {weights->in[0]}};
     for (int k = 0; k < nparts; k++) {
         both.in[1 + k] = weights->in[1 + k];
         both.out[k] = (*input)->out[k];
@@ -329,6 +336,14 @@ static void fuse_conv_grads(struct graph *g, const struct backend *backend, size
         return;
     **input = both;
     drop(&g->ops[i]);
+}
+
+/* Both gradients of a convolution. */
+static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
+{
+    for (size_t k = 0; k < NCONV_GRADS; k++)
+        if (g->ops[i] && g->ops[i]->kind == conv_grads[k].weights)
+            fuse_conv_grads_as(g, backend, i, &conv_grads[k]);
 }
 
 /* Ops that were dropped leave no holes. */

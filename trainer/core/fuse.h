@@ -7,7 +7,7 @@
  *     max_pool2d_grad, add          ->  max_pool2d_grad_add
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
  *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
- *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d
+ *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
  *
  * A pair is fused where nothing else reads what the first writes, the last four where the backend has

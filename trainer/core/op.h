@@ -141,6 +141,7 @@ extern const struct op_kind conv2d_nobias_grad_weights_kind; /* (dy, x) -> dw */
 extern const struct op_kind conv_transpose2d_kind;
 extern const struct op_kind conv_transpose2d_grad_input_kind;   /* (dy, w) -> dx */
 extern const struct op_kind conv_transpose2d_grad_weights_kind; /* (dy, x) -> dw, db */
+extern const struct op_kind conv_transpose2d_grad_kind; /* both (fuse.h): (dy, x, w) -> dx, dw, db */
 
 /* Normalise by the statistics of the batch and update the running ones (var: unbiased).
  * (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps) */

@@ -45,6 +45,14 @@ static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *
     return 0;
 }
 
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    if (infer_grad_input(attr, (struct tensor *[]){in[0], in[2]}, out, e) < 0)
+        return -1;
+    return infer_grad_weights(attr, in, out + 1, e);
+}
+
 static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
@@ -66,6 +74,8 @@ const struct op_kind conv_transpose2d_grad_input_kind = {
     "conv_transpose2d_grad_input", 2, 1, false, infer_grad_input, NULL};
 const struct op_kind conv_transpose2d_grad_weights_kind = {
     "conv_transpose2d_grad_weights", 2, 2, false, infer_grad_weights, NULL};
+const struct op_kind conv_transpose2d_grad_kind = {"conv_transpose2d_grad", 3, 3, false, infer_grad,
+                                                   NULL};
 
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e)

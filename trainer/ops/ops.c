@@ -13,6 +13,7 @@ const struct op_kind *const op_kinds[] = {
     &conv_transpose2d_kind,
     &conv_transpose2d_grad_input_kind,
     &conv_transpose2d_grad_weights_kind,
+    &conv_transpose2d_grad_kind,
     &batch_norm_kind,
     &batch_norm_grad_kind,
     &batch_norm_infer_kind,

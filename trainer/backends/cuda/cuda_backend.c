@@ -79,6 +79,7 @@ static const struct kernel *const mixed[] = {
     &cuda_narrow_conv_transpose2d,
     &cuda_narrow_conv_transpose2d_grad_input,
     &cuda_narrow_conv_transpose2d_grad_weights,
+    &cuda_narrow_conv_transpose2d_grad,
     &cuda_batch_norm,
     &cuda_batch_norm_grad,
     &cuda_batch_norm_infer,

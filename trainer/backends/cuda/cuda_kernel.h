@@ -109,6 +109,7 @@ extern const struct kernel cuda_narrow_conv2d_grad_weights;
 extern const struct kernel cuda_narrow_conv2d_nobias;
 extern const struct kernel cuda_narrow_conv2d_nobias_grad_weights;
 extern const struct kernel cuda_narrow_conv_transpose2d;
+extern const struct kernel cuda_narrow_conv_transpose2d_grad;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
 extern const struct kernel cuda_narrow_norm_conv2d;

@@ -83,7 +83,48 @@ static int run_grads(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+/* (dy, x, w[I][O][2][2]) -> dx, dw, db */
+static bool supports_up_grads(const struct op *op)
+{
+    return op->in[0]->dtype == DTYPE_BF16 && op->in[1]->dtype == DTYPE_BF16 &&
+           op->out[0]->dtype == DTYPE_BF16 && cuda_supports(op) && cuda_has_bf16() &&
+           narrow_back_up_resident(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0]));
+}
+
+static unsigned count_up_blocks(const struct op *op)
+{
+    return cuda_resident(
+        narrow_back_up_resident(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0])),
+        narrow_op_field(op->in[1]).ntiles);
+}
+
+static int prepare_up_grads(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = narrow_back_bytes(narrow_op_channels(op->in[1]),
+                                           narrow_op_channels(op->in[0]), count_up_blocks(op), true,
+                                           NARROW_UP_TAPS);
+    return 0;
+}
+
+static int run_up_grads(struct op *op, struct exec *x, struct err *e)
+{
+    unsigned out = narrow_op_channels(op->in[0]);
+    struct narrow_back_args k = {
+        .input = {.field = narrow_op_field(op->in[1]), .src.first = grad_input(op->in[0]),
+                  .w = op->in[2]->data, .w_out = 4 * out, .w_in = 4, .nw = out,
+                  .first = grad_result(op->out[0])},
+        .act.first = grad_input(op->in[1]), .partials = op->workspace, .with_bias = true};
+
+    (void)e;
+    narrow_back_up_run(&k, count_up_blocks(op), op->out[1]->data, op->out[2]->data,
+                       x->device->stream);
+    return 0;
+}
+
 const struct kernel cuda_narrow_conv2d_grad = {&conv2d_grad_kind, supports_grads, prepare_grads,
                                                run_grads, NULL};
 const struct kernel cuda_narrow_concat_conv2d_grad = {&concat_conv2d_grad_kind, supports_grads,
                                                       prepare_grads, run_grads, NULL};
+const struct kernel cuda_narrow_conv_transpose2d_grad = {&conv_transpose2d_grad_kind, supports_up_grads,
+                                                         prepare_up_grads, run_up_grads, NULL};

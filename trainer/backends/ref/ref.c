@@ -12,6 +12,7 @@ static const struct kernel *const kernels[] = {
     &ref_conv_transpose2d,
     &ref_conv_transpose2d_grad_input,
     &ref_conv_transpose2d_grad_weights,
+    &ref_conv_transpose2d_grad,
     &ref_batch_norm,
     &ref_batch_norm_grad,
     &ref_batch_norm_infer,

@@ -10,6 +10,7 @@ extern const struct kernel ref_conv2d;
 extern const struct kernel ref_conv2d_grad_input;
 extern const struct kernel ref_conv2d_grad_weights;
 extern const struct kernel ref_conv2d_grad;
+extern const struct kernel ref_conv_transpose2d_grad;
 extern const struct kernel ref_conv2d_nobias;
 extern const struct kernel ref_conv2d_nobias_grad_weights;
 extern const struct kernel ref_conv_transpose2d;

@@ -197,8 +197,9 @@ static void check_training(const struct backend *backend)
     size_t concat = count(whole.graph, &concat_conv2d_kind);
     ok(concat == has_wide_kernels(backend) && count(whole.graph, &concat_kind) == 1 - concat,
        "%s: concat is fused where there is a kernel", backend->name);
-    size_t grads = backend == backend_find("ref") ? 3 : 0;
-    ok(count(whole.graph, &conv2d_grad_kind) + count(whole.graph, &concat_conv2d_grad_kind) == grads,
+    size_t grads = backend == backend_find("ref") ? 4 : 0;
+    ok(count(whole.graph, &conv2d_grad_kind) + count(whole.graph, &concat_conv2d_grad_kind) +
+               count(whole.graph, &conv_transpose2d_grad_kind) == grads,
        "%s: gradients of convolutions are one where there is a kernel", backend->name);
     ok(whole.graph->nops == parts.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);

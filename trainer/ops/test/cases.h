@@ -88,6 +88,10 @@
     {&conv2d_grad_weights_kind, {.kernel = 3},                                                \
      {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(n, h, w, co), {2, {5, co}}},                 \
      {VALUES_NORMAL}, 2, 0, 0, false, false, 3}
+#define CONV_TRANSPOSE_GRAD(n, h, w, ci, co)                                                  \
+    {&conv_transpose2d_grad_kind, {0},                                                        \
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2)}, {VALUES_NORMAL}, 2, 0, 0, \
+     false, false, 6}
 #define CONCAT_CONV_GRAD(n, h, w, a, b, co)                                                   \
     {&concat_conv2d_grad_kind, {.kernel = 3},                                                 \
      {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3)},          \

@@ -130,6 +130,8 @@ static const struct test_case cases[] = {
     CONV_GRAD_LATE(1, 9, 33, 16, 16),
     CONV_WEIGHTS_LATE(2, 5, 3, 1, 4),
     CONV_WEIGHTS_LATE(1, 17, 6, 8, 8),
+    CONV_TRANSPOSE_GRAD(1, 3, 5, 3, 2),
+    CONV_TRANSPOSE_GRAD(2, 9, 37, 16, 8),
     CONCAT_CONV_GRAD(1, 3, 5, 1, 3, 2),
     CONCAT_CONV_GRAD(1, 9, 5, 8, 8, 8),
     CONCAT_CONV_GRAD_LATE(2, 4, 3, 3, 2, 5),
