@@ -27,10 +27,10 @@ struct norm_rows {
     /* y = a x + c, with relu: 0 where that is less; y may be x */
     void (*apply)(const void *x, size_t n, size_t step, size_t w, bool relu, const float *a, const float *c,
                   void *y);
-    /* dx = a d + (b x + shift), d as above; dx may be dy */
+    /* dx = scale d + (b x + shift), d as above; dx may be dy */
     void (*gradient)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
-                     const float *a, const float *c, const float *b, const float *shift,
-                     void *dx);
+                     const float *a, const float *c, const float *scale, const float *b,
+                     const float *shift, void *dx);
 };
 
 /* The widest of simd_isa() that so many channels fit; NULL: none. */

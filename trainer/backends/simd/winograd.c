@@ -56,12 +56,10 @@ void winograd_set_band(struct winograd *g, size_t tiles)
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
-struct winograd *winograd_create(const struct roles *r, bool normed)
+struct winograd winograd_of(const struct roles *r, bool normed)
 {
-    struct winograd *g = calloc(1, sizeof *g);
+    struct winograd whole = {0}, *g = &whole;
 
-    if (!g)
-        return NULL;
     g->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
     g->height = (size_t)r->src[0]->shape.dim[DIM_H];
     g->width = (size_t)r->src[0]->shape.dim[DIM_W];
@@ -89,6 +87,15 @@ struct winograd *winograd_create(const struct roles *r, bool normed)
     g->bias = (g->dst_channels + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
     g->zeros = (g->zeros + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    return whole;
+}
+
+struct winograd *winograd_create(const struct roles *r, bool normed)
+{
+    struct winograd *g = malloc(sizeof *g);
+
+    if (g)
+        *g = winograd_of(r, normed);
     return g;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, so
  * that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
- * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights; where a
- * batch norm and its ReLU come before a convolution (winograd_norm.c), they are done to rows on their way
- * to the transforms, so the tensor in between is not there. */
+ * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights,
+ * winograd_both.c both gradients in one pass; where a batch norm and its ReLU come before a convolution
+ * (winograd_norm.c), they are done to rows on their way to the transforms, so the tensor in between is
+ * not there. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 
@@ -53,7 +54,10 @@ struct winograd_band {
 
 bool winograd_supports(const struct op *op);
 
-/* What both need; normed: rows go through a norm. NULL: no memory. */
+/* What all need; normed: rows go through a norm. */
+struct winograd winograd_of(const struct roles *r, bool normed);
+
+/* The same to keep; NULL: no memory. */
 struct winograd *winograd_create(const struct roles *r, bool normed);
 void winograd_release(struct op *op);
 
@@ -74,6 +78,33 @@ void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at,
 /* Of what the next band reads: a row of pixels above was read by this one, that below is not its own. */
 void winograd_fetch_source(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
                            size_t p);
+
+/* Results, or gradients of inputs (winograd_conv.c). Packs the weights; shares the work among the threads
+ * of the parallel region. turned: for the gradient of the input. packed[g->weights] */
+void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed);
+
+/* m = d weights of place p; all places of a tensor's d, m and packed. */
+void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed, const float *zeros,
+                       size_t ntiles, const float *d, float *m);
+
+/* Asks for what a band writes, as winograd_fetch_source does for what is read. */
+void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
+                            const struct winograd_band *b, size_t p);
+
+/* Row of tiles r from its products. bias[dst_channels]; lines as above. */
+void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
+                            const float *bias, size_t r, float *lines);
+
+/* The gradient of the weights (winograd_weights.c): in how many chunks it is summed; 0: threads share
+ * places. */
+size_t winograd_weights_chunks(const struct winograd *g);
+
+/* u of place p += the products of transformed source d and gradient y; all places of each. u[g->weights] */
+void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
+                           const float *y, float *u);
+
+/* dw from the sums. Shares the work among the threads of the parallel region. */
+void winograd_weights_gather(const struct winograd *g, const float *sums, float *dw);
 
 /* In place of what simd_winograd and simd_winograd_grad_weights (with and without bias) do for an op that
  * they support; it is released by them. norm has the channels of the op's x. */

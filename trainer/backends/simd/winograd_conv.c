@@ -8,9 +8,8 @@
 
 #include "trainer/backends/simd/simd.h"
 
-/* packed[place][block of d][s][d]; turned: for the gradient of the input. Shares the work among
- * the threads of the parallel region. */
-static void pack(const struct winograd *g, const float *w, bool turned, float *packed)
+/* packed[place][block of d][s][d] */
+void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
     size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
@@ -24,40 +23,29 @@ static void pack(const struct winograd *g, const float *w, bool turned, float *p
                                          g->rows->group);
 }
 
-/* To be written by this band. */
-static void fetch_results(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
-                          size_t p)
+void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
+                            const struct winograd_band *b, size_t p)
 {
     size_t line = g->rows->tile * g->width * tensor_channels(t);
 
     winograd_fetch(g, t, b->from * line, (b->to - b->from) * line, p);
 }
 
-static void multiply(const struct winograd *g, const struct roles *roles, const struct winograd_band *b,
-                     const float *packed, const float *zeros, const float *d, float *m)
+void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed, const float *zeros,
+                       size_t ntiles, const float *d, float *m)
 {
-    size_t ns = g->src_channels, nd = g->dst_channels, ntiles = (b->to - b->from) * g->across;
+    size_t ns = g->src_channels, nd = g->dst_channels;
 
-    for (size_t p = 0; p < g->places;
-         p++, d += g->src_place, m += g->dst_place, packed += g->place) {
-        for (int k = 0; k < PARTS; k++) {
-            if (roles->src[k])
-                winograd_fetch_source(g, roles->src[k], b, p);
-            if (roles->dst[k])
-                fetch_results(g, roles->dst[k], b, p);
-        }
-        if (g->rows->forward)
-            g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
-        else
-            for (size_t at = 0; at < nd; at += g->wide)
-                g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd,
-                                     g->nvectors, m + at);
-    }
+    packed += p * g->place, d += p * g->src_place, m += p * g->dst_place;
+    if (g->rows->forward)
+        g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
+    else
+        for (size_t at = 0; at < nd; at += g->wide)
+            g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd, g->nvectors, m + at);
 }
 
-/* A row of tiles from its products. */
-static void write_results(const struct winograd *g, const struct roles *roles, const float *m,
-                          const float *bias, size_t r, float *lines)
+void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
+                            const float *bias, size_t r, float *lines)
 {
     size_t tile = g->rows->tile;
 
@@ -80,9 +68,17 @@ static void correlate_band(const struct winograd *g, const struct roles *roles,
     float *m = scratch + g->places * g->src_place;
 
     winograd_transform_source(g, roles, zeros, b->from, b->to, lines, scratch);
-    multiply(g, roles, b, packed, zeros, scratch, m);
+    for (size_t p = 0; p < g->places; p++) {
+        for (int k = 0; k < PARTS; k++) {
+            if (roles->src[k])
+                winograd_fetch_source(g, roles->src[k], b, p);
+            if (roles->dst[k])
+                winograd_conv_fetch(g, roles->dst[k], b, p);
+        }
+        winograd_conv_multiply(g, p, packed, zeros, (b->to - b->from) * g->across, scratch, m);
+    }
     for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
-        write_results(g, roles, m, bias, r, lines);
+        winograd_conv_write(g, roles, m, bias, r, lines);
 }
 
 /* Workspace: weights, bias, zeros, scratch for each thread, lines, and parts of moments. */
@@ -103,7 +99,7 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
         memcpy(bias, roles.bias->data, nd * sizeof *bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
-        pack(g, roles.weights->data, turned, packed);
+        winograd_conv_pack(g, roles.weights->data, turned, packed);
 #pragma omp for schedule(dynamic, g->run)
         for (size_t from = 0; from < nrows; from += g->band) {
             struct winograd_band b = winograd_band_of(g, from, nrows);

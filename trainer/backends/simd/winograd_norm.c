@@ -144,7 +144,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     struct parts *p = parts_of(op);
     struct batch_norm_map map;
 
-    batch_norm_again(&p->norm, &map);
+    batch_norm_grad_again(&p->norm, &map);
     winograd_weights_run_normed(&p->conv, &map);
     if (simd_winograd_grad_input.run(&p->input, x, e) < 0)
         return -1;

@@ -15,7 +15,7 @@
 #define MAX_CHUNKS 16
 #define CHUNK_TILES 64 /* at least */
 
-static size_t chunks_of(const struct winograd *g)
+size_t winograd_weights_chunks(const struct winograd *g)
 {
     size_t most = MAX_SUMS / (g->weights + g->bias);
     size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
@@ -39,14 +39,12 @@ static void transform_dy(const struct winograd *g, const struct tensor *dy, size
     }
 }
 
-/* u[block of d][s][d] of place p += the products of a band. */
-static void add_products(const struct winograd *g, size_t p, size_t ntiles, const float *scratch,
-                         float *u)
+void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
+                           const float *y, float *u)
 {
-    const float *d = scratch + p * g->src_place;
-    const float *y = scratch + g->places * g->src_place + p * g->dst_place;
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
 
+    d += p * g->src_place, y += p * g->dst_place, u += p * g->place;
     if (g->rows->grad_weights) {
         g->rows->grad_weights(d, y, ns, nd, ntiles / g->rows->group, u);
         return;
@@ -79,6 +77,7 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
     const struct tensor *dy = roles->dst[0];
+    float *y = scratch + g->places * g->src_place;
 
     memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
     sum_dy(g, dy, from, to, 0, g->dst_channels, lines, sums + g->weights);
@@ -86,12 +85,12 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
         struct winograd_band b = winograd_band_of(g, from, to);
 
         winograd_transform_source(g, roles, zeros, b.from, b.to, lines, scratch);
-        transform_dy(g, dy, b.from, b.to, lines, scratch + g->places * g->src_place);
+        transform_dy(g, dy, b.from, b.to, lines, y);
         for (size_t p = 0; p < g->places; p++) {
             for (int k = 0; k < PARTS && roles->src[k]; k++)
                 winograd_fetch_source(g, roles->src[k], &b, p);
             winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, p);
-            add_products(g, p, (b.to - b.from) * g->across, scratch, sums + p * g->place);
+            winograd_weights_add(g, p, (b.to - b.from) * g->across, scratch, y, sums);
         }
     }
 }
@@ -120,9 +119,22 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
         for (size_t p = 0; p < g->places; p++) {
             if (from == 0)
                 memset(sums + p * g->place, 0, g->place * sizeof *sums);
-            add_products(g, p, n * g->across, scratch, sums + p * g->place);
+            winograd_weights_add(g, p, n * g->across, scratch, y, sums);
         }
     }
+}
+
+void winograd_weights_gather(const struct winograd *g, const float *sums, float *dw)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+    size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
+
+#pragma omp for schedule(static)
+    for (size_t d = 0; d < nd; d += lanes)
+        for (size_t s = 0; s < ns; s++)
+            g->rows->gather(sums + (d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
+                                    s * lanes) * g->rows->group,
+                            g->place, ns * window, dw + (d * ns + s) * window);
 }
 
 /* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
@@ -131,12 +143,10 @@ static void sum_weights(struct op *op, const struct batch_norm_map *norm)
 {
     const struct winograd *g = op->priv;
     struct roles roles = roles_of(op);
-    size_t nrows = g->nimages * g->down, ns = g->src_channels, nd = g->dst_channels;
-    size_t size = g->weights + g->bias, window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL, lanes = g->rows->lanes;
+    size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
     float *scratch = zeros + g->zeros;
     float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
-    float *dw = op->out[0]->data;
 
     roles.norm = norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
@@ -151,15 +161,10 @@ static void sum_weights(struct op *op, const struct batch_norm_map *norm)
             conv_rows_add(sums, size, g->nchunks);
         else
             sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
-#pragma omp for schedule(static)
-        for (size_t d = 0; d < nd; d += lanes)
-            for (size_t s = 0; s < ns; s++)
-                g->rows->gather(sums + (d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
-                                        s * lanes) * g->rows->group,
-                                g->place, ns * window, dw + (d * ns + s) * window);
+        winograd_weights_gather(g, sums, op->out[0]->data);
     }
     if (roles.bias)
-        memcpy(roles.bias->data, sums + g->weights, nd * sizeof *sums);
+        memcpy(roles.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
 }
 
 static int run(struct op *op, struct exec *x, struct err *e)
@@ -177,7 +182,7 @@ static int prepare_as(struct op *op, bool normed, struct err *e)
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    g->nchunks = chunks_of(g);
+    g->nchunks = winograd_weights_chunks(g);
     if (!g->nchunks)
         winograd_set_band(g, g->nimages * g->down * g->across < SHARED_TILES
                         ? g->nimages * g->down * g->across : SHARED_TILES);

@@ -109,6 +109,11 @@
      {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci),             \
       NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}},                                   \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, true, 30}
+#define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co)                                                \
+    {&batch_norm_relu_conv2d_nobias_grad_kind, {.kernel = 3, .eps = 1e-5},                    \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci),             \
+      NHWC(co, ci, 3, 3)},                                                                    \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 14}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false, 0}
 #define AVG_POOL(n, h, w, c) \

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/simd/late_rows.h"
+
+#define LINE 16 /* floats of a line of the cache */
+
+static size_t step_of(const struct op *op)
+{
+    size_t n = tensor_channels(op->in[0]), lanes = norm_rows_best(n, DTYPE_F32)->lanes;
+
+    return n > lanes ? n : lanes;
+}
+
+bool late_rows_support(const struct op *op)
+{
+    const struct tensor *g = op->in[0], *x = op_late_in(op);
+
+    return !x || (g->dtype == DTYPE_F32 && x->dtype == DTYPE_F32 &&
+                  norm_rows_best(tensor_channels(g), DTYPE_F32) &&
+                  (size_t)g->shape.dim[DIM_W] * tensor_channels(g) % step_of(op) == 0);
+}
+
+size_t late_rows_size(const struct op *op)
+{
+    return op_late_in(op) ? (LATE_ROWS_COEFS * step_of(op) + LINE - 1) / LINE * LINE : 0;
+}
+
+struct late_rows late_rows_of(const struct op *op, float *memory)
+{
+    struct late_rows l = {.g = op->in[0], .x = op_late_in(op), .coef = memory};
+    size_t n = tensor_channels(op->in[0]);
+
+    if (!l.x)
+        return l;
+    l.rows = norm_rows_best(n, DTYPE_F32);
+    l.step = step_of(op);
+    l.wide = l.rows->lanes * norm_rows_wide(l.rows, l.step);
+    for (size_t i = 0; i < LATE_ROWS_COEFS; i++)
+        for (size_t c = 0; c < l.step; c++)
+            memory[i * l.step + c] = op_late_coef(op)->data[i * n + c % n];
+    return l;
+}
+
+const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy)
+{
+    const float *g = l->g->data + at;
+
+    if (!l->x)
+        return g;
+    for (size_t i = 0; i < l->step; i += l->wide) {
+        const float *k = l->coef + i;
+
+        l->rows->gradient(g + i, l->x->data + at + i, n / l->step, l->step, l->wide / l->rows->lanes, true,
+                          k, k + l->step, k + 2 * l->step, k + 3 * l->step, k + 4 * l->step, copy + i);
+    }
+    return copy;
+}
