@@ -13,8 +13,8 @@
 const struct tensor *trial_tensor(const struct op *op, int i)
 {
     if (i < OP_MAX_IN)
-        return i < op->kind->nin ? op->in[i] : NULL;
-    return i - OP_MAX_IN < op->kind->nout ? op->out[i - OP_MAX_IN] : NULL;
+        return i < op_nin(op) ? op->in[i] : NULL;
+    return i - OP_MAX_IN < op_nout(op) ? op->out[i - OP_MAX_IN] : NULL;
 }
 
 void trial_create(struct trial *t, const struct op *op)
@@ -24,13 +24,20 @@ void trial_create(struct trial *t, const struct op *op)
     t->op.attr = op->attr;
 }
 
+void trial_place(struct trial *t, const struct device_ops *ops, struct device *device)
+{
+    t->ops = ops;
+    t->device = device;
+}
+
 /* Block i, all of it marked; NULL: no memory. */
 static char *reserve(struct trial *t, int i, size_t nbytes)
 {
     size_t all = (nbytes + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
 
     t->nbytes[i] = nbytes;
-    t->blocks[i] = aligned_alloc(ALIGN, all);
+    t->blocks[i] = t->device ? t->ops->alloc(t->device, DEVICE_SHARED, all, &t->why)
+                             : aligned_alloc(ALIGN, all);
     if (!t->blocks[i])
         return NULL;
     memset(t->blocks[i], MARK, all);
@@ -43,7 +50,8 @@ static void fill(struct tensor *t, uint64_t seed)
         float v;
 
         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        v = (float)((int)((seed >> 33) % 5) - 2);
+        v = t->shape.ndim < 3 ? (float)(5 + 2 * ((seed >> 33) % 4)) / 8
+                              : (float)((int)((seed >> 33) % 5) - 2);
         if (t->dtype == DTYPE_F32)
             t->data[i] = v;
         else
@@ -65,16 +73,28 @@ bool trial_add(struct trial *t, int i, struct tensor like)
     return true;
 }
 
+static bool run(struct trial *t)
+{
+    struct exec x = {.device = t->device, .device_ops = t->ops};
+    struct device_sums sums;
+
+    if (!t->device)
+        return t->op.kernel->run(&t->op, &x, &t->why) == 0;
+    return t->ops->begin(t->device, 0, &x, &t->why) == 0 &&
+           t->op.kernel->run(&t->op, &x, &t->why) == 0 &&
+           t->ops->end(t->device, 0, &t->why) == 0 &&
+           t->ops->wait(t->device, 0, &sums, &t->why) == 0;
+}
+
 bool trial_run(struct trial *t, const struct kernel *kernel)
 {
-    struct exec x = {0};
-    struct err e;
     bool done;
 
-    if (kernel->prepare && kernel->prepare(&t->op, &e) < 0)
+    t->op.kernel = kernel;
+    if (kernel->prepare && kernel->prepare(&t->op, &t->why) < 0)
         return false;
     t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size);
-    done = t->op.workspace && kernel->run(&t->op, &x, &e) == 0;
+    done = t->op.workspace && run(t);
     if (kernel->release)
         kernel->release(&t->op);
     return done;
@@ -109,5 +129,8 @@ bool trial_is_complete(const struct trial *t)
 void trial_destroy(struct trial *t)
 {
     for (int i = 0; i <= WORKSPACE; i++)
-        free(t->blocks[i]);
+        if (t->device)
+            t->ops->free(t->device, DEVICE_SHARED, t->blocks[i]);
+        else
+            free(t->blocks[i]);
 }

@@ -30,3 +30,11 @@ bool verdicts_ask(struct verdicts *v, const void *problem, size_t size, verdicts
     pthread_mutex_unlock(&v->lock);
     return works;
 }
+
+void verdicts_count(struct verdicts *v, unsigned *nworking, unsigned *nothers)
+{
+    pthread_mutex_lock(&v->lock);
+    for (const struct verdict *known = v->first; known; known = known->next)
+        ++*(known->works ? nworking : nothers);
+    pthread_mutex_unlock(&v->lock);
+}

@@ -23,4 +23,7 @@ typedef bool verdicts_try_f(const struct kernel *kernel, const struct op *op, co
 bool verdicts_ask(struct verdicts *v, const void *problem, size_t size, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op);
 
+/* Adds the numbers of problems so far for which a kernel worked, and of the others. */
+void verdicts_count(struct verdicts *v, unsigned *nworking, unsigned *nothers);
+
 #endif

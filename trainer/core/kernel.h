@@ -53,6 +53,8 @@ struct backend {
     const struct kernel *const *mixed;   /* likewise, for ops with tensors of 16 bits; NULL: none */
     const struct kernel *const *more;    /* those of either that know inputs and outputs behind those
                                           * of the kind (op.h); NULL: none does */
+    /* Asked last about a kernel of the tables: may it be used? NULL: any. */
+    bool (*trusts)(const struct kernel *kernel, const struct op *op);
     const struct backend *before;        /* whose kernels come first; NULL: none */
     bool fuses;                          /* graphs for it go through fuse_graph */
     const char *(*version)(void);        /* of the library behind it; NULL: there is none */

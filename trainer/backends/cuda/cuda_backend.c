@@ -2,6 +2,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_backend.h"
 
+#include "trainer/backends/cuda/cuda_check.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
 
@@ -173,4 +174,4 @@ bool cuda_supports_one_type(const struct op *op)
 }
 
 const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .mixed = mixed, .more = fused,
-                                     .fuses = true, .device = &cuda_device_ops};
+                                     .trusts = cuda_check, .fuses = true, .device = &cuda_device_ops};

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
+#include "trainer/backends/cuda/cuda_check.h"
 #include "trainer/backends/cuda/narrow_back.h"
 #include "trainer/backends/cuda/narrow_conv.h"
 #include "trainer/backends/cuda/narrow_op.h"
@@ -13,7 +14,7 @@ bool cuda_has_bf16(void)
 {
     int device = 0, major = 0;
 
-    return cudaGetDevice(&device) == cudaSuccess &&
+    return !cuda_check_is_plain() && cudaGetDevice(&device) == cudaSuccess &&
            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
            major >= 8;
 }
@@ -36,7 +37,7 @@ unsigned cuda_resident(unsigned each, size_t n)
     if (cudaGetDevice(&device) == cudaSuccess)
         (void)cudaDeviceGetAttribute(&nprocessors, cudaDevAttrMultiProcessorCount, device);
     size_t most = (size_t)nprocessors * each;
-    return (unsigned)(n < most ? n : most);
+    return cuda_check_blocks((unsigned)(n < most ? n : most));
 }
 
 static bool is_bf16(const struct tensor *t)

@@ -143,6 +143,8 @@ static void emulate_do_load(struct emulate_lane *lanes, bool transposed)
         }
 }
 
+static float emulate_spoiled; /* what products have too much, in tests of what finds that */
+
 static void emulate_do_multiply(struct emulate_lane *lanes)
 {
     float a[16][16], b[16][8];
@@ -159,9 +161,11 @@ static void emulate_do_multiply(struct emulate_lane *lanes)
             }
         }
     for (unsigned l = 0; l < EMULATE_WARP; l++)
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < 4; i++) {
+            lanes[l].d[i] += emulate_spoiled;
             for (unsigned k = 0; k < 16; k++)
                 lanes[l].d[i] += a[l / 4 + i / 2 * 8][k] * b[k][l % 4 * 2 + i % 2];
+        }
 }
 
 static void emulate_warp(struct emulate_lane lane)

@@ -9,6 +9,7 @@
 #include "trainer/backends/cuda/conv2d.cu"
 #include "trainer/backends/cuda/conv_transpose2d.cu"
 #include "trainer/backends/cuda/cuda_backend.c"
+#include "trainer/backends/cuda/cuda_check.c"
 #include "trainer/backends/cuda/cuda_device.c"
 #include "trainer/backends/cuda/cudnn_conv.c"
 #include "trainer/backends/cuda/cudnn_pack.cu"

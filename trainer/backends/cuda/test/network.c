@@ -10,6 +10,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
+#include "trainer/backends/cuda/cuda_check.h"
 #include "trainer/core/kernel.h"
 #include "trainer/core/network.h"
 #include "trainer/core/precision.h"
@@ -613,6 +614,35 @@ static void remove_cache(const char *folder)
     }
 }
 
+/* Those of some networks are tried before they are used. */
+static void check_kernels(void)
+{
+    static const struct { const char *model; int base, depth; enum dtype dtype; } some[] = {
+        {"unet", 4, 1, DTYPE_F32}, {"unet", 8, 2, DTYPE_BF16}, {"unet", 32, 1, DTYPE_BF16},
+        {"unet", 8, 1, DTYPE_F16}, {"resnet20", 0, 0, DTYPE_BF16}};
+    unsigned nright, nwrong;
+    struct err e;
+
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        struct network_config config = small;
+
+        config.model = some[i].model;
+        config.base = some[i].base;
+        config.depth = some[i].depth;
+        config.dtype = some[i].dtype;
+        config.height = config.width = 32;
+        config.classes = 3;
+        config.loss = LOSS_CE;
+        struct network *n = network_create(&config, &e);
+        if (!n || !network_input(n, true, 2, &e) || !network_input(n, false, 1, &e))
+            bail_out("%s: %s", some[i].model, e.text);
+        network_destroy(n);
+    }
+    cuda_check_count(&nright, &nwrong);
+    ok(nwrong == 0, "of %u kernels that were tried none is wrong (%u are)", nright + nwrong, nwrong);
+    ok(nright > 30, "more than 30 were tried");
+}
+
 int main(void)
 {
     struct network_config config = small;
@@ -621,6 +651,8 @@ int main(void)
     if (!mkdtemp(cache) || setenv("XDG_CACHE_HOME", cache, 1))
         bail_out("no folder in /tmp");
     need_device();
+    check_kernels();
+    setenv("UNET_CUDA_KERNELS", "untried", 1); /* no other one stands in for a wrong one */
 
     check_training(config, OPTIM_SGD, "SGD");
     check_training(config, OPTIM_LARS, "LARS");
