@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Our step on this machine's GPU beside PyTorch's, as one table in Markdown on stdout. Unattended, at most
-# 8 minutes; needs gcc, nvcc and make, for PyTorch's columns python3 with torch, and no network.
+# 8 minutes; needs gcc with C++, nvcc and make, for PyTorch's columns python3 with torch, and no network.
 #     bench/gpu/run.sh [FOLDER for what is built and measured: plain-build]
 # What does not fit into the time or into the GPU's memory is a dash, and the reason is below the table.
 # CUDA=DIR and PYTHON=PROGRAM choose others than /usr/local/cuda and python3.
@@ -12,13 +12,14 @@ limit=470 # seconds, of everything
 say() { echo "bench/gpu/run.sh: $*" >&2; }
 left() { echo $((limit - SECONDS)); }
 
-if ! gpus=$(nvidia-smi --query-gpu=name,compute_cap,memory.total --format=csv,noheader 2>&1) || [ -z "$gpus" ]; then
+if ! gpus=$(timeout -k 5 60 nvidia-smi --query-gpu=name,compute_cap,memory.total --format=csv,noheader 2>&1) || [ -z "$gpus" ]; then
     say "there is no GPU on this machine: nvidia-smi says: ${gpus:-nothing}; nothing was measured"
     exit 77
 fi
 for tool in gcc make "$cuda/bin/nvcc"; do
     command -v "$tool" >/dev/null || { say "$tool is missing (CUDA=DIR names another CUDA)"; exit 1; }
 done
+gcc -x c++ -fsyntax-only - </dev/null 2>/dev/null || { say "gcc has no C++ here, which nvcc needs (g++)"; exit 1; }
 IFS=, read -r name capability memory <<<"$(head -n 1 <<<"$gpus")"
 arch=$(tr -d '. ' <<<"$capability")
 mkdir -p "$folder" || exit 1
@@ -31,16 +32,14 @@ if ! timeout 150 make -j"$(nproc)" -f bench/gpu/plain/Makefile B="$folder" CUDA=
 fi
 say "built in $SECONDS s"
 
-torch=
-if ! why=$("$python" -c 'import torch; print(torch.__version__); assert torch.cuda.is_available(), "PyTorch sees no GPU"' 2>&1); then
-    echo "PyTorch: $(tail -n 1 <<<"$why")" >>"$folder/gpu.notes"
-else
-    torch=$why
+if ! torch=$("$python" -c 'import torch; print(torch.__version__); assert torch.cuda.is_available(), "PyTorch sees no GPU"' 2>"$folder/why"); then
+    echo "PyTorch: $(tail -n 1 "$folder/why")" >>"$folder/gpu.notes"
+    torch=
 fi
 
 # PyTorch's cuDNN serves where there is no other; what it is timed for stays in the folder.
-if cudnn=$("$python" -c 'import nvidia.cudnn as c; print(list(c.__path__)[0] + "/lib")' 2>/dev/null); then
-    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cudnn
+if libraries=$("$python" bench/gpu/libraries.py) && [ -n "$libraries" ]; then
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$libraries
 fi
 XDG_CACHE_HOME=$PWD/$folder
 [[ $folder == /* ]] && XDG_CACHE_HOME=$folder
@@ -55,30 +54,40 @@ measure() { # WHAT SECONDS COMMAND...
         return
     fi
     [ "$(left)" -lt "$most" ] && most=$(left)
-    timeout "$most" "$@" >"$folder/line" 2>"$folder/why"
+    timeout -k 5 "$most" "$@" >"$folder/line" 2>"$folder/why"
     local code=$?
     if [ $code = 0 ]; then
         tail -n 1 "$folder/line" >>"$folder/gpu.jsonl"
-    elif [ $code = 124 ]; then
+        [[ $what == ours* ]] && sed -n 's/^.*warning: //p' "$folder/why" | sed "s/^/$what: /" >>"$folder/gpu.notes"
+    elif [ $code = 124 ] || [ $code = 137 ]; then
         echo "$what: more than $most s" >>"$folder/gpu.notes"
     else
         echo "$what: $(tail -n 1 "$folder/why")" >>"$folder/gpu.notes"
     fi
 }
 
+# What takes PyTorch long comes last.
 cases=('8 768x1024 16 20' '64 256x256 16 10' '16 128x128 4 200')
-for mode in train infer; do
-    for case in "${cases[@]}"; do
-        # shellcheck disable=SC2206 # words
-        words=($case)
-        for dtype in f32 tf32 bf16; do
-            measure "ours in $dtype, $mode, $case" 30 "$folder/step" cuda $mode "${words[@]}" $dtype
-        done
-        [ -n "$torch" ] || continue
-        for way in fp32 amp compile; do
-            measure "PyTorch $way, $mode, $case" 60 "$python" bench/gpu/step_torch.py $way $mode "${words[@]}"
+each_case() { # WHAT...: for each case
+    local mode case words
+    for mode in train infer; do
+        for case in "${cases[@]}"; do
+            read -ra words <<<"$case"
+            "$@" $mode "${words[@]}"
         done
     done
+}
+measure_ours() { # DTYPE MODE BASE SIZE BATCH STEPS
+    measure "ours in $1, ${*:2}" 60 "$folder/step" cuda "${@:2}" "$1"
+}
+measure_torch() { # WAY MODE BASE SIZE BATCH STEPS
+    measure "PyTorch $1, ${*:2}" 60 "$python" bench/gpu/step_torch.py "$@"
+}
+for dtype in f32 tf32 bf16; do
+    each_case measure_ours $dtype
+done
+for way in fp32 amp compile; do
+    [ -n "$torch" ] && each_case measure_torch $way
 done
 
 field() { sed -n "s/.*\"$2\": *\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" <<<"$1"; }
@@ -107,7 +116,7 @@ line_of() { # BACKEND MODE BASE SIZE BATCH [TYPE]
             for way in fp32 amp compile; do
                 row+=" | $(field "$(line_of torch-$way $mode "$base" "$size" "$batch")" img_per_s)"
             done
-            sed 's/|  |/| - |/g; s/|  |/| - |/g; s/| *$/| - |/' <<<"$row |"
+            sed 's/|  |/| - |/g; s/|  |/| - |/g' <<<"$row |"
         done
     done
     [ -s "$folder/gpu.notes" ] && { echo; sed 's/^/- /' "$folder/gpu.notes"; }
