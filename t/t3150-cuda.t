@@ -81,6 +81,40 @@ ok "the same run gives the same weights" \
 exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --split "$split" --json
 like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" "gives the IoU of the run"
 
+# Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
+wild=("${train[@]}" --backend cuda --dtype fp16 --split "$split" --lr 0.2 --batch-norm none --batch-size 2
+    --epochs 12 --checkpoint-epochs 1)
+counts() { sed -nE '/"kind":"epoch"/s/"(seconds|[a-z]+_s)":[^,}]*,?//gp' "$1/record.jsonl"; }
+exits 0 "a run whose gradients overflow" "${wild[@]}" --out whole
+like whole/record.jsonl '"loss_scale":[1-9][0-9]{0,3},"steps_left_out":[1-9]' "leaves steps out, and tells how many"
+state() { find stopped/checkpoint -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
+# It goes on in the background until that EPOCH is recorded and there is a checkpoint; then the signal.
+is_at() {
+    ! kill -0 "$process" ||
+        { [ -n "$(state)" ] && grep -q "\"kind\":\"epoch\",\"epoch\":$1," stopped/record.jsonl; }
+}
+stop_after() { # EPOCH SIGNAL
+    "${wild[@]}" --out stopped >"$OUT" 2>"$ERR" &
+    process=$!
+    wait_until 60 is_at "$1"
+    kill "-$2" $process
+    wait $process
+}
+stop_after 0 KILL 2>/dev/null
+is $? 137 "killed after its first epoch"
+ok "a run has left steps out" grep -aq 'scaling_left_out\\":[1-9]' "$(state)"
+stop_after 2 KILL 2>/dev/null
+is $? 137 "and again"
+stop_after 4 USR1
+is $? 75 "asked to leave"
+exits 0 "it goes on" "${wild[@]}" --out stopped
+is "$(cat stopped/restart-*/record.jsonl stopped/record.jsonl | grep -c '"kind":"resume"')" 3 "each time from a checkpoint"
+counts whole >whole.counts
+counts stopped >stopped.counts
+ok "and has the losses, rates, steps and factors of the whole run" cmp whole.counts stopped.counts
+ok "of each epoch" test "$(grep -c loss_scale whole.counts)" = 12
+ok "and its weights" cmp whole/checkpoint/weights.safetensors stopped/checkpoint/weights.safetensors
+
 exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 --size 16x16 --batch-size 2 \
     --steps 2 --per-op
 like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' "beside what the plan counts"

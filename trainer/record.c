@@ -513,6 +513,10 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
         add_double(&b, "grad_sq_global", epoch->norms.sq_global);
         add_double(&b, "grad_batch_global", epoch->norms.batch_global);
     }
+    if (epoch->loss_scale > 0) {
+        add_double(&b, "loss_scale", epoch->loss_scale);
+        add_int(&b, "steps_left_out", (int64_t)epoch->left_out);
+    }
     buf_add(&b, "}");
     r->last_progress = clock_now();
     return write_line(r, &b, e);

@@ -62,14 +62,15 @@ static void encode_config(const struct run_config *c, struct buf *b)
 }
 
 /* What an epoch knows besides its times and its loss; older checkpoints do not have it. */
-#define NEXTRAS 12
+#define NEXTRAS 14
 static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
 {
     struct gradient_norms *n = &row->norms;
     struct score_summary *s = &row->eval.summary;
     double *all[NEXTRAS] = {&n->sq_local, &n->batch_local, &n->sq_global, &n->batch_global,
                             &row->eval.seconds, &row->eval.loss, &s->iou, &s->dice, &s->precision,
-                            &s->recall, &s->accuracy, &row->iou};
+                            &s->recall, &s->accuracy, &row->iou, &row->loss_scale,
+                            &row->left_out};
 
     memcpy(list, all, sizeof all);
 }

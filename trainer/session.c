@@ -339,11 +339,13 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan,
         return 0;
     s->noise.shares.square = sums[1];
     s->noise.shares.inverse_batch = sums[2];
+    const struct device_scaling *scaling = s->optim->scaling;
     struct record_epoch row = {
         .seconds = seconds, .loss = sums[0] / pixels, .lr = s->optim->rate, .images = plan->used,
         .steps = s->at.steps_before + plan->steps, .data_s = s->at.data_s,
         .compute_s = s->at.compute_s, .comm_s = s->at.comm_s, .wait_s = clock_now() - ended,
         .norms = gradient_noise_norms(&s->noise),
+        .loss_scale = scaling ? (double)scaling->factor : 0, .left_out = scaling ? scaling->left_out : 0,
         .iou = s->counted ? score_summarize(s->score, s->config->data.classes).iou : 0};
     progress_epoch(progress, s->at.epoch, row.loss, seconds, (double)row.images / seconds);
     return record_epoch(s->record, &row, e);
