@@ -40,8 +40,8 @@ extern const struct kernel simd_conv2d_grad_input;
 extern const struct kernel simd_conv2d_grad_weights;
 extern const struct kernel simd_conv2d_nobias;
 extern const struct kernel simd_conv2d_nobias_grad_weights;
-extern const struct kernel simd_conv2d_head_grad_input;
-extern const struct kernel simd_conv2d_head_grad_weights;
+extern const struct kernel simd_head, simd_head_grad_input, simd_head_grad_weights;
+extern const struct kernel simd_head_norm, simd_head_norm_grad;
 extern const struct kernel simd_conv_transpose2d;
 extern const struct kernel simd_conv_transpose2d_grad_input;
 extern const struct kernel simd_conv_transpose2d_grad_weights;
@@ -93,9 +93,6 @@ extern const struct kernel simd_half_conv_concat_grad_input;
 extern const struct kernel simd_half_conv_grad_weights;
 extern const struct kernel simd_half_conv_nobias_grad_weights;
 extern const struct kernel simd_half_conv_concat_grad_weights;
-extern const struct kernel simd_half_head;
-extern const struct kernel simd_half_head_grad_input;
-extern const struct kernel simd_half_head_grad_weights;
 
 extern const struct kernel *const simd_kernels[]; /* NULL-terminated */
 
