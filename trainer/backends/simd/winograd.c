@@ -109,32 +109,40 @@ static const float *read_source(const struct roles *roles, int part, size_t at, 
     return copy;
 }
 
-/* The rows of pixels under row of tiles r, counted through all images, from its first on. */
+size_t winograd_first_new(const struct winograd *g, size_t r)
+{
+    return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
+}
+
+/* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of rows
+ * before row `first` of them are there. */
 static void source_rows(const struct winograd *g, const struct roles *roles, int part, const float *zeros,
-                        size_t r, float *lines, const float **rows)
+                        size_t r, size_t first, float *lines, const float **rows)
 {
     size_t line = g->width * g->src_part[part];
 
     for (size_t i = 0; i < g->rows->side; i++) {
         size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+        float *copy = winograd_copy(g, lines, r, i, line);
 
-        rows[i] = y < g->height ? read_source(roles, part, (r / g->down * g->height + y) * line, line,
-                                              lines + i * line)
-                                : zeros;
+        rows[i] = y >= g->height ? zeros
+                  : i < first    ? copy
+                                 : read_source(roles, part, (r / g->down * g->height + y) * line, line, copy);
     }
 }
 
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
-                               size_t from, size_t to, float *lines, float *d)
+                               size_t from, size_t to, bool goes_on, float *lines, float *d)
 {
+    bool keeps = roles->norm && !roles->src[1]; /* copies of one part's rows */
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels;
 
     for (size_t r = from; r < to; r++, d += g->across * ns) {
-        size_t at = 0;
+        size_t first = keeps && (goes_on || r > from) ? winograd_first_new(g, r) : 0, at = 0;
 
         for (int k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            source_rows(g, roles, k, zeros, r, lines, rows);
+            source_rows(g, roles, k, zeros, r, first, lines, rows);
             g->rows->source(rows, g->width, g->src_part[k], ns, g->src_place,
                             d + at * g->rows->group);
         }

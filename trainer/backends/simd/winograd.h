@@ -64,9 +64,20 @@ void winograd_release(struct op *op);
 /* Bands of about so many tiles, and the scratch that they take. */
 void winograd_set_band(struct winograd *g, size_t tiles);
 
-/* Rows of tiles [from, to) of the source to scratch d. zeros: a row of them; lines: of this thread. */
+/* Which of the rows under row of tiles r, counted through all images, are not under the one above: the others,
+ * where they are copies, are still there if that was the last one (winograd_copy). */
+size_t winograd_first_new(const struct winograd *g, size_t r);
+
+/* Where a copy of row i of those is, of n numbers. */
+static inline float *winograd_copy(const struct winograd *g, float *copies, size_t r, size_t i, size_t n)
+{
+    return copies + (g->rows->tile * r + i) % g->rows->side * n;
+}
+
+/* Rows of tiles [from, to) of the source to scratch d. zeros: a row of them; lines: of this thread; goes_on:
+ * the last that it transformed was from - 1. */
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
-                               size_t from, size_t to, float *lines, float *d);
+                               size_t from, size_t to, bool goes_on, float *lines, float *d);
 
 /* The band that begins with row of tiles `from` of those up to end. */
 struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end);

@@ -195,8 +195,10 @@ static struct room room_of(const struct pass *p, size_t thread)
                          late + b->late};
 }
 
-/* A row of tiles of the gradient into both transforms, and its sum. */
-static void read_gradient(const struct pass *p, const struct room *room, size_t r, size_t at, float *sum)
+/* A row of tiles of the gradient into both transforms, and its sum. Copies of rows before row `first` of
+ * those under it are there. */
+static void read_gradient(const struct pass *p, const struct room *room, size_t r, size_t first,
+                          size_t at, float *sum)
 {
     const struct winograd *g = &p->b->in;
     size_t n = g->src_channels, line = g->width * n, tile = g->rows->tile;
@@ -205,9 +207,12 @@ static void read_gradient(const struct pass *p, const struct room *room, size_t 
     for (size_t i = 0; i < g->rows->side; i++) {
         size_t y = tile * (r % g->down) + i - 1; /* wraps: too large as well */
 
-        rows[i] = y < g->height ? late_rows_read(&p->dy, (r / g->down * g->height + y) * line, line,
-                                                 room->late + i * line)
-                                : p->zeros;
+        float *copy = winograd_copy(g, room->late, r, i, line);
+
+        rows[i] = y >= g->height        ? p->zeros
+                  : i < first && p->dy.x ? copy
+                                         : late_rows_read(&p->dy, (r / g->down * g->height + y) * line,
+                                                          line, copy);
     }
     g->rows->source(rows, g->width, n, n, g->src_place, room->source + at * n);
     g->rows->spread(rows + 1, g->width, n, p->b->w.dst_place, room->gradient + at * n);
@@ -234,11 +239,12 @@ static void write_input(const struct pass *p, const struct room *room, const str
 }
 
 static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b,
-                        float *sums)
+                        bool goes_on, float *sums)
 {
     const struct winograd *g = &p->b->w;
 
-    winograd_transform_source(g, &p->w, p->source_zeros, b->from, b->to, room->lines, room->results);
+    winograd_transform_source(g, &p->w, p->source_zeros, b->from, b->to, goes_on, room->lines,
+                              room->results);
     for (size_t i = 0; i < g->places; i++) {
         for (int k = 0; k < PARTS && p->w.src[k]; k++)
             winograd_fetch_source(g, p->w.src[k], b, i);
@@ -259,21 +265,22 @@ static void run_chunk(const struct pass *p, const struct room *room, size_t i)
 {
     const struct winograd *g = &p->b->w;
     size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
-    size_t from = nrows * i / g->nchunks, to = nrows * (i + 1) / g->nchunks;
+    size_t begin = nrows * i / g->nchunks, to = nrows * (i + 1) / g->nchunks;
     float *sums = p->sums + i * size;
     double *norm_sums = p->norm_sums + i * p->b->norm_size;
 
     memset(sums, 0, size * sizeof *sums);
     memset(norm_sums, 0, p->b->norm_size * sizeof *norm_sums);
-    for (; from < to; from += g->band) {
+    for (size_t from = begin; from < to; from += g->band) {
         struct winograd_band b = winograd_band_of(g, from, to);
 
         for (size_t r = b.from; r < b.to; r++)
-            read_gradient(p, room, r, (r - b.from) * g->across, sums + g->weights);
+            read_gradient(p, room, r, r > begin ? winograd_first_new(g, r) : 0,
+                          (r - b.from) * g->across, sums + g->weights);
         write_input(p, room, &b);
         if (p->b->norm.kind)
             add_norm(p, &b, norm_sums);
-        add_weights(p, room, &b, sums);
+        add_weights(p, room, &b, from > begin, sums);
     }
 }
 

@@ -67,7 +67,7 @@ static void correlate_band(const struct winograd *g, const struct roles *roles,
 {
     float *m = scratch + g->places * g->src_place;
 
-    winograd_transform_source(g, roles, zeros, b->from, b->to, lines, scratch);
+    winograd_transform_source(g, roles, zeros, b->from, b->to, false, lines, scratch);
     for (size_t p = 0; p < g->places; p++) {
         for (int k = 0; k < PARTS; k++) {
             if (roles->src[k])

@@ -12,15 +12,20 @@
 #define SHARED_TILES 256  /* of a band whose products the threads share */
 #define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4
-#define MAX_CHUNKS 16
+#define MAX_CHUNKS 16 /* but up to MOST_CHUNKS of many bands and few sums, for who has many threads */
+#define MOST_CHUNKS 64
+#define MANY_BANDS 16        /* of a chunk: what the first one reads was not asked for before */
+#define FEW_SUMS (1 << 20) /* floats of all chunks */
 #define CHUNK_TILES 64 /* at least */
 
 size_t winograd_weights_chunks(const struct winograd *g)
 {
-    size_t most = MAX_SUMS / (g->weights + g->bias);
-    size_t n = g->nimages * g->down * g->across / CHUNK_TILES;
+    size_t size = g->weights + g->bias, most = MAX_SUMS / size, nrows = g->nimages * g->down;
+    size_t n = nrows * g->across / CHUNK_TILES, many = nrows / g->band / MANY_BANDS;
 
-    n = n < MAX_CHUNKS ? n : MAX_CHUNKS;
+    many = many < FEW_SUMS / size ? many : FEW_SUMS / size;
+    many = many < MAX_CHUNKS ? MAX_CHUNKS : many < MOST_CHUNKS ? many : MOST_CHUNKS;
+    n = n < many ? n : many;
     n = n < most ? n : most;
     return n >= MIN_CHUNKS ? n : 0;
 }
@@ -84,7 +89,7 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
     for (; from < to; from += g->band) {
         struct winograd_band b = winograd_band_of(g, from, to);
 
-        winograd_transform_source(g, roles, zeros, b.from, b.to, lines, scratch);
+        winograd_transform_source(g, roles, zeros, b.from, b.to, false, lines, scratch);
         transform_dy(g, dy, b.from, b.to, lines, y);
         for (size_t p = 0; p < g->places; p++) {
             for (int k = 0; k < PARTS && roles->src[k]; k++)
@@ -111,8 +116,8 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
 
 #pragma omp for schedule(dynamic)
         for (size_t r = 0; r < n; r++) {
-            winograd_transform_source(g, roles, zeros, from + r, from + r + 1,
-                             lines, scratch + r * g->across * ns);
+            winograd_transform_source(g, roles, zeros, from + r, from + r + 1, false, lines,
+                                      scratch + r * g->across * ns);
             transform_dy(g, dy, from + r, from + r + 1, lines, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
