@@ -4,7 +4,7 @@
  * The two pixels that one pixel of x becomes in a row of y lie side by side: [2][co]. So a row of
  * y is a product of a row of x, pixels by channels, with the weights of that row; the gradient of x
  * is one of two rows of dy; the gradient of the weights is summed in chunks of rows whose number
- * does not depend on the threads. */
+ * does not depend on the threads. Both gradients in one pass read dy once. */
 #include "config.h"
 #include "trainer/backends/simd/simd.h"
 
@@ -75,16 +75,17 @@ static float weight_at(const struct conv *c, const float *w, size_t i, size_t l,
     return w[((i * co + l % co) * SIDE + a) * SIDE + l / co];
 }
 
-/* packed[a][block of l][i][l]: each row of y has a problem of its own. */
+/* packed[a][block of l][i][l]: each row of y has a problem of its own. This and the next share the work
+ * among the threads of the parallel region. */
 static void pack_forward(const struct conv *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
 
-    for (size_t a = 0; a < SIDE; a++)
-        for (size_t b = 0; b < c->nblocks; b++)
-            for (size_t i = 0; i < c->nx; i++)
-                for (size_t l = 0; l < n; l++)
-                    *packed++ = weight_at(c, w, i, b * n + l, a);
+#pragma omp for schedule(static)
+    for (size_t k = 0; k < SIDE * c->nblocks * c->nx; k++)
+        for (size_t l = 0; l < n; l++)
+            packed[k * n + l] = weight_at(c, w, k % c->nx, k / c->nx % c->nblocks * n + l,
+                                          k / c->nx / c->nblocks);
 }
 
 /* packed[block of i][a][l][i] */
@@ -92,11 +93,11 @@ static void pack_grad_input(const struct conv *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
 
-    for (size_t b = 0; b < c->nblocks; b++)
-        for (size_t a = 0; a < SIDE; a++)
-            for (size_t l = 0; l < c->wide; l++)
-                for (size_t i = 0; i < n; i++)
-                    *packed++ = weight_at(c, w, b * n + i, l, a);
+#pragma omp for schedule(static)
+    for (size_t k = 0; k < c->nblocks * SIDE * c->wide; k++)
+        for (size_t i = 0; i < n; i++)
+            packed[k * n + i] = weight_at(c, w, k / c->wide / SIDE * n + i, k % c->wide,
+                                          k / c->wide % SIDE);
 }
 
 /* Workspace: packed weights, bias, rows for each thread. */
@@ -110,111 +111,155 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 
     (void)x;
     (void)e;
-    pack_forward(c, op->in[1]->data, packed);
     for (size_t l = 0; l < c->wide; l++)
         bias[l] = op->in[2]->data[l % (c->wide / SIDE)];
-#pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
-    for (size_t row = 0; row < c->nrows; row++) {
+#pragma omp parallel num_threads(c->nthreads)
+    {
         float *copy = rooms + simd_thread() * c->room;
-        const float *one = float_rows_read(src, row * line, line, copy), *w = packed;
-        float *to = float_rows_begin(dst, row * both, copy + line);
 
-        for (size_t a = 0; a < SIDE; a++)
-            for (size_t b = 0; b < c->nblocks; b++, w += c->nx * n)
-                c->rows->forward(&one, 1, c->nx, c->nx, w, bias + b * n, c->width, c->wide,
-                                 c->nvectors, to + a * c->width * c->wide + b * n);
-        float_rows_done(dst, row * both, both, copy + line, c->narrow);
+        pack_forward(c, op->in[1]->data, packed);
+#pragma omp for schedule(dynamic)
+        for (size_t row = 0; row < c->nrows; row++) {
+            const float *one = float_rows_read(src, row * line, line, copy), *w = packed;
+            float *to = float_rows_begin(dst, row * both, copy + line);
+
+            for (size_t a = 0; a < SIDE; a++)
+                for (size_t b = 0; b < c->nblocks; b++, w += c->nx * n)
+                    c->rows->forward(&one, 1, c->nx, c->nx, w, bias + b * n, c->width, c->wide,
+                                     c->nvectors, to + a * c->width * c->wide + b * n);
+            float_rows_done(dst, row * both, both, copy + line, c->narrow);
+        }
     }
     return 0;
+}
+
+/* The two rows of dy that belong to a row of x; copy: as those after a row of x. */
+static const float *read_dy(const struct conv *c, const struct tensor *dy, size_t row, float *copy)
+{
+    size_t both = SIDE * c->width * c->wide;
+
+    float_rows_fetch(dy, (row + 1) * both, row + 1 < c->nrows ? both : 0);
+    return float_rows_read(dy, row * both, both, copy + c->width * c->nx);
+}
+
+/* A row of dx of two rows of dy. */
+static void write_input(const struct conv *c, const float *dy, const float *packed, const float *bias,
+                        const struct tensor *dx, size_t row, float *copy)
+{
+    size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
+    const float *two[SIDE] = {dy, dy + c->width * c->wide};
+    float *to = float_rows_begin(dx, row * line, copy);
+
+    float_rows_fetch(dx, row * line, line);
+    for (size_t b = 0; b < c->nblocks; b++)
+        c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n, bias + b * n,
+                         c->width, c->nx, c->nvectors, to + b * n);
+    float_rows_done(dx, row * line, line, copy, c->narrow);
 }
 
 static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
-    const struct tensor *dy = op->in[0], *dx = op->out[0];
     float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
-    size_t n = c->nvectors * c->rows->lanes, row_size = c->width * c->wide;
-    size_t line = c->width * c->nx;
 
     (void)x;
     (void)e;
-    pack_grad_input(c, op->in[1]->data, packed);
     memset(bias, 0, c->bias * sizeof *bias);
-#pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
-    for (size_t row = 0; row < c->nrows; row++) {
+#pragma omp parallel num_threads(c->nthreads)
+    {
         float *copy = rooms + simd_thread() * c->room;
-        const float *upper = float_rows_read(dy, row * SIDE * row_size, SIDE * row_size,
-                                             copy + line);
-        const float *two[SIDE] = {upper, upper + row_size};
-        float *to = float_rows_begin(dx, row * line, copy);
 
-        float_rows_fetch(dy, (row + 1) * SIDE * row_size,
-                         row + 1 < c->nrows ? SIDE * row_size : 0);
-        float_rows_fetch(dx, row * line, line);
-        for (size_t b = 0; b < c->nblocks; b++)
-            c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n,
-                             bias + b * n, c->width, c->nx, c->nvectors, to + b * n);
-        float_rows_done(dx, row * line, line, copy, c->narrow);
+        pack_grad_input(c, op->in[1]->data, packed);
+#pragma omp for schedule(dynamic)
+        for (size_t row = 0; row < c->nrows; row++)
+            write_input(c, read_dy(c, op->in[0], row, copy), packed, bias, op->out[0], row, copy);
     }
     return 0;
 }
 
-/* Rows [from, to) of x: sums[block of l][a][i][l], then sums of dy[l]. */
-static void sum_rows(const struct conv *c, const struct tensor *x, const struct tensor *dy,
-                     size_t from, size_t to, float *copy, float *sums)
+/* Of one row of x, sums[block of l][a][i][l], then sums of dy[l]. */
+static void add_weights(const struct conv *c, const float *src, const float *dy, float *sums)
 {
-    size_t lanes = c->rows->lanes, row_size = c->width * c->wide, line = c->width * c->nx;
+    size_t lanes = c->rows->lanes;
 
-    memset(sums, 0, c->sums * sizeof *sums);
-    for (size_t row = from; row < to; row++) {
-        const float *src = float_rows_read(x, row * line, line, copy);
-        const float *upper = float_rows_read(dy, row * SIDE * row_size, SIDE * row_size,
-                                             copy + line);
+    for (size_t l = 0; l < c->wide; l += lanes) {
+        const float *two[SIDE] = {dy + l, dy + c->width * c->wide + l};
 
-        float_rows_fetch(dy, (row + 1) * SIDE * row_size, row + 1 < to ? SIDE * row_size : 0);
-        for (size_t l = 0; l < c->wide; l += lanes) {
-            const float *two[SIDE] = {upper + l, upper + row_size + l};
-
-            c->rows->grad_weights(src, c->nx, c->nx, two, SIDE, c->width, c->wide,
-                                  sums + l * SIDE * c->nx);
-            for (size_t a = 0; a < SIDE; a++)
-                c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
-        }
+        c->rows->grad_weights(src, c->nx, c->nx, two, SIDE, c->width, c->wide,
+                              sums + l * SIDE * c->nx);
+        for (size_t a = 0; a < SIDE; a++)
+            c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
     }
 }
 
+/* Rows of chunk i of x, and those of dx if it is there. */
+static void run_chunk(const struct conv *c, const struct op *op, size_t i, const struct tensor *dx,
+                      const float *packed, const float *bias, float *copy, float *sums)
+{
+    size_t line = c->width * c->nx;
+
+    memset(sums, 0, c->sums * sizeof *sums);
+    for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
+        const float *dy = read_dy(c, op->in[0], row, copy);
+
+        add_weights(c, float_rows_read(op->in[1], row * line, line, copy), dy, sums);
+        if (dx)
+            write_input(c, dy, packed, bias, dx, row, copy);
+    }
+}
+
+/* dw and db from the sums; of dw it shares the work among the threads of the parallel region. */
 static void finish(const struct conv *c, const float *sums, float *dw, float *db)
 {
     size_t lanes = c->rows->lanes, co = c->wide / SIDE;
 
+#pragma omp for schedule(static)
     for (size_t i = 0; i < c->nx; i++)
         for (size_t l = 0; l < c->wide; l++)
             for (size_t a = 0; a < SIDE; a++)
                 dw[((i * co + l % co) * SIDE + a) * SIDE + l / co] =
                     sums[((l / lanes * SIDE + a) * c->nx + i) * lanes + l % lanes];
+#pragma omp single
     for (size_t k = 0; k < co; k++)
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-/* Workspace: the sums of all chunks, rows for each thread. */
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+/* With dx, where that is asked for. Workspace: packed weights and bias for it, the sums of all chunks, rows
+ * for each thread. */
+static int run_weights(struct op *op, const struct tensor *dx)
 {
     const struct conv *c = op->priv;
-    float *sums = op->workspace, *rooms = sums + c->nchunks * c->sums;
+    float *packed = op->workspace, *bias = packed + (dx ? c->packed : 0);
+    float *sums = bias + (dx ? c->bias : 0), *rooms = sums + c->nchunks * c->sums;
+    struct tensor *const *out = op->out + (dx ? 1 : 0);
 
-    (void)x;
-    (void)e;
+    if (dx)
+        memset(bias, 0, c->bias * sizeof *bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
+        if (dx)
+            pack_grad_input(c, op->in[2]->data, packed);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_rows(c, op->in[1], op->in[0], c->nrows * i / c->nchunks,
-                     c->nrows * (i + 1) / c->nchunks, rooms + simd_thread() * c->room,
-                     sums + i * c->sums);
+            run_chunk(c, op, i, dx, packed, bias, rooms + simd_thread() * c->room, sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
+        finish(c, sums, out[0]->data, out[1]->data);
     }
-    finish(c, sums, op->out[0]->data, op->out[1]->data);
     return 0;
+}
+
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    return run_weights(op, NULL);
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    return run_weights(op, op->out[0]);
 }
 
 static bool supports_forward(const struct op *op)
@@ -259,15 +304,30 @@ static int prepare_grad_input(struct op *op, struct err *e)
     return keep(op, c, c ? c->packed + c->bias : 0, e);
 }
 
+static void cut_chunks(struct conv *c)
+{
+    c->nchunks = conv_rows_chunks(c->nrows * c->width);
+    c->sums = c->packed + c->wide;
+}
+
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
     struct conv *c = create(op->in[1], op->in[0]);
 
-    if (c) {
-        c->nchunks = conv_rows_chunks(c->nrows * c->width);
-        c->sums = c->packed + c->wide;
-    }
+    if (c)
+        cut_chunks(c);
     return keep(op, c, c ? c->nchunks * c->sums : 0, e);
+}
+
+static int prepare_grad(struct op *op, struct err *e)
+{
+    struct conv *c = create(op->in[1], op->in[0]);
+
+    if (c) {
+        cut_vectors(c, c->nx);
+        cut_chunks(c);
+    }
+    return keep(op, c, c ? c->packed + c->bias + c->nchunks * c->sums : 0, e);
 }
 
 static void release(struct op *op)
@@ -283,3 +343,5 @@ const struct kernel simd_conv_transpose2d_grad_input = {
 const struct kernel simd_conv_transpose2d_grad_weights = {
     &conv_transpose2d_grad_weights_kind, supports_grad_weights, prepare_grad_weights,
     run_grad_weights, release};
+const struct kernel simd_conv_transpose2d_grad = {&conv_transpose2d_grad_kind, supports_grad_weights,
+                                                  prepare_grad, run_grad, release};

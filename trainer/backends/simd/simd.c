@@ -89,6 +89,7 @@ const struct kernel *const simd_kernels[] = {
     &simd_conv_transpose2d,
     &simd_conv_transpose2d_grad_input,
     &simd_conv_transpose2d_grad_weights,
+    &simd_conv_transpose2d_grad,
     &simd_max_pool2d,
     &simd_max_pool2d_grad,
     &simd_max_pool2d_grad_add,

@@ -45,6 +45,7 @@ extern const struct kernel simd_head_norm, simd_head_norm_grad;
 extern const struct kernel simd_conv_transpose2d;
 extern const struct kernel simd_conv_transpose2d_grad_input;
 extern const struct kernel simd_conv_transpose2d_grad_weights;
+extern const struct kernel simd_conv_transpose2d_grad;
 extern const struct kernel simd_winograd;
 extern const struct kernel simd_winograd_grad_input;
 extern const struct kernel simd_winograd_grad_weights;
