@@ -110,7 +110,7 @@ static double bytes_now(const struct op *op)
 {
     double bytes = profile_bytes(op);
 
-    if (op->kind == &batch_norm_relu_grad_coef_kind)
+    if (op->kind == &batch_norm_relu_coef_kind || op->kind == &batch_norm_relu_grad_coef_kind)
         return bytes;
     if (op->kind == &batch_norm_relu_conv2d_grad_kind && !op_late_out(op)) /* the norm's is a pass */
         return bytes + (double)tensor_nbytes(op->in[1]) + 2 * (double)tensor_nbytes(op->out[0]);
@@ -118,7 +118,7 @@ static double bytes_now(const struct op *op)
          (is_norm(op->kind) && !has_suffix(op->kind, "infer"))) &&
         !op_moments_in(op))
         bytes += (double)tensor_nbytes(op->in[0]);
-    if (is_norm_grad(op->kind))
+    if (is_norm_grad(op->kind) && !op_sums_in(op))
         bytes += (double)tensor_nbytes(op->in[1]);
     return bytes;
 }

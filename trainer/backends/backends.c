@@ -58,6 +58,7 @@ static bool is_listed(const struct kernel *const *list, const struct kernel *ker
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)
 {
     return kernel->kind == op->kind && (!op_has_more(op) || is_listed(backend->more, kernel)) &&
+           (!op->attr.raw || is_listed(backend->raw, kernel)) &&
            (!kernel->supports || kernel->supports(op)) &&
            (!backend->trusts || backend->trusts(kernel, op));
 }

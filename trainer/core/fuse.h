@@ -12,9 +12,9 @@
  *
  * A pair is fused where nothing else reads what the first writes, the last four where the backend has
  * kernels of its own for what becomes of them. Where it has some that know what op.h lists there, a
- * convolution in front of a batch norm gives it moments, so that it reads its input once, and the
- * gradient of a norm with ReLU is never written, but made on the way into the convolution's gradients
- * that read it (fuse_norm.h). Results stay the same but for rounding; models and gradients know
+ * convolution in front of a batch norm gives it moments, so that it reads its input once; a norm with
+ * ReLU and its gradient are never written, but made on the way into who reads them, and the latter's
+ * sums on the way out of who writes the gradient in front of it (fuse_norm.h). Results stay the same but for rounding; models and gradients know
  * nothing of it. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H

@@ -11,7 +11,8 @@ static bool gives_moments(const struct op_kind *kind)
 static bool takes_moments(const struct op_kind *kind)
 {
     return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
-           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
+           kind == &batch_norm_relu_coef_kind || kind == &batch_norm_relu_conv2d_kind ||
+           kind == &batch_norm_relu_conv2d_nobias_kind;
 }
 
 static struct op *find_writer(const struct graph *g, const struct tensor *t)
@@ -22,18 +23,20 @@ static struct op *find_writer(const struct graph *g, const struct tensor *t)
     return NULL;
 }
 
-/* Could both be as planned? Then they are, with a tensor in place of the planned one. */
+/* Could all n be as planned? Then they are, with a tensor in place of the planned one. */
 static int change(struct graph *g, const struct backend *backend, struct op *const *ops,
-                  struct op *planned, const struct tensor *tensor, const char *name, struct err *e)
+                  struct op *planned, int n, const struct tensor *tensor, const char *name,
+                  struct err *e)
 {
     struct tensor *real;
 
-    if (!backend_has_kernel(backend, &planned[0]) || !backend_has_kernel(backend, &planned[1]))
-        return 0;
+    for (int i = 0; i < n; i++)
+        if (!backend_has_kernel(backend, &planned[i]))
+            return 0;
     real = graph_tensor(g, name, tensor->shape, e);
     if (!real)
         return -1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n; i++) {
         for (int k = 0; k < OP_MAX_IN; k++)
             if (planned[i].in[k] == tensor)
                 planned[i].in[k] = real;
@@ -43,6 +46,67 @@ static int change(struct graph *g, const struct backend *backend, struct op *con
         *ops[i] = planned[i];
     }
     return 0;
+}
+
+/* Inputs that may come before their norm and ReLU. */
+static bool takes_raw(const struct op *op, int k)
+{
+    const struct op_kind *kind = op->kind;
+
+    if (op_has_more(op))
+        return false;
+    return ((kind == &max_pool2d_kind || kind == &conv_transpose2d_kind) && k == 0) ||
+           (kind == &max_pool2d_grad_add_kind && k == 2) ||
+           (kind == &conv_transpose2d_grad_kind && k == 1) ||
+           (kind == &concat_conv2d_kind && k < 2) ||
+           (kind == &concat_conv2d_grad_kind && (k == 1 || k == 2));
+}
+
+/* A tensor that batch_norm_relu writes is never written, where all who read it can make it. */
+#define MAX_READERS 8
+static int fuse_raw(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+{
+    struct op *ops[MAX_READERS + 1] = {norm}, planned[MAX_READERS + 1] = {*norm};
+    struct tensor *y = norm->out[0];
+    int n = 1;
+
+    if (norm->kind != &batch_norm_relu_kind || y->pinned)
+        return 0;
+    struct tensor coef = {.shape = {2, {2, y->shape.dim[DIM_C]}}};
+    planned[0].kind = &batch_norm_relu_coef_kind;
+    planned[0].out[0] = &coef;
+    for (size_t i = 0; i < g->nops; i++)
+        for (int k = 0; k < op_nin(g->ops[i]); k++) {
+            struct op *reader = g->ops[i];
+
+            if (reader->in[k] != y)
+                continue;
+            if (!takes_raw(reader, k) || n > MAX_READERS || ops[n - 1] == reader)
+                return 0;
+            ops[n] = reader;
+            planned[n] = *reader;
+            planned[n].in[k] = norm->in[0];
+            planned[n].in[reader->kind->nin] = &coef;
+            planned[n++].attr.raw = k + 1;
+        }
+    return change(g, backend, ops, planned, n, &coef, "coef", e);
+}
+
+/* The gradient of such a tensor: who writes it has x at hand, and adds up what its norm's needs. */
+static int fuse_sums(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+{
+    struct op *writer = norm->kind == &batch_norm_relu_grad_kind ||
+                                norm->kind == &batch_norm_relu_grad_coef_kind
+                            ? find_writer(g, norm->in[0])
+                            : NULL;
+
+    if (!writer || !writer->attr.raw || writer->in[writer->attr.raw - 1] != norm->in[1] ||
+        (writer->kind != &max_pool2d_grad_add_kind && writer->kind != &conv_transpose2d_grad_kind))
+        return 0;
+    struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
+    struct op planned[] = {*writer, *norm};
+    planned[0].out[writer->kind->nout] = planned[1].in[norm->kind->nin] = &sums;
+    return change(g, backend, (struct op *[]){writer, norm}, planned, 2, &sums, "sums", e);
 }
 
 /* The convolution in front of a norm adds up what that needs. */
@@ -56,7 +120,7 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
     struct tensor moments = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}};
     struct op planned[] = {*conv, *norm};
     planned[0].out[conv->kind->nout] = planned[1].in[norm->kind->nin] = &moments;
-    return change(g, backend, (struct op *[]){conv, norm}, planned, &moments, "moments", e);
+    return change(g, backend, (struct op *[]){conv, norm}, planned, 2, &moments, "moments", e);
 }
 
 static bool is_norm_conv_grad(const struct op_kind *kind)
@@ -110,15 +174,20 @@ static int fuse_late(struct graph *g, const struct backend *backend, struct op *
     } else {
         planned[0].out[norm->kind->nout] = &coef;
     }
-    planned[1].in[reader->kind->nin] = norm->in[1];
-    planned[1].in[reader->kind->nin + 1] = &coef;
-    return change(g, backend, (struct op *[]){norm, reader}, planned, &coef, "coef", e);
+    int n = op_nin(reader);
+    planned[1].in[n] = norm->in[1];
+    planned[1].in[n + 1] = &coef;
+    return change(g, backend, (struct op *[]){norm, reader}, planned, 2, &coef, "coef", e);
 }
 
 int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_late(g, backend, g->ops[i], e) < 0)
+        if (fuse_raw(g, backend, g->ops[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < g->nops; i++)
+        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_late(g, backend, g->ops[i], e) < 0 ||
+            fuse_sums(g, backend, g->ops[i], e) < 0)
             return -1;
     return 0;
 }

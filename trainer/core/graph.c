@@ -334,6 +334,7 @@ uint64_t graph_hash(const struct graph *g)
         hash_number(&hash, op->attr.kernel);
         hash_number(&hash, op->attr.stride);
         hash_number(&hash, op->attr.split);
+        hash_number(&hash, op->attr.raw);
         hash_number(&hash, op->attr.sync);
         hash_bytes(&hash, &op->attr.rate, sizeof op->attr.rate);
         hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);

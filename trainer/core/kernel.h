@@ -53,6 +53,7 @@ struct backend {
     const struct kernel *const *mixed;   /* likewise, for ops with tensors of 16 bits; NULL: none */
     const struct kernel *const *more;    /* those of either that know inputs and outputs behind those
                                           * of the kind (op.h); NULL: none does */
+    const struct kernel *const *raw;     /* those of these that know attr.raw; NULL: none does */
     /* Asked last about a kernel of the tables: may it be used? NULL: any. */
     bool (*trusts)(const struct kernel *kernel, const struct op *op);
     const struct backend *before;        /* whose kernels come first; NULL: none */

@@ -31,6 +31,7 @@ struct op_attr {
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
+    int raw;       /* which input is read before its norm and ReLU (below), from 1; 0: none */
     bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
     bool measures; /* losses: no gradient, adds to device_counts.losses. On a device. */
 };
@@ -72,7 +73,14 @@ struct op {
  *                  of g, its in[0]: inputs of conv2d_grad, concat_conv2d_grad, conv2d_grad_weights
  *                  and batch_norm_relu_conv2d_grad. coef is also an output of the latter: then
  *                  out[0] is the gradient g of what its norm and ReLU gave.
- * So with the kinds without bias. */
+ * So with the kinds without bias.
+ *   coef[2][C]     in place of what batch_norm_relu makes of x: out[0] of batch_norm_relu_coef. Who
+ *                  reads it makes max(0, coef0 x + coef1) of x, its input attr.raw: input of
+ *                  max_pool2d, max_pool2d_grad_add, conv_transpose2d, conv_transpose2d_grad,
+ *                  concat_conv2d and concat_conv2d_grad, before others behind those of the kind.
+ *   sums[2][C]     of the gradient g of that, out[0] here, where coef0 x + coef1 > 0, and of g x:
+ *                  output of max_pool2d_grad_add and conv_transpose2d_grad with coef; input of the
+ *                  batch_norm_relu_grad or batch_norm_relu_grad_coef that reads g and x. */
 static inline int op_nin(const struct op *op)
 {
     int n = op->kind->nin;
@@ -99,12 +107,12 @@ static inline bool op_has_more(const struct op *op)
 /* x, where a norm's gradient comes late; NULL: it does not. Then coef. */
 static inline struct tensor *op_late_in(const struct op *op)
 {
-    return op->in[op->kind->nin];
+    return op->in[op->kind->nin + (op->attr.raw != 0)];
 }
 
 static inline struct tensor *op_late_coef(const struct op *op)
 {
-    return op->in[op->kind->nin + 1];
+    return op->in[op->kind->nin + (op->attr.raw != 0) + 1];
 }
 
 /* coef that it gives in place of a gradient; NULL: none. */
@@ -120,6 +128,23 @@ static inline struct tensor *op_moments_in(const struct op *op)
 }
 
 static inline struct tensor *op_moments_out(const struct op *op)
+{
+    return op->out[op->kind->nout];
+}
+
+/* Of input attr.raw; only where that is not 0. */
+static inline struct tensor *op_raw_coef(const struct op *op)
+{
+    return op->in[op->kind->nin];
+}
+
+/* The sums that a norm's gradient takes, and that the op in front of it gives; NULL: none. */
+static inline struct tensor *op_sums_in(const struct op *op)
+{
+    return op->in[op->kind->nin];
+}
+
+static inline struct tensor *op_sums_out(const struct op *op)
 {
     return op->out[op->kind->nout];
 }
@@ -154,6 +179,10 @@ extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the run
 extern const struct op_kind batch_norm_relu_kind;
 extern const struct op_kind batch_norm_relu_grad_kind;
 extern const struct op_kind batch_norm_relu_infer_kind;
+
+/* batch_norm_relu without y, which coef tells (above).
+ * (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
+extern const struct op_kind batch_norm_relu_coef_kind;
 
 /* batch_norm_relu_grad without dx, which coef tells (above).
  * (dy, x, gamma, saved, beta) -> coef[5][C], dgamma, dbeta */

@@ -62,11 +62,19 @@ double profile_flop(const struct op *op)
     return (is_both_grads(op) ? 4 : 2) * products;
 }
 
+/* Activations that the op knows, but what it needs of them comes in other inputs. */
+static int count_unread(const struct op *op)
+{
+    if (op->kind == &batch_norm_relu_coef_kind)
+        return op_moments_in(op) != NULL;
+    return op->kind == &batch_norm_relu_grad_coef_kind && op_sums_in(op) ? 2 : 0;
+}
+
 double profile_bytes(const struct op *op)
 {
     size_t nbytes = 0;
 
-    for (int i = 0; i < op_nin(op); i++)
+    for (int i = count_unread(op); i < op_nin(op); i++)
         nbytes += tensor_nbytes(op->in[i]);
     for (int i = 0; i < op_nout(op); i++)
         nbytes += tensor_nbytes(op->out[i]);

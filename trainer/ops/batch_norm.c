@@ -75,6 +75,15 @@ static int infer_grad_coef(const struct op_attr *attr, struct tensor *const *in,
     return 0;
 }
 
+static int infer_coef(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    if (infer_batch_norm(attr, in, out, e) < 0)
+        return -1;
+    out[0] = out[1];
+    return 0;
+}
+
 static int grad_batch_norm_relu(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
@@ -87,6 +96,8 @@ static int grad_batch_norm_relu(struct graph *g, const struct op *op, struct err
 
 const struct op_kind batch_norm_relu_kind = {"batch_norm_relu", 5, 2, false, infer_batch_norm,
                                              grad_batch_norm_relu};
+const struct op_kind batch_norm_relu_coef_kind = {"batch_norm_relu_coef", 5, 2, false, infer_coef,
+                                                  NULL};
 const struct op_kind batch_norm_relu_grad_kind = {"batch_norm_relu_grad", 5, 3, true,
                                                   infer_batch_norm_relu_grad, NULL};
 const struct op_kind batch_norm_relu_grad_coef_kind = {"batch_norm_relu_grad_coef", 5, 3, false,

@@ -18,6 +18,7 @@ const struct op_kind *const op_kinds[] = {
     &batch_norm_grad_kind,
     &batch_norm_infer_kind,
     &batch_norm_relu_kind,
+    &batch_norm_relu_coef_kind,
     &batch_norm_relu_grad_kind,
     &batch_norm_relu_grad_coef_kind,
     &batch_norm_relu_infer_kind,

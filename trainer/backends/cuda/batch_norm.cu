@@ -230,6 +230,10 @@ static struct finish_args finish_of(const struct op *op)
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
+    if (op->kind == &batch_norm_relu_coef_kind) {
+        k.a = op->out[0]->data;
+        k.c = k.a + k.channels;
+    }
     if (coef) {
         k.mask = coef->data;
         k.a = k.mask + 2 * k.channels;
@@ -333,6 +337,13 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+static int run_batch_norm_coef(struct op *op, struct exec *x, struct err *e)
+{
+    const float *coef;
+
+    return cuda_norm_statistics(op, x, &coef, e);
+}
+
 static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
 {
     struct finish_args k = finish_of(op);
@@ -386,15 +397,22 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
     const float *mask = has_relu(op) ? cuda_norm_mask(op, x) : NULL;
 
-    sum(op, op->in[0], op->in[1], mask, x->device->stream);
+    if (op_sums_in(op))
+        cuda_sums_widen(op, sums_of(op), x);
+    else
+        sum(op, op->in[0], op->in[1], mask, x->device->stream);
     return finish_gradient(op, mask, x, e);
 }
 
 /* For those that read them, which are of bfloat16. */
+static bool supports_coef(const struct op *op)
+{
+    return has_chunks(op->in[0]) && cuda_supports(op);
+}
+
 static bool supports_grad_coef(const struct op *op)
 {
-    return op->in[0]->dtype == DTYPE_BF16 && op->in[1]->dtype == DTYPE_BF16 && cuda_supports(op) &&
-           tensor_channels(op->in[0]) % 8 == 0 && cuda_has_bf16();
+    return supports_coef(op) && op->in[1]->dtype == DTYPE_BF16;
 }
 
 const struct kernel cuda_batch_norm = {&batch_norm_kind, cuda_supports_one_type, batch_norm_prepare,
@@ -405,6 +423,8 @@ const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, cuda_suppor
                                              batch_norm_prepare, run_batch_norm_infer, NULL};
 const struct kernel cuda_batch_norm_relu = {&batch_norm_relu_kind, cuda_supports_one_type,
                                             batch_norm_prepare, run_batch_norm, NULL};
+const struct kernel cuda_batch_norm_relu_coef = {&batch_norm_relu_coef_kind, supports_coef,
+                                                 batch_norm_prepare, run_batch_norm_coef, NULL};
 const struct kernel cuda_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, cuda_supports_one_type,
                                                  batch_norm_prepare, run_batch_norm_grad, NULL};
 const struct kernel cuda_batch_norm_relu_grad_coef = {

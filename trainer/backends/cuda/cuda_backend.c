@@ -86,6 +86,7 @@ static const struct kernel *const mixed[] = {
     &cuda_batch_norm_infer,
     &cuda_batch_norm_relu,
     &cuda_batch_norm_relu_grad,
+    &cuda_batch_norm_relu_coef,
     &cuda_batch_norm_relu_grad_coef,
     &cuda_batch_norm_relu_infer,
     &cuda_pass_add,
@@ -145,6 +146,23 @@ static const struct kernel *const fused[] = {
     &cuda_narrow_concat_conv2d_grad,
     &cuda_narrow_norm_conv2d_grad,
     &cuda_norm_head_grad,
+    &cuda_batch_norm_relu_coef,
+    &cuda_batch_norm_relu_grad,
+    &cuda_batch_norm_relu_grad_coef,
+    &cuda_narrow_conv_transpose2d,
+    &cuda_narrow_conv_transpose2d_grad,
+    &cuda_pass_max_pool2d,
+    &cuda_pass_max_pool2d_grad_add,
+    NULL,
+};
+
+static const struct kernel *const raw[] = {
+    &cuda_narrow_concat_conv2d,
+    &cuda_narrow_concat_conv2d_grad,
+    &cuda_narrow_conv_transpose2d,
+    &cuda_narrow_conv_transpose2d_grad,
+    &cuda_pass_max_pool2d,
+    &cuda_pass_max_pool2d_grad_add,
     NULL,
 };
 
@@ -174,4 +192,5 @@ bool cuda_supports_one_type(const struct op *op)
 }
 
 const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .mixed = mixed, .more = fused,
-                                     .trusts = cuda_check, .fuses = true, .device = &cuda_device_ops};
+                                     .raw = raw, .trusts = cuda_check, .fuses = true,
+                                     .device = &cuda_device_ops};

@@ -26,7 +26,7 @@
 /* What tells a problem: what is tried. */
 struct trial_problem {
     const struct kernel *kernel;
-    int side, stride;
+    int side, stride, raw;
     enum dtype types[TRIAL_TENSORS];
     struct shape shapes[TRIAL_TENSORS]; /* ndim 0: there is none */
 };
@@ -141,6 +141,7 @@ static struct trial_problem problem_to_try(const struct kernel *kernel, const st
     p.kernel = kernel;
     p.side = op->attr.kernel;
     p.stride = op->attr.stride;
+    p.raw = op->attr.raw;
     for (int i = 0; i < TRIAL_TENSORS; i++) {
         const struct tensor *t = trial_tensor(op, i);
 

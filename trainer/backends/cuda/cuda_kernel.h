@@ -97,6 +97,7 @@ extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
 /* For tensors of bfloat16. */
+extern const struct kernel cuda_batch_norm_relu_coef;
 extern const struct kernel cuda_batch_norm_relu_grad_coef;
 extern const struct kernel cuda_narrow_concat_conv2d;
 extern const struct kernel cuda_narrow_concat_conv2d_grad;
@@ -153,6 +154,13 @@ size_t cuda_moments_size(const struct op *op, unsigned nparts);
 void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
 void cuda_moments_pass(const struct op *op, double *parts, struct exec *x);
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
+
+/* Sums that op gives (core/op.h; sums.cu). size: bytes of the parts [nparts][2][channels] that a kernel
+ * makes for them; 0 if there are none. finish: from these, queued. widen: those that op takes, and behind
+ * them the number of pixels of in[0]. */
+size_t cuda_sums_size(const struct op *op, unsigned nparts);
+void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
+void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
 
 /* Does this thread's GPU compute in bfloat16 as warp.h asks for? sm_80 and later. */
 bool cuda_has_bf16(void);

@@ -49,13 +49,6 @@ static int prepare_grads(struct op *op, struct err *e)
     return 0;
 }
 
-static struct narrow_part grad_input(const struct tensor *t)
-{
-    struct narrow_part part = {.x = t->half, .channels = narrow_op_channels(t)};
-
-    return part;
-}
-
 static struct narrow_result grad_result(const struct tensor *t)
 {
     struct narrow_result result = {.y = t->half, .channels = narrow_op_channels(t)};
@@ -72,11 +65,11 @@ static int run_grads(struct op *op, struct exec *x, struct err *e)
         .input = {.field = narrow_op_field(op->in[0]), .src.first = narrow_op_gradient(op),
                   .w = op->in[1 + n]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
                   .nw = narrow_op_channels(op->in[0]), .first = grad_result(op->out[0])},
-        .act.first = grad_input(op->in[1]), .partials = op->workspace, .with_bias = true};
+        .act.first = narrow_op_input(op, 1), .partials = op->workspace, .with_bias = true};
 
     (void)e;
     if (n > 1) {
-        k.act.second = grad_input(op->in[2]);
+        k.act.second = narrow_op_input(op, 2);
         k.input.second = grad_result(op->out[1]);
     }
     narrow_back_run(&k, count_blocks(op), op->out[n]->data, op->out[n + 1]->data, x->device->stream);
@@ -98,10 +91,12 @@ static unsigned count_up_blocks(const struct op *op)
         narrow_op_field(op->in[1]).ntiles);
 }
 
+/* Workspace: parts of the sums, then those of the weights' gradient. */
 static int prepare_up_grads(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = narrow_back_bytes(narrow_op_channels(op->in[1]),
+    op->workspace_size = cuda_sums_size(op, count_up_blocks(op)) +
+                         narrow_back_bytes(narrow_op_channels(op->in[1]),
                                            narrow_op_channels(op->in[0]), count_up_blocks(op), true,
                                            NARROW_UP_TAPS);
     return 0;
@@ -109,16 +104,23 @@ static int prepare_up_grads(struct op *op, struct err *e)
 
 static int run_up_grads(struct op *op, struct exec *x, struct err *e)
 {
-    unsigned out = narrow_op_channels(op->in[0]);
+    unsigned out = narrow_op_channels(op->in[0]), nblocks = count_up_blocks(op);
     struct narrow_back_args k = {
-        .input = {.field = narrow_op_field(op->in[1]), .src.first = grad_input(op->in[0]),
+        .input = {.field = narrow_op_field(op->in[1]), .src.first = narrow_op_input(op, 0),
                   .w = op->in[2]->data, .w_out = 4 * out, .w_in = 4, .nw = out,
                   .first = grad_result(op->out[0])},
-        .act.first = grad_input(op->in[1]), .partials = op->workspace, .with_bias = true};
+        .act.first = narrow_op_input(op, 1), .with_bias = true,
+        .partials = (float *)((char *)op->workspace + cuda_sums_size(op, nblocks))};
 
     (void)e;
-    narrow_back_up_run(&k, count_up_blocks(op), op->out[1]->data, op->out[2]->data,
-                       x->device->stream);
+    if (op_sums_out(op)) {
+        k.input.first.x = op->in[1]->half;
+        k.input.first.coef = op_raw_coef(op)->data;
+        k.input.form = NARROW_NORM_SUMS;
+        k.input.sums = op->workspace;
+    }
+    narrow_back_up_run(&k, nblocks, op->out[1]->data, op->out[2]->data, x->device->stream);
+    cuda_sums_finish(op, k.input.sums, nblocks, x);
     return 0;
 }
 

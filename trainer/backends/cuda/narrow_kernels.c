@@ -149,7 +149,7 @@ static int run_narrow_concat(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *a = op->in[0], *b = op->in[1], *y = op->out[0];
     unsigned in = narrow_op_channels(a) + narrow_op_channels(b), out = narrow_op_channels(y);
-    struct narrow_args k = {.field = narrow_op_field(y), .src = {source_of(a).first, source_of(b).first},
+    struct narrow_args k = {.field = narrow_op_field(y), .src = {narrow_op_input(op, 0), narrow_op_input(op, 1)},
                             .w = op->in[2]->data, .bias = op->in[3]->data, .w_out = 9 * in,
                             .w_in = 9, .nw = in, .first = {y->half, NULL, NULL, out}};
 
@@ -246,8 +246,8 @@ static int run_narrow_up(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     unsigned in = narrow_op_channels(src), out = narrow_op_channels(dst);
-    struct narrow_args k = {.field = narrow_op_field(src), .src = source_of(src), .w = op->in[1]->data,
-                            .bias = op->in[2]->data, .w_out = 4, .w_in = 4 * out, .nw = in,
+    struct narrow_args k = {.field = narrow_op_field(src), .src.first = narrow_op_input(op, 0),
+                            .w = op->in[1]->data, .bias = op->in[2]->data, .w_out = 4, .w_in = 4 * out, .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
 
     (void)e;

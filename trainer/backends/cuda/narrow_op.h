@@ -17,6 +17,18 @@ static inline struct narrow_field narrow_op_field(const struct tensor *t)
                         (unsigned)t->shape.dim[DIM_W]);
 }
 
+/* Input i, which may come before its norm and ReLU (core/op.h). */
+static inline struct narrow_part narrow_op_input(const struct op *op, int i)
+{
+    struct narrow_part part = {.x = op->in[i]->half, .channels = narrow_op_channels(op->in[i])};
+
+    if (op->attr.raw == i + 1) {
+        part.form = NARROW_NORM_RELU;
+        part.coef = op_raw_coef(op)->data;
+    }
+    return part;
+}
+
 static inline bool narrow_op_is_3x3(const struct op *op)
 {
     return op->attr.kernel == 3 && op->attr.stride <= 1;

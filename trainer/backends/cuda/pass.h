@@ -58,10 +58,14 @@ void pass_head_back(const struct pass_head_back_args *k, float *dw, float *db, c
 /* Parts that these and the gradients of the weights are made of. */
 unsigned pass_head_parts(size_t npixels);
 
-/* Are these the tensors of such a convolution? */
 struct op;
 struct tensor;
+
+/* Are these the tensors of such a convolution? */
 bool pass_is_head(const struct op *op, const struct tensor *activations, const struct tensor *logits);
+
+/* Are all activations of op bfloat16, with whole chunks of channels? */
+bool pass_supports(const struct op *op);
 
 #ifdef __CUDACC__
 }

@@ -134,12 +134,12 @@ static void finish_statistics(const struct op *op, const double *sums)
     }
 }
 
-static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+/* Statistics, and the coefficients a and c of the norm. */
+static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
     const float *src = op->in[0]->data, *gamma = op->in[1]->data, *beta = op->in[2]->data;
     const float *mean = op->out[1]->data, *scale = mean + nchannels;
-    struct coefficients k = coefficients_of(op);
     double *sums = op->workspace;
 
     if (op_moments_in(op))
@@ -153,10 +153,27 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
         k.a[c] = gamma[c] * scale[c];
         k.c[c] = beta[c] - mean[c] * k.a[c];
     }
+    return 0;
+}
+
+static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    struct coefficients k = coefficients_of(op);
+
+    if (find_norm(op, k, x, e) < 0)
+        return -1;
     repeat(&k, nchannels);
-    apply(&k, src, NULL, npixels, nchannels, op->out[0]->data);
+    apply(&k, op->in[0]->data, NULL, tensor_pixels(op->in[0]), nchannels, op->out[0]->data);
     relu(op);
     return 0;
+}
+
+static int run_coef(struct op *op, struct exec *x, struct err *e)
+{
+    float *coef = op->out[0]->data;
+
+    return find_norm(op, (struct coefficients){coef, NULL, coef + tensor_channels(op->in[0])}, x, e);
 }
 
 static int run_infer(struct op *op, struct exec *x, struct err *e)
@@ -232,7 +249,11 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
         dy = masked;
     }
     *grad = dy;
-    chunks_sum(dy, src, npixels, nchannels, sums);
+    if (op_sums_in(op))
+        for (size_t i = 0; i < 2 * nchannels; i++)
+            sums[i] = (double)op_sums_in(op)->data[i];
+    else
+        chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
         return -1;
@@ -287,6 +308,8 @@ const struct kernel ref_batch_norm_infer = {&batch_norm_infer_kind, NULL, prepar
                                             NULL};
 const struct kernel ref_batch_norm_relu = {&batch_norm_relu_kind, NULL, prepare, run_batch_norm,
                                            NULL};
+const struct kernel ref_batch_norm_relu_coef = {&batch_norm_relu_coef_kind, NULL, prepare, run_coef,
+                                                NULL};
 const struct kernel ref_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, NULL,
                                                 prepare_relu_grad, run_grad, NULL};
 const struct kernel ref_batch_norm_relu_grad_coef = {&batch_norm_relu_grad_coef_kind, NULL,

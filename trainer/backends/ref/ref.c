@@ -17,6 +17,7 @@ static const struct kernel *const kernels[] = {
     &ref_batch_norm_grad,
     &ref_batch_norm_infer,
     &ref_batch_norm_relu,
+    &ref_batch_norm_relu_coef,
     &ref_batch_norm_relu_grad,
     &ref_batch_norm_relu_grad_coef,
     &ref_batch_norm_relu_infer,
@@ -51,6 +52,12 @@ static const struct kernel *const kernels[] = {
     &ref_bce,
     &ref_softmax_ce,
     &ref_dice,
+    &ref_raw_concat_conv2d,
+    &ref_raw_concat_conv2d_grad,
+    &ref_raw_conv_transpose2d,
+    &ref_raw_conv_transpose2d_grad,
+    &ref_raw_max_pool2d,
+    &ref_raw_max_pool2d_grad_add,
     NULL,
 };
 
@@ -78,7 +85,27 @@ static const struct kernel *const fused[] = {
     &ref_concat_conv2d_grad,
     &ref_batch_norm_relu_conv2d_grad,
     &ref_batch_norm_relu_conv2d_nobias_grad,
+    &ref_batch_norm_relu_coef,
+    &ref_batch_norm_relu_grad,
+    &ref_batch_norm_relu_grad_coef,
+    &ref_raw_concat_conv2d,
+    &ref_raw_concat_conv2d_grad,
+    &ref_raw_conv_transpose2d,
+    &ref_raw_conv_transpose2d_grad,
+    &ref_raw_max_pool2d,
+    &ref_raw_max_pool2d_grad_add,
     NULL,
 };
 
-const struct backend ref_backend = {.name = "ref", .kernels = kernels, .mixed = mixed, .more = fused};
+static const struct kernel *const raw[] = {
+    &ref_raw_concat_conv2d,
+    &ref_raw_concat_conv2d_grad,
+    &ref_raw_conv_transpose2d,
+    &ref_raw_conv_transpose2d_grad,
+    &ref_raw_max_pool2d,
+    &ref_raw_max_pool2d_grad_add,
+    NULL,
+};
+
+const struct backend ref_backend = {.name = "ref", .kernels = kernels, .mixed = mixed, .more = fused,
+                                    .raw = raw};

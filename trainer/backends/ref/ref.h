@@ -10,6 +10,13 @@ extern const struct kernel ref_conv2d;
 extern const struct kernel ref_conv2d_grad_input;
 extern const struct kernel ref_conv2d_grad_weights;
 extern const struct kernel ref_conv2d_grad;
+extern const struct kernel ref_batch_norm_relu_coef;
+extern const struct kernel ref_raw_concat_conv2d; /* with attr.raw */
+extern const struct kernel ref_raw_concat_conv2d_grad;
+extern const struct kernel ref_raw_conv_transpose2d;
+extern const struct kernel ref_raw_conv_transpose2d_grad;
+extern const struct kernel ref_raw_max_pool2d;
+extern const struct kernel ref_raw_max_pool2d_grad_add;
 extern const struct kernel ref_conv_transpose2d_grad;
 extern const struct kernel ref_conv2d_nobias;
 extern const struct kernel ref_conv2d_nobias_grad_weights;

@@ -170,7 +170,6 @@ static const struct kernel *const fused[] = {
     &simd_conv2d_nobias,
     &simd_conv2d_grad_weights,
     &simd_conv2d_nobias_grad_weights,
-    &simd_batch_norm_relu_grad_coef,
     &simd_head_norm,
     &simd_head_norm_grad,
     NULL,

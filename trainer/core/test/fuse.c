@@ -171,8 +171,8 @@ static size_t count_moments(const struct graph *g)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < g->nops; i++)
-        for (size_t j = 0; op_moments_out(g->ops[i]) && j < g->nops; j++)
+    for (size_t i = 0; i < g->nforward; i++)
+        for (size_t j = 0; op_moments_out(g->ops[i]) && j < g->nforward; j++)
             n += op_moments_in(g->ops[j]) == op_moments_out(g->ops[i]) &&
                  g->ops[j]->in[0] == g->ops[i]->out[0];
     return n;
@@ -184,7 +184,28 @@ static size_t count_late(const struct graph *g)
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        n += op_nin(g->ops[i]) == g->ops[i]->kind->nin + 2;
+        n += op_late_in(g->ops[i]) && op_late_coef(g->ops[i]);
+    return n;
+}
+
+/* Ops that make what a norm and its ReLU make of one of their inputs themselves. */
+static size_t count_raw(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->attr.raw != 0 && op_raw_coef(g->ops[i]);
+    return n;
+}
+
+/* Norms' gradients that take their sums from who writes what they read. */
+static size_t count_sums(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = g->nforward; i < g->nops; i++)
+        for (size_t j = g->nforward; op_sums_out(g->ops[i]) && j < g->nops; j++)
+            n += op_sums_in(g->ops[j]) == op_sums_out(g->ops[i]);
     return n;
 }
 
@@ -204,15 +225,20 @@ static void check_training(const struct backend *backend)
        "%s: gradients of convolutions are one where there is a kernel", backend->name);
     ok(whole.graph->nops == parts.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);
-    ok(count(whole.graph, &batch_norm_relu_kind) == 2 &&
+    ok(count(whole.graph, &batch_norm_relu_kind) == (ref ? 0 : 2) &&
+           count(whole.graph, &batch_norm_relu_coef_kind) == (ref ? 2 : 0) &&
            count(whole.graph, &batch_norm_relu_grad_kind) == 2 - late &&
-           count(whole.graph, &batch_norm_relu_grad_coef_kind) == late && count_late(whole.graph) == late &&
+           count(whole.graph, &batch_norm_relu_grad_coef_kind) == late &&
+           count_late(whole.graph) == late &&
            count(whole.graph, &max_pool2d_grad_add_kind) == 1,
        "%s: of the right kinds", backend->name);
     ok(whole.graph->nforward == parts.graph->nforward - 2 - concat, "%s: two of them forward",
        backend->name);
     ok(count_moments(whole.graph) == 2 * wide,
        "%s: convolutions give norms moments where there are kernels", backend->name);
+    ok(count_raw(whole.graph) == (ref ? 6 : 0) && count_sums(whole.graph) == (ref ? 2 : 0),
+       "%s: pooling, transposed convolution, concat and their gradients make norms, and their sums",
+       backend->name);
     double loss = run(&whole), want = run(&parts);
     ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
     double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);

@@ -114,6 +114,40 @@
      {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci),             \
       NHWC(co, ci, 3, 3)},                                                                    \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 14}
+/* With an input before its norm and ReLU, and sums (op.h). */
+#define RAW_POOL(n, h, w, c)                                                                  \
+    {&max_pool2d_kind, {.raw = 1}, {NHWC(n, h, w, c), {2, {2, c}}}, {VALUES_NORMAL}, 1, 0, 0, false, \
+     false, 0}
+#define RAW_POOL_ADD(n, h, w, c)                                                              \
+    {&max_pool2d_grad_add_kind, {.raw = 3},                                                   \
+     {NHWC(n, h, w, c), NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), {2, {2, c}}},         \
+     {VALUES_NORMAL}, 3, 0, 0, false, true, 0}
+#define RAW_CONV_TRANSPOSE(n, h, w, ci, co)                                                   \
+    {&conv_transpose2d_kind, {.raw = 1},                                                      \
+     {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), {2, {2, ci}}}, {VALUES_NORMAL}, 1, 0, 0, \
+     false, false, 0}
+#define RAW_CONV_TRANSPOSE_GRAD(n, h, w, ci, co)                                              \
+    {&conv_transpose2d_grad_kind, {.raw = 2},                                                 \
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), {2, {2, ci}}},        \
+     {VALUES_NORMAL}, 2, 0, 0, false, true, 6}
+#define RAW_CONCAT_CONV(n, h, w, a, b, co, which)                                             \
+    {&concat_conv2d_kind, {.kernel = 3, .raw = which},                                        \
+     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co),                  \
+      {2, {2, (which) == 1 ? a : b}}}, {VALUES_NORMAL}, 2, 0, 0, false, true, 0}
+#define RAW_CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co, which)                                   \
+    {&concat_conv2d_grad_kind, {.kernel = 3, .raw = which},                                   \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
+      {2, {2, (which) == 2 ? a : b}}, NHWC(n, h, w, co), {2, {5, co}}}, {VALUES_NORMAL}, 3, 0, 0, \
+     false, false, 12}
+#define NORM_COEF(n, h, w, c)                                                                 \
+    {&batch_norm_relu_coef_kind, {.eps = 1e-5, .momentum = 0.1},                              \
+     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                          \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 0, 0, false, \
+     false, 0}
+#define NORM_GRAD_SUMS(kind, n, h, w, c)                                                      \
+    {&kind, {.eps = 1e-5},                                                                    \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c), {2, {2, c}}},    \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 6}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false, 0}
 #define AVG_POOL(n, h, w, c) \

@@ -39,6 +39,7 @@ static const struct test_case sizes[] = {
     BATCH_NORM(batch_norm_relu_infer_kind, 4, 256, 256, 8, 0),
     NORM_CONV(4, 128, 128, 16, 16),
     NORM_CONV_NOBIAS(64, 32, 32, 16, 16),
+    NORM_COEF(4, 128, 128, 16),
     NORM_GRAD_COEF(4, 128, 128, 16),
     CONV_GRAD(4, 128, 128, 16, 16),
     CONV_TRANSPOSE_GRAD(4, 128, 128, 16, 8),

@@ -28,6 +28,8 @@
 #include "trainer/backends/cuda/pass_elementwise.cu"
 #include "trainer/backends/cuda/pass_head.cu"
 #include "trainer/backends/cuda/pass_norm.cu"
+#include "trainer/backends/cuda/pass_pool.cu"
+#include "trainer/backends/cuda/sums.cu"
 #include "trainer/backends/cuda/update.cu"
 #include "trainer/backends/cuda/test/cudnn_emulated.c"
 #include "trainer/comm/test/nccl_emulated.c"

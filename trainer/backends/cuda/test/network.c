@@ -260,6 +260,8 @@ static void check_bf16(void)
     ok(has_op(cuda.network, "batch_norm_relu_grad_coef") && !has_op(cuda.network, "batch_norm_relu_grad ") &&
            !has_op(cuda.network, "concat_conv2d_grad_input"),
        "bfloat16: norms' gradients and those of inputs are no passes");
+    ok(has_op(cuda.network, "batch_norm_relu_coef") && !has_op(cuda.network, "batch_norm_relu "),
+       "bfloat16: nor are norms");
     ok(error < 0.05, "bfloat16: logits as the reference's: %.1e", error);
     ok(fabs(cuda.loss / ref.loss - 1) < 2e-3, "bfloat16: losses: %.1e", cuda.loss / ref.loss - 1);
     stop(&cuda);

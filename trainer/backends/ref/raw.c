@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ops with an input that is read before its norm and ReLU (core/op.h): what these make of it lies in the
+ * workspace, and the kernel of the op without that takes it from there. Then the sums, where it gives
+ * any. */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#define ALIGN 64
+
+/* The op that stands behind the norm. */
+struct plain {
+    struct tensor normed;
+    struct op op;
+    const struct kernel *kernel;
+};
+
+static const struct kernel *kernel_of(const struct op_kind *kind)
+{
+    static const struct kernel *const kernels[] = {
+        &ref_concat_conv2d, &ref_concat_conv2d_grad, &ref_conv_transpose2d,
+        &ref_conv_transpose2d_grad, &ref_max_pool2d, &ref_max_pool2d_grad_add};
+    size_t i = 0;
+
+    while (kernels[i]->kind != kind)
+        i++;
+    return kernels[i];
+}
+
+static const struct tensor *sums_of(const struct op *op)
+{
+    bool is_grad = op->kind == &conv_transpose2d_grad_kind || op->kind == &max_pool2d_grad_add_kind;
+
+    return is_grad ? op_sums_out(op) : NULL;
+}
+
+/* p stays where it is: its op points into it. */
+static void split(const struct op *op, struct plain *p)
+{
+    int nin = op->kind->nin, n = op_nin(op);
+
+    *p = (struct plain){*op->in[op->attr.raw - 1], *op, kernel_of(op->kind)};
+    p->op.in[op->attr.raw - 1] = &p->normed;
+    for (int i = nin; i < n; i++)
+        p->op.in[i] = op->in[i + 1];
+    if (sums_of(op))
+        p->op.out[op->kind->nout] = NULL;
+    p->op.attr.raw = 0;
+    p->op.workspace_size = 0;
+}
+
+static size_t normed_size(const struct plain *p)
+{
+    return (tensor_count(&p->normed) * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct plain p;
+
+    split(op, &p);
+    if (p.kernel->prepare && p.kernel->prepare(&p.op, e) < 0)
+        return -1;
+    op->workspace_size = normed_size(&p) + p.op.workspace_size;
+    return 0;
+}
+
+static float norm(const float *coef, size_t nchannels, size_t c, float x)
+{
+    return coef[c] * x + coef[nchannels + c];
+}
+
+static void add_up(const struct op *op, float *sums)
+{
+    const struct tensor *x = op->in[op->attr.raw - 1];
+    const float *g = op->out[0]->data, *coef = op_raw_coef(op)->data;
+    size_t n = tensor_channels(x);
+
+#pragma omp parallel for schedule(static)
+    for (size_t c = 0; c < n; c++) {
+        double sum = 0, product = 0;
+
+        for (size_t i = c; i < tensor_count(x); i += n)
+            if (norm(coef, n, c, x->data[i]) > 0) {
+                sum += (double)g[i];
+                product += (double)g[i] * (double)x->data[i];
+            }
+        sums[c] = (float)sum;
+        sums[n + c] = (float)product;
+    }
+}
+
+static int run(struct op *op, struct exec *exec, struct err *e)
+{
+    const struct tensor *x = op->in[op->attr.raw - 1];
+    const float *coef = op_raw_coef(op)->data;
+    size_t n = tensor_channels(x);
+    float *dst = op->workspace;
+    struct plain p;
+
+    split(op, &p);
+    p.normed.data = dst;
+    p.op.workspace = (char *)op->workspace + normed_size(&p);
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < tensor_count(x); i++) {
+        float y = norm(coef, n, i % n, x->data[i]);
+
+        dst[i] = y > 0 ? y : 0;
+    }
+    if (p.kernel->run(&p.op, exec, e) < 0)
+        return -1;
+    if (sums_of(op))
+        add_up(op, sums_of(op)->data);
+    return 0;
+}
+
+static bool is_raw(const struct op *op)
+{
+    return op->attr.raw != 0;
+}
+
+#define KERNEL_OF(kind) {&kind, is_raw, prepare, run, NULL}
+
+const struct kernel ref_raw_concat_conv2d = KERNEL_OF(concat_conv2d_kind);
+const struct kernel ref_raw_concat_conv2d_grad = KERNEL_OF(concat_conv2d_grad_kind);
+const struct kernel ref_raw_conv_transpose2d = KERNEL_OF(conv_transpose2d_kind);
+const struct kernel ref_raw_conv_transpose2d_grad = KERNEL_OF(conv_transpose2d_grad_kind);
+const struct kernel ref_raw_max_pool2d = KERNEL_OF(max_pool2d_kind);
+const struct kernel ref_raw_max_pool2d_grad_add = KERNEL_OF(max_pool2d_grad_add_kind);
