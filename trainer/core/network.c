@@ -337,6 +337,7 @@ static int check_room(struct network *n, enum mode mode, int batch, size_t nbyte
 
     if (stage_room(&n->stage, &room, e) < 0)
         return -1;
+    room -= room / 32; /* code and workspaces that libraries load when they are first used */
     if (nbytes <= room)
         return 0;
     int fits = largest_batch(n, mode, batch, room);
@@ -364,10 +365,14 @@ static int reserve_arena(struct network *n, enum mode mode, int batch, size_t nb
     return 0;
 }
 
+/* On a device that has nothing to do: kernels may be tried there, and memory be moved. */
 static struct compiled *compile(struct network *n, enum mode mode, int batch, struct err *e)
 {
-    struct compiled *c = calloc(1, sizeof *c);
+    struct compiled *c;
 
+    if (n->stage.device && stage_wait(&n->stage, e) < 0)
+        return NULL;
+    c = calloc(1, sizeof *c);
     if (!c) {
         err_set(e, ERR_INTERNAL, "network: out of memory");
         return NULL;

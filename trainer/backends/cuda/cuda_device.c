@@ -195,6 +195,16 @@ static void device_watch(struct device *d, device_watch_f watch, void *arg)
     d->watch_arg = arg;
 }
 
+/* What runs on a GPU tells only that it failed. */
+static int check_step(const struct device *d, cudaError_t rc, struct err *e)
+{
+    return rc == cudaSuccess
+               ? 0
+               : err_set(e, ERR_INTERNAL, "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
+                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the environment, and tell "
+                         "us", d->index, cudaGetErrorString(rc));
+}
+
 /* For the event, or the stream if it is NULL. With somebody who watches, as other devices may keep
  * this one waiting for ever. */
 static int await(struct device *d, cudaEvent_t event, struct err *e)
@@ -203,8 +213,8 @@ static int await(struct device *d, cudaEvent_t event, struct err *e)
     cudaError_t rc;
 
     if (!d->watch)
-        return check(event ? cudaEventSynchronize(event) : cudaStreamSynchronize(d->stream),
-                     "a step failed", e);
+        return check_step(d, event ? cudaEventSynchronize(event) : cudaStreamSynchronize(d->stream),
+                          e);
     while ((rc = event ? cudaEventQuery(event) : cudaStreamQuery(d->stream)) == cudaErrorNotReady) {
         double waited = clock_now() - began;
         if (d->watch(d->watch_arg, waited, e))
@@ -214,7 +224,7 @@ static int await(struct device *d, cudaEvent_t event, struct err *e)
         else
             nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
-    return check(rc, "a step failed", e);
+    return check_step(d, rc, e);
 }
 
 static int device_wait(struct device *d, int slot, struct device_sums *sums, struct err *e)
@@ -242,7 +252,7 @@ static int device_idle(struct device *d, bool *idle, struct err *e)
     cudaError_t rc = cudaStreamQuery(d->stream);
 
     *idle = rc == cudaSuccess;
-    return rc == cudaErrorNotReady ? 0 : check(rc, "a step failed", e);
+    return rc == cudaErrorNotReady ? 0 : check_step(d, rc, e);
 }
 
 static void *device_stream(const struct device *d)

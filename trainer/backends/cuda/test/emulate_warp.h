@@ -39,10 +39,10 @@ static inline unsigned bf16_pair(float low, float high)
     return emulate_round_bf16(low) | emulate_round_bf16(high) << 16;
 }
 
-static inline void emulate_check_aligned(const void *p)
+static inline void emulate_check_aligned(const void *p, unsigned nbytes)
 {
-    if ((uintptr_t)p % 16) {
-        fprintf(stderr, "emulate: 16 bytes at an odd place: %p\n", p);
+    if ((uintptr_t)p % nbytes) {
+        fprintf(stderr, "emulate: %u bytes at an odd place: %p\n", nbytes, p);
         exit(1);
     }
 }
@@ -51,24 +51,26 @@ static inline struct gpu16 gpu16_load(const void *src)
 {
     struct gpu16 v;
 
-    emulate_check_aligned(src);
+    emulate_check_aligned(src, 16);
     memcpy(&v, src, sizeof v);
     return v;
 }
 
 static inline void gpu16_store(void *dst, struct gpu16 v)
 {
-    emulate_check_aligned(dst);
+    emulate_check_aligned(dst, 16);
     memcpy(dst, &v, sizeof v);
 }
 
 static inline void gpu8_load(unsigned *dst, const void *src)
 {
+    emulate_check_aligned(src, 8);
     memcpy(dst, src, 8);
 }
 
 static inline void gpu8_store(void *dst, const unsigned *src)
 {
+    emulate_check_aligned(dst, 8);
     memcpy(dst, src, 8);
 }
 
@@ -84,8 +86,8 @@ static inline void async_copy(void *dst, const void *src, bool real)
 {
     unsigned *n = &emulate_ncopies[threadIdx.x];
 
-    emulate_check_aligned(dst);
-    emulate_check_aligned(src);
+    emulate_check_aligned(dst, 16);
+    emulate_check_aligned(src, 16);
     if (*n == EMULATE_COPIES) {
         fprintf(stderr, "emulate: more than %u copies of a thread\n", *n);
         exit(1);
@@ -130,7 +132,7 @@ static inline unsigned emulate_half(const unsigned char *row, unsigned i)
 static void emulate_do_load(struct emulate_lane *lanes, bool transposed)
 {
     for (unsigned l = 0; l < EMULATE_WARP; l++)
-        emulate_check_aligned(lanes[l].row);
+        emulate_check_aligned(lanes[l].row, 16);
     for (unsigned l = 0; l < EMULATE_WARP; l++)
         for (unsigned i = 0; i < 4; i++) {
             unsigned row = l / 4, column = l % 4 * 2;
