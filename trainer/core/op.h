@@ -2,8 +2,8 @@
 /* What an op means, apart from how a backend does it (kernel.h).
  *
  * The gradient of an op is made of ops as well: kind->grad appends them. By convention the inputs
- * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind
- * may take the memory of in[0]. */
+ * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind,
+ * or for a kernel that can, may take the memory of in[0]. */
 #ifndef UNETCTL_TRAINER_CORE_OP_H
 #define UNETCTL_TRAINER_CORE_OP_H
 
@@ -54,6 +54,7 @@ struct op {
     /* Filled when the graph is compiled: */
     const struct kernel *kernel;
     void *priv;              /* the kernel's own */
+    bool inplace;            /* so says the kernel, though the kind does not */
     size_t workspace_size;   /* bytes, asked for by the kernel; contents last one run of the op */
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */

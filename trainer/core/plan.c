@@ -55,7 +55,7 @@ static bool takes_memory_of_input(const struct op *op, int i)
 {
     const struct tensor *in = op->in[0], *out = op->out[0];
 
-    return op->kind->inplace && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA &&
+    return (op->kind->inplace || op->inplace) && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA &&
            in->last == i && !out->pinned && in->dtype == out->dtype &&
            tensor_count(in) == tensor_count(out);
 }

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "trainer/backends/simd/late_rows.h"
 
+#include <string.h>
+
 #define LINE 16 /* floats of a line of the cache */
 
 static size_t step_of(const struct op *op)
@@ -41,17 +43,26 @@ struct late_rows late_rows_of(const struct op *op, float *memory)
     return l;
 }
 
-const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy)
+void late_rows_copy(const struct late_rows *l, size_t at, size_t n, float *copy)
 {
     const float *g = l->g->data + at;
 
-    if (!l->x)
-        return g;
+    if (!l->x) {
+        memcpy(copy, g, n * sizeof *copy);
+        return;
+    }
     for (size_t i = 0; i < l->step; i += l->wide) {
         const float *k = l->coef + i;
 
         l->rows->gradient(g + i, l->x->data + at + i, n / l->step, l->step, l->wide / l->rows->lanes, true,
                           k, k + l->step, k + 2 * l->step, k + 3 * l->step, k + 4 * l->step, copy + i);
     }
+}
+
+const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy)
+{
+    if (!l->x)
+        return l->g->data + at;
+    late_rows_copy(l, at, n, copy);
     return copy;
 }

@@ -28,4 +28,7 @@ struct late_rows late_rows_of(const struct op *op, float *memory);
 /* n numbers, whole pixels and vectors, from number `at` on; copy: room for them. Not of halves. */
 const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy);
 
+/* The same, always into copy. */
+void late_rows_copy(const struct late_rows *l, size_t at, size_t n, float *copy);
+
 #endif

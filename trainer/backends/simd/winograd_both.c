@@ -2,7 +2,11 @@
 /* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of its result
  * goes from one row of tiles into both transforms. Where a norm's gradient comes late (core/op.h) it is made
  * of those rows; where a norm and its ReLU are in front of the convolution, what that norm's gradient needs is
- * summed while the gradient of the input and the source are in the cache. */
+ * summed while the gradient of the input and the source are in the cache.
+ *
+ * The gradient of the input may lie where that of the result did: rows of that are copies, of which a row of
+ * tiles leaves the next one those that they have in common, and neighbouring chunks have copies of each
+ * other's rows from before. */
 #include "config.h"
 #include "trainer/backends/simd/winograd.h"
 
@@ -18,8 +22,8 @@ struct both {
     struct op norm; /* no kind: none */
     struct winograd in, w;
     /* Floats: coefficients, the source and results of the one, the gradient of the other; rows of the
-     * gradient, of the source. */
-    size_t coef, scratch, late, lines;
+     * gradient, of the source; the rows of the gradient above and below a chunk. */
+    size_t coef, scratch, rows, lines, edges;
     size_t norm_size; /* doubles of a chunk's sums */
 };
 
@@ -90,7 +94,8 @@ static void plan(const struct op *op, struct both *b)
     b->w.nchunks = winograd_weights_chunks(&b->w);
     b->coef = late_rows_size(op);
     b->scratch = b->in.scratch + b->w.places * b->w.dst_place;
-    b->late = op_late_in(op) ? round_up(b->in.rows->side * b->in.width * b->in.src_channels) : 0;
+    b->rows = round_up(b->in.rows->side * b->in.width * b->in.src_channels);
+    b->edges = round_up(2 * b->in.width * b->in.src_channels);
     b->lines = round_up(b->w.lines);
     b->norm_size = has_norm(op) ? 2 * b->w.src_channels : 0;
 }
@@ -142,9 +147,10 @@ static int prepare(struct op *op, struct err *e)
     op->workspace_size =
         norm_bytes(b) + doubles_of(b) * sizeof(double) +
         (b->coef + b->in.weights + b->in.bias + b->in.zeros + b->w.zeros +
-         b->w.nchunks * (b->w.weights + b->w.bias) + b->w.nthreads * (b->scratch + b->late + b->lines)) *
-            sizeof(float);
+         b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
+         b->w.nthreads * (b->scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
+    op->inplace = true;
     return 0;
 }
 
@@ -154,8 +160,9 @@ struct pass {
     struct roles in, w;
     struct batch_norm_map map;
     struct late_rows dy;
+    bool in_place; /* dx is where dy was */
     double *norm_sums;
-    float *packed, *no_bias, *zeros, *source_zeros, *sums, *rooms;
+    float *packed, *no_bias, *zeros, *source_zeros, *sums, *edges, *rooms;
 };
 
 static struct pass pass_of(struct op *op)
@@ -172,8 +179,10 @@ static struct pass pass_of(struct op *op)
     p.zeros = p.no_bias + b->in.bias;
     p.source_zeros = p.zeros + b->in.zeros;
     p.sums = p.source_zeros + b->w.zeros;
-    p.rooms = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
+    p.edges = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
+    p.rooms = p.edges + b->w.nchunks * b->edges;
     p.dy = late_rows_of(op, coef);
+    p.in_place = p.in.dst[0]->data == p.dy.g->data;
     memset(p.no_bias, 0, (b->in.bias + b->in.zeros + b->w.zeros) * sizeof *p.zeros);
     return p;
 }
@@ -182,43 +191,87 @@ static struct pass pass_of(struct op *op)
 struct room {
     float *source, *results; /* of the gradient of the input; then results is the source of the weights' */
     float *gradient;         /* of the weights */
-    float *late, *lines;
+    float *rows, *lines;
 };
 
 static struct room room_of(const struct pass *p, size_t thread)
 {
     const struct both *b = p->b;
-    float *from = p->rooms + thread * (b->scratch + b->late + b->lines);
-    float *late = from + b->scratch;
+    float *from = p->rooms + thread * (b->scratch + b->rows + b->lines);
+    float *rows = from + b->scratch;
 
-    return (struct room){from, from + b->in.places * b->in.src_place, from + b->in.scratch, late,
-                         late + b->late};
+    return (struct room){from, from + b->in.places * b->in.src_place, from + b->in.scratch, rows,
+                         rows + b->rows};
 }
 
-/* A row of tiles of the gradient into both transforms, and its sum. Copies of rows before row `first` of
- * those under it are there. */
-static void read_gradient(const struct pass *p, const struct room *room, size_t r, size_t first,
-                          size_t at, float *sum)
+/* Rows of tiles [begin, end) of a chunk; above and below it, where that is in the same image. */
+struct chunk {
+    size_t begin, end;
+    float *above, *below;
+};
+
+static struct chunk chunk_of(const struct pass *p, size_t i)
+{
+    const struct winograd *g = &p->b->w;
+    size_t nrows = g->nimages * g->down;
+    float *edges = p->edges + i * p->b->edges;
+
+    return (struct chunk){nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks, edges,
+                          edges + p->b->edges / 2};
+}
+
+/* Before the threads write: what chunks read of each other's rows. */
+static void copy_edges(const struct pass *p, size_t i)
 {
     const struct winograd *g = &p->b->in;
-    size_t n = g->src_channels, line = g->width * n, tile = g->rows->tile;
+    size_t line = g->width * g->src_channels, tile = g->rows->tile;
+    struct chunk c = chunk_of(p, i);
+
+    if (c.begin % g->down)
+        late_rows_copy(&p->dy, (c.begin * tile - 1) * line, line, c.above);
+    if (c.end % g->down)
+        late_rows_copy(&p->dy, c.end * tile * line, line, c.below);
+}
+
+/* Row i of those under row of tiles r of a chunk. */
+static const float *gradient_row(const struct pass *p, const struct room *room, const struct chunk *c,
+                                 size_t r, size_t i)
+{
+    const struct winograd *g = &p->b->in;
+    size_t line = g->width * g->src_channels;
+    size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+    size_t at = (r / g->down * g->height + y) * line;
+    float *copy = winograd_copy(g, room->rows, r, i, line);
+
+    if (y >= g->height)
+        return p->zeros;
+    if (!p->in_place && !p->dy.x)
+        return p->dy.g->data + at;
+    if (r > c->begin && i < winograd_first_new(g, r))
+        return copy;
+    if (p->in_place && r == c->begin && i == 0)
+        return c->above;
+    if (p->in_place && r + 1 == c->end && i + 1 == g->rows->side)
+        return c->below;
+    late_rows_copy(&p->dy, at, line, copy);
+    return copy;
+}
+
+/* Row of tiles r of the gradient into both transforms, and its sum. */
+static void read_gradient(const struct pass *p, const struct room *room, const struct chunk *c,
+                          const struct winograd_band *b, size_t r, float *sum)
+{
+    const struct winograd *g = &p->b->in;
+    size_t n = g->src_channels, at = (r - b->from) * g->across * n;
     const float *rows[WINOGRAD_SIDE];
 
-    for (size_t i = 0; i < g->rows->side; i++) {
-        size_t y = tile * (r % g->down) + i - 1; /* wraps: too large as well */
-
-        float *copy = winograd_copy(g, room->late, r, i, line);
-
-        rows[i] = y >= g->height        ? p->zeros
-                  : i < first && p->dy.x ? copy
-                                         : late_rows_read(&p->dy, (r / g->down * g->height + y) * line,
-                                                          line, copy);
-    }
-    g->rows->source(rows, g->width, n, n, g->src_place, room->source + at * n);
-    g->rows->spread(rows + 1, g->width, n, p->b->w.dst_place, room->gradient + at * n);
-    for (size_t i = 1; p->w.bias && i <= tile; i++)
-        for (size_t c = 0; c < n; c += g->rows->lanes)
-            g->products->sum(rows[i] + c, g->width, n, sum + c);
+    for (size_t i = 0; i < g->rows->side; i++)
+        rows[i] = gradient_row(p, room, c, r, i);
+    g->rows->source(rows, g->width, n, n, g->src_place, room->source + at);
+    g->rows->spread(rows + 1, g->width, n, p->b->w.dst_place, room->gradient + at);
+    for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
+        for (size_t k = 0; k < n; k += g->rows->lanes)
+            g->products->sum(rows[i] + k, g->width, n, sum + k);
 }
 
 static void write_input(const struct pass *p, const struct room *room, const struct winograd_band *b)
@@ -264,23 +317,22 @@ static void add_norm(const struct pass *p, const struct winograd_band *b, double
 static void run_chunk(const struct pass *p, const struct room *room, size_t i)
 {
     const struct winograd *g = &p->b->w;
-    size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
-    size_t begin = nrows * i / g->nchunks, to = nrows * (i + 1) / g->nchunks;
+    size_t size = g->weights + g->bias;
+    struct chunk c = chunk_of(p, i);
     float *sums = p->sums + i * size;
     double *norm_sums = p->norm_sums + i * p->b->norm_size;
 
     memset(sums, 0, size * sizeof *sums);
     memset(norm_sums, 0, p->b->norm_size * sizeof *norm_sums);
-    for (size_t from = begin; from < to; from += g->band) {
-        struct winograd_band b = winograd_band_of(g, from, to);
+    for (size_t from = c.begin; from < c.end; from += g->band) {
+        struct winograd_band b = winograd_band_of(g, from, c.end);
 
         for (size_t r = b.from; r < b.to; r++)
-            read_gradient(p, room, r, r > begin ? winograd_first_new(g, r) : 0,
-                          (r - b.from) * g->across, sums + g->weights);
+            read_gradient(p, room, &c, &b, r, sums + g->weights);
         write_input(p, room, &b);
         if (p->b->norm.kind)
             add_norm(p, &b, norm_sums);
-        add_weights(p, room, &b, from > begin, sums);
+        add_weights(p, room, &b, from > c.begin, sums);
     }
 }
 
@@ -299,6 +351,9 @@ static int run(struct op *op, struct exec *x, struct err *e)
         struct room room = room_of(&p, simd_thread());
 
         winograd_conv_pack(&b->in, p.in.weights->data, true, p.packed);
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < (p.in_place ? b->w.nchunks : 0); i++)
+            copy_edges(&p, i);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < b->w.nchunks; i++)
             run_chunk(&p, &room, i);

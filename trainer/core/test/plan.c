@@ -51,10 +51,15 @@ static size_t live_at(const struct graph *g, int i, struct piece *pieces)
     return n;
 }
 
+static bool is_inplace(const struct op *op)
+{
+    return op->kind->inplace || op->inplace;
+}
+
 /* An op of an inplace kind may write its result where its first input was. */
 static bool shares(const struct op *op, const struct piece *a, const struct piece *b)
 {
-    return op->kind->inplace && ((a->tensor == op->in[0] && b->tensor == op->out[0]) ||
+    return is_inplace(op) && ((a->tensor == op->in[0] && b->tensor == op->out[0]) ||
                                  (b->tensor == op->in[0] && a->tensor == op->out[0]));
 }
 
@@ -89,7 +94,7 @@ static size_t count_live(const struct graph *g)
         size_t n = live_at(g, (int)i, pieces), sum = 0;
 
         for (size_t k = 0; k < n; k++) {
-            bool again = op->kind->inplace && pieces[k].tensor == op->out[0] &&
+            bool again = is_inplace(op) && pieces[k].tensor == op->out[0] &&
                          op->in[0]->offset == op->out[0]->offset;
 
             sum += again ? 0 : pieces[k].end - pieces[k].begin;
@@ -115,7 +120,7 @@ static void check(bool training, enum batch_norm_mode mode, const char *what)
     }
     is_int(nmisaligned, 0, "%s: all tensors are aligned", what);
     for (size_t i = 0; i < g->nops; i++)
-        ninplace += g->ops[i]->kind->inplace && g->ops[i]->in[0]->offset == g->ops[i]->out[0]->offset;
+        ninplace += is_inplace(g->ops[i]) && g->ops[i]->in[0]->offset == g->ops[i]->out[0]->offset;
     ok(g->arena_size < sum * 3 / 5, "%s: %zu bytes hold tensors of %zu", what, g->arena_size, sum);
     ok(g->arena_size <= count_live(g) * 21 / 20, "%s: at most 5 %% more than what lives at once, %zu", what,
        count_live(g));

@@ -382,6 +382,35 @@ static const char *describe(const struct test_case *t)
     return text;
 }
 
+/* An op that may write its first result over its first input does so with the same bits. */
+static void check_inplace(const struct test_case *t, const struct backend *backend, enum dtype dtype)
+{
+    struct rig apart, over;
+    bool same = true;
+
+    use_threads(2);
+    rig_create(&apart, t, backend, opened, dtype);
+    rig_create(&over, t, backend, opened, dtype);
+    struct op *op = over.graph->ops[0];
+    struct tensor *in = op->in[0], *out = op->out[0];
+    if (over.graph->nops == 1 && (op->inplace || op->kind->inplace) && in->dtype == out->dtype &&
+        tensor_count(in) == tensor_count(out)) {
+        void *own = out->data;
+
+        rig_run(&apart, 1);
+        out->data = in->data;
+        rig_repeat(&over, op, 1);
+        for (int i = 0; i < op_nout(op); i++)
+            same = same && memcmp(op->out[i]->data, apart.graph->ops[0]->out[i]->data,
+                                  tensor_nbytes(op->out[i])) == 0;
+        ok(same, "%s: %s: %s: the same bits in the place of its first input", backend->name,
+           precision_name(dtype), describe(t));
+        out->data = own;
+    }
+    rig_destroy(&apart);
+    rig_destroy(&over);
+}
+
 /* With two threads: values as the reference has them for the same numbers, up to the rounding of
  * results, and nothing else written. */
 static bool check_values(const struct test_case *t, const struct backend *backend,
@@ -407,6 +436,8 @@ static bool check_values(const struct test_case *t, const struct backend *backen
     }
     rig_destroy(&b);
     rig_destroy(&ref);
+    if (own && !backend->device)
+        check_inplace(t, backend, dtype);
     return own;
 }
 
