@@ -7,6 +7,10 @@
 #include "config.h"
 #include "trainer/backends/cuda/narrow_back.h"
 
+#include "trainer/backends/cuda/narrow_gather.h"
+#include "trainer/backends/cuda/narrow_in.h"
+#include "trainer/backends/cuda/narrow_row.h"
+
 /* Two tiles at a time, where they fit beside the weights. */
 #define BACK_STAGES(co) ((co) < 32 ? 2 : 1)
 #define D_BYTES(co, taps) ((taps) == NARROW_TAPS ? 2 * NARROW_HALO_BYTES(co) : NARROW_LARGE_BYTES(co))
@@ -44,13 +48,13 @@ INLINE_DEVICE void back_fetch(const struct narrow_back_args *k, unsigned tile, s
     struct narrow_place p = narrow_place(&k->input.field, tile);
 
     if (taps == NARROW_TAPS)
-        narrow_fetch(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, NARROW_PITCH,
-                     NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, co / 8));
+        narrow_in_fetch(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, NARROW_PITCH,
+                        NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, co / 8));
     else
-        narrow_fetch_large(&k->input.src.first, &k->input.field, p, t.x, co / 8);
+        narrow_in_fetch_large(&k->input.src.first, &k->input.field, p, t.x, co / 8);
     if (results & RESULT_WEIGHTS)
-        narrow_fetch(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS,
-                     0, NARROW_PLANE(NARROW_PIXELS, ci / 8));
+        narrow_in_fetch(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS,
+                        0, NARROW_PLANE(NARROW_PIXELS, ci / 8));
 }
 
 INLINE_DEVICE void back_form(const struct narrow_back_args *k, struct narrow_place p,
@@ -58,11 +62,11 @@ INLINE_DEVICE void back_form(const struct narrow_back_args *k, struct narrow_pla
                              const unsigned results, const unsigned taps)
 {
     if (taps == NARROW_TAPS)
-        narrow_form(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, NARROW_PITCH,
-                    NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, co / 8));
+        narrow_in_form(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, NARROW_PITCH,
+                       NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, co / 8));
     if (results & RESULT_WEIGHTS)
-        narrow_form(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS, 0,
-                    NARROW_PLANE(NARROW_PIXELS, ci / 8));
+        narrow_in_form(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS, 0,
+                       NARROW_PLANE(NARROW_PIXELS, ci / 8));
 }
 
 /* Where this lane's rows of the matrix parts lie in d, for the tile's first pixels. */
@@ -203,14 +207,14 @@ INLINE_DEVICE void narrow_back(const struct narrow_back_args *k, const unsigned 
     unsigned char *tiles = shared + (results & RESULT_INPUT ? NARROW_WEIGHT_BYTES(co, ci, taps) : 0);
     unsigned char *stage = tiles + BACK_STAGES(co) * BACK_TILE_BYTES(ci, co, taps) +
                            threadIdx.x / WARP * NARROW_STAGE_BYTES(ci);
-    struct narrow_totals totals = {{0}, {0}};
+    struct narrow_row_totals totals = {{0}, {0}};
     float weights[NARROW_MAX_M][NARROW_MAX_CHUNKS][4] = {{{0}}}, bias[8] = {0};
     unsigned at[NARROW_MAX_M], turn = 0;
     bool with_input = results & RESULT_INPUT && input->first.y;
 
     back_places(at, co, groups, taps);
     if (with_input)
-        narrow_pack(input, shared, co, ci, taps);
+        narrow_row_pack(input, shared, co, ci, taps);
     if (blockIdx.x < input->field.ntiles)
         back_fetch(k, blockIdx.x, back_tile(tiles, 0, ci, co, taps), ci, co, results, taps);
     for (unsigned tile = blockIdx.x; tile < input->field.ntiles; tile += gridDim.x) {
@@ -230,8 +234,8 @@ INLINE_DEVICE void narrow_back(const struct narrow_back_args *k, const unsigned 
         for (unsigned row = threadIdx.x / WARP; with_input && row < NARROW_ROWS; row += TILE_WARPS) {
             float sum[2][NARROW_MAX_CHUNKS][4];
 
-            narrow_multiply(sum, t.x, shared, row, co, ci, taps);
-            narrow_write(input, p, row, sum, stage, &totals, ci);
+            narrow_row_multiply(sum, t.x, shared, row, co, ci, taps);
+            narrow_row_write(input, p, row, sum, stage, &totals, ci);
         }
         if (BACK_STAGES(co) == 1) {
             BARRIER();
@@ -244,7 +248,7 @@ INLINE_DEVICE void narrow_back(const struct narrow_back_args *k, const unsigned 
     if (results & RESULT_WEIGHTS && k->with_bias)
         back_finish_bias(k, bias, shared, ci, co, taps);
     if (with_input)
-        narrow_finish_sums(input, &totals, shared, ci);
+        narrow_row_finish_sums(input, &totals, shared, ci);
 }
 
 #define BACK(ci, co, groups, nblocks)                               \
@@ -293,40 +297,6 @@ BACK_UP_INPUT(16, 8, 2)
 BACK_UP_INPUT(32, 16, 1)
 BACK_UP_INPUT(64, 32, 1)
 
-/* Parts of the blocks to dw and db: each block takes neighbouring numbers, of which its
- * threads add up some of the parts each. */
-#define GATHER_EACH 16
-struct narrow_gather_args {
-    const float *partials;
-    float *dw, *db; /* db is NULL where there are no parts of it */
-    unsigned in, out, nparts, nw; /* nw: channels of the input that have weights */
-    unsigned taps, w_out, w_in;   /* dw[out * w_out + in * w_in + tap] */
-};
-
-KERNEL_BLOCK(narrow_gather, narrow_gather_args)
-{
-    SHARED double rows[GPU_BLOCK];
-    unsigned i = blockIdx.x * GATHER_EACH + threadIdx.x % GATHER_EACH, nweights = k.taps * k.in * k.out;
-    unsigned n = i < nweights ? nweights : k.out, element = i < nweights ? i : i - nweights;
-    const float *from = k.partials + (i < nweights ? 0 : (size_t)k.nparts * nweights) + element;
-    double sum = 0;
-
-    for (unsigned part = threadIdx.x / GATHER_EACH; element < n && part < k.nparts;
-         part += GPU_BLOCK / GATHER_EACH)
-        sum += (double)from[(size_t)part * n];
-    rows[threadIdx.x] = sum;
-    BARRIER();
-    if (threadIdx.x >= GATHER_EACH || element >= n)
-        return;
-    for (unsigned row = 1; row < GPU_BLOCK / GATHER_EACH; row++)
-        sum += rows[row * GATHER_EACH + threadIdx.x];
-    if (i >= nweights)
-        k.db[element] = (float)sum;
-    else if (element % k.in < k.nw)
-        k.dw[element / k.in % k.out * k.w_out + element % k.in * k.w_in + element / k.in / k.out] =
-            (float)sum;
-}
-
 C_BEGIN
 
 #define BACK_SHARED(ci, co, taps) \
@@ -351,13 +321,6 @@ size_t narrow_back_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_
     return (size_t)nblocks * (taps * in + with_bias) * out * sizeof(float);
 }
 
-static void gather_parts(const struct narrow_gather_args *g, bool with_bias, cudaStream_t stream)
-{
-    unsigned n = g->taps * g->in * g->out + (with_bias ? g->out : 0);
-
-    LAUNCH(narrow_gather, (n + GATHER_EACH - 1) / GATHER_EACH, stream, *g);
-}
-
 #define RUN_BACK(ci, co)                                                              \
     if (in == (ci) && out == (co))                                                    \
     LAUNCH_TILE(narrow_back_##ci##_##co, nblocks, BACK_SHARED(ci, co, NARROW_TAPS), stream, *k)
@@ -367,8 +330,8 @@ void narrow_back_run(const struct narrow_back_args *k, unsigned nblocks, float *
 {
     unsigned in = narrow_channels(&k->act), out = k->input.src.first.channels;
     unsigned nw = k->act.first.form == NARROW_IMAGE ? k->act.first.channels : in;
-    struct narrow_gather_args g = {k->partials, dw, db, in, out, nblocks, nw, NARROW_TAPS,
-                                   nw * NARROW_TAPS, NARROW_TAPS};
+    struct narrow_gather_args g = {k->partials, dw, k->with_bias ? db : NULL, in, out, nblocks, nw,
+                                   NARROW_TAPS, nw * NARROW_TAPS, NARROW_TAPS};
 
     RUN_BACK(8, 8);
     RUN_BACK(8, 16);
@@ -383,7 +346,7 @@ void narrow_back_run(const struct narrow_back_args *k, unsigned nblocks, float *
     RUN_BACK(64, 32);
     if (in == 64 && out == 64)
         LAUNCH_TILE(narrow_weights_64_64, nblocks, WEIGHTS_SHARED(64, 64), stream, *k);
-    gather_parts(&g, k->with_bias, stream);
+    narrow_gather(&g, stream);
 }
 
 unsigned narrow_back_up_resident(unsigned in, unsigned out)
@@ -404,8 +367,8 @@ void narrow_back_up_run(const struct narrow_back_args *k, unsigned nblocks, floa
                         cudaStream_t stream)
 {
     unsigned in = narrow_channels(&k->act), out = k->input.src.first.channels;
-    struct narrow_gather_args g = {k->partials, dw, db, in, out, nblocks, in, NARROW_UP_TAPS,
-                                   NARROW_UP_TAPS, out * NARROW_UP_TAPS};
+    struct narrow_gather_args g = {k->partials, dw, k->with_bias ? db : NULL, in, out, nblocks, in,
+                                   NARROW_UP_TAPS, NARROW_UP_TAPS, out * NARROW_UP_TAPS};
 
     if (!dw) {
         RUN_DOWN(16, 8);
@@ -416,7 +379,7 @@ void narrow_back_up_run(const struct narrow_back_args *k, unsigned nblocks, floa
     RUN_BACK_UP(16, 8);
     RUN_BACK_UP(32, 16);
     RUN_BACK_UP(64, 32);
-    gather_parts(&g, k->with_bias, stream);
+    narrow_gather(&g, stream);
 }
 
 C_END

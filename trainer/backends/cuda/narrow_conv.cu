@@ -3,6 +3,9 @@
 #include "config.h"
 #include "trainer/backends/cuda/narrow_conv.h"
 
+#include "trainer/backends/cuda/narrow_in.h"
+#include "trainer/backends/cuda/narrow_row.h"
+
 /* Two tiles at a time, where they fit beside the weights. */
 #define CONV_STAGES(ci) ((ci) < 64 ? 2 : 1)
 #define CONV_BYTES(ci, co)                                                           \
@@ -13,8 +16,8 @@
 INLINE_DEVICE void conv_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
                               const unsigned chunks)
 {
-    narrow_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks, NARROW_PITCH,
-                 NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, chunks));
+    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks, NARROW_PITCH,
+                    NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, chunks));
 }
 
 INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, const unsigned co)
@@ -23,10 +26,10 @@ INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, c
     unsigned char *packed = shared, *tiles = packed + NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS);
     unsigned char *stage = tiles + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) +
                            threadIdx.x / WARP * NARROW_STAGE_BYTES(co);
-    struct narrow_totals totals = {{0}, {0}};
+    struct narrow_row_totals totals = {{0}, {0}};
     unsigned char *x = tiles, *next = tiles + (CONV_STAGES(ci) - 1) * NARROW_HALO_BYTES(ci);
 
-    narrow_pack(k, packed, ci, co, NARROW_TAPS);
+    narrow_row_pack(k, packed, ci, co, NARROW_TAPS);
     if (blockIdx.x < k->field.ntiles)
         conv_fetch(k, blockIdx.x, x, ci / 8);
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
@@ -34,16 +37,16 @@ INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, c
         unsigned char *swap = x;
 
         async_wait();
-        narrow_form(&k->src, &k->field, p, x, NULL, ci / 8, NARROW_PITCH, NARROW_ROWS + 2, 1,
-                    NARROW_PLANE(NARROW_HALO, ci / 8));
+        narrow_in_form(&k->src, &k->field, p, x, NULL, ci / 8, NARROW_PITCH, NARROW_ROWS + 2, 1,
+                       NARROW_PLANE(NARROW_HALO, ci / 8));
         BARRIER();
         if (CONV_STAGES(ci) > 1 && tile + gridDim.x < k->field.ntiles)
             conv_fetch(k, tile + gridDim.x, next, ci / 8);
         for (unsigned row = threadIdx.x / WARP; row < NARROW_ROWS; row += TILE_WARPS) {
             float sum[2][NARROW_MAX_CHUNKS][4];
 
-            narrow_multiply(sum, x, packed, row, ci, co, NARROW_TAPS);
-            narrow_write(k, p, row, sum, stage, &totals, co);
+            narrow_row_multiply(sum, x, packed, row, ci, co, NARROW_TAPS);
+            narrow_row_write(k, p, row, sum, stage, &totals, co);
         }
         x = next;
         next = swap;
@@ -53,7 +56,7 @@ INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, c
                 conv_fetch(k, tile + gridDim.x, x, ci / 8);
         }
     }
-    narrow_finish_sums(k, &totals, shared, co);
+    narrow_row_finish_sums(k, &totals, shared, co);
 }
 
 #define CONV(ci, co, nblocks)                              \

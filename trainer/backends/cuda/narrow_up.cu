@@ -3,6 +3,8 @@
 #include "config.h"
 #include "trainer/backends/cuda/narrow_up.h"
 
+#include "trainer/backends/cuda/narrow_in.h"
+
 #define UP_STAGE_BYTES(c) ((c) / 8 * NARROW_PLANE(2 * NARROW_COLUMNS, (c) / 8) * 16) /* of a warp */
 #define UP_WEIGHT_BYTES(ci, co) (NARROW_UP_TAPS * ((ci) / 16) * ((co) / 8) * WARP * 8)
 #define UP_BYTES(ci, co) \
@@ -24,8 +26,8 @@ INLINE_DEVICE void up_pack(const struct narrow_args *k, unsigned char *packed, c
 INLINE_DEVICE void up_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
                             const unsigned chunks)
 {
-    narrow_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks, NARROW_COLUMNS,
-                 NARROW_ROWS, 0, NARROW_PLANE(NARROW_PIXELS, chunks));
+    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks, NARROW_COLUMNS,
+                    NARROW_ROWS, 0, NARROW_PLANE(NARROW_PIXELS, chunks));
 }
 
 /* One tap of a row of 32 pixels: every second pixel of the stage's 64. */
@@ -107,8 +109,8 @@ INLINE_DEVICE void narrow_up(const struct narrow_args *k, const unsigned ci, con
         struct narrow_place p = narrow_place(&k->field, tile);
 
         async_wait();
-        narrow_form(&k->src, &k->field, p, x, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS, 0,
-                    NARROW_PLANE(NARROW_PIXELS, ci / 8));
+        narrow_in_form(&k->src, &k->field, p, x, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS, 0,
+                       NARROW_PLANE(NARROW_PIXELS, ci / 8));
         BARRIER();
         NO_UNROLL
         for (unsigned up = 0; up < 2; up++) {

@@ -20,6 +20,7 @@
 #include "trainer/backends/cuda/moments.cu"
 #include "trainer/backends/cuda/narrow_back.cu"
 #include "trainer/backends/cuda/narrow_conv.cu"
+#include "trainer/backends/cuda/narrow_gather.cu"
 #include "trainer/backends/cuda/narrow_grad.c"
 #include "trainer/backends/cuda/narrow_kernels.c"
 #include "trainer/backends/cuda/narrow_norm.c"
