@@ -302,6 +302,8 @@ static bool try_kernel(const struct kernel *kernel, const struct op *op, const v
     is_trying = false;
     bool dead = fault && cuda_device_ops.drain(device, &e);
     cuda_device_ops.close(device);
+    if (fault)
+        (void)cudaGetLastError();
     if (fault && (dead || is_news(index, kernel)))
         log_warn("%s%s, of %d channels, on GPU %d %s%s%s; %s", kernel->kind->name,
                  kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index, fault,

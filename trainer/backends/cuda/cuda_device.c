@@ -31,6 +31,16 @@ static cudaError_t launch_error(void)
     return rc == cudaErrorNotReady ? cudaSuccess : rc;
 }
 
+/* What runs on a GPU tells only that it failed. */
+static int check_step(const struct device *d, cudaError_t rc, struct err *e)
+{
+    return rc == cudaSuccess
+               ? 0
+               : err_set(e, ERR_INTERNAL, "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
+                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the environment, and tell "
+                         "us", d->index, cudaGetErrorString(rc));
+}
+
 static void device_close(struct device *d)
 {
     if (!d)
@@ -136,6 +146,11 @@ static void *device_alloc(struct device *d, enum device_memory kind, size_t nbyt
         rc = cudaStreamSynchronize(d->stream);
     if (rc == cudaSuccess)
         return p;
+    (void)cudaGetLastError(); /* no launch is to blame */
+    if (rc != cudaErrorMemoryAllocation) {
+        (void)check_step(d, rc, e);
+        return NULL;
+    }
     err_set(e, ERR_CONFIG, "GPU %d: no %.1f MiB of %s memory (%s); a smaller batch needs less, and "
             "nvidia-smi shows who else is there", d->index, (double)nbytes / (1 << 20),
             kind == DEVICE_HOST ? "pinned host" : "its", cudaGetErrorString(rc));
@@ -193,16 +208,6 @@ static void device_watch(struct device *d, device_watch_f watch, void *arg)
 {
     d->watch = watch;
     d->watch_arg = arg;
-}
-
-/* What runs on a GPU tells only that it failed. */
-static int check_step(const struct device *d, cudaError_t rc, struct err *e)
-{
-    return rc == cudaSuccess
-               ? 0
-               : err_set(e, ERR_INTERNAL, "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
-                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the environment, and tell "
-                         "us", d->index, cudaGetErrorString(rc));
 }
 
 /* For the event, or the stream if it is NULL. With somebody who watches, as other devices may keep
@@ -372,6 +377,8 @@ int cuda_device_time(struct device *d, cuda_work_f work, void *arg, double *seco
     for (int i = 0; i < 2; i++)
         if (events[i])
             (void)cudaEventDestroy(events[i]);
+    if (rc)
+        (void)cudaGetLastError(); /* of work that is given up */
     return rc;
 }
 

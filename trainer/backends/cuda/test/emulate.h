@@ -323,6 +323,8 @@ static cudaError_t emulate_map(void **p, size_t nbytes, int how)
         break;
     }
     pthread_mutex_unlock(&emulate_lock);
+    if (rc != cudaSuccess)
+        emulate_last = rc;
     return rc;
 }
 
