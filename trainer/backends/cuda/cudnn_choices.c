@@ -79,12 +79,30 @@ static int folder_of(char dst[PATH_MAX])
     return mkdir(dst, 0777) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-/* KEY tab own|engine MODE PLACE ID tab MICROSECONDS */
+/* Of engines, by the tail of their graph. */
+static const char *const words[] = {[CUDNN_ALONE] = "engine", [CUDNN_BIAS] = "engine+bias",
+                                    [CUDNN_BIAS_RELU] = "engine+bias+relu"};
+
+static int read_engine(const char *text, struct cudnn_engine *engine)
+{
+    char word[24];
+    int used = 0, tail = 0;
+
+    if (sscanf(text, "%23s %d %" SCNd64 " %" SCNd64 "%n", word, &engine->mode, &engine->place,
+               &engine->id, &used) != 4 || text[used])
+        return -1;
+    while (strcmp(words[tail], word) != 0)
+        if (++tail > CUDNN_BIAS_RELU)
+            return -1;
+    engine->tail = (enum cudnn_tail)tail;
+    return 0;
+}
+
+/* KEY tab own|WORD MODE PLACE ID tab MICROSECONDS */
 static int read_line(char *line, struct table *t)
 {
     char *choice = strchr(line, '\t'), *us = choice ? strchr(choice + 1, '\t') : NULL, *end;
     struct cudnn_choice c = {0};
-    int used = 0;
 
     if (!us || choice - line >= CUDNN_KEY_SIZE)
         return -1;
@@ -94,8 +112,7 @@ static int read_line(char *line, struct table *t)
     if (end == us || *end != '\n' || !(c.us > 0))
         return -1;
     c.own = strcmp(choice, "own") == 0;
-    if (!c.own && (sscanf(choice, "engine %d %" SCNd64 " %" SCNd64 "%n", &c.engine.mode,
-                          &c.engine.place, &c.engine.id, &used) != 3 || choice[used]))
+    if (!c.own && read_engine(choice, &c.engine))
         return -1;
     put(t, line, &c);
     return 0;
@@ -165,9 +182,9 @@ static int write_lines(FILE *f, const struct table *t)
     for (size_t i = 0; i < t->n && !bad; i++) {
         const struct cudnn_choice *c = &t->entries[i].choice;
         bad = (c->own ? fprintf(f, "%s\town\t%.3f\n", t->entries[i].key, c->us)
-                      : fprintf(f, "%s\tengine %d %" PRId64 " %" PRId64 "\t%.3f\n",
-                                t->entries[i].key, c->engine.mode, c->engine.place,
-                                c->engine.id, c->us)) < 0;
+                      : fprintf(f, "%s\t%s %d %" PRId64 " %" PRId64 "\t%.3f\n",
+                                t->entries[i].key, words[c->engine.tail], c->engine.mode,
+                                c->engine.place, c->engine.id, c->us)) < 0;
     }
     return bad;
 }

@@ -29,11 +29,11 @@ struct cudnn_device {
 struct cudnn_op {
     const struct kernel *own; /* what does it without cuDNN */
     void *own_priv;
-    struct cudnn_problem problem;
+    struct cudnn_problem problem; /* tail: as far as engines may do it */
     size_t packed, room; /* bytes of the workspace: weights in cuDNN's order, then the engine's */
     bool chosen;
-    struct cudnn_search *search;
-    struct cudnn_plan *plan; /* NULL: the own kernel */
+    struct cudnn_search *fused, *search; /* for graphs with that tail, and without; NULL */
+    struct cudnn_plan *plan;             /* NULL: the own kernel */
 };
 
 /* An op as a convolution from x to y. */
@@ -74,12 +74,13 @@ static struct operands operands_of(const struct op *op)
     return (struct operands){CUDNN_WEIGHTS, in[0], in[1], out, NULL, NULL, db, in[0], 2, 0};
 }
 
+/* What of the op is more than the convolution goes into its graph. Moments are of what was written. */
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
 
     return (struct cudnn_problem){
-        .way = o->way, .n = x[DIM_N], .h = x[DIM_H], .w = x[DIM_W], .c = x[DIM_C], .oh = y[DIM_H],
+        .way = o->way, .tail = o->way == CUDNN_FORWARD && o->bias ? CUDNN_BIAS : CUDNN_ALONE, .n = x[DIM_N], .h = x[DIM_H], .w = x[DIM_W], .c = x[DIM_C], .oh = y[DIM_H],
         .ow = y[DIM_W], .k = y[DIM_C], .side = w[2], .stride = o->stride, .pad = o->pad,
         .dtype = o->x->dtype};
 }
@@ -158,6 +159,7 @@ static void release_conv(struct op *op)
     struct cudnn_op *c = op->priv;
 
     cudnn_plan_close(c->plan);
+    cudnn_plan_end(c->fused);
     cudnn_plan_end(c->search);
     op->priv = c->own_priv;
     if (c->own->release)
@@ -182,14 +184,17 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
     struct operands o = operands_of(op);
     char *weights = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
     char *room = weights + c->packed;
+    enum cudnn_tail tail = cudnn_plan_engine(c->plan)->tail;
+    void *const pointers[] = {[CUDNN_X] = o.x->data, [CUDNN_Y] = o.y->data, [CUDNN_W] = weights,
+                              [CUDNN_B] = o.bias ? o.bias->data : NULL};
 
     if (o.way != CUDNN_WEIGHTS)
         cuda_order_weights(d, o.w, weights, c->problem.dtype);
-    if (cudnn_plan_run(c->plan, o.x->data, o.y->data, weights, room, e))
+    if (cudnn_plan_run(c->plan, pointers, room, e))
         return -1;
     if (o.way == CUDNN_WEIGHTS)
         cuda_reorder_weights(d, weights, c->problem.dtype, o.w);
-    if (o.bias)
+    if (o.bias && tail == CUDNN_ALONE)
         cuda_add_bias(d, o.biased, o.bias);
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
@@ -232,40 +237,53 @@ static bool take_time(const struct attempt *a, double *us)
     return true;
 }
 
-/* The first engine that can be recorded. */
-static void take_first(const struct attempt *a)
+/* The first engine of a search that can be recorded. */
+static bool take_first(const struct attempt *a, struct cudnn_search *s)
 {
     struct cudnn_op *c = a->op->priv;
     struct err e;
 
-    while ((c->plan = cudnn_plan_next(c->search, c->room))) {
+    while (s && (c->plan = cudnn_plan_next(s, c->room))) {
         if (try_once((void *)a, &e) == 0 && cuda_device_can_record(a->x->device, try_once, (void *)a))
-            return;
+            return true;
         cudnn_plan_close(c->plan);
     }
+    return c->plan != NULL;
 }
 
-static void take_fastest(const struct attempt *a, struct cudnn_choice *best)
+/* Is there one of the search's that is faster than the best so far? Then it becomes that. */
+static void take_faster(const struct attempt *a, struct cudnn_search *s, struct cudnn_choice *best,
+                        struct cudnn_plan **fastest)
 {
     struct cudnn_op *c = a->op->priv;
-    struct cudnn_plan *fastest = NULL;
     double began = clock_now(), us;
 
-    *best = (struct cudnn_choice){.own = true};
-    if (!take_time(a, &best->us))
-        best->us = 1e12;
-    for (int i = 0; i < TRIES && clock_now() - began < TRY_SECONDS; i++) {
-        c->plan = cudnn_plan_next(c->search, c->room);
+    for (int i = 0; s && i < TRIES && clock_now() - began < TRY_SECONDS; i++) {
+        c->plan = cudnn_plan_next(s, c->room);
         if (!c->plan)
             break;
         if (take_time(a, &us) && us < best->us) {
             *best = (struct cudnn_choice){false, *cudnn_plan_engine(c->plan), us};
-            cudnn_plan_close(fastest);
-            fastest = c->plan;
+            cudnn_plan_close(*fastest);
+            *fastest = c->plan;
         } else {
             cudnn_plan_close(c->plan);
         }
     }
+    c->plan = NULL;
+}
+
+/* The own kernel, engines that do all in one pass, and engines with passes of ours behind them. */
+static void take_fastest(const struct attempt *a, struct cudnn_choice *best)
+{
+    struct cudnn_op *c = a->op->priv;
+    struct cudnn_plan *fastest = NULL;
+
+    *best = (struct cudnn_choice){.own = true};
+    if (!take_time(a, &best->us))
+        best->us = 1e12;
+    take_faster(a, c->fused, best, &fastest);
+    take_faster(a, c->search, best, &fastest);
     c->plan = fastest;
 }
 
@@ -273,13 +291,16 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
                              bool moments, char key[CUDNN_KEY_SIZE])
 {
     static const char *const ways[] = {"forward", "data", "weights"};
+    static const char *const tails[] = {[CUDNN_ALONE] = "", [CUDNN_BIAS] = ", bias",
+                                        [CUDNN_BIAS_RELU] = ", bias, relu"};
     static const char *const types[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
 
     snprintf(key, CUDNN_KEY_SIZE, "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
-             "stride %lld, %s%s", dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n,
+             "stride %lld, %s%s%s", dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n,
              (long long)p->h, (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow,
              (long long)p->k, (long long)p->side, (long long)p->stride,
-             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], moments ? ", moments" : "");
+             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], tails[p->tail],
+             moments ? ", moments" : "");
 }
 
 /* As an earlier run found it, or by time. */
@@ -292,7 +313,8 @@ static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
     describe_problem(dnn, &c->problem, op_has_more(a->op), key);
     bool known = cudnn_choices_find(key, &choice);
     if (known && !choice.own) {
-        c->plan = cudnn_plan_find(c->search, &choice.engine, c->room);
+        struct cudnn_search *of = choice.engine.tail == CUDNN_ALONE ? c->search : c->fused;
+        c->plan = of ? cudnn_plan_find(of, &choice.engine, c->room) : NULL;
         known = c->plan != NULL;
     }
     if (!known) {
@@ -358,24 +380,38 @@ void cudnn_conv_close(struct cudnn_device *d)
     free(d);
 }
 
+static void open_searches(const struct op *op, const struct cudnn_device *dnn)
+{
+    struct cudnn_op *c = op->priv;
+    struct cudnn_problem alone = c->problem;
+    struct err e;
+
+    alone.tail = CUDNN_ALONE;
+    c->search = cudnn_plan_search(dnn->calls, dnn->handle, &alone, &e);
+    if (!c->search)
+        log_debug("%s: %s", op->kind->name, e.text);
+    if (c->problem.tail == CUDNN_ALONE)
+        return;
+    c->fused = cudnn_plan_search(dnn->calls, dnn->handle, &c->problem, &e);
+    if (!c->fused)
+        log_debug("%s in one pass: %s", op->kind->name, e.text);
+}
+
 static void choose_way(struct op *op, struct exec *x)
 {
     struct cudnn_op *c = op->priv;
     const struct cudnn_device *dnn = open_device(x->device);
     struct attempt a = {op, x};
-    struct err e;
 
     c->chosen = true;
     if (!dnn)
         return;
     c->problem.tf32 = x->device->config.tf32;
     c->problem.deterministic = x->device->config.deterministic;
-    c->search = cudnn_plan_search(dnn->calls, dnn->handle, &c->problem, &e);
-    if (!c->search)
-        log_debug("%s: %s", op->kind->name, e.text);
-    else if (c->problem.deterministic || use_of_cudnn() == ONLY)
-        take_first(&a);
-    else
+    open_searches(op, dnn);
+    if (c->problem.deterministic || use_of_cudnn() == ONLY)
+        (void)(take_first(&a, c->fused) || take_first(&a, c->search));
+    else if (c->search)
         take_best(&a, dnn);
 }
 

@@ -2,13 +2,9 @@
 #include "config.h"
 #include "trainer/backends/cuda/cudnn_plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#define ALIGN 16
 #define MOST_ENGINES 64 /* of a list that are looked at */
-
-enum { X, Y, WEIGHTS, NTENSORS }; /* also their ids for cuDNN */
 
 struct list {
     int mode;
@@ -21,7 +17,7 @@ struct cudnn_search {
     const struct cudnn_calls *calls;
     void *handle;
     struct cudnn_problem problem;
-    void *tensors[NTENSORS], *convolution, *operation, *graph;
+    struct cudnn_graph *graph;
     struct list lists[2]; /* filled one after the other */
     int nlists;
     int64_t next; /* over all lists */
@@ -35,142 +31,15 @@ struct cudnn_plan {
 
 static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_FALLBACK};
 
-static int check(const struct cudnn_search *s, int status, const char *what, struct err *e)
-{
-    return status == DNN_STATUS_SUCCESS
-               ? 0
-               : err_set(e, ERR_INTERNAL, "cuDNN: %s: %s", what, s->calls->get_error_string(status));
-}
-
 static int create(const struct cudnn_search *s, int type, void **d, struct err *e)
 {
-    return check(s, s->calls->create_descriptor(type, d), "a descriptor", e);
+    return cudnn_graph_make(s->calls, type, d, e);
 }
 
 static int set(const struct cudnn_search *s, void *d, int name, int type, int64_t count,
                const void *elements, struct err *e)
 {
-    char what[32];
-
-    snprintf(what, sizeof what, "attribute %d", name);
-    return check(s, s->calls->set(d, name, type, count, elements), what, e);
-}
-
-static int set_number(const struct cudnn_search *s, void *d, int name, int64_t value, struct err *e)
-{
-    return set(s, d, name, DNN_TYPE_INT64, 1, &value, e);
-}
-
-static int data_type(enum dtype t)
-{
-    return t == DTYPE_BF16 ? DNN_DATA_BFLOAT16 : t == DTYPE_F16 ? DNN_DATA_HALF : DNN_DATA_FLOAT;
-}
-
-/* a x channels x rows x columns, channels next to each other. */
-static int describe_tensor(struct cudnn_search *s, int id, const int64_t dims[4], struct err *e)
-{
-    int type = data_type(s->problem.dtype);
-    int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
-    void **d = &s->tensors[id];
-
-    return create(s, DNN_BACKEND_TENSOR_DESCRIPTOR, d, e) ||
-                   set(s, *d, DNN_ATTR_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
-                   set(s, *d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_INT64, 4, dims, e) ||
-                   set(s, *d, DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, 4, strides, e) ||
-                   set_number(s, *d, DNN_ATTR_TENSOR_UNIQUE_ID, id, e) ||
-                   set_number(s, *d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, ALIGN, e) ||
-                   check(s, s->calls->finalize(*d), "a tensor", e)
-               ? -1
-               : 0;
-}
-
-static int describe_tensors(struct cudnn_search *s, struct err *e)
-{
-    const struct cudnn_problem *p = &s->problem;
-    int64_t x[] = {p->n, p->c, p->h, p->w}, y[] = {p->n, p->k, p->oh, p->ow};
-    int64_t weights[] = {p->k, p->c, p->side, p->side};
-
-    return describe_tensor(s, X, x, e) || describe_tensor(s, Y, y, e) ||
-                   describe_tensor(s, WEIGHTS, weights, e)
-               ? -1
-               : 0;
-}
-
-static int describe_convolution(struct cudnn_search *s, struct err *e)
-{
-    const struct cudnn_problem *p = &s->problem;
-    int64_t pads[] = {p->pad, p->pad}, strides[] = {p->stride, p->stride}, dilations[] = {1, 1};
-    int type = DNN_DATA_FLOAT, mode = DNN_CROSS_CORRELATION;
-    void **d = &s->convolution;
-
-    return create(s, DNN_BACKEND_CONVOLUTION_DESCRIPTOR, d, e) ||
-                   set_number(s, *d, DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2, e) ||
-                   set(s, *d, DNN_ATTR_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
-                   set(s, *d, DNN_ATTR_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode,
-                       e) ||
-                   set(s, *d, DNN_ATTR_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, 2, pads, e) ||
-                   set(s, *d, DNN_ATTR_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2, pads, e) ||
-                   set(s, *d, DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, dilations, e) ||
-                   set(s, *d, DNN_ATTR_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, 2, strides, e) ||
-                   check(s, s->calls->finalize(*d), "a convolution", e)
-               ? -1
-               : 0;
-}
-
-/* The names that an operation has for what all three have. */
-static const struct {
-    int type, alpha, beta, convolution, tensors[NTENSORS];
-} ways[] = {
-    [CUDNN_FORWARD] = {DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-                       {DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W}},
-    [CUDNN_DATA] = {DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
-                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-                    {DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                     DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-                     DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W}},
-    [CUDNN_WEIGHTS] = {DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
-                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-                       {DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                        DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-                        DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW}},
-};
-
-static int describe_operation(struct cudnn_search *s, struct err *e)
-{
-    int way = s->problem.way;
-    float alpha = 1, beta = 0;
-    void **d = &s->operation;
-
-    if (create(s, ways[way].type, d, e) ||
-        set(s, *d, ways[way].alpha, DNN_TYPE_FLOAT, 1, &alpha, e) ||
-        set(s, *d, ways[way].beta, DNN_TYPE_FLOAT, 1, &beta, e) ||
-        set(s, *d, ways[way].convolution, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &s->convolution, e))
-        return -1;
-    for (int i = 0; i < NTENSORS; i++)
-        if (set(s, *d, ways[way].tensors[i], DNN_TYPE_BACKEND_DESCRIPTOR, 1, &s->tensors[i], e))
-            return -1;
-    return check(s, s->calls->finalize(*d), "an operation", e);
-}
-
-static int describe_graph(struct cudnn_search *s, struct err *e)
-{
-    return create(s, DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &s->graph, e) ||
-                   (s->handle && set(s, s->graph, DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1,
-                                     &s->handle, e)) ||
-                   set(s, s->graph, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                       &s->operation, e) ||
-                   check(s, s->calls->finalize(s->graph), "a graph", e)
-               ? -1
-               : 0;
+    return cudnn_graph_set(s->calls, d, name, type, count, elements, e);
 }
 
 struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *handle,
@@ -182,12 +51,10 @@ struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *ha
         err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
-    s->calls = calls;
-    s->handle = handle;
-    s->problem = *problem;
-    if (describe_tensors(s, e) || describe_convolution(s, e) || describe_operation(s, e) ||
-        describe_graph(s, e)) {
-        cudnn_plan_end(s);
+    *s = (struct cudnn_search){.calls = calls, .handle = handle, .problem = *problem,
+                               .graph = cudnn_graph_create(calls, handle, problem, e)};
+    if (!s->graph) {
+        free(s);
         return NULL;
     }
     return s;
@@ -208,11 +75,7 @@ void cudnn_plan_end(struct cudnn_search *s)
             destroy(s, s->lists[i].configs[k]);
         destroy(s, s->lists[i].heuristics);
     }
-    destroy(s, s->graph);
-    destroy(s, s->operation);
-    destroy(s, s->convolution);
-    for (int i = 0; i < NTENSORS; i++)
-        destroy(s, s->tensors[i]);
+    cudnn_graph_destroy(s->graph);
     free(s);
 }
 
@@ -226,7 +89,7 @@ static void fill_list(struct cudnn_search *s, struct list *l)
 
     if (create(s, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics, &ignored) ||
         set(s, l->heuristics, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
-            &s->graph, &ignored) ||
+            cudnn_graph_descriptor(s->graph), &ignored) ||
         set(s, l->heuristics, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &l->mode,
             &ignored) ||
         s->calls->finalize(l->heuristics) != DNN_STATUS_SUCCESS ||
@@ -320,7 +183,7 @@ static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t pl
         destroy(s, plan);
         return NULL;
     }
-    *p = (struct cudnn_plan){s->calls, s->handle, plan, {mode, place, id}};
+    *p = (struct cudnn_plan){s->calls, s->handle, plan, {mode, place, id, s->problem.tail}};
     return p;
 }
 
@@ -371,18 +234,18 @@ const struct cudnn_engine *cudnn_plan_engine(const struct cudnn_plan *p)
     return &p->engine;
 }
 
-int cudnn_plan_run(const struct cudnn_plan *p, void *x, void *y, void *weights, void *workspace,
-                   struct err *e)
+int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace, struct err *e)
 {
-    static const int64_t ids[NTENSORS] = {X, Y, WEIGHTS};
-    void *pointers[NTENSORS] = {[X] = x, [Y] = y, [WEIGHTS] = weights}, *pack = NULL;
+    static const int64_t ids[] = {CUDNN_X, CUDNN_Y, CUDNN_W, CUDNN_B};
+    int64_t n = p->engine.tail == CUDNN_ALONE ? 3 : 4;
+    void *pack = NULL;
     const struct cudnn_calls *c = p->calls;
     int rc = c->create_descriptor(DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
 
     if (rc == DNN_STATUS_SUCCESS)
-        rc = c->set(pack, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, DNN_TYPE_INT64, NTENSORS, ids);
+        rc = c->set(pack, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, DNN_TYPE_INT64, n, ids);
     if (rc == DNN_STATUS_SUCCESS)
-        rc = c->set(pack, DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR, NTENSORS, pointers);
+        rc = c->set(pack, DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR, n, pointers);
     if (rc == DNN_STATUS_SUCCESS)
         rc = c->set(pack, DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1, &workspace);
     if (rc == DNN_STATUS_SUCCESS)

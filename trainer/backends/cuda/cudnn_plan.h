@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One convolution as cuDNN's graph API describes it, and the engines that it has for it.
- *
- * x [n][h][w][c] and y [n][oh][ow][k] are activations as everywhere (NHWC); the weights are
- * [k][side][side][c], which is what its engines take beside these. */
+/* The engines that cuDNN has for a graph, and what runs one. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_PLAN_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_PLAN_H
 
@@ -11,27 +8,13 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/backends/cuda/cudnn_library.h"
-#include "trainer/core/dtype.h"
+#include "trainer/backends/cuda/cudnn_graph.h"
 
-enum cudnn_way {
-    CUDNN_FORWARD, /* y of x and the weights */
-    CUDNN_DATA,    /* x of y and the weights */
-    CUDNN_WEIGHTS  /* the weights of x and y */
-};
-
-struct cudnn_problem {
-    enum cudnn_way way;
-    int64_t n, h, w, c, oh, ow, k, side, stride, pad;
-    enum dtype dtype;   /* of all three; sums are floats */
-    bool tf32;          /* floats may be multiplied with 10 bits behind the point */
-    bool deterministic; /* no engine whose result depends on the order of threads */
-};
-
-/* Which engine: the place in one list of cuDNN's, and what stands there. */
+/* Which engine: of a graph with that tail the place in one list of cuDNN's, and what stands there. */
 struct cudnn_engine {
     int mode; /* DNN_HEUR_MODE_... */
     int64_t place, id;
+    enum cudnn_tail tail;
 };
 
 struct cudnn_plan;
@@ -52,8 +35,8 @@ struct cudnn_plan *cudnn_plan_find(struct cudnn_search *s, const struct cudnn_en
 void cudnn_plan_close(struct cudnn_plan *p); /* NULL is fine */
 const struct cudnn_engine *cudnn_plan_engine(const struct cudnn_plan *p);
 
-/* Queue it in the handle's stream. All four on 16 bytes; the workspace has what was the most. */
-int cudnn_plan_run(const struct cudnn_plan *p, void *x, void *y, void *weights, void *workspace,
-                   struct err *e);
+/* Queue it in the handle's stream. By CUDNN_X.., the bias only with a tail; all of them and the workspace on
+ * 16 bytes; the latter has what was the most. */
+int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace, struct err *e);
 
 #endif

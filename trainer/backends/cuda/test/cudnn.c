@@ -64,6 +64,8 @@ static void check_engines(void)
     p.tf32 = false;
     p.dtype = DTYPE_BF16;
     is_str(engines(p, 4096), "3 2 1 0 ", "bf16 has tensor cores");
+    p.tail = CUDNN_BIAS_RELU;
+    is_str(engines(p, 4096), "3 2 1 0 ", "with bias and ReLU in the graph");
 }
 
 static void check_refusals(void)
@@ -80,6 +82,10 @@ static void check_refusals(void)
     p = plain;
     p.c = 0;
     ok(!cudnn_plan_search(c, handle, &p, &e), "and empty ones");
+    p = plain;
+    p.tail = CUDNN_BIAS;
+    p.way = CUDNN_WEIGHTS;
+    ok(!cudnn_plan_search(c, handle, &p, &e), "a bias behind the weights' gradient");
     (void)c->create_descriptor(DNN_BACKEND_TENSOR_DESCRIPTOR, &d);
     ok(c->set(d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_FLOAT, 4, four) != 0, "a wrong type of attribute");
     ok(c->set(d, DNN_ATTR_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 2, four) != 0, "too many numbers");
@@ -123,7 +129,7 @@ static int find(const char *key)
 
 static int add(const char *key)
 {
-    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {3, 3, 42}, .us = 1.5});
+    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
     cudnn_choices_save();
     return 0;
 }
@@ -136,7 +142,7 @@ static int learn(const char *text)
 /* Text of a file's form has all choices, and is as good as the file. */
 static int tell(const char *key)
 {
-    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {3, 3, 42}, .us = 1.5});
+    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
     char *text = cudnn_choices_encode();
     int rc = !text || !strstr(text, "\ntold\tengine 3 3 42\t1.500\n");
 
@@ -167,7 +173,8 @@ static void check_file(void)
     static const char *const damaged[] = {
         "", "garbage\n", "unet-train cudnn-choices 1\nkey\n", "unet-train cudnn-choices 1\nkey\town\t\n",
         "unet-train cudnn-choices 1\nkey\tengine 3 3\t1.5\n", "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t1.5",
-        "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t-1\n"};
+        "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t-1\n",
+        "unet-train cudnn-choices 1\nkey\tengine+relu 3 3 42\t1.5\n"};
 
     in_child(add, "key");
     is_int(in_child(find, "key"), 0, "what one process writes another reads");
@@ -257,7 +264,7 @@ static void check_network(void)
     size_t n = count_lines("forward");
     ok(n > 2 && count_lines("weights") > 2 && count_lines(", f32\t") > 2 * n - 2,
        "else every shape's choice is kept: %zu forward", n);
-    is_int((long)(count_lines("engine 3 5 2") + count_lines("engine 3 4 11")), 0,
+    is_int((long)(count_lines(" 3 5 2\t") + count_lines(" 3 4 11\t")), 0,
            "engines that can't be recorded or finalized are never chosen");
     c.tf32 = true;
     (void)train(c);
@@ -266,7 +273,7 @@ static void check_network(void)
     c.dtype = DTYPE_BF16;
     c.base = 8;
     (void)train(c);
-    ok(count_lines(", bf16, moments\t") > 0, "of bf16 with moments, which the own kernel gives by the way");
+    ok(count_lines(", bf16, bias, moments\t") > 0, "of bf16 with moments, which the own kernel gives by the way");
     is_int((long)count_lines("data 1x16x12x8 to 16x12x8, side 3"), 0,
            "and none of what is one pass in own kernels only");
 }

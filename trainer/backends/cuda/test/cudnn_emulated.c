@@ -5,7 +5,16 @@
  * they note, need, and can't: those that are not allowed give wrong results. Part of emulated.c. */
 #include "config.h"
 
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef GPU_EMULATE
+#define GPU_EMULATE
+#endif
 #include "trainer/backends/cuda/cudnn_library.h"
+#include "trainer/backends/cuda/gpu.h"
 
 #define DNN_MOST_ATTRIBUTES 12
 #define DNN_BAD_PARAM 2000
@@ -86,7 +95,15 @@ static const struct dnn_rule {
     DNN_OPERAND(BACKWARD_DATA, BWD_DATA_DY), DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_X),
     DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_DW), DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_DY),
     {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1},
-    {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {DNN_BACKEND_POINTWISE_DESCRIPTOR, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1},
+    {DNN_BACKEND_POINTWISE_DESCRIPTOR, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1},
+    {DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+     DNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, DNN_ATTR_OPERATION_POINTWISE_XDESC,
+     DNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, DNN_ATTR_OPERATION_POINTWISE_YDESC,
+     DNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, 0},
     {DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1},
     {DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1},
     {DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1},
@@ -96,6 +113,13 @@ static const struct dnn_rule {
     {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR, 0},
     {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1},
 };
+/* And what they may have. */
+static const struct dnn_rule dnn_more[] = {
+    {DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, DNN_ATTR_OPERATION_POINTWISE_BDESC,
+     DNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {DNN_BACKEND_TENSOR_DESCRIPTOR, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1},
+};
+#define DNN_NMORE (sizeof dnn_more / sizeof *dnn_more)
 #define DNN_NRULES (sizeof dnn_rules / sizeof *dnn_rules)
 
 static size_t dnn_size_of(int type)
@@ -105,6 +129,7 @@ static size_t dnn_size_of(int type)
     case DNN_TYPE_VOID_PTR:
     case DNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void *);
     case DNN_TYPE_INT64: return sizeof(int64_t);
+    case DNN_TYPE_BOOLEAN: return sizeof(bool);
     default: return sizeof(int);
     }
 }
@@ -162,12 +187,17 @@ static int dnn_set(void *descriptor, int name, int type, int64_t count, const vo
     for (size_t i = 0; i < DNN_NRULES; i++)
         if (dnn_rules[i].descriptor == d->type && dnn_rules[i].name == name)
             rule = &dnn_rules[i];
+    for (size_t i = 0; i < DNN_NMORE; i++)
+        if (dnn_more[i].descriptor == d->type && dnn_more[i].name == name)
+            rule = &dnn_more[i];
     if (!rule || d->finalized || rule->type != type || !elements || count < 1 ||
         (rule->n && rule->n != count) || (size_t)count * dnn_size_of(type) > sizeof d->attributes->data)
         return DNN_BAD_PARAM;
-    if (type == DNN_TYPE_BACKEND_DESCRIPTOR &&
-        (!*(struct dnn_descriptor *const *)elements || !(*(struct dnn_descriptor *const *)elements)->finalized))
-        return DNN_BAD_PARAM;
+    for (int64_t i = 0; i < count && type == DNN_TYPE_BACKEND_DESCRIPTOR; i++) {
+        const struct dnn_descriptor *other = ((struct dnn_descriptor *const *)elements)[i];
+        if (!other || !other->finalized)
+            return DNN_BAD_PARAM;
+    }
     if (type == DNN_TYPE_HANDLE && !*(void *const *)elements)
         return DNN_BAD_PARAM;
     struct dnn_attribute *a = dnn_find(d, name);
@@ -189,9 +219,10 @@ struct dnn_tensor {
 
 struct dnn_convolution {
     int way; /* descriptor type */
-    struct dnn_tensor x, y, w;
+    struct dnn_tensor x, y, w, result; /* result: what is written in the end */
     int64_t stride[2], pad[2];
-    void *px, *py, *pw, *workspace;
+    void *px, *py, *pw, *pb, *workspace;
+    bool relu; /* behind the bias pb */
     struct dnn_engine engine;
 };
 
@@ -202,6 +233,12 @@ static struct dnn_tensor dnn_tensor_of(struct dnn_descriptor *d)
     memcpy(t.dims, dnn_numbers(d, DNN_ATTR_TENSOR_DIMENSIONS), sizeof t.dims);
     memcpy(t.strides, dnn_numbers(d, DNN_ATTR_TENSOR_STRIDES), sizeof t.strides);
     return t;
+}
+
+/* It has no memory: between operations of a graph. */
+static bool dnn_is_virtual(struct dnn_descriptor *tensor)
+{
+    return dnn_find(tensor, DNN_ATTR_TENSOR_IS_VIRTUAL) != NULL;
 }
 
 struct dnn_names {
@@ -250,7 +287,7 @@ static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c
         if (c->y.dims[2 + i] != (c->x.dims[2 + i] + 2 * c->pad[i] - c->w.dims[2 + i]) / c->stride[i] + 1)
             return false;
     return c->x.dims[0] == c->y.dims[0] && c->x.dims[1] == c->w.dims[1] && c->y.dims[1] == c->w.dims[0] &&
-           c->x.type == c->y.type && c->x.type == c->w.type &&
+           (c->x.type == c->y.type || dnn_is_virtual(tensors[1])) && c->x.type == c->w.type &&
            dnn_word(convolution, DNN_ATTR_CONVOLUTION_CONV_MODE) == DNN_CROSS_CORRELATION &&
            dnn_word(convolution, DNN_ATTR_CONVOLUTION_COMP_TYPE) == DNN_DATA_FLOAT;
 }
@@ -298,6 +335,47 @@ static void dnn_convolve(const struct dnn_convolution *v, float *sums)
             }
 }
 
+/* The operations of a graph behind its convolution: + bias, and ReLU or not; each takes what the one before
+ * it makes, nowhere in memory but at the end. */
+static bool dnn_follows(struct dnn_descriptor *operation, struct dnn_descriptor *from, int mode)
+{
+    struct dnn_descriptor *pw = dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+
+    return dnn_is_virtual(from) && dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_XDESC) == from &&
+           dnn_word(pw, DNN_ATTR_POINTWISE_MODE) == mode &&
+           dnn_word(pw, DNN_ATTR_POINTWISE_MATH_PREC) == DNN_DATA_FLOAT;
+}
+
+static struct dnn_descriptor *dnn_operation(struct dnn_descriptor *graph, int i)
+{
+    struct dnn_descriptor *operations[8];
+
+    memcpy(operations, dnn_find(graph, DNN_ATTR_OPERATIONGRAPH_OPS)->data, sizeof operations);
+    return operations[i];
+}
+
+/* bias, result: tensors; bias NULL: there is none. */
+static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **bias,
+                         struct dnn_descriptor **result)
+{
+    int64_t n = dnn_find(graph, DNN_ATTR_OPERATIONGRAPH_OPS)->count;
+    struct dnn_descriptor *last = dnn_operation(graph, 0);
+
+    *bias = NULL;
+    *result = dnn_other(last, dnn_names_of(last->type).y);
+    for (int i = 1; i < n; i++) {
+        last = dnn_operation(graph, i);
+        if (i > 2 || dnn_operation(graph, 0)->type != DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+            last->type != DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR ||
+            !dnn_follows(last, *result, i == 1 ? DNN_POINTWISE_ADD : DNN_POINTWISE_RELU_FWD))
+            return false;
+        if (i == 1)
+            *bias = dnn_other(last, DNN_ATTR_OPERATION_POINTWISE_BDESC);
+        *result = dnn_other(last, DNN_ATTR_OPERATION_POINTWISE_YDESC);
+    }
+    return !dnn_is_virtual(*result);
+}
+
 /* emulate_work.try: args have room for more than the pointer. */
 static bool dnn_run(void *args, size_t *state)
 {
@@ -314,8 +392,13 @@ static bool dnn_run(void *args, size_t *state)
         memset(sums, 0, n * sizeof *sums);
         dnn_convolve(v, sums);
     }
+    for (size_t i = 0; i < n && v->pb; i++) {
+        sums[i] += ((const float *)v->pb)[i % (size_t)out->dims[1]];
+        if (v->relu && !(sums[i] > 0))
+            sums[i] = 0;
+    }
     for (size_t i = 0; i < n; i++)
-        gpu_store(dst, i, dnn_type(out), v->engine.spoils ? NAN : sums[i]);
+        gpu_store(dst, i, dnn_type(forward ? &v->result : out), v->engine.spoils ? NAN : sums[i]);
     if (v->engine.workspace > 0)
         memset(v->workspace, 0xff, (size_t)v->engine.workspace);
     free(sums);
@@ -326,6 +409,7 @@ static bool dnn_run(void *args, size_t *state)
 
 static bool dnn_is_sound(struct dnn_descriptor *d)
 {
+    struct dnn_descriptor *bias, *result;
     struct dnn_convolution c;
     const int64_t *dims;
 
@@ -342,6 +426,11 @@ static bool dnn_is_sound(struct dnn_descriptor *d)
     case DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
         return dnn_fits(d, &c);
+    case DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+        return dnn_has_tail(d, &bias, &result) &&
+               (!bias || (dnn_word(bias, DNN_ATTR_TENSOR_DATA_TYPE) == DNN_DATA_FLOAT &&
+                          dnn_numbers(bias, DNN_ATTR_TENSOR_DIMENSIONS)[1] ==
+                              dnn_numbers(result, DNN_ATTR_TENSOR_DIMENSIONS)[1]));
     case DNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
         return dnn_other(d, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->type == DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
     case DNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
@@ -457,16 +546,19 @@ static int dnn_execute(void *handle, void *plan, void *pack)
     if (!p->finalized || p->type != DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || !v->finalized ||
         v->type != DNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
         return DNN_BAD_PARAM;
-    struct dnn_descriptor *operation = dnn_other(p->graph, DNN_ATTR_OPERATIONGRAPH_OPS);
+    struct dnn_descriptor *operation = dnn_operation(p->graph, 0), *bias, *result;
     struct dnn_names names = dnn_names_of(operation->type);
-    if (!dnn_fits(operation, &c))
+    if (!dnn_fits(operation, &c) || !dnn_has_tail(p->graph, &bias, &result))
         return DNN_BAD_PARAM;
+    c.result = dnn_tensor_of(result);
+    c.relu = dnn_find(p->graph, DNN_ATTR_OPERATIONGRAPH_OPS)->count > 2;
     c.px = dnn_pointer(v, dnn_other(operation, names.x));
-    c.py = dnn_pointer(v, dnn_other(operation, names.y));
+    c.py = dnn_pointer(v, result);
+    c.pb = bias ? dnn_pointer(v, bias) : NULL;
     c.pw = dnn_pointer(v, dnn_other(operation, names.w));
     memcpy(&c.workspace, dnn_find(v, DNN_ATTR_VARIANT_PACK_WORKSPACE)->data, sizeof c.workspace);
     c.engine = *p->engine;
-    if (!c.px || !c.py || !c.pw || (c.engine.workspace && (!c.workspace || (uintptr_t)c.workspace % 16)))
+    if (!c.px || !c.py || !c.pw || (bias && !c.pb) || (c.engine.workspace && (!c.workspace || (uintptr_t)c.workspace % 16)))
         return DNN_BAD_PARAM;
     if (c.engine.waits && cudaStreamSynchronize(h->stream) != cudaSuccess)
         return DNN_EXECUTION_FAILED;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The real cuDNN judges our descriptors, which it can without a GPU, up to the graph of operations: their
- * attributes, types and shapes for all ways, types of numbers, strides and odd channels. */
+ * attributes, types and shapes for all ways, types of numbers, strides and odd channels, alone and with what
+ * is done to a result before it is written. */
 #include "config.h"
 
 #include "t/tap.h"
-#include "trainer/backends/cuda/cudnn_plan.h"
+#include "trainer/backends/cuda/cudnn_graph.h"
 
 int main(void)
 {
     static const char *const ways[] = {"forward", "data", "weights"};
+    static const char *const tails[] = {"", ", bias", ", bias, relu"};
     static const struct {
         int64_t h, w, c, k, side, stride;
     } shapes[] = {{16, 12, 8, 16, 3, 1}, {15, 11, 3, 5, 3, 2}, {7, 9, 16, 4, 1, 1}, {8, 8, 1, 8, 2, 2}};
@@ -19,20 +21,23 @@ int main(void)
         skip_all(e.text);
     for (enum cudnn_way way = CUDNN_FORWARD; way <= CUDNN_WEIGHTS; way++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-            for (enum dtype t = DTYPE_F32; t <= DTYPE_F16; t++) {
-                struct cudnn_problem p = {
-                    .way = way, .n = 2, .h = shapes[i].h, .w = shapes[i].w, .c = shapes[i].c,
-                    .k = shapes[i].k, .side = shapes[i].side, .stride = shapes[i].stride,
-                    .pad = shapes[i].side == 3, .dtype = t};
-                p.oh = (p.h + 2 * p.pad - p.side) / p.stride + 1;
-                p.ow = (p.w + 2 * p.pad - p.side) / p.stride + 1;
-                struct cudnn_search *s = cudnn_plan_search(calls, NULL, &p, &e);
-                ok(s != NULL, "%s, shape %zu, type %d: %s", ways[way], i, (int)t,
-                   s ? "cuDNN takes the graph" : e.text);
-                cudnn_plan_end(s);
-            }
+            for (enum dtype t = DTYPE_F32; t <= DTYPE_F16; t++)
+                for (enum cudnn_tail tail = CUDNN_ALONE; tail <= CUDNN_BIAS_RELU; tail++) {
+                    struct cudnn_problem p = {
+                        .way = way, .tail = tail, .n = 2, .h = shapes[i].h, .w = shapes[i].w,
+                        .c = shapes[i].c, .k = shapes[i].k, .side = shapes[i].side,
+                        .stride = shapes[i].stride, .pad = shapes[i].side == 3, .dtype = t};
+                    if (tail != CUDNN_ALONE && way != CUDNN_FORWARD)
+                        continue;
+                    p.oh = (p.h + 2 * p.pad - p.side) / p.stride + 1;
+                    p.ow = (p.w + 2 * p.pad - p.side) / p.stride + 1;
+                    struct cudnn_graph *g = cudnn_graph_create(calls, NULL, &p, &e);
+                    ok(g != NULL, "%s%s, shape %zu, type %d: %s", ways[way], tails[tail], i, (int)t,
+                       g ? "cuDNN takes the graph" : e.text);
+                    cudnn_graph_destroy(g);
+                }
     struct cudnn_problem bad = {.n = 2, .h = 8, .w = 8, .c = 8, .oh = 5, .ow = 8, .k = 8, .side = 3,
                                 .stride = 1, .pad = 1};
-    ok(!cudnn_plan_search(calls, NULL, &bad, &e), "a wrong shape it refuses: %s", e.text);
+    ok(!cudnn_graph_create(calls, NULL, &bad, &e), "a wrong shape it refuses: %s", e.text);
     return done_testing();
 }

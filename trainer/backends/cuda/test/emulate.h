@@ -234,7 +234,7 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
     emulate_push(s->capturing ? &s->captured : &s->queue, work);
 }
 
-static void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, size_t nshared,
+static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, size_t nshared,
                            cudaStream_t s, const void *args)
 {
     if (nshared > emulate_most_shared || nblocks == 0 || s->device != emulate_device) {
@@ -277,7 +277,7 @@ static cudaError_t emulate_not_ready(void)
 }
 
 /* As far as it goes. */
-static cudaError_t cudaStreamQuery(cudaStream_t s)
+static inline cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     const struct emulate_work *first = s->queue.first;
 
@@ -294,7 +294,7 @@ static cudaError_t cudaStreamQuery(cudaStream_t s)
     return s->queue.first ? emulate_not_ready() : cudaSuccess;
 }
 
-static cudaError_t cudaStreamSynchronize(cudaStream_t s)
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     cudaError_t rc;
 
@@ -328,12 +328,12 @@ static cudaError_t emulate_map(void **p, size_t nbytes, int how)
     return rc;
 }
 
-static cudaError_t cudaMalloc(void **p, size_t nbytes)
+static inline cudaError_t cudaMalloc(void **p, size_t nbytes)
 {
     return emulate_map(p, nbytes, PROT_NONE);
 }
 
-static cudaError_t cudaFree(void *p)
+static inline cudaError_t cudaFree(void *p)
 {
     pthread_mutex_lock(&emulate_lock);
     for (size_t i = 0; p && i < EMULATE_ALLOCATIONS; i++)
@@ -348,39 +348,39 @@ static cudaError_t cudaFree(void *p)
     return cudaSuccess;
 }
 
-static cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
+static inline cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
 {
     (void)flags;
     *p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-static cudaError_t cudaMallocManaged(void **p, size_t nbytes, unsigned flags)
+static inline cudaError_t cudaMallocManaged(void **p, size_t nbytes, unsigned flags)
 {
     return cudaHostAlloc(p, nbytes, flags);
 }
 
-static cudaError_t cudaFreeHost(void *p)
+static inline cudaError_t cudaFreeHost(void *p)
 {
     free(p);
     return cudaSuccess;
 }
 
-static cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
+static inline cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 {
     *total = EMULATE_MEMORY;
     *room = EMULATE_MEMORY - emulate_nbytes;
     return cudaSuccess;
 }
 
-static cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how, cudaStream_t s)
+static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how, cudaStream_t s)
 {
     (void)how;
     emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
     return cudaSuccess;
 }
 
-static cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaStream_t s)
+static inline cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaStream_t s)
 {
     (void)value;
     emulate_add(s, (struct emulate_work){.dst = dst, .nbytes = n});
@@ -389,13 +389,13 @@ static cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaStream_t 
 
 /* ---- devices, streams, events, graphs */
 
-static cudaError_t cudaGetDeviceCount(int *count)
+static inline cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = EMULATE_GPUS;
     return cudaSuccess;
 }
 
-static cudaError_t cudaSetDevice(int index)
+static inline cudaError_t cudaSetDevice(int index)
 {
     if (index >= EMULATE_GPUS)
         return cudaErrorInvalidDevice;
@@ -403,13 +403,13 @@ static cudaError_t cudaSetDevice(int index)
     return cudaSuccess;
 }
 
-static cudaError_t cudaGetDevice(int *index)
+static inline cudaError_t cudaGetDevice(int *index)
 {
     *index = emulate_device;
     return cudaSuccess;
 }
 
-static cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
+static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
 {
     (void)index;
     *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
@@ -426,7 +426,7 @@ struct cudaDeviceProp {
     } uuid;
 };
 
-static cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
+static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 {
     *p = (struct cudaDeviceProp){.major = 9, .multiProcessorCount = EMULATE_PROCESSORS};
     memset(p->uuid.bytes, index, sizeof p->uuid.bytes);
@@ -434,7 +434,7 @@ static cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
     return cudaSuccess;
 }
 
-static cudaError_t cudaGetLastError(void)
+static inline cudaError_t cudaGetLastError(void)
 {
     cudaError_t rc = emulate_last;
 
@@ -442,12 +442,12 @@ static cudaError_t cudaGetLastError(void)
     return rc;
 }
 
-static const char *cudaGetErrorString(cudaError_t rc)
+static inline const char *cudaGetErrorString(cudaError_t rc)
 {
     return rc == cudaErrorMemoryAllocation ? "out of memory" : "emulated error";
 }
 
-static cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
     (void)flags;
     *s = calloc(1, sizeof **s);
@@ -456,7 +456,7 @@ static cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
     return *s ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-static cudaError_t cudaStreamDestroy(cudaStream_t s)
+static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     emulate_clear(&s->queue);
     emulate_clear(&s->captured);
@@ -464,7 +464,7 @@ static cudaError_t cudaStreamDestroy(cudaStream_t s)
     return cudaSuccess;
 }
 
-static cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     *event = calloc(1, sizeof **event);
     if (*event)
@@ -482,7 +482,7 @@ static bool emulate_stamp(void *args, size_t *state)
     return true;
 }
 
-static cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
+static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 {
     event->stream = s;
     if (event->timed)
@@ -491,18 +491,18 @@ static cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
     return cudaSuccess;
 }
 
-static cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     *ms = (float)(to->when - from->when);
     return cudaSuccess;
 }
 
-static cudaError_t cudaEventQuery(cudaEvent_t event)
+static inline cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     return cudaStreamQuery(emulate_origin(event->stream));
 }
 
-static cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
+static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
     cudaStream_t origin = emulate_origin(event->stream);
 
@@ -512,25 +512,25 @@ static cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsign
     return cudaSuccess;
 }
 
-static cudaError_t cudaEventSynchronize(cudaEvent_t event)
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     return cudaStreamSynchronize(event->stream);
 }
 
-static cudaError_t cudaEventDestroy(cudaEvent_t event)
+static inline cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     free(event);
     return cudaSuccess;
 }
 
-static cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
 {
     (void)mode;
     s->capturing = true;
     return cudaSuccess;
 }
 
-static cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
+static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
     *graph = malloc(sizeof **graph);
     **graph = s->captured;
@@ -539,7 +539,7 @@ static cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
     return cudaSuccess;
 }
 
-static cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned flags)
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned flags)
 {
     (void)flags;
     *exec = malloc(sizeof **exec);
@@ -548,7 +548,7 @@ static cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph
     return cudaSuccess;
 }
 
-static cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
+static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
 {
     for (const struct emulate_work *w = exec->first; w; w = w->next) {
         struct emulate_work again = *w;
@@ -559,14 +559,14 @@ static cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
     return cudaSuccess;
 }
 
-static cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
     emulate_clear(exec);
     free(exec);
     return cudaSuccess;
 }
 
-static cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+static inline cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     return cudaGraphExecDestroy(graph);
 }
