@@ -4,60 +4,11 @@
  * dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/norm_pass.h"
 #include "trainer/backends/cuda/pass.h"
 
 #define SUM_PARTS 1024
 #define PART_PIXELS 256 /* at least, where there are many */
-
-/* u, v: [pixels][channels]. parts: [nparts][2 channels], sum of u and of u v. */
-struct sum_args {
-    const void *u, *v;
-    const float *mask; /* [2][channels], see pass.h */
-    double *parts;
-    unsigned npixels, channels, nparts;
-};
-
-/* Did the ReLU behind it let v pass? */
-DEVICE bool passes(const float *mask, unsigned channels, unsigned c, float v)
-{
-    return !mask || fmaf(mask[c], v, mask[channels + c]) > 0;
-}
-
-/* One block, one part of the pixels. Threads stand in rows of one pixel each; where there are more
- * channels than threads, one row after the other. */
-DEVICE void sum_pixels_as(const struct sum_args *k, unsigned type)
-{
-    SHARED double sum[GPU_BLOCK], product[GPU_BLOCK];
-    unsigned part = blockIdx.x, t = threadIdx.x, each = (k->npixels + k->nparts - 1) / k->nparts;
-    unsigned begin = part * each, end = begin + each < k->npixels ? begin + each : k->npixels;
-
-    for (unsigned first = 0; first < k->channels; first += GPU_BLOCK) {
-        unsigned width = k->channels - first < GPU_BLOCK ? k->channels - first : GPU_BLOCK;
-        unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
-        double s = 0, p = 0;
-
-        for (unsigned i = begin + row; row < rows && i < end; i += rows) {
-            float v = gpu_load(k->v, i * k->channels + c, type);
-            double u = passes(k->mask, k->channels, c, v)
-                           ? (double)gpu_load(k->u, i * k->channels + c, type) : 0;
-
-            s += u;
-            p += u * (double)v;
-        }
-        sum[t] = s;
-        product[t] = p;
-        BARRIER();
-        if (row == 0) {
-            for (unsigned r = 1; r < rows; r++) {
-                s += sum[r * width + t];
-                p += product[r * width + t];
-            }
-            k->parts[2 * part * k->channels + c] = s;
-            k->parts[(2 * part + 1) * k->channels + c] = p;
-        }
-        BARRIER();
-    }
-}
 
 struct total_args {
     const double *parts;
@@ -154,29 +105,6 @@ KERNEL(finish_grad, finish_args)
     }
 }
 
-struct apply_args {
-    const void *u, *v; /* v, b and mask may be NULL */
-    const float *a, *b, *c, *mask;
-    void *dst;
-    unsigned channels, n;
-    bool relu;
-};
-
-DEVICE void apply_as(const struct apply_args *k, unsigned type)
-{
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned c = i % k->channels;
-        float v = k->v ? gpu_load(k->v, i, type) : 0;
-        float u = k->v && !passes(k->mask, k->channels, c, v) ? 0 : gpu_load(k->u, i, type);
-        float y = k->a[c] * u + (k->v ? k->b[c] * v + k->c[c] : k->c[c]);
-
-        gpu_store(k->dst, i, type, k->relu && !(y > 0) ? 0 : y);
-    }
-}
-
-TYPED_KERNEL_BLOCK(sum_pixels, sum_args)
-TYPED_KERNEL(apply, apply_args)
-
 C_BEGIN
 
 static unsigned parts_of(const struct op *op)
@@ -272,13 +200,13 @@ static void sum(const struct op *op, const struct tensor *u, const struct tensor
     unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
     unsigned nparts = parts_of(op);
     double *parts = cuda_norm_parts(op);
-    struct sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
+    struct norm_pass_sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
     struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
 
     if (has_chunks(u))
         pass_sum(&p, stream);
     else
-        LAUNCH_AS(u->dtype, sum_pixels, nparts, stream, s);
+        norm_pass_sum(u->dtype, &s, stream);
     add_parts(op, nparts, stream);
 }
 
@@ -287,15 +215,15 @@ static void apply_to(const struct op *op, const struct finish_args *f, const str
 {
     const struct tensor *dst = op->out[0];
     bool relu = has_relu(op) && !v;
-    struct apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data, f->channels,
-                           (unsigned)tensor_count(dst), relu};
+    struct norm_pass_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
+                                     f->channels, (unsigned)tensor_count(dst), relu};
     struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
                                 f->channels, (unsigned)(tensor_count(dst) / 8), relu};
 
     if (has_chunks(u))
         pass_apply(&p, stream);
     else
-        LAUNCH_AS(u->dtype, apply, gpu_blocks(k.n), stream, k);
+        norm_pass_apply(u->dtype, &k, stream);
 }
 
 static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)

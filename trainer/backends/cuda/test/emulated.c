@@ -26,6 +26,7 @@
 #include "trainer/backends/cuda/narrow_norm.c"
 #include "trainer/backends/cuda/narrow_up.cu"
 #include "trainer/backends/cuda/norm_head.c"
+#include "trainer/backends/cuda/norm_pass.cu"
 #include "trainer/backends/cuda/pass_elementwise.cu"
 #include "trainer/backends/cuda/pass_head.cu"
 #include "trainer/backends/cuda/pass_norm.cu"
