@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/clock.h"
 #include "src/log.h"
 #include "trainer/backends/cuda/cuda_backend.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
@@ -289,6 +290,7 @@ static bool try_kernel(const struct kernel *kernel, const struct op *op, const v
     const struct trial_problem *p = problem;
     struct patience patience = {kernel->kind->name, false};
     struct err e, why;
+    double began = clock_now();
     int index = 0;
     struct device *device =
         cudaGetDevice(&index) == cudaSuccess ? cuda_device_ops.open(index, &e) : NULL;
@@ -304,6 +306,9 @@ static bool try_kernel(const struct kernel *kernel, const struct op *op, const v
     cuda_device_ops.close(device);
     if (fault)
         (void)cudaGetLastError();
+    log_debug("%s%s, of %d channels: tried on GPU %d in %.3f s: %s", kernel->kind->name,
+              kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index,
+              clock_now() - began, fault ? fault : "right");
     if (fault && (dead || is_news(index, kernel)))
         log_warn("%s%s, of %d channels, on GPU %d %s%s%s; %s", kernel->kind->name,
                  kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index, fault,
