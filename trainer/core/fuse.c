@@ -292,6 +292,23 @@ static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t
     return 0;
 }
 
+/* After all others that could take the convolution or the ReLU. */
+static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
+{
+    const struct op *conv = g->ops[i];
+    struct op **relu = conv->kind == &conv2d_kind ? find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
+
+    if (!relu || op_has_more(conv) || !is_private(g, conv, *relu))
+        return;
+    struct op both = *conv;
+    both.kind = &conv2d_relu_kind;
+    both.out[0] = (*relu)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **relu = both;
+    drop(&g->ops[i]);
+}
+
 /* The gradient of the input that belongs to one of the weights. */
 static struct op **find_grad_input(const struct graph *g, const struct op *weights,
                                    const struct op_kind *kind)
@@ -378,6 +395,9 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
     for (size_t i = 0; i < g->nops && rc == 0; i++)
         if (g->ops[i])
             rc = fuse_relu_pool(g, backend, i, e);
+    for (size_t i = 0; i < g->nops && rc == 0; i++)
+        if (g->ops[i])
+            fuse_conv_relu(g, backend, i);
     close_up(g);
     return rc ? rc : fuse_norm_graph(g, backend, e);
 }

@@ -9,8 +9,9 @@
  *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
+ *     conv2d, relu                  ->  conv2d_relu
  *
- * A pair is fused where nothing else reads what the first writes, the last four where the backend has
+ * A pair is fused where nothing else reads what the first writes, the last five where the backend has
  * kernels of its own for what becomes of them. Where it has some that know what op.h lists there, a
  * convolution in front of a batch norm gives it moments, so that it reads its input once; a norm with
  * ReLU and its gradient are never written, but made on the way into who reads them, and the latter's

@@ -156,6 +156,9 @@ extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx: a transposed convolution */
 extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
 
+/* conv2d with a ReLU behind it (fuse.h).   (x, w, b) -> y */
+extern const struct op_kind conv2d_relu_kind;
+
 /* Both at once, of the same convolution (fuse.h). */
 extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
 

@@ -21,7 +21,7 @@ static bool is_norm_conv_grad(const struct op *op)
 
 static const struct tensor *find_weights(const struct op *op)
 {
-    if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind ||
+    if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind || op->kind == &conv2d_relu_kind ||
         op->kind == &conv2d_grad_input_kind ||
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
         op->kind == &conv_transpose2d_grad_input_kind)

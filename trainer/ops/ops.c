@@ -7,6 +7,7 @@ const struct op_kind *const op_kinds[] = {
     &conv2d_kind,
     &conv2d_grad_input_kind,
     &conv2d_grad_weights_kind,
+    &conv2d_relu_kind,
     &conv2d_grad_kind,
     &conv2d_nobias_kind,
     &conv2d_nobias_grad_weights_kind,

@@ -8,6 +8,7 @@
 
 static const struct kernel *const kernels[] = {
     &cudnn_conv_conv2d,
+    &cudnn_conv_conv2d_relu,
     &cudnn_conv_conv2d_grad_input,
     &cudnn_conv_conv2d_grad_weights,
     &cudnn_conv_conv2d_nobias,
@@ -56,6 +57,7 @@ static const struct kernel *const kernels[] = {
 /* Losses do their work in floats: logits are floats (core/precision.h). */
 static const struct kernel *const mixed[] = {
     &cudnn_conv_conv2d,
+    &cudnn_conv_conv2d_relu,
     &cudnn_conv_conv2d_grad_input,
     &cudnn_conv_conv2d_grad_weights,
     &cudnn_conv_conv2d_nobias,

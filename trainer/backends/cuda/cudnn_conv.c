@@ -27,8 +27,10 @@ struct cudnn_device {
 };
 
 struct cudnn_op {
-    const struct kernel *own; /* what does it without cuDNN */
-    void *own_priv;
+    const struct kernel *own; /* what does it without cuDNN: this op, */
+    struct op alone;
+    const struct kernel *own_relu; /* and then that; NULL: there is none */
+    struct op relu;
     struct cudnn_problem problem; /* tail: as far as engines may do it */
     size_t packed, room; /* bytes of the workspace: weights in cuDNN's order, then the engine's */
     bool chosen;
@@ -43,6 +45,7 @@ struct operands {
     const struct tensor *bias, *biased; /* to be added to that result; NULL */
     const struct tensor *db, *summed;   /* a sum to be made; NULL */
     int64_t stride, pad;
+    bool relu; /* behind the bias */
 };
 
 enum { AUTO, OFF, ONLY };
@@ -61,26 +64,32 @@ static struct operands operands_of(const struct op *op)
     const struct tensor *out = op->out[0], *db = kind->nout > 1 ? op->out[1] : NULL;
     int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
 
-    if (kind == &conv2d_kind || kind == &conv2d_nobias_kind)
-        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad};
+    if (kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &conv2d_relu_kind)
+        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad,
+                                 kind == &conv2d_relu_kind};
     if (kind == &conv2d_grad_input_kind)
-        return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL, stride, pad};
+        return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL,
+                                 stride, pad, false};
     if (kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind)
-        return (struct operands){CUDNN_WEIGHTS, in[1], in[0], out, NULL, NULL, db, in[0], stride, pad};
+        return (struct operands){CUDNN_WEIGHTS, in[1], in[0], out, NULL, NULL, db, in[0],
+                                 stride, pad, false};
     if (kind == &conv_transpose2d_kind)
-        return (struct operands){CUDNN_DATA, out, in[0], in[1], in[2], out, NULL, NULL, 2, 0};
+        return (struct operands){CUDNN_DATA, out, in[0], in[1], in[2], out, NULL, NULL, 2, 0, false};
     if (kind == &conv_transpose2d_grad_input_kind)
-        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0};
-    return (struct operands){CUDNN_WEIGHTS, in[0], in[1], out, NULL, NULL, db, in[0], 2, 0};
+        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0, false};
+    return (struct operands){CUDNN_WEIGHTS, in[0], in[1], out, NULL, NULL, db, in[0], 2, 0, false};
 }
 
 /* What of the op is more than the convolution goes into its graph. Moments are of what was written. */
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
+    enum cudnn_tail tail = o->way != CUDNN_FORWARD || !o->bias ? CUDNN_ALONE
+                           : o->relu                           ? CUDNN_BIAS_RELU
+                                                               : CUDNN_BIAS;
 
     return (struct cudnn_problem){
-        .way = o->way, .tail = o->way == CUDNN_FORWARD && o->bias ? CUDNN_BIAS : CUDNN_ALONE, .n = x[DIM_N], .h = x[DIM_H], .w = x[DIM_W], .c = x[DIM_C], .oh = y[DIM_H],
+        .way = o->way, .tail = tail, .n = x[DIM_N], .h = x[DIM_H], .w = x[DIM_W], .c = x[DIM_C], .oh = y[DIM_H],
         .ow = y[DIM_W], .k = y[DIM_C], .side = w[2], .stride = o->stride, .pad = o->pad,
         .dtype = o->x->dtype};
 }
@@ -97,7 +106,7 @@ static const struct cudnn_calls *find_cudnn(void)
     return calls;
 }
 
-static const struct kernel *own_kernel(const struct op *op);
+static bool has_own(const struct op *op);
 
 static bool can_convolve(const struct op *op)
 {
@@ -106,19 +115,48 @@ static bool can_convolve(const struct op *op)
 
     return use_of_cudnn() != OFF && cuda_supports(op) && o.x->dtype == o.y->dtype && o.w->shape.dim[3] == p.side &&
            p.oh == (p.h + 2 * p.pad - p.side) / p.stride + 1 &&
-           p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && own_kernel(op) && find_cudnn();
+           p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && has_own(op) && find_cudnn();
+}
+
+/* The op without a ReLU. */
+static struct op alone_of(const struct op *op)
+{
+    struct op alone = *op;
+
+    if (op->kind == &conv2d_relu_kind)
+        alone.kind = &conv2d_kind;
+    return alone;
+}
+
+static struct op relu_of(const struct op *op)
+{
+    return (struct op){.kind = &relu_kind, .in = {op->out[0]}, .out = {op->out[0]}};
 }
 
 /* The next kernel of the backend's table that can do it. */
-static const struct kernel *own_kernel(const struct op *op)
+static const struct kernel *find_own(const struct op *op)
 {
     const struct kernel *const *list =
-        operands_of(op).x->dtype == DTYPE_F32 ? cuda_backend.kernels : cuda_backend.mixed;
+        op->in[0]->dtype == DTYPE_F32 ? cuda_backend.kernels : cuda_backend.mixed;
 
     for (size_t i = 0; list && list[i]; i++)
         if (list[i]->supports != can_convolve && backend_can(&cuda_backend, list[i], op))
             return list[i];
     return NULL;
+}
+
+static const struct kernel *own_kernel(const struct op *op)
+{
+    struct op alone = alone_of(op);
+
+    return find_own(&alone);
+}
+
+static bool has_own(const struct op *op)
+{
+    struct op relu = relu_of(op);
+
+    return own_kernel(op) && (op->kind != &conv2d_relu_kind || find_own(&relu));
 }
 
 static size_t round_up(size_t nbytes)
@@ -135,12 +173,17 @@ static int prepare_conv(struct op *op, struct err *e)
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     c->own = own_kernel(op);
-    op->workspace_size = 0;
-    if (c->own->prepare && c->own->prepare(op, e)) {
+    c->alone = alone_of(op);
+    c->alone.workspace_size = 0;
+    if (c->own->prepare && c->own->prepare(&c->alone, e)) {
         free(c);
         return -1;
     }
-    c->own_priv = op->priv;
+    op->workspace_size = c->alone.workspace_size;
+    if (o.relu) {
+        c->relu = relu_of(op);
+        c->own_relu = find_own(&c->relu);
+    }
     c->problem = problem_of(&o);
     c->packed = round_up(tensor_count(o.w) * dtype_size(o.x->dtype));
     c->room = images < LEAST_ROOM ? LEAST_ROOM : images < MOST_ROOM ? round_up(images) : MOST_ROOM;
@@ -161,25 +204,24 @@ static void release_conv(struct op *op)
     cudnn_plan_close(c->plan);
     cudnn_plan_end(c->fused);
     cudnn_plan_end(c->search);
-    op->priv = c->own_priv;
     if (c->own->release)
-        c->own->release(op);
+        c->own->release(&c->alone);
     free(c);
 }
 
-static int run_own(struct op *op, struct exec *x, struct err *e)
+static int run_own(const struct op *op, struct exec *x, struct err *e)
 {
     struct cudnn_op *c = op->priv;
 
-    op->priv = c->own_priv;
-    int rc = c->own->run(op, x, e);
-    op->priv = c;
-    return rc;
+    c->alone.workspace = op->workspace;
+    if (c->own->run(&c->alone, x, e))
+        return -1;
+    return c->own_relu ? c->own_relu->run(&c->relu, x, e) : 0;
 }
 
 static int run_plan(const struct op *op, struct exec *x, struct err *e)
 {
-    const struct cudnn_op *c = op->priv;
+    struct cudnn_op *c = op->priv;
     struct device *d = x->device;
     struct operands o = operands_of(op);
     char *weights = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
@@ -196,6 +238,8 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
         cuda_reorder_weights(d, weights, c->problem.dtype, o.w);
     if (o.bias && tail == CUDNN_ALONE)
         cuda_add_bias(d, o.biased, o.bias);
+    if (o.relu && tail != CUDNN_BIAS_RELU && c->own_relu->run(&c->relu, x, e))
+        return -1;
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
     if (op_has_more(op))
@@ -437,6 +481,7 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
 CUDNN_KERNEL(conv2d);
 CUDNN_KERNEL(conv2d_grad_input);
 CUDNN_KERNEL(conv2d_grad_weights);
+CUDNN_KERNEL(conv2d_relu);
 CUDNN_KERNEL(conv2d_nobias);
 CUDNN_KERNEL(conv2d_nobias_grad_weights);
 CUDNN_KERNEL(conv_transpose2d);

@@ -3,7 +3,7 @@
  * for the first time, its engines and that kernel take turns on it, and the fastest stays
  * (cudnn_choices.h); engines that a CUDA graph can't have in it are left out. In deterministic mode
  * the first engine whose result is always the same is taken. Without the library everything stays as
- * it is. A bias behind a convolution is added in the engine's graph or by a pass of ours behind it: engines
+ * it is. A bias behind a convolution, and a ReLU, are done in the engine's graph or by a pass of ours behind it: engines
  * of both kinds take turns. A result's moments (core/op.h) are a pass of their own behind an engine, which
  * is part of its time; both gradients in one pass, and norms applied on the way in, are own kernels'
  * without a choice. Replicas take rank 0's choices (device_ops.choices). UNET_CUDNN=off: no engines.
@@ -16,6 +16,7 @@
 
 /* Before the others of their kinds in the backend's tables. */
 extern const struct kernel cudnn_conv_conv2d;
+extern const struct kernel cudnn_conv_conv2d_relu;
 extern const struct kernel cudnn_conv_conv2d_grad_input;
 extern const struct kernel cudnn_conv_conv2d_grad_weights;
 extern const struct kernel cudnn_conv_conv2d_nobias;

@@ -131,6 +131,18 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+static int run_conv2d_relu(struct op *op, struct exec *x, struct err *e)
+{
+    size_t n = tensor_count(op->out[0]);
+    float *y = op->out[0]->data;
+
+    if (run_conv2d(op, x, e))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] > 0 ? y[i] : 0;
+    return 0;
+}
+
 /* The gradient of a correlation is a correlation with the window turned by 180 degrees. */
 static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
@@ -232,6 +244,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_conv2d = {&conv2d_kind, NULL, prepare_packed, run_conv2d, NULL};
+const struct kernel ref_conv2d_relu = {&conv2d_relu_kind, NULL, prepare_packed, run_conv2d_relu, NULL};
 const struct kernel ref_conv2d_nobias = {&conv2d_nobias_kind, NULL, prepare_packed, run_conv2d,
                                          NULL};
 const struct kernel ref_conv2d_grad_input = {&conv2d_grad_input_kind, NULL, prepare_packed,

@@ -8,6 +8,7 @@ static const struct kernel *const kernels[] = {
     &ref_conv2d_grad_weights,
     &ref_conv2d_grad,
     &ref_conv2d_nobias,
+    &ref_conv2d_relu,
     &ref_conv2d_nobias_grad_weights,
     &ref_conv_transpose2d,
     &ref_conv_transpose2d_grad_input,

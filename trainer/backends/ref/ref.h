@@ -19,6 +19,7 @@ extern const struct kernel ref_raw_max_pool2d;
 extern const struct kernel ref_raw_max_pool2d_grad_add;
 extern const struct kernel ref_conv_transpose2d_grad;
 extern const struct kernel ref_conv2d_nobias;
+extern const struct kernel ref_conv2d_relu;
 extern const struct kernel ref_conv2d_nobias_grad_weights;
 extern const struct kernel ref_conv_transpose2d;
 extern const struct kernel ref_conv_transpose2d_grad_input;

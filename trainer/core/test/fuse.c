@@ -257,11 +257,14 @@ static void check_pools(const struct backend *backend)
     create(&whole, backend, true, true);
     create(&parts, backend, true, false);
     builder = build;
+    size_t behind = count(whole.graph, &conv2d_relu_kind);
     ok(count(whole.graph, &relu_max_pool2d_kind) == 1 &&
-           count(whole.graph, &relu_max_pool2d_grad_kind) == 1 && count(whole.graph, &relu_kind) == 1 &&
-           whole.graph->nops == parts.graph->nops - 2 - count(whole.graph, &conv2d_grad_kind) &&
-           whole.graph->nforward == parts.graph->nforward - 1,
-       "%s: a ReLU is fused with the pooling behind it", backend->name);
+           count(whole.graph, &relu_max_pool2d_grad_kind) == 1 &&
+           count(whole.graph, &relu_kind) == 1 - behind && behind == (strcmp(backend->name, "ref") == 0) &&
+           whole.graph->nops == parts.graph->nops - 2 - behind - count(whole.graph, &conv2d_grad_kind) &&
+           whole.graph->nforward == parts.graph->nforward - 1 - behind,
+       "%s: a ReLU is fused with the pooling behind it, another with the convolution before it",
+       backend->name);
     double loss = run(&whole), want = run(&parts);
     double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
     ok(loss == want && error == 0, "%s: with the same loss, %g, and gradients, %.1e", backend->name,

@@ -12,6 +12,9 @@
 #define CONV(n, h, w, ci, co, k)                                                      \
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
      {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
+#define CONV_RELU(n, h, w, ci, co, k)                                                      \
+    {&conv2d_relu_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
+     {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
 #define HEAD(n, h, w, ci, co)                                                        \
     {&conv2d_kind, {.kernel = 1}, {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co)}, \
      {VALUES_NORMAL}, 1, 2, 0.5, true, false, 0}
