@@ -84,6 +84,19 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+/* (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
+static int run_coef(struct op *op, struct exec *x, struct err *e)
+{
+    struct norm_work w = norm_work_of(op);
+    size_t n = w.plan->nchannels;
+
+    if (find_statistics(op, x, &w, e) < 0)
+        return -1;
+    memcpy(op->out[0]->data, w.k[NORM_WORK_A], n * sizeof(float));
+    memcpy(op->out[0]->data + n, w.k[NORM_WORK_C], n * sizeof(float));
+    return 0;
+}
+
 int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *map, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
@@ -121,5 +134,6 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel simd_batch_norm = KERNEL_OF(batch_norm_kind, run_batch_norm);
 const struct kernel simd_batch_norm_relu = KERNEL_OF(batch_norm_relu_kind, run_batch_norm);
+const struct kernel simd_batch_norm_relu_coef = KERNEL_OF(batch_norm_relu_coef_kind, run_coef);
 const struct kernel simd_batch_norm_infer = KERNEL_OF(batch_norm_infer_kind, run_infer);
 const struct kernel simd_batch_norm_relu_infer = KERNEL_OF(batch_norm_relu_infer_kind, run_infer);

@@ -90,12 +90,27 @@ int batch_norm_grad_finish(struct op *op, struct exec *x, const double *parts, s
     return finish(op, &w, x, e);
 }
 
+/* Of x into those of x - mean. */
+static void take_sums(const struct op *op, const struct norm_work *w)
+{
+    const float *sums = op_sums_in(op)->data;
+    size_t n = w->plan->nchannels;
+
+    for (size_t c = 0; c < n; c++) {
+        w->sums[c] = (double)sums[c];
+        w->sums[n + c] = (double)sums[n + c] - (double)op->in[3]->data[c] * w->sums[c];
+    }
+}
+
 static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
 
     find_map(op, &w);
-    norm_work_sum(op, &w, op->in[0]->data, op->in[1]->data);
+    if (op_sums_in(op))
+        take_sums(op, &w);
+    else
+        norm_work_sum(op, &w, op->in[0]->data, op->in[1]->data);
     return finish(op, &w, x, e);
 }
 

@@ -13,6 +13,7 @@
 
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/float_rows.h"
+#include "trainer/backends/simd/raw_norm.h"
 
 #define SIDE 2           /* of the window, and the stride */
 #define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
@@ -26,6 +27,8 @@ struct conv {
     size_t nthreads, nchunks;
     size_t packed, bias, sums; /* floats: weights, bias, sums of one chunk */
     size_t room; /* floats of a thread's copies of a row of x and the two of y */
+    size_t coef; /* floats of the coefficients of a norm in front; 0: none */
+    size_t norm_sums; /* bytes of the workspace before that norm's sums */
     float_rows_narrow_f *narrow;
 };
 
@@ -39,7 +42,7 @@ static bool can_do(const struct tensor *x, const struct tensor *y)
            SIDE * co % rows->lanes == 0;
 }
 
-static struct conv *create(const struct tensor *x, const struct tensor *y)
+static struct conv *create(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
     struct conv *c = calloc(1, sizeof *c);
 
@@ -54,6 +57,7 @@ static struct conv *create(const struct tensor *x, const struct tensor *y)
     c->packed = SIDE * c->nx * c->wide;
     c->room = c->width * (c->nx + SIDE * c->wide);
     c->narrow = float_rows_narrow();
+    c->coef = raw_norm_size(op);
     return c;
 }
 
@@ -100,17 +104,32 @@ static void pack_grad_input(const struct conv *c, const float *w, float *packed)
                                           k / c->wide % SIDE);
 }
 
-/* Workspace: packed weights, bias, rows for each thread. */
+/* A row of x, or what a norm in front makes of it; copy: room for it. */
+static const float *read_x(const struct conv *c, const struct raw_norm *norm, const struct tensor *x,
+                           size_t row, float *copy)
+{
+    size_t line = c->width * c->nx;
+
+    if (!c->coef)
+        return float_rows_read(x, row * line, line, copy);
+    batch_norm_apply(&norm->map, x->data + row * line, line, copy);
+    return copy;
+}
+
+/* Workspace: packed weights, bias, coefficients, rows for each thread. */
 static int run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
     const struct tensor *src = op->in[0], *dst = op->out[0];
-    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
+    float *packed = op->workspace, *bias = packed + c->packed, *coef = bias + c->bias;
+    float *rooms = coef + c->coef;
     size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
     size_t both = SIDE * c->width * c->wide;
+    struct raw_norm norm;
 
     (void)x;
     (void)e;
+    raw_norm_init(&norm, op, coef);
     for (size_t l = 0; l < c->wide; l++)
         bias[l] = op->in[2]->data[l % (c->wide / SIDE)];
 #pragma omp parallel num_threads(c->nthreads)
@@ -120,7 +139,7 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
         pack_forward(c, op->in[1]->data, packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++) {
-            const float *one = float_rows_read(src, row * line, line, copy), *w = packed;
+            const float *one = read_x(c, &norm, src, row, copy), *w = packed;
             float *to = float_rows_begin(dst, row * both, copy + line);
 
             for (size_t a = 0; a < SIDE; a++)
@@ -192,19 +211,35 @@ static void add_weights(const struct conv *c, const float *src, const float *dy,
     }
 }
 
-/* Rows of chunk i of x, and those of dx if it is there. */
-static void run_chunk(const struct conv *c, const struct op *op, size_t i, const struct tensor *dx,
-                      const float *packed, const float *bias, float *copy, float *sums)
+/* Of one run: dx NULL, it is not asked for; norm_sums[chunk][2C] where a norm in front needs them, or NULL. */
+struct pass {
+    const struct conv *c;
+    const struct op *op;
+    const struct tensor *dx;
+    struct raw_norm norm;
+    float *packed, *bias, *sums, *coef, *rooms;
+    double *norm_sums;
+};
+
+static void run_chunk(const struct pass *p, size_t i)
 {
+    const struct conv *c = p->c;
     size_t line = c->width * c->nx;
+    float *copy = p->rooms + simd_thread() * c->room, *sums = p->sums + i * c->sums;
+    double *norm_sums = p->norm_sums ? p->norm_sums + i * 2 * c->nx : NULL;
 
     memset(sums, 0, c->sums * sizeof *sums);
+    if (norm_sums)
+        memset(norm_sums, 0, 2 * c->nx * sizeof *norm_sums);
     for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
-        const float *dy = read_dy(c, op->in[0], row, copy);
+        const float *dy = read_dy(c, p->op->in[0], row, copy);
 
-        add_weights(c, float_rows_read(op->in[1], row * line, line, copy), dy, sums);
-        if (dx)
-            write_input(c, dy, packed, bias, dx, row, copy);
+        add_weights(c, read_x(c, &p->norm, p->op->in[1], row, copy), dy, sums);
+        if (p->dx)
+            write_input(c, dy, p->packed, p->bias, p->dx, row, copy);
+        if (norm_sums)
+            raw_norm_add(&p->norm, p->dx->data + row * line, p->op->in[1]->data + row * line, c->width,
+                         norm_sums);
     }
 }
 
@@ -224,27 +259,36 @@ static void finish(const struct conv *c, const float *sums, float *dw, float *db
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-/* With dx, where that is asked for. Workspace: packed weights and bias for it, the sums of all chunks, rows
- * for each thread. */
+/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each thread, the
+ * norm's sums. */
 static int run_weights(struct op *op, const struct tensor *dx)
 {
     const struct conv *c = op->priv;
-    float *packed = op->workspace, *bias = packed + (dx ? c->packed : 0);
-    float *sums = bias + (dx ? c->bias : 0), *rooms = sums + c->nchunks * c->sums;
+    struct pass p = {.c = c, .op = op, .dx = dx, .packed = op->workspace};
+    const struct tensor *norm_sums = dx ? op_sums_out(op) : NULL;
     struct tensor *const *out = op->out + (dx ? 1 : 0);
 
+    p.bias = p.packed + (dx ? c->packed : 0);
+    p.sums = p.bias + (dx ? c->bias : 0);
+    p.coef = p.sums + c->nchunks * c->sums;
+    p.rooms = p.coef + c->coef;
+    if (norm_sums)
+        p.norm_sums = (double *)(void *)((char *)op->workspace + c->norm_sums);
+    raw_norm_init(&p.norm, op, p.coef);
     if (dx)
-        memset(bias, 0, c->bias * sizeof *bias);
+        memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
         if (dx)
-            pack_grad_input(c, op->in[2]->data, packed);
+            pack_grad_input(c, op->in[2]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            run_chunk(c, op, i, dx, packed, bias, rooms + simd_thread() * c->room, sums + i * c->sums);
-        conv_rows_add(sums, c->sums, c->nchunks);
-        finish(c, sums, out[0]->data, out[1]->data);
+            run_chunk(&p, i);
+        conv_rows_add(p.sums, c->sums, c->nchunks);
+        finish(c, p.sums, out[0]->data, out[1]->data);
     }
+    if (norm_sums)
+        raw_norm_write(&p.norm, p.norm_sums, c->nchunks, norm_sums);
     return 0;
 }
 
@@ -264,7 +308,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
 
 static bool supports_forward(const struct op *op)
 {
-    return float_rows_support(op) && can_do(op->in[0], op->out[0]);
+    return float_rows_support(op) && raw_norm_support(op) && can_do(op->in[0], op->out[0]);
 }
 
 static bool supports_grad_input(const struct op *op)
@@ -274,21 +318,25 @@ static bool supports_grad_input(const struct op *op)
 
 static bool supports_grad_weights(const struct op *op)
 {
-    return float_rows_support(op) && can_do(op->in[1], op->in[0]);
+    return float_rows_support(op) && raw_norm_support(op) && can_do(op->in[1], op->in[0]);
 }
 
 static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
 {
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = (workspace + c->nthreads * c->room) * sizeof(float);
+    op->workspace_size = (workspace + c->coef + c->nthreads * c->room) * sizeof(float);
+    if (c->coef) {
+        c->norm_sums = (op->workspace_size + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+        op->workspace_size = c->norm_sums + c->nchunks * 2 * c->nx * sizeof(double);
+    }
     op->priv = c;
     return 0;
 }
 
 static int prepare_forward(struct op *op, struct err *e)
 {
-    struct conv *c = create(op->in[0], op->out[0]);
+    struct conv *c = create(op, op->in[0], op->out[0]);
 
     if (c)
         cut_vectors(c, c->wide);
@@ -297,7 +345,7 @@ static int prepare_forward(struct op *op, struct err *e)
 
 static int prepare_grad_input(struct op *op, struct err *e)
 {
-    struct conv *c = create(op->out[0], op->in[0]);
+    struct conv *c = create(op, op->out[0], op->in[0]);
 
     if (c)
         cut_vectors(c, c->nx);
@@ -312,7 +360,7 @@ static void cut_chunks(struct conv *c)
 
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct conv *c = create(op->in[1], op->in[0]);
+    struct conv *c = create(op, op->in[1], op->in[0]);
 
     if (c)
         cut_chunks(c);
@@ -321,7 +369,7 @@ static int prepare_grad_weights(struct op *op, struct err *e)
 
 static int prepare_grad(struct op *op, struct err *e)
 {
-    struct conv *c = create(op->in[1], op->in[0]);
+    struct conv *c = create(op, op->in[1], op->in[0]);
 
     if (c) {
         cut_vectors(c, c->nx);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Max pooling, its gradient, and that added to another one at once. */
 #include "config.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/simd/max_pool2d.h"
 
+#include "trainer/backends/simd/simd.h"
 #include "trainer/backends/vector.h"
 
 #define LANES 8
@@ -13,8 +14,6 @@ typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 /* a in the lanes of the mask, b in the others */
 #define WHERE(m, a, b) ((vec)(((mask)(a) & (m)) | ((mask)(b) & ~(m))))
 
-/* Two rows of x, `width` pixels of n channels each, become one. Of equal values and NaN it takes
- * those that the reference takes. */
 VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, float *y)
 {
     for (size_t p = 0; p < width / 2; p++, x += n)
@@ -28,7 +27,11 @@ VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, floa
         }
 }
 
-/* Two rows of x, `width` pixels of n channels each; add NULL: 0. dx may be add. */
+void max_pool2d_rows(const float *x, size_t width, size_t n, float *y)
+{
+    pool_rows(x, width, n, y);
+}
+
 VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const float *add,
                                          size_t width, size_t n, float *dx)
 {
@@ -54,6 +57,12 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const 
             }
             add += add ? LANES : 0;
         }
+}
+
+void max_pool2d_grad_rows(const float *dy, const float *x, const float *add, size_t width, size_t n,
+                          float *dx)
+{
+    pool_grad_rows(dy, x, add, width, n, dx);
 }
 
 static void run_rows(const struct tensor *dy, const struct tensor *src, const float *add,
@@ -102,7 +111,7 @@ static int run_grad_add(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static bool supports(const struct op *op)
+bool max_pool2d_supports(const struct op *op)
 {
     const struct tensor *x = op->in[op->kind->nin - 1];
 
@@ -110,7 +119,7 @@ static bool supports(const struct op *op)
            x->shape.dim[DIM_W] % 2 == 0;
 }
 
-const struct kernel simd_max_pool2d = {&max_pool2d_kind, supports, NULL, run_max_pool2d, NULL};
-const struct kernel simd_max_pool2d_grad = {&max_pool2d_grad_kind, supports, NULL, run_grad, NULL};
-const struct kernel simd_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, supports, NULL,
+const struct kernel simd_max_pool2d = {&max_pool2d_kind, max_pool2d_supports, NULL, run_max_pool2d, NULL};
+const struct kernel simd_max_pool2d_grad = {&max_pool2d_grad_kind, max_pool2d_supports, NULL, run_grad, NULL};
+const struct kernel simd_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, max_pool2d_supports, NULL,
                                                 run_grad_add, NULL};

@@ -12,7 +12,7 @@
 /* What is not there is NULL. */
 struct roles {
     const struct tensor *src[PARTS], *dst[PARTS], *weights, *bias;
-    const struct batch_norm_map *norm; /* of src on the way in; roles_of() leaves it out */
+    const struct batch_norm_map *norm[PARTS]; /* of src on the way in; roles_of() leaves them out */
 };
 
 struct roles roles_of(const struct op *op);

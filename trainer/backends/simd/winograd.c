@@ -43,7 +43,7 @@ bool winograd_supports(const struct op *op)
     const struct winograd_rows *rows = rows_of(&r);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
 
-    return rows && float_rows_support(op) && norm_moments_support(op) && op->attr.kernel == WINOGRAD_KERNEL &&
+    return rows && float_rows_support(op) && raw_norm_support(op) && norm_moments_support(op) && op->attr.kernel == WINOGRAD_KERNEL &&
            op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS && pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
@@ -103,9 +103,9 @@ static const float *read_source(const struct roles *roles, int part, size_t at, 
 {
     const float *row = float_rows_read(roles->src[part], at, n, copy);
 
-    if (!roles->norm)
+    if (!roles->norm[part])
         return row;
-    batch_norm_apply(roles->norm, row, n, copy);
+    batch_norm_apply(roles->norm[part], row, n, copy);
     return copy;
 }
 
@@ -134,15 +134,15 @@ static void source_rows(const struct winograd *g, const struct roles *roles, int
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
                                size_t from, size_t to, bool goes_on, float *lines, float *d)
 {
-    bool keeps = roles->norm && !roles->src[1]; /* copies of one part's rows */
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels;
 
     for (size_t r = from; r < to; r++, d += g->across * ns) {
-        size_t first = keeps && (goes_on || r > from) ? winograd_first_new(g, r) : 0, at = 0;
+        size_t first = goes_on || r > from ? winograd_first_new(g, r) : 0, at = 0;
 
         for (int k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            source_rows(g, roles, k, zeros, r, first, lines, rows);
+            /* Only one part has a norm, so nobody else's copies are there. */
+            source_rows(g, roles, k, zeros, r, roles->norm[k] ? first : 0, lines, rows);
             g->rows->source(rows, g->width, g->src_part[k], ns, g->src_place,
                             d + at * g->rows->group);
         }

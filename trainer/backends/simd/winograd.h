@@ -2,7 +2,7 @@
 /* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, so
  * that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
  * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights,
- * winograd_both.c both gradients in one pass; where a batch norm and its ReLU come before a convolution
+ * winograd_both.c both gradients in one pass, winograd_split.c one after the other; where a batch norm and its ReLU come before a convolution
  * (winograd_norm.c), they are done to rows on their way to the transforms, so the tensor in between is
  * not there. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
@@ -12,6 +12,7 @@
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/float_rows.h"
 #include "trainer/backends/simd/norm_moments.h"
+#include "trainer/backends/simd/raw_norm.h"
 #include "trainer/backends/simd/roles.h"
 #include "trainer/backends/simd/winograd_rows.h"
 #include "trainer/core/kernel.h"
@@ -45,6 +46,7 @@ struct winograd {
     float_rows_narrow_f *narrow;
     struct norm_moments moments; /* of each band */
     size_t parts;                /* floats of the workspace before them */
+    size_t coef;                 /* floats of the coefficients of a norm in front (raw_norm.h) */
 };
 
 /* A band, and where the next one ends; in rows of tiles. */
@@ -54,7 +56,7 @@ struct winograd_band {
 
 bool winograd_supports(const struct op *op);
 
-/* What all need; normed: rows go through a norm. */
+/* What all need; normed: rows of a part go through a norm. */
 struct winograd winograd_of(const struct roles *r, bool normed);
 
 /* The same to keep; NULL: no memory. */
@@ -118,10 +120,10 @@ void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, con
 void winograd_weights_gather(const struct winograd *g, const float *sums, float *dw);
 
 /* In place of what simd_winograd and simd_winograd_grad_weights (with and without bias) do for an op that
- * they support; it is released by them. norm has the channels of the op's x. */
+ * they support; it is released by them. norm has the channels of the op's x, or of that part of it. */
 int winograd_conv_prepare_normed(struct op *op, struct err *e);
 int winograd_weights_prepare_normed(struct op *op, struct err *e);
 void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm);
-void winograd_weights_run_normed(struct op *op, const struct batch_norm_map *norm);
+void winograd_weights_run_normed(struct op *op, int part, const struct batch_norm_map *norm);
 
 #endif

@@ -67,6 +67,7 @@ static void split(const struct op *op, struct both *b)
     b->weights = (struct op){
         .kind = whole ? &conv2d_grad_weights_kind : &concat_conv2d_grad_weights_kind, .attr = op->attr,
         .in = {in[0], in[1], whole ? NULL : in[2]}, .out = {out[nparts], out[nparts + 1]}};
+    b->input.attr.raw = b->weights.attr.raw = 0;
 }
 
 static bool has_floats(const struct op *op)
@@ -90,7 +91,8 @@ static void plan(const struct op *op, struct both *b)
     struct roles in = roles_of(&b->input), w = roles_of(&b->weights);
 
     b->in = winograd_of(&in, false);
-    b->w = winograd_of(&w, has_norm(op));
+    b->w = winograd_of(&w, has_norm(op) || op->attr.raw);
+    b->w.coef = raw_norm_size(op);
     b->w.nchunks = winograd_weights_chunks(&b->w);
     b->coef = late_rows_size(op);
     b->scratch = b->in.scratch + b->w.places * b->w.dst_place;
@@ -105,7 +107,7 @@ static bool supports(const struct op *op)
     struct both b = {0};
 
     split(op, &b);
-    if (!has_floats(op) || !late_rows_support(op) || !winograd_supports(&b.input) ||
+    if (!has_floats(op) || !late_rows_support(op) || !raw_norm_support(op) || !winograd_supports(&b.input) ||
         !winograd_supports(&b.weights) || (b.norm.kind && !simd_batch_norm_relu_grad.supports(&b.norm)))
         return false;
     plan(op, &b);
@@ -146,7 +148,7 @@ static int prepare(struct op *op, struct err *e)
     plan(op, b);
     op->workspace_size =
         norm_bytes(b) + doubles_of(b) * sizeof(double) +
-        (b->coef + b->in.weights + b->in.bias + b->in.zeros + b->w.zeros +
+        (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros + b->w.zeros +
          b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
          b->w.nthreads * (b->scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
@@ -162,7 +164,7 @@ struct pass {
     struct late_rows dy;
     bool in_place; /* dx is where dy was */
     double *norm_sums;
-    float *packed, *no_bias, *zeros, *source_zeros, *sums, *edges, *rooms;
+    float *raw, *packed, *no_bias, *zeros, *source_zeros, *sums, *edges, *rooms;
 };
 
 static struct pass pass_of(struct op *op)
@@ -174,7 +176,8 @@ static struct pass pass_of(struct op *op)
     b->norm.workspace = op->workspace;
     p.norm_sums = (double *)(void *)((char *)op->workspace + norm_bytes(b));
     coef = (float *)(p.norm_sums + doubles_of(b));
-    p.packed = coef + b->coef;
+    p.raw = coef + b->coef;
+    p.packed = p.raw + b->w.coef;
     p.no_bias = p.packed + b->in.weights;
     p.zeros = p.no_bias + b->in.bias;
     p.source_zeros = p.zeros + b->in.zeros;
@@ -341,10 +344,15 @@ static int run(struct op *op, struct exec *x, struct err *e)
     struct both *b = op->priv;
     struct pass p = pass_of(op);
     size_t size = b->w.weights + b->w.bias;
+    struct raw_norm raw;
 
     if (b->norm.kind) {
         batch_norm_grad_again(&b->norm, &p.map);
-        p.w.norm = &p.map;
+        p.w.norm[0] = &p.map;
+    }
+    if (op->attr.raw) { /* of a or b, behind dy */
+        raw_norm_init(&raw, op, p.raw);
+        p.w.norm[op->attr.raw - 2] = &raw.map;
     }
 #pragma omp parallel num_threads(b->w.nthreads)
     {

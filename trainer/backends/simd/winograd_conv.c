@@ -81,7 +81,7 @@ static void correlate_band(const struct winograd *g, const struct roles *roles,
         winograd_conv_write(g, roles, m, bias, r, lines);
 }
 
-/* Workspace: weights, bias, zeros, scratch for each thread, lines, and parts of moments. */
+/* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of moments. */
 static void correlate(const struct op *op, const struct batch_norm_map *norm, bool turned)
 {
     const struct winograd *g = op->priv;
@@ -89,10 +89,12 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
     float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
-    double *parts = (double *)(void *)(packed + g->parts);
+    double *parts = (double *)(void *)(packed + g->parts + g->coef);
     size_t area = g->rows->tile * g->width;
+    struct raw_norm raw;
 
-    roles.norm = norm;
+    raw_norm_init(&raw, op, packed + g->parts);
+    roles.norm[op->attr.raw > 1] = op->attr.raw ? &raw.map : norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
     if (roles.bias)
@@ -134,14 +136,15 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 static int prepare_as(struct op *op, bool normed, struct err *e)
 {
     struct roles roles = roles_of(op);
-    struct winograd *g = winograd_create(&roles, normed);
+    struct winograd *g = winograd_create(&roles, normed || op->attr.raw);
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
     g->moments = norm_moments_of(op, (g->nimages * g->down + g->band - 1) / g->band);
     g->parts = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
     g->parts = (g->parts + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
-    op->workspace_size = g->parts * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
+    g->coef = raw_norm_size(op);
+    op->workspace_size = (g->parts + g->coef) * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
     op->priv = g;
     return 0;
 }

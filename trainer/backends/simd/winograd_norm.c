@@ -145,7 +145,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     struct batch_norm_map map;
 
     batch_norm_grad_again(&p->norm, &map);
-    winograd_weights_run_normed(&p->conv, &map);
+    winograd_weights_run_normed(&p->conv, 0, &map);
     if (simd_winograd_grad_input.run(&p->input, x, e) < 0)
         return -1;
     return simd_batch_norm_relu_grad.run(&p->norm, x, e);

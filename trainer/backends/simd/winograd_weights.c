@@ -144,7 +144,7 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, float 
 
 /* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
  * lines. */
-static void sum_weights(struct op *op, const struct batch_norm_map *norm)
+static void sum_weights(struct op *op, int part, const struct batch_norm_map *norm)
 {
     const struct winograd *g = op->priv;
     struct roles roles = roles_of(op);
@@ -153,7 +153,7 @@ static void sum_weights(struct op *op, const struct batch_norm_map *norm)
     float *scratch = zeros + g->zeros;
     float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
 
-    roles.norm = norm;
+    roles.norm[part] = norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
 #pragma omp parallel num_threads(g->nthreads)
     {
@@ -176,7 +176,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    sum_weights(op, NULL);
+    sum_weights(op, 0, NULL);
     return 0;
 }
 
@@ -208,9 +208,9 @@ int winograd_weights_prepare_normed(struct op *op, struct err *e)
     return prepare_as(op, true, e);
 }
 
-void winograd_weights_run_normed(struct op *op, const struct batch_norm_map *norm)
+void winograd_weights_run_normed(struct op *op, int part, const struct batch_norm_map *norm)
 {
-    sum_weights(op, norm);
+    sum_weights(op, part, norm);
 }
 
 #define KERNEL_OF(kind) {&kind, winograd_supports, prepare, run, winograd_release}

@@ -142,6 +142,10 @@
      {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
       {2, {2, (which) == 2 ? a : b}}, NHWC(n, h, w, co), {2, {5, co}}}, {VALUES_NORMAL}, 3, 0, 0, \
      false, false, 12}
+#define RAW_CONCAT_CONV_GRAD(n, h, w, a, b, co, which)                                        \
+    {&concat_conv2d_grad_kind, {.kernel = 3, .raw = which},                                   \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
+      {2, {2, (which) == 2 ? a : b}}}, {VALUES_NORMAL}, 3, 0, 0, false, false, 12}
 #define NORM_COEF(n, h, w, c)                                                                 \
     {&batch_norm_relu_coef_kind, {.eps = 1e-5, .momentum = 0.1},                              \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                          \

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A norm with its ReLU that an op makes of its input attr.raw (core/op.h), and the sums that this norm's
+ * gradient needs. Floats only. */
+#ifndef UNETCTL_TRAINER_BACKENDS_SIMD_RAW_NORM_H
+#define UNETCTL_TRAINER_BACKENDS_SIMD_RAW_NORM_H
+
+#include "trainer/backends/simd/norm_work.h"
+
+struct raw_norm {
+    struct norm_work_plan plan;
+    struct norm_work work;
+    struct batch_norm_map map;
+};
+
+/* Does the op have no such input, or can it be done? Then rows of pixels are whole steps of the map. */
+bool raw_norm_support(const struct op *op);
+
+/* Floats of memory that raw_norm_init needs, a multiple of 16; 0: it has none. */
+size_t raw_norm_size(const struct op *op);
+
+/* Of the coefficients as they are now. Lasts as long as the memory, and stays where it is. */
+void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory);
+
+/* total[2][C] += what raw_norm_write takes, of npixels of the gradient g and of x. */
+void raw_norm_add(const struct raw_norm *r, const float *g, const float *x, size_t npixels, double *total);
+
+/* The op's sums, from parts[nparts][2][C]. */
+void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts, const struct tensor *sums);
+
+#endif
