@@ -22,6 +22,7 @@
 /* Batch 4 of 256x256 through the reference U-Net's first, middle and last levels (base 8), and of
  * CIFAR-10's size through ResNet's (base 16). */
 static const struct test_case sizes[] = {
+    CONV_RELU(4, 64, 64, 32, 32, 3),
     CONV(4, 256, 256, 1, 8, 3),
     CONV(4, 256, 256, 8, 8, 3),
     CONV(4, 128, 128, 16, 16, 3),
