@@ -2,8 +2,8 @@
 /* What an op means, apart from how a backend does it (kernel.h).
  *
  * The gradient of an op is made of ops as well: kind->grad appends them. By convention the inputs
- * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind,
- * or for a kernel that can, may take the memory of in[0]. */
+ * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind
+ * may take the memory of in[0]. */
 #ifndef UNETCTL_TRAINER_CORE_OP_H
 #define UNETCTL_TRAINER_CORE_OP_H
 
@@ -16,6 +16,7 @@
 
 #define OP_MAX_IN 8
 #define OP_MAX_OUT 6
+#define OP_OVERS 2
 
 struct graph;
 struct kernel;
@@ -54,7 +55,7 @@ struct op {
     /* Filled when the graph is compiled: */
     const struct kernel *kernel;
     void *priv;              /* the kernel's own */
-    bool inplace;            /* so says the kernel, though the kind does not */
+    int over[OP_OVERS];      /* the input, from 1 on, whose memory out[k] may take, so the kernel; 0: none */
     size_t workspace_size;   /* bytes, asked for by the kernel; contents last one run of the op */
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
@@ -98,6 +99,14 @@ static inline int op_nout(const struct op *op)
     while (op->out[n])
         n++;
     return n;
+}
+
+/* The input whose memory out[k] may take, if it has the same size and is not read later; NULL: none. */
+static inline struct tensor *op_over(const struct op *op, int k)
+{
+    if (k < OP_OVERS && op->over[k])
+        return op->in[op->over[k] - 1];
+    return k == 0 && op->kind->inplace ? op->in[0] : NULL;
 }
 
 static inline bool op_has_more(const struct op *op)

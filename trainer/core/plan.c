@@ -51,13 +51,12 @@ static void find_lifetimes(struct graph *g)
         }
 }
 
-static bool takes_memory_of_input(const struct op *op, int i)
+static bool takes_memory_of_input(const struct op *op, int k, int i)
 {
-    const struct tensor *in = op->in[0], *out = op->out[0];
+    const struct tensor *in = op_over(op, k), *out = op->out[k];
 
-    return (op->kind->inplace || op->inplace) && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA &&
-           in->last == i && !out->pinned && in->dtype == out->dtype &&
-           tensor_count(in) == tensor_count(out);
+    return in && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA && in->last == i && !in->pinned &&
+           !out->pinned && in->dtype == out->dtype && tensor_count(in) == tensor_count(out);
 }
 
 static void add_tensor(struct plan *p, struct tensor *t)
@@ -67,12 +66,12 @@ static void add_tensor(struct plan *p, struct tensor *t)
                                            .last = t->last};
 }
 
-/* t lives on where its op's first input was. */
-static void continue_block(struct plan *p, const struct op *op, struct tensor *t)
+/* t lives on where an input of its op was. */
+static void continue_block(struct plan *p, const struct tensor *in, struct tensor *t)
 {
-    struct block *b = &p->blocks[op->in[0]->offset];
+    struct block *b = &p->blocks[in->offset];
 
-    t->offset = op->in[0]->offset;
+    t->offset = in->offset;
     b->last = t->last > b->last ? t->last : b->last;
 }
 
@@ -83,8 +82,8 @@ static void add_op(struct plan *p, struct op *op, int i)
 
         if (t->place != TENSOR_ARENA || t->pinned)
             continue;
-        if (k == 0 && takes_memory_of_input(op, i))
-            continue_block(p, op, t);
+        if (takes_memory_of_input(op, k, i))
+            continue_block(p, op_over(op, k), t);
         else
             add_tensor(p, t);
     }

@@ -4,9 +4,9 @@
  * of those rows; where a norm and its ReLU are in front of the convolution, what that norm's gradient needs is
  * summed while the gradient of the input and the source are in the cache.
  *
- * The gradient of the input may lie where that of the result did: rows of that are copies, of which a row of
- * tiles leaves the next one those that they have in common, and neighbouring chunks have copies of each
- * other's rows from before. */
+ * The gradient of the input may lie where that of the result did, or where x of the norm behind: rows of that
+ * are copies, of which a row of tiles leaves the next one those that they have in common, and neighbouring
+ * chunks have copies of each other's rows from before. */
 #include "config.h"
 #include "trainer/backends/simd/winograd.h"
 
@@ -152,7 +152,9 @@ static int prepare(struct op *op, struct err *e)
          b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
          b->w.nthreads * (b->scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
-    op->inplace = true;
+    op->over[0] = 1;
+    if (op_late_in(op) && !has_norm(op)) /* of two parts the other where the norm's x was */
+        op->over[1] = op->kind->nin + (op->attr.raw != 0) + 1;
     return 0;
 }
 
@@ -162,7 +164,7 @@ struct pass {
     struct roles in, w;
     struct batch_norm_map map;
     struct late_rows dy;
-    bool in_place; /* dx is where dy was */
+    bool in_place; /* dx is where dy was, or what that is made of */
     double *norm_sums;
     float *raw, *packed, *no_bias, *zeros, *source_zeros, *sums, *edges, *rooms;
 };
@@ -185,7 +187,9 @@ static struct pass pass_of(struct op *op)
     p.edges = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
     p.rooms = p.edges + b->w.nchunks * b->edges;
     p.dy = late_rows_of(op, coef);
-    p.in_place = p.in.dst[0]->data == p.dy.g->data;
+    for (int k = 0; k < PARTS && p.in.dst[k]; k++)
+        p.in_place = p.in_place || p.in.dst[k]->data == p.dy.g->data ||
+                     (p.dy.x && p.in.dst[k]->data == p.dy.x->data);
     memset(p.no_bias, 0, (b->in.bias + b->in.zeros + b->w.zeros) * sizeof *p.zeros);
     return p;
 }

@@ -12,19 +12,24 @@
 #define SHARED_TILES 256  /* of a band whose products the threads share */
 #define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4
-#define MAX_CHUNKS 16 /* but up to MOST_CHUNKS of many bands and few sums, for who has many threads */
-#define MOST_CHUNKS 64
-#define MANY_BANDS 16        /* of a chunk: what the first one reads was not asked for before */
-#define FEW_SUMS (1 << 20) /* floats of all chunks */
+#define SOME_CHUNKS 8       /* or fewer of small images; more, if there is room for their sums: */
+#define MAX_CHUNKS 64
+#define ROOM (1 << 20)      /* floats, or a share of the source */
+#define ROOM_SHARE 16
+#define MANY_CHUNKS 16      /* more than these only of MANY_BANDS each: what the first band reads was not */
+#define MANY_BANDS 16       /* asked for before */
 #define CHUNK_TILES 64 /* at least */
 
 size_t winograd_weights_chunks(const struct winograd *g)
 {
     size_t size = g->weights + g->bias, most = MAX_SUMS / size, nrows = g->nimages * g->down;
     size_t n = nrows * g->across / CHUNK_TILES, many = nrows / g->band / MANY_BANDS;
+    size_t share = g->nimages * g->height * g->width * g->src_channels / ROOM_SHARE;
+    size_t room = (share > ROOM ? share : ROOM) / size;
 
-    many = many < FEW_SUMS / size ? many : FEW_SUMS / size;
-    many = many < MAX_CHUNKS ? MAX_CHUNKS : many < MOST_CHUNKS ? many : MOST_CHUNKS;
+    room = room < SOME_CHUNKS ? SOME_CHUNKS : room < MAX_CHUNKS ? room : MAX_CHUNKS;
+    many = many < MANY_CHUNKS ? MANY_CHUNKS : many;
+    n = n < room ? n : room;
     n = n < many ? n : many;
     n = n < most ? n : most;
     return n >= MIN_CHUNKS ? n : 0;

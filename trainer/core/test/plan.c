@@ -51,16 +51,24 @@ static size_t live_at(const struct graph *g, int i, struct piece *pieces)
     return n;
 }
 
-static bool is_inplace(const struct op *op)
+/* May the op write b where its input a was? */
+static bool takes(const struct op *op, const struct tensor *a, const struct tensor *b)
 {
-    return op->kind->inplace || op->inplace;
+    for (int k = 0; k < op_nout(op); k++)
+        if (b == op->out[k] && op_over(op, k) == a)
+            return true;
+    return false;
 }
 
-/* An op of an inplace kind may write its result where its first input was. */
 static bool shares(const struct op *op, const struct piece *a, const struct piece *b)
 {
-    return is_inplace(op) && ((a->tensor == op->in[0] && b->tensor == op->out[0]) ||
-                                 (b->tensor == op->in[0] && a->tensor == op->out[0]));
+    return takes(op, a->tensor, b->tensor) || takes(op, b->tensor, a->tensor);
+}
+
+/* Is out[k] where an input was? */
+static bool is_over(const struct op *op, int k)
+{
+    return op_over(op, k) && op_over(op, k)->offset == op->out[k]->offset;
 }
 
 static int count_overlaps(const struct graph *g, size_t *highest)
@@ -94,8 +102,8 @@ static size_t count_live(const struct graph *g)
         size_t n = live_at(g, (int)i, pieces), sum = 0;
 
         for (size_t k = 0; k < n; k++) {
-            bool again = is_inplace(op) && pieces[k].tensor == op->out[0] &&
-                         op->in[0]->offset == op->out[0]->offset;
+            bool again = (pieces[k].tensor == op->out[0] && is_over(op, 0)) ||
+                         (pieces[k].tensor == op->out[1] && is_over(op, 1));
 
             sum += again ? 0 : pieces[k].end - pieces[k].begin;
         }
@@ -120,7 +128,7 @@ static void check(bool training, enum batch_norm_mode mode, const char *what)
     }
     is_int(nmisaligned, 0, "%s: all tensors are aligned", what);
     for (size_t i = 0; i < g->nops; i++)
-        ninplace += is_inplace(g->ops[i]) && g->ops[i]->in[0]->offset == g->ops[i]->out[0]->offset;
+        ninplace += is_over(g->ops[i], 0);
     ok(g->arena_size < sum * 3 / 5, "%s: %zu bytes hold tensors of %zu", what, g->arena_size, sum);
     ok(g->arena_size <= count_live(g) * 21 / 20, "%s: at most 5 %% more than what lives at once, %zu", what,
        count_live(g));

@@ -397,7 +397,15 @@ static const char *describe(const struct test_case *t)
     return text;
 }
 
-/* An op that may write its first result over its first input does so with the same bits. */
+static bool can_take(const struct op *op, int k)
+{
+    const struct tensor *in = op_over(op, k);
+
+    return in && op->out[k] && in->dtype == op->out[k]->dtype &&
+           tensor_count(in) == tensor_count(op->out[k]);
+}
+
+/* An op that may write results over inputs does so with the same bits. */
 static void check_inplace(const struct test_case *t, const struct backend *backend, enum dtype dtype)
 {
     struct rig apart, over;
@@ -407,20 +415,22 @@ static void check_inplace(const struct test_case *t, const struct backend *backe
     rig_create(&apart, t, backend, opened, dtype);
     rig_create(&over, t, backend, opened, dtype);
     struct op *op = over.graph->ops[0];
-    struct tensor *in = op->in[0], *out = op->out[0];
-    if (over.graph->nops == 1 && (op->inplace || op->kind->inplace) && in->dtype == out->dtype &&
-        tensor_count(in) == tensor_count(out)) {
-        void *own = out->data;
+    if (over.graph->nops == 1 && (can_take(op, 0) || can_take(op, 1))) {
+        void *own[OP_OVERS] = {NULL};
 
         rig_run(&apart, 1);
-        out->data = in->data;
+        for (int k = 0; k < OP_OVERS && op->out[k]; k++) {
+            own[k] = op->out[k]->data;
+            op->out[k]->data = can_take(op, k) ? op_over(op, k)->data : op->out[k]->data;
+        }
         rig_repeat(&over, op, 1);
         for (int i = 0; i < op_nout(op); i++)
             same = same && memcmp(op->out[i]->data, apart.graph->ops[0]->out[i]->data,
                                   tensor_nbytes(op->out[i])) == 0;
-        ok(same, "%s: %s: %s: the same bits in the place of its first input", backend->name,
+        ok(same, "%s: %s: %s: the same bits in the place of its inputs", backend->name,
            precision_name(dtype), describe(t));
-        out->data = own;
+        for (int k = 0; k < OP_OVERS && op->out[k]; k++)
+            op->out[k]->data = own[k];
     }
     rig_destroy(&apart);
     rig_destroy(&over);
