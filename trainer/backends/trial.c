@@ -2,8 +2,8 @@
 #include "config.h"
 #include "trainer/backends/trial.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALIGN 64
 #define GUARD 256 /* bytes before and behind each block; whole lines, for alignment */
@@ -30,14 +30,28 @@ void trial_place(struct trial *t, const struct device_ops *ops, struct device *d
     t->device = device;
 }
 
+/* With the guards. */
+static size_t size_of(const struct trial *t, int i)
+{
+    return (t->nbytes[i] + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Mapped, so that it goes back at once: what malloc keeps would be the process's to its end. */
+static char *map(size_t nbytes)
+{
+    void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
 /* Block i, all of it marked; NULL: no memory. */
 static char *reserve(struct trial *t, int i, size_t nbytes)
 {
-    size_t all = (nbytes + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
+    size_t all;
 
     t->nbytes[i] = nbytes;
-    t->blocks[i] = t->device ? t->ops->alloc(t->device, DEVICE_SHARED, all, &t->why)
-                             : aligned_alloc(ALIGN, all);
+    all = size_of(t, i);
+    t->blocks[i] = t->device ? t->ops->alloc(t->device, DEVICE_SHARED, all, &t->why) : map(all);
     if (!t->blocks[i])
         return NULL;
     memset(t->blocks[i], MARK, all);
@@ -131,6 +145,6 @@ void trial_destroy(struct trial *t)
     for (int i = 0; i <= WORKSPACE; i++)
         if (t->device)
             t->ops->free(t->device, DEVICE_SHARED, t->blocks[i]);
-        else
-            free(t->blocks[i]);
+        else if (t->blocks[i])
+            munmap(t->blocks[i], size_of(t, i));
 }
