@@ -434,7 +434,9 @@ static void open_searches(const struct op *op, const struct cudnn_device *dnn)
     c->search = cudnn_plan_search(dnn->calls, dnn->handle, &alone, &e);
     if (!c->search)
         log_debug("%s: %s", op->kind->name, e.text);
-    if (c->problem.tail == CUDNN_ALONE)
+    /* Weights lie behind each other: a bias behind an odd number of them begins anywhere. */
+    if (c->problem.tail == CUDNN_ALONE ||
+        (uintptr_t)operands_of(op).bias->data % CUDNN_GRAPH_ALIGN)
         return;
     c->fused = cudnn_plan_search(dnn->calls, dnn->handle, &c->problem, &e);
     if (!c->fused)

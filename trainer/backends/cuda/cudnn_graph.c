@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ALIGN 16
 #define MOST_OPERATIONS 3
 
 /* Those of the caller, then those that are nowhere in memory. */
@@ -74,7 +73,7 @@ static int describe_tensor(struct cudnn_graph *g, int id, const int64_t dims[4],
                    set(g, *d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_INT64, 4, dims, e) ||
                    set(g, *d, DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, 4, strides, e) ||
                    set_number(g, *d, DNN_ATTR_TENSOR_UNIQUE_ID, id, e) ||
-                   set_number(g, *d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, ALIGN, e) ||
+                   set_number(g, *d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_GRAPH_ALIGN, e) ||
                    (nowhere && set(g, *d, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, &nowhere, e)) ||
                    finalize(g, *d, "a tensor", e)
                ? -1

@@ -2,7 +2,8 @@
 /* One convolution, and what is done at once with its result, as cuDNN's graph API describes it.
  *
  * x [n][h][w][c] and y [n][oh][ow][k] are activations as everywhere (NHWC); the weights are
- * [k][side][side][c], which is what its engines take beside these. The bias is floats [k]. */
+ * [k][side][side][c], which is what its engines take beside these. The bias is floats [k]. All begin at a
+ * multiple of CUDNN_GRAPH_ALIGN bytes. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_GRAPH_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_GRAPH_H
 
@@ -12,6 +13,8 @@
 #include "src/err.h"
 #include "trainer/backends/cuda/cudnn_library.h"
 #include "trainer/core/dtype.h"
+
+#define CUDNN_GRAPH_ALIGN 16
 
 /* Ids of what a caller has in memory. */
 enum { CUDNN_X, CUDNN_Y, CUDNN_W, CUDNN_B };
