@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products are summed of differences to where the norm's result is 0, which is not far from the mean, so that
- * nothing is lost in floats. */
+/* Products are summed of differences to the first pixel, which is not far from the others whatever the norm
+ * makes of them, so that nothing is lost in floats. */
 #include "config.h"
 #include "trainer/backends/simd/raw_norm.h"
 
@@ -52,7 +52,7 @@ void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
     for (size_t i = 0; i < step; i++) {
         a[i] = coef[i % n];
         c[i] = coef[n + i % n];
-        shift[i] = a[i] != 0 ? -c[i] / a[i] : 0;
+        shift[i] = raw_of(op)->data[i % n];
     }
     r->work = (struct norm_work){.plan = &r->plan};
     r->work.k[NORM_WORK_A] = a;

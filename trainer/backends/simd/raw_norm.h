@@ -18,7 +18,7 @@ bool raw_norm_support(const struct op *op);
 /* Floats of memory that raw_norm_init needs, a multiple of 16; 0: it has none. */
 size_t raw_norm_size(const struct op *op);
 
-/* Of the coefficients as they are now. Lasts as long as the memory, and stays where it is. */
+/* Of the coefficients and the input as they are now. Lasts as long as the memory, and stays where it is. */
 void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory);
 
 /* total[2][C] += what raw_norm_write takes, of npixels of the gradient g and of x. */
