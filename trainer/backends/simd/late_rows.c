@@ -8,9 +8,9 @@
 
 static size_t step_of(const struct op *op)
 {
-    size_t n = tensor_channels(op->in[0]), lanes = norm_rows_best(n, DTYPE_F32)->lanes;
+    size_t n = tensor_channels(op->in[0]);
 
-    return n > lanes ? n : lanes;
+    return norm_rows_step(norm_rows_best(n, DTYPE_F32), n);
 }
 
 bool late_rows_support(const struct op *op)

@@ -25,7 +25,7 @@ struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
     if (!op_moments_out(op))
         return (struct norm_moments){0};
     m.rows = norm_rows_best(nchannels, DTYPE_F32);
-    m.step = nchannels > m.rows->lanes ? nchannels : m.rows->lanes;
+    m.step = norm_rows_step(m.rows, nchannels);
     return m;
 }
 

@@ -31,6 +31,11 @@ const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype)
     return NULL;
 }
 
+size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels)
+{
+    return nchannels > rows->lanes ? nchannels : rows->lanes;
+}
+
 size_t norm_rows_wide(const struct norm_rows *rows, size_t step)
 {
     return step % (4 * rows->lanes) == 0 ? 4 : step % (2 * rows->lanes) == 0 ? 2 : 1;

@@ -36,6 +36,9 @@ struct norm_rows {
 /* The widest of simd_isa() that so many channels fit; NULL: none. */
 const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype);
 
+/* Numbers of a row of whole pixels and whole vectors: channels, or lanes if these are more. */
+size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels);
+
 /* The largest w for rows of `step` numbers. */
 size_t norm_rows_wide(const struct norm_rows *rows, size_t step);
 

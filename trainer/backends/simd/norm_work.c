@@ -52,7 +52,7 @@ int norm_work_prepare(struct op *op, struct err *e)
     n->nchannels = tensor_channels(op->in[0]);
     n->rows = choose(op->in[0]);
     n->size = dtype_size(op->in[0]->dtype);
-    n->step = n->nchannels > n->rows->lanes ? n->nchannels : n->rows->lanes;
+    n->step = norm_rows_step(n->rows, n->nchannels);
     n->wide = n->rows->lanes * norm_rows_wide(n->rows, n->step);
     op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
                          NORM_WORK_VALUES * n->step * sizeof(float);

@@ -20,7 +20,7 @@ struct norm_work_plan {
     const struct norm_rows *rows;
     size_t npixels, nchannels;
     size_t size;     /* bytes of a number of x, y, dy and dx */
-    size_t step;     /* numbers of a vector's pixels: channels, or lanes if these are more */
+    size_t step;     /* norm_rows_step */
     size_t wide;     /* numbers of the vectors that are taken side by side; divides step */
 };
 

@@ -15,9 +15,9 @@ static const struct tensor *raw_of(const struct op *op)
 
 static size_t step_of(const struct op *op)
 {
-    size_t n = tensor_channels(raw_of(op)), lanes = norm_rows_best(n, DTYPE_F32)->lanes;
+    size_t n = tensor_channels(raw_of(op));
 
-    return n > lanes ? n : lanes;
+    return norm_rows_step(norm_rows_best(n, DTYPE_F32), n);
 }
 
 bool raw_norm_support(const struct op *op)
