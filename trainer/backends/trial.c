@@ -17,6 +17,19 @@ const struct tensor *trial_tensor(const struct op *op, int i)
     return i - OP_MAX_IN < op_nout(op) ? op->out[i - OP_MAX_IN] : NULL;
 }
 
+int64_t trial_least_height(const struct op *op, bool (*is_activation)(const struct tensor *t))
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *t = trial_tensor(op, i);
+
+        if (t && is_activation(t) && t->shape.dim[DIM_H] < least)
+            least = t->shape.dim[DIM_H];
+    }
+    return least;
+}
+
 void trial_create(struct trial *t, const struct op *op)
 {
     memset(t, 0, sizeof *t);

@@ -22,6 +22,9 @@ struct trial {
 /* Tensor i of an op; NULL: it has none there. */
 const struct tensor *trial_tensor(const struct op *op, int i);
 
+/* Lines of the smallest of the op's activations, one at least; the others have as many, or a multiple. */
+int64_t trial_least_height(const struct op *op, bool (*is_activation)(const struct tensor *t));
+
 /* Begins a trial of op without its tensors. trial_destroy frees, also after a failure. */
 void trial_create(struct trial *t, const struct op *op);
 void trial_destroy(struct trial *t);

@@ -94,20 +94,6 @@ static bool has_many_channels(const struct kernel *kernel, const struct op *op)
     return false;
 }
 
-/* Lines of the smallest activation; the others have as many, or twice as many. */
-static int64_t least_height(const struct op *op)
-{
-    int64_t least = INT64_MAX;
-
-    for (int i = 0; i < TRIAL_TENSORS; i++) {
-        const struct tensor *t = trial_tensor(op, i);
-
-        if (t && is_activation(t) && t->shape.dim[DIM_H] < least)
-            least = t->shape.dim[DIM_H];
-    }
-    return least;
-}
-
 static int64_t fewer(int64_t channels, bool many)
 {
     return many && channels > FEW ? FEW : channels;
@@ -135,7 +121,7 @@ static void shrink(struct shape *dst, const struct tensor *t, int64_t times, boo
 static struct trial_problem problem_to_try(const struct kernel *kernel, const struct op *op)
 {
     bool many = has_many_channels(kernel, op);
-    int64_t least = least_height(op);
+    int64_t least = trial_least_height(op, is_activation);
     struct trial_problem p;
 
     memset(&p, 0, sizeof p); /* compared as bytes */

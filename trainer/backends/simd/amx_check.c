@@ -48,24 +48,10 @@ static struct problem problem_of(const struct op *op)
     return p;
 }
 
-/* Lines of the op's smallest activation: the others have as many, or a multiple. */
-static int64_t least_height(const struct op *op)
-{
-    int64_t least = INT64_MAX;
-
-    for (int i = 0; i < TRIAL_TENSORS; i++) {
-        const struct tensor *t = trial_tensor(op, i);
-
-        if (t && is_activation(t) && t->shape.dim[DIM_H] < least)
-            least = t->shape.dim[DIM_H];
-    }
-    return least;
-}
-
 /* wide: all tensors of floats, with the same numbers. */
 static bool create(struct trial *t, const struct op *op, const struct problem *p, bool wide)
 {
-    int64_t least = least_height(op);
+    int64_t least = trial_least_height(op, is_activation);
 
     trial_create(t, op);
     for (int i = 0; i < TRIAL_TENSORS; i++) {
