@@ -2,6 +2,12 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
+/* Those with attr.raw. */
+#define RAW                                                                         \
+    &ref_raw_concat_conv2d, &ref_raw_concat_conv2d_grad, &ref_raw_conv_transpose2d, \
+    &ref_raw_conv_transpose2d_grad, &ref_raw_max_pool2d,                            \
+    &ref_raw_max_pool2d_grad_add
+
 static const struct kernel *const kernels[] = {
     &ref_conv2d,
     &ref_conv2d_grad_input,
@@ -53,12 +59,7 @@ static const struct kernel *const kernels[] = {
     &ref_bce,
     &ref_softmax_ce,
     &ref_dice,
-    &ref_raw_concat_conv2d,
-    &ref_raw_concat_conv2d_grad,
-    &ref_raw_conv_transpose2d,
-    &ref_raw_conv_transpose2d_grad,
-    &ref_raw_max_pool2d,
-    &ref_raw_max_pool2d_grad_add,
+    RAW,
     NULL,
 };
 
@@ -89,22 +90,12 @@ static const struct kernel *const fused[] = {
     &ref_batch_norm_relu_coef,
     &ref_batch_norm_relu_grad,
     &ref_batch_norm_relu_grad_coef,
-    &ref_raw_concat_conv2d,
-    &ref_raw_concat_conv2d_grad,
-    &ref_raw_conv_transpose2d,
-    &ref_raw_conv_transpose2d_grad,
-    &ref_raw_max_pool2d,
-    &ref_raw_max_pool2d_grad_add,
+    RAW,
     NULL,
 };
 
 static const struct kernel *const raw[] = {
-    &ref_raw_concat_conv2d,
-    &ref_raw_concat_conv2d_grad,
-    &ref_raw_conv_transpose2d,
-    &ref_raw_conv_transpose2d_grad,
-    &ref_raw_max_pool2d,
-    &ref_raw_max_pool2d_grad_add,
+    RAW,
     NULL,
 };
 
