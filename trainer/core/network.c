@@ -9,31 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/rng.h"
-#include "trainer/core/arena.h"
-#include "trainer/core/fuse.h"
+#include "trainer/core/compiled.h"
+#include "trainer/core/first_weights.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/kernel.h"
 #include "trainer/core/model.h"
-#include "trainer/core/precision.h"
 #include "trainer/core/profile.h"
 #include "trainer/core/stage.h"
-
-/* A run on a device, without and with the optimizer's step. */
-struct way {
-    int nruns; /* 0, or 1 for some */
-    struct device_program *program;
-};
-
-enum mode { INFER, TRAIN, MEASURE };
-
-struct compiled {
-    enum mode mode;
-    struct graph *graph;
-    int batch;
-    struct way ways[2];
-    struct compiled *next;
-};
 
 struct network {
     struct network_config config; /* its strings are those of model and backend */
@@ -41,9 +23,8 @@ struct network {
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
-    struct compiled *compiled;
-    struct arena arena;
-    struct stage stage; /* on a device, instead of the arena */
+    struct stage stage; /* on a device */
+    struct compiled_set graphs;
     uint64_t plan_hash;
     network_sum_f sum;
     void *sum_arg;
@@ -89,91 +70,9 @@ static int choose(struct network *n, const struct network_config *config, struct
     n->config.classes = config->classes ? config->classes : 1;
     n->config.base = config->base ? config->base : n->model->base;
     n->config.depth = config->depth ? config->depth : n->model->depth;
+    n->graphs = (struct compiled_set){.config = &n->config, .model = n->model, .backend = n->backend,
+                                      .stage = &n->stage};
     return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
-}
-
-static struct graph *build_graph(const struct network *n, enum mode mode, int batch, struct err *e)
-{
-    struct graph *g = graph_create(mode == TRAIN, e);
-
-    if (!g)
-        return NULL;
-    g->measures = mode == MEASURE;
-    if (model_build(n->model, g, &n->config, batch, e) < 0 ||
-        (g->training && graph_backward(g, e) < 0)) {
-        graph_destroy(g);
-        return NULL;
-    }
-    return g;
-}
-
-/* Ready to be bound to memory. */
-static struct graph *compile_graph(const struct network *n, enum mode mode, int batch, struct err *e)
-{
-    struct graph *g = build_graph(n, mode, batch, e);
-
-    if (!g)
-        return NULL;
-    precision_mark(g, n->config.dtype);
-    if ((n->backend->fuses && fuse_graph(g, n->backend, e) < 0) ||
-        precision_lower(g, n->backend, e) < 0 ||
-        graph_compile(g, n->backend, n->weights, e) < 0) {
-        graph_destroy(g);
-        return NULL;
-    }
-    return g;
-}
-
-static uint64_t stream_of(const char *name)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-/* The values of a parameter depend on the seed and on its name only. */
-static void init_param(struct weights *w, const struct graph_param *p, uint64_t seed)
-{
-    const struct weights_entry *entry = weights_find(w, p->tensor->name);
-    float *dst = (p->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
-    uint64_t stream = stream_of(entry->name);
-
-    for (size_t i = 0; i < entry->count; i++)
-        dst[i] = (float)(p->low == p->high
-                             ? p->low
-                             : p->low + (p->high - p->low) * rng_uniform(seed, stream, i));
-}
-
-/* The training graph for one image tells which parameters there are; laid out last use first, they
- * are in the order in which backward finishes them. */
-static int create_weights(struct network *n, struct err *e)
-{
-    struct graph *g = build_graph(n, TRAIN, 1, e);
-    int rc = -1;
-
-    n->weights = g ? weights_create(e) : NULL;
-    if (!n->weights)
-        goto out;
-    n->weights->ops = n->stage.ops;
-    n->weights->device = n->stage.device;
-    for (size_t i = g->nparams; i-- > 0;) {
-        const struct tensor *t = g->params[i].tensor;
-
-        if (weights_add(n->weights, t->name, g->params[i].role, t->shape.ndim, t->shape.dim, e) < 0)
-            goto out;
-        n->weights->entries[n->weights->nentries - 1].l2 = g->params[i].l2;
-    }
-    if (weights_alloc(n->weights, e) < 0)
-        goto out;
-    for (size_t i = 0; i < g->nparams; i++)
-        init_param(n->weights, &g->params[i], n->config.seed);
-    rc = graph_place(g, n->weights, e);
-    n->plan_hash = graph_hash(g);
-out:
-    graph_destroy(g);
-    return rc;
 }
 
 static int open_device(struct network *n, struct err *e)
@@ -186,6 +85,22 @@ static int open_device(struct network *n, struct err *e)
         return -1;
     n->stage.ops->configure(n->stage.device, &c);
     return 0;
+}
+
+static int create_weights(struct network *n, struct err *e)
+{
+    struct graph *g = compiled_build(&n->graphs, COMPILED_TRAIN, 1, e);
+    int rc = -1;
+
+    if (g)
+        n->weights = first_weights_create(g, n->config.seed, n->stage.ops, n->stage.device, e);
+    if (n->weights) {
+        rc = graph_place(g, n->weights, e);
+        n->plan_hash = graph_hash(g);
+    }
+    graph_destroy(g);
+    n->graphs.weights = n->weights;
+    return rc;
 }
 
 struct network *network_create(const struct network_config *config, struct err *e)
@@ -205,22 +120,6 @@ struct network *network_create(const struct network_config *config, struct err *
     return n;
 }
 
-static void discard_programs(const struct network *n, struct compiled *c)
-{
-    for (int i = 0; i < 2; i++) {
-        if (c->ways[i].program)
-            n->stage.ops->discard(c->ways[i].program);
-        c->ways[i].program = NULL;
-    }
-}
-
-static void destroy_compiled(const struct network *n, struct compiled *c)
-{
-    discard_programs(n, c);
-    graph_destroy(c->graph);
-    free(c);
-}
-
 void network_stop(struct network *n)
 {
     struct err e;
@@ -237,13 +136,7 @@ void network_destroy(struct network *n)
     if (!n)
         return;
     network_stop(n);
-    while (n->compiled) {
-        struct compiled *c = n->compiled;
-
-        n->compiled = c->next;
-        destroy_compiled(n, c);
-    }
-    arena_release(&n->arena);
+    compiled_release(&n->graphs);
     weights_destroy(n->weights);
     stage_close(&n->stage);
     free(n->class_weights);
@@ -306,107 +199,15 @@ static void set_threads(const struct network *n)
 #endif
 }
 
-static void bind(const struct network *n, struct graph *g)
-{
-    graph_bind(g, n->weights, n->stage.device ? n->stage.arena : n->arena.base);
-}
-
-/* The largest batch, below one that does not fit, whose plan has at most room bytes; 0: none. */
-static int largest_batch(const struct network *n, enum mode mode, int batch, size_t room)
-{
-    int fits = 0;
-
-    while (batch - fits > 1) {
-        struct err e;
-        int middle = fits + (batch - fits) / 2;
-        struct graph *g = compile_graph(n, mode, middle, &e);
-        bool fit = g && g->arena_size <= room;
-
-        graph_destroy(g);
-        if (fit)
-            fits = middle;
-        else
-            batch = middle;
-    }
-    return fits;
-}
-
-static int check_room(struct network *n, enum mode mode, int batch, size_t nbytes, struct err *e)
-{
-    size_t room;
-
-    if (stage_room(&n->stage, &room, e) < 0)
-        return -1;
-    room -= room / 32; /* code and workspaces that libraries load when they are first used */
-    if (nbytes <= room)
-        return 0;
-    int fits = largest_batch(n, mode, batch, room);
-    char advice[96] = "not even one image fits";
-    if (fits > 0)
-        snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, --accumulate)", fits);
-    return err_set(e, ERR_CONFIG, "a batch of %d needs %.2f GiB for activations and the GPU has "
-                   "%.2f GiB left: %s", batch, (double)nbytes / (1 << 30),
-                   (double)room / (1 << 30), advice);
-}
-
-/* Programs have addresses in them. */
-static int reserve_arena(struct network *n, enum mode mode, int batch, size_t nbytes, struct err *e)
-{
-    bool moved;
-
-    if (n->stage.device ? check_room(n, mode, batch, nbytes, e) ||
-                              stage_reserve(&n->stage, nbytes, &moved, e)
-                        : arena_reserve(&n->arena, nbytes, &moved, e))
-        return -1;
-    for (struct compiled *c = n->compiled; moved && c; c = c->next) {
-        bind(n, c->graph);
-        discard_programs(n, c);
-    }
-    return 0;
-}
-
-/* On a device that has nothing to do: kernels may be tried there, and memory be moved. */
-static struct compiled *compile(struct network *n, enum mode mode, int batch, struct err *e)
-{
-    struct compiled *c;
-
-    if (n->stage.device && stage_wait(&n->stage, e) < 0)
-        return NULL;
-    c = calloc(1, sizeof *c);
-    if (!c) {
-        err_set(e, ERR_INTERNAL, "network: out of memory");
-        return NULL;
-    }
-    c->mode = mode;
-    c->batch = batch;
-    c->graph = compile_graph(n, mode, batch, e);
-    if (!c->graph || reserve_arena(n, mode, batch, c->graph->arena_size, e) < 0) {
-        graph_destroy(c->graph);
-        free(c);
-        return NULL;
-    }
-    bind(n, c->graph);
-    c->next = n->compiled;
-    n->compiled = c;
-    return c;
-}
-
-static struct compiled *get_compiled(struct network *n, enum mode mode, int batch, struct err *e)
+static struct compiled *get_compiled(struct network *n, enum compiled_mode mode, int batch, struct err *e)
 {
     set_threads(n);
-    if (batch < 1) {
-        err_set(e, ERR_CONFIG, "a batch of %d images can't be run", batch);
-        return NULL;
-    }
-    for (struct compiled *c = n->compiled; c; c = c->next)
-        if (c->mode == mode && c->batch == batch)
-            return c;
-    return compile(n, mode, batch, e);
+    return compiled_get(&n->graphs, mode, batch, e);
 }
 
 float *network_input(struct network *n, bool training, int batch, struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training ? TRAIN : INFER, batch, e);
+    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
 
     if (!c)
         return NULL;
@@ -415,7 +216,7 @@ float *network_input(struct network *n, bool training, int batch, struct err *e)
 
 float *network_target(struct network *n, bool training, int batch, struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training ? TRAIN : INFER, batch, e);
+    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
 
     if (!c || !n->stage.device)
         return c ? c->graph->target->data : NULL;
@@ -451,7 +252,7 @@ static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum
                      network_ready_f ready, void *arg, struct err *e)
 {
     bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
-    struct way *way = &c->ways[x->update != NULL];
+    struct compiled_way *way = &c->ways[x->update != NULL];
     struct stage_work w = {.graph = c->graph,
                            .may_record = !n->plain && !c->graph->timed && (!meets || (n->linked && !x->empty)),
                            .kind = kind, .nruns = &way->nruns, .program = &way->program,
@@ -467,13 +268,13 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
 {
     struct no_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
     bool meets = n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
-    struct compiled *c = meets ? get_compiled(n, TRAIN, 1, e) : NULL;
+    struct compiled *c = meets ? get_compiled(n, COMPILED_TRAIN, 1, e) : NULL;
 
     x->empty = true;
     if (meets && !c)
         return -1;
     if (n->linked) {
-        struct way *way = c ? &c->ways[x->update != NULL] : NULL;
+        struct compiled_way *way = c ? &c->ways[x->update != NULL] : NULL;
         struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
                                .nruns = way ? &way->nruns : NULL,
                                .program = way ? &way->program : NULL, .ready = tell_zeros, .arg = &g, .upto = n->weights->nparams};
@@ -559,7 +360,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
 
     if (batch == 0)
         return train_nothing(n, &x, ready, arg, e);
-    c = get_compiled(n, TRAIN, batch, e);
+    c = get_compiled(n, COMPILED_TRAIN, batch, e);
     if (c && n->stage.device)
         return train_on_device(n, c, &x, loss_sum, ready, arg, e);
     if (!c || graph_run(c->graph, &x, ready, arg, e) < 0)
@@ -570,7 +371,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
 
 int network_choose(struct network *n, bool training, int batch, struct err *e)
 {
-    struct compiled *c = get_compiled(n, training ? TRAIN : MEASURE, batch, e);
+    struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_MEASURE, batch, e);
     struct exec x = {.device = n->stage.device, .device_ops = n->stage.ops};
 
     for (size_t i = 0; c && i < c->graph->nops; i++)
@@ -589,7 +390,7 @@ int network_update(struct network *n, const struct device_update *update, struct
 int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e)
 {
     struct exec x = {.counts = counts};
-    struct compiled *c = get_compiled(n, MEASURE, batch, e);
+    struct compiled *c = get_compiled(n, COMPILED_MEASURE, batch, e);
 
     return c ? run_stage(n, c, &x, STAGE_NONE, NULL, NULL, e) : -1;
 }
@@ -597,7 +398,7 @@ int network_measure(struct network *n, int batch, struct device_counts counts, s
 int network_infer(struct network *n, int batch, const float **logits, struct err *e)
 {
     struct exec x = {0};
-    struct compiled *c = get_compiled(n, INFER, batch, e);
+    struct compiled *c = get_compiled(n, COMPILED_INFER, batch, e);
 
     if (c && n->stage.device) {
         *logits = run_stage(n, c, &x, STAGE_QUIET, NULL, NULL, e)
@@ -618,22 +419,22 @@ uint64_t network_plan_hash(const struct network *n)
 
 void network_print_plan(const struct network *n, FILE *out)
 {
-    for (const struct compiled *c = n->compiled; c; c = c->next) {
+    for (const struct compiled *c = n->graphs.first; c; c = c->next) {
         fprintf(out, "%s, batch %d, backend %s\n",
-                c->mode == TRAIN ? "training" : c->mode == INFER ? "inference" : "evaluation", c->batch,
+                c->mode == COMPILED_TRAIN ? "training" : c->mode == COMPILED_INFER ? "inference" : "evaluation", c->batch,
                 n->backend->name);
         graph_print_plan(c->graph, out);
     }
     fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
             n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
             n->weights->nstate * sizeof(float),
-            n->stage.device ? n->stage.arena_size : n->arena.size);
+            compiled_arena(&n->graphs));
 }
 
 int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
                   struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training ? TRAIN : INFER, batch, e);
+    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
 
     if (!c)
         return -1;
@@ -643,12 +444,12 @@ int network_count(struct network *n, bool training, int batch, double *flop, dou
 
 void network_time_ops(struct network *n)
 {
-    for (struct compiled *c = n->compiled; c; c = c->next)
+    for (struct compiled *c = n->graphs.first; c; c = c->next)
         c->graph->timed = true;
 }
 
 void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out)
 {
-    for (const struct compiled *c = n->compiled; c; c = c->next)
+    for (const struct compiled *c = n->graphs.first; c; c = c->next)
         profile_print(c->graph, peak, out);
 }
