@@ -5,19 +5,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BLOCK 512 /* elements that stay in the cache */
+#include "trainer/core/vector_clones.h"
 
-/* As in trainer/backends/vector.h, which does not belong to this layer. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CLONES
-#endif
+#define BLOCK 512 /* elements that stay in the cache */
 
 /* dst NULL: to all slices. Two ranks need no block: all memory is read and written once. */
 #define REDUCE_FUNCTION(name, type, combine)                                                   \
-    CLONES static void name(type *dst, void *const *values, int size, size_t from, size_t to)  \
+    VECTOR_CLONES static void name(type *dst, void *const *values, int size, size_t from,      \
+                                   size_t to)                                                  \
     {                                                                                          \
         type block[BLOCK], *a = values[0], *b = size == 2 ? values[1] : NULL;                  \
                                                                                                \

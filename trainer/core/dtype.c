@@ -4,19 +4,13 @@
 
 #include <string.h>
 
+#include "trainer/core/vector_clones.h"
+
 #define SIGN UINT32_C(0x80000000)
 #define INFINITE UINT32_C(0x7f800000)
 #define FP16_OVERFLOWS UINT32_C(0x477ff000) /* 65520, half a step above 65504 */
 #define FP16_NORMAL UINT32_C(0x38800000)    /* 2^-14 */
 #define FP16_REBIAS UINT32_C(0x38000000)    /* (127 - 15) << 23 */
-
-/* As in trainer/backends/vector.h, which does not belong to this layer. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CLONES
-#endif
 
 static inline uint32_t bits_of(float v)
 {
@@ -36,7 +30,7 @@ static inline float float_of(uint32_t bits)
 
 /* Half of what is cut off, less one where the result is even: a carry rounds to nearest, ties to
  * even. Beyond the largest number it carries into infinity. */
-CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
+VECTOR_CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
@@ -47,7 +41,7 @@ CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
 }
 
 /* Small ones: behind 0.5 a float has steps of 2^-24, those of the smallest binary16 numbers. */
-CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
+VECTOR_CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
@@ -61,14 +55,14 @@ CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
     }
 }
 
-CLONES static void decode_bf16(const uint16_t *src, float *dst, size_t n)
+VECTOR_CLONES static void decode_bf16(const uint16_t *src, float *dst, size_t n)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
         dst[i] = float_of((uint32_t)src[i] << 16);
 }
 
-CLONES static void decode_fp16(const uint16_t *src, float *dst, size_t n)
+VECTOR_CLONES static void decode_fp16(const uint16_t *src, float *dst, size_t n)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {

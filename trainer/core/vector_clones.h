@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A function marked VECTOR_CLONES is compiled for several instruction sets and chosen when the program is
+ * loaded. It must not contain an OpenMP region (its body would not be cloned). */
+#ifndef UNETCTL_TRAINER_CORE_VECTOR_CLONES_H
+#define UNETCTL_TRAINER_CORE_VECTOR_CLONES_H
+
+/* The resolvers run before a sanitizer is set up, so these builds do without. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTOR_CLONES
+#endif
+
+#endif
