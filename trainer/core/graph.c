@@ -79,12 +79,14 @@ struct tensor *graph_input(struct graph *g, const char *name, struct shape shape
     return t;
 }
 
-struct tensor *graph_param(struct graph *g, const char *name, enum weights_role role,
+struct tensor *graph_param(struct graph *g, const char *layer, const char *what, enum weights_role role,
                            struct shape shape, double low, double high, struct err *e)
 {
     bool trainable = role == WEIGHTS_PARAM;
+    char name[TENSOR_NAME_SIZE];
     struct tensor *t;
 
+    snprintf(name, sizeof name, "%s.%s", layer, what);
     if (grow((void **)&g->params, g->nparams, sizeof *g->params, e) < 0)
         return NULL;
     t = create_tensor(g, name, "", trainable ? TENSOR_VALUE : TENSOR_STATE, shape, e);

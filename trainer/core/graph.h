@@ -50,8 +50,8 @@ struct tensor *graph_input(struct graph *g, const char *name, struct shape shape
 /* An activation of floats for ops to write to. */
 struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e);
 
-/* A parameter, or state that training updates. Each belongs to one op. */
-struct tensor *graph_param(struct graph *g, const char *name, enum weights_role role,
+/* A parameter, or state that training updates: LAYER.WHAT in checkpoints. Each belongs to one op. */
+struct tensor *graph_param(struct graph *g, const char *layer, const char *what, enum weights_role role,
                            struct shape shape, double low, double high, struct err *e);
 
 /* Append an op; kind->nin inputs. out: kind->nout tensors to write to, a NULL among them (or

@@ -108,10 +108,7 @@ const struct op_kind batch_norm_relu_infer_kind = {"batch_norm_relu_infer", 5, 1
 static struct tensor *param(struct graph *g, const char *name, const char *what,
                             enum weights_role role, int64_t channels, double value, struct err *e)
 {
-    char key[TENSOR_NAME_SIZE];
-
-    snprintf(key, sizeof key, "%s.%s", name, what);
-    return graph_param(g, key, role, (struct shape){1, {channels}}, value, value, e);
+    return graph_param(g, name, what, role, (struct shape){1, {channels}}, value, value, e);
 }
 
 struct tensor *batch_norm_append(struct graph *g, const char *name, struct tensor *x, bool sync,

@@ -127,8 +127,7 @@ struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor
                                 int64_t channels, int kernel, int stride, bool bias, struct err *e)
 {
     struct op_attr attr = {.kernel = kernel, .stride = stride};
-    struct tensor *w, *b = NULL;
-    char key[TENSOR_NAME_SIZE];
+    struct tensor *in[3] = {x};
     struct shape shape;
     double bound;
     struct op *op;
@@ -138,15 +137,11 @@ struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor
     /* kaiming_uniform_(a = sqrt(5)) comes down to 1 / sqrt(fan in), for the bias as well. */
     bound = 1 / sqrt((double)x->shape.dim[DIM_C] * kernel * kernel);
     shape = (struct shape){4, {channels, x->shape.dim[DIM_C], kernel, kernel}};
-    snprintf(key, sizeof key, "%s.weight", name);
-    w = graph_param(g, key, WEIGHTS_PARAM, shape, -bound, bound, e);
-    if (!w)
-        return NULL;
-    snprintf(key, sizeof key, "%s.bias", name);
-    if (bias)
-        b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
-    op = graph_append(g, bias ? &conv2d_kind : &conv2d_nobias_kind, &attr,
-                      (struct tensor *[]){x, w, b}, NULL, e);
+    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    shape = (struct shape){1, {channels}};
+    if (in[1] && bias)
+        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
+    op = graph_append(g, bias ? &conv2d_kind : &conv2d_nobias_kind, &attr, in, NULL, e);
     return op ? op->out[0] : NULL;
 }
 
@@ -161,7 +156,6 @@ struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struc
 {
     struct op_attr attr = {.kernel = 3, .stride = 2};
     struct tensor *w, *b = NULL;
-    char key[TENSOR_NAME_SIZE];
     struct shape shape;
     double bound;
     struct op *op;
@@ -172,11 +166,10 @@ struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struc
     attr.width = 2 * x->shape.dim[DIM_W];
     bound = 1 / sqrt((double)channels * 9); /* as conv_transpose2d_append */
     shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 3, 3}};
-    snprintf(key, sizeof key, "%s.weight", name);
-    w = graph_param(g, key, WEIGHTS_PARAM, shape, -bound, bound, e);
-    snprintf(key, sizeof key, "%s.bias", name);
+    w = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    shape = (struct shape){1, {channels}};
     if (w)
-        b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
+        b = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
     op = graph_append(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){x, w}, NULL, e);
     if (op)
         op = graph_append(g, &bias_kind, NULL, (struct tensor *[]){op->out[0], b}, NULL, e);

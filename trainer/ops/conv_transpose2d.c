@@ -80,8 +80,7 @@ const struct op_kind conv_transpose2d_grad_kind = {"conv_transpose2d_grad", 3, 3
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e)
 {
-    struct tensor *w, *b;
-    char key[TENSOR_NAME_SIZE];
+    struct tensor *in[3] = {x};
     struct shape shape;
     double bound;
     struct op *op;
@@ -91,12 +90,10 @@ struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct
     /* PyTorch takes dimension 1 of the weights for the fan in: here these are output channels. */
     bound = 1 / sqrt((double)channels * 4);
     shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 2, 2}};
-    snprintf(key, sizeof key, "%s.weight", name);
-    w = graph_param(g, key, WEIGHTS_PARAM, shape, -bound, bound, e);
-    if (!w)
-        return NULL;
-    snprintf(key, sizeof key, "%s.bias", name);
-    b = graph_param(g, key, WEIGHTS_PARAM, (struct shape){1, {channels}}, -bound, bound, e);
-    op = graph_append(g, &conv_transpose2d_kind, NULL, (struct tensor *[]){x, w, b}, NULL, e);
+    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    shape = (struct shape){1, {channels}};
+    if (in[1])
+        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
+    op = graph_append(g, &conv_transpose2d_kind, NULL, in, NULL, e);
     return op ? op->out[0] : NULL;
 }
