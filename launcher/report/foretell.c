@@ -42,8 +42,7 @@ static void add_table(const struct prediction *p, const char *label, struct buf 
     table_init(&t, columns, sizeof columns / sizeof *columns, "%s", label);
     for (size_t i = 0; i < p->npoints; i++)
         add_point(&t, &p->points[i]);
-    table_encode_text(&t, b);
-    table_destroy(&t);
+    table_append(&t, table_encode_text, b);
 }
 
 static void add_assumptions(const struct prediction *p, const struct prediction_network *n,

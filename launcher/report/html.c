@@ -12,7 +12,6 @@
 #include "launcher/report/escape.h"
 #include "launcher/report/page_style.h"
 #include "launcher/report/tables.h"
-#include "src/atomicfile.h"
 
 #define OPEN_RUNS 40 /* so many runs are shown at once; more are folded away */
 
@@ -144,14 +143,6 @@ static void add_problems(struct buf *b, const struct report *r)
     buf_add(b, "</ul>\n</section>\n");
 }
 
-static void add_table(struct buf *b, struct table *t)
-{
-    if (t->ncells)
-        table_encode_html(t, b);
-    b->failed |= t->failed;
-    table_destroy(t);
-}
-
 /* The values of a chart that can be pointed at, for whoever can't see it or uses a keyboard. */
 static void add_values(struct buf *b, const struct chart *c)
 {
@@ -226,7 +217,7 @@ static void add_runs(struct buf *b, const struct report *r)
              nruns);
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, HTML_MAX_RUNS);
-        add_table(b, &t);
+        table_append(&t, table_encode_html, b);
     }
     buf_add(b, "</details>\n");
 }
@@ -237,13 +228,13 @@ static void add_rules(struct buf *b, const struct report *r)
 
     buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n");
     tables_fill_rules(&t, r);
-    add_table(b, &t);
+    table_append(&t, table_encode_html, b);
 }
 
 static void add_tables(struct buf *b, const struct report *r)
 {
     buf_add(b, "<h2>Numbers</h2>\n");
-    tables_add(b, r, tables_of_series, add_table);
+    tables_add(b, r, tables_of_series, table_encode_html);
 }
 
 static void add_definition(struct buf *b, const char *name, const char *text)
@@ -277,11 +268,9 @@ static void add_definitions(struct buf *b)
     buf_add(b, "</dl>\n");
 }
 
-int html_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
+char *html_encode(const struct report *r, const struct figures *f)
 {
     struct buf b = {0};
-    char *text;
-    int rc;
 
     add_head(&b, r);
     for (size_t i = 0; i < r->nseries; i++)
@@ -298,10 +287,5 @@ int html_write(const struct report *r, const struct figures *f, const char *path
         "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "
         "programs: report.json, results.csv and, for Extra-P, extra-p.json.</footer>\n</body>\n"
         "</html>\n");
-    text = buf_steal(&b);
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for %s", path);
-    rc = atomicfile_write(path, text, strlen(text), 0666, e);
-    free(text);
-    return rc;
+    return buf_steal(&b);
 }

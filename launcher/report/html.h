@@ -9,7 +9,7 @@
 
 #define HTML_MAX_RUNS 1000 /* longer lists of runs are cut in the page; results.csv has them all */
 
-/* Write path. 0 or -1. */
-int html_write(const struct report *r, const struct figures *f, const char *path, struct err *e);
+/* malloc'ed; NULL without memory. */
+char *html_encode(const struct report *r, const struct figures *f);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "launcher/report/report.h"
 
-/* Write path. 0 or -1. */
-int latex_write(const struct report *r, const char *path, struct err *e);
+/* malloc'ed; NULL without memory. */
+char *latex_encode(const struct report *r);
 
 #endif

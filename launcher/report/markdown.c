@@ -7,7 +7,6 @@
 
 #include "launcher/report/escape.h"
 #include "launcher/report/tables.h"
-#include "src/atomicfile.h"
 
 #define MARKDOWN_MAX_RUNS 1000
 
@@ -23,14 +22,6 @@ static void add_lines(struct buf *b, const char *text, const char *before, const
         free(line);
         text += n + (text[n] == '\n');
     }
-}
-
-static void add_table(struct buf *b, struct table *t)
-{
-    if (t->ncells)
-        table_encode_markdown(t, b);
-    b->failed |= t->failed;
-    table_destroy(t);
 }
 
 static void add_figures(struct buf *b, const struct figures *f)
@@ -53,14 +44,14 @@ static void add_tables(struct buf *b, const struct report *r)
 {
     struct table t;
 
-    tables_add(b, r, tables_of_series, add_table);
+    tables_add(b, r, tables_of_series, table_encode_markdown);
     buf_add(b, "## Rules of scientific benchmarking\n\n");
     tables_fill_rules(&t, r);
-    add_table(b, &t);
+    table_append(&t, table_encode_markdown, b);
     buf_add(b, "## Runs\n\n");
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, MARKDOWN_MAX_RUNS);
-        add_table(b, &t);
+        table_append(&t, table_encode_markdown, b);
     }
 }
 
@@ -76,11 +67,9 @@ static void add_verdict(struct buf *b, const struct report_series *s)
     buf_add(b, "\n");
 }
 
-int markdown_write(const struct report *r, const struct figures *f, const char *path, struct err *e)
+char *markdown_encode(const struct report *r, const struct figures *f)
 {
     struct buf b = {0};
-    char *text;
-    int rc;
 
     buf_add(&b, "# ");
     escape_markdown(&b, r->title);
@@ -100,10 +89,5 @@ int markdown_write(const struct report *r, const struct figures *f, const char *
     buf_add(&b, "## Numbers\n\n");
     add_tables(&b, r);
     buf_addf(&b, "Made by unetctl %s on %s.\n", PACKAGE_VERSION, r->created);
-    text = buf_steal(&b);
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for %s", path);
-    rc = atomicfile_write(path, text, strlen(text), 0666, e);
-    free(text);
-    return rc;
+    return buf_steal(&b);
 }

@@ -6,8 +6,7 @@
 #include "launcher/report/figures.h"
 #include "launcher/report/report.h"
 
-/* Write path; figures are linked as figures/NAME.png. 0 or -1. */
-int markdown_write(const struct report *r, const struct figures *f, const char *path,
-                   struct err *e);
+/* Figures are linked as figures/NAME.png. malloc'ed; NULL without memory. */
+char *markdown_encode(const struct report *r, const struct figures *f);
 
 #endif

@@ -74,7 +74,6 @@ static int write_all(const struct report *r, const char *stage, const char *figu
                      struct err *e)
 {
     struct figures figures;
-    char path[PATH_MAX];
     int rc = -1;
 
     if (figures_create(&figures, r, e))
@@ -83,9 +82,9 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         goto out;
     if (!figures.drawn)
         log_warn("no SVG, PDF and PNG of the figures: %s", figures.why_not);
-    if (html_write(r, &figures, path_format(path, "%s/report.html", stage), e) ||
-        markdown_write(r, &figures, path_format(path, "%s/report.md", stage), e) ||
-        latex_write(r, path_format(path, "%s/tables.tex", stage), e) ||
+    if (write_text(stage, "report.html", html_encode(r, &figures), e) ||
+        write_text(stage, "report.md", markdown_encode(r, &figures), e) ||
+        write_text(stage, "tables.tex", latex_encode(r), e) ||
         write_text(stage, "report.json", json_encode_report(r), e) || write_results(r, stage, e) ||
         write_extra_p(r, stage, e))
         goto out;

@@ -241,6 +241,14 @@ void table_encode_text(const struct table *t, struct buf *b)
     encode_text(&shown, b);
 }
 
+void table_append(struct table *t, table_encode_f *encode, struct buf *b)
+{
+    if (t->ncells)
+        encode(t, b);
+    b->failed |= t->failed;
+    table_destroy(t);
+}
+
 void table_destroy(struct table *t)
 {
     for (size_t i = 0; i < t->ncells; i++)

@@ -34,10 +34,13 @@ void table_addf(struct table *t, const char *fmt, ...) __attribute__((format(pri
 void table_add_number(struct table *t, double value, int decimals);
 
 /* A column in which every cell is "-" is left out. */
-void table_encode_html(const struct table *t, struct buf *b);
-void table_encode_markdown(const struct table *t, struct buf *b);
-void table_encode_latex(const struct table *t, struct buf *b); /* needs no package but T1 fonts */
-void table_encode_text(const struct table *t, struct buf *b);
+typedef void table_encode_f(const struct table *t, struct buf *b);
+
+table_encode_f table_encode_html, table_encode_markdown, table_encode_text;
+table_encode_f table_encode_latex; /* needs no package but T1 fonts */
+
+/* The table into b, if it has a row; then it is destroyed. */
+void table_append(struct table *t, table_encode_f *encode, struct buf *b);
 
 void table_destroy(struct table *t);
 

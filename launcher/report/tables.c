@@ -397,19 +397,18 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
     }
 }
 
-void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
-                void (*add)(struct buf *b, struct table *t))
+void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill, table_encode_f *encode)
 {
     struct table t;
 
     for (size_t i = 0; i < r->nseries; i++)
         for (size_t k = 0; fill[k]; k++) {
             fill[k](&t, &r->series[i]);
-            add(b, &t);
+            table_append(&t, encode, b);
         }
     for (size_t i = 0; i < r->analysis.npairs; i++) {
         tables_fill_pair(&t, r, &r->analysis.pairs[i]);
-        add(b, &t);
+        table_append(&t, encode, b);
     }
 }
 

@@ -26,10 +26,8 @@ void tables_fill_short(struct table *t, const struct report_series *s);
 /* Series against series, at each count. */
 void tables_fill_pair(struct table *t, const struct report *r, const struct analysis_pair *p);
 
-/* Those of each series, then the pairs, each handed to add, which puts it into b and frees it. fill
- * ends with NULL. */
-void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
-                void (*add)(struct buf *b, struct table *t));
+/* Those of each series, then the pairs. fill ends with NULL. */
+void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill, table_encode_f *encode);
 
 /* The twelve rules. */
 void tables_fill_rules(struct table *t, const struct report *r);
