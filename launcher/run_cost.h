@@ -6,6 +6,11 @@
 #include <stdint.h>
 
 #include "launcher/run_plan.h"
+#include "src/cli.h"
+
+#define RUN_COST_OPTION(max)                                                                               \
+    {"max-gpu-hours", 0, CLI_DOUBLE, "H", "refuse (exit 3) what may cost more: time limit x GPUs, summed", \
+     &(max), 1e-9, 1e12}
 
 /* The run's GPUs until the time limit; 0 without a limit. */
 double run_cost_gpu_hours(const struct run *run, int time_min);
