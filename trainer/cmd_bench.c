@@ -13,6 +13,7 @@
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/backends/peak.h"
 #include "trainer/bench_rounds.h"
+#include "trainer/compute_option.h"
 #include "trainer/core/device.h"
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
@@ -41,10 +42,9 @@ static const struct cli_option options[] = {
     {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
      &opt_mode, 0, 0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", &opt_dtype, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
-     0},
-    {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
+    COMPUTE_OPTION_DTYPE(opt_dtype),
+    COMPUTE_OPTION_BACKEND(opt_backend),
+    COMPUTE_OPTION_THREADS(opt_threads),
     {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
     {"iters", 0, CLI_INT, "N", "so often --steps, each printed: as Horovod's benchmark (0: off)",
      &opt_iters, 0, 100000},

@@ -9,6 +9,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
 #include "trainer/evaluate.h"
@@ -34,11 +35,9 @@ static const struct cli_option options[] = {
      &opt_size, 0, 0},
     {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
      &opt_soft_masks, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
-     0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", &opt_dtype, 0,
-     0},
-    {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
+    COMPUTE_OPTION_BACKEND(opt_backend),
+    COMPUTE_OPTION_DTYPE(opt_dtype),
+    COMPUTE_OPTION_THREADS(opt_threads),
     {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
     {"class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class",
      &opt_class_file, 0, 0},

@@ -13,6 +13,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
 #include "trainer/data/image_file.h"
@@ -50,11 +51,9 @@ static const struct cli_option options[] = {
      &opt_overlay, 0, 0},
     {"crop", 0, CLI_STRING, "N,N..", "also DIR/STEM_cropN.png, without N pixels at each side",
      &opt_crop, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &opt_backend, 0,
-     0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", &opt_dtype, 0,
-     0},
-    {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &opt_threads, 0, 4096},
+    COMPUTE_OPTION_BACKEND(opt_backend),
+    COMPUTE_OPTION_DTYPE(opt_dtype),
+    COMPUTE_OPTION_THREADS(opt_threads),
     {0}};
 
 static const char details[] =

@@ -14,6 +14,7 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/lifeline.h"
+#include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/data/split.h"
 #include "trainer/device_comm.h"
@@ -212,10 +213,8 @@ static const struct cli_option options[] = {
     {"strategy", 0, CLI_STRING, "WORD",
      "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)",
      &opt_strategy, 0, 0},
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)",
-     &keyed[OPT_BACKEND], 0, 0},
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)",
-     &keyed[OPT_DTYPE], 0, 0},
+    COMPUTE_OPTION_BACKEND(keyed[OPT_BACKEND]),
+    COMPUTE_OPTION_DTYPE(keyed[OPT_DTYPE]),
     {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi | nccl (auto)",
      &keyed[OPT_COMM], 0, 0},
     {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
