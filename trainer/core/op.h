@@ -275,4 +275,7 @@ extern const struct op_kind *const op_kinds[];
 /* Losses begin the gradients: they wait for none. */
 bool op_is_loss(const struct op_kind *kind);
 
+/* Does a batch norm, or its gradient, do the ReLU behind it, too? */
+bool op_norm_has_relu(const struct op_kind *kind);
+
 #endif

@@ -62,3 +62,9 @@ bool op_is_loss(const struct op_kind *kind)
 {
     return kind == &bce_kind || kind == &softmax_ce_kind || kind == &dice_kind;
 }
+
+bool op_norm_has_relu(const struct op_kind *kind)
+{
+    return kind == &batch_norm_relu_kind || kind == &batch_norm_relu_grad_kind ||
+           kind == &batch_norm_relu_grad_coef_kind || kind == &batch_norm_relu_infer_kind;
+}

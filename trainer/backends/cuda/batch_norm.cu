@@ -173,12 +173,6 @@ static struct finish_args finish_of(const struct op *op)
     return k;
 }
 
-static bool has_relu(const struct op *op)
-{
-    return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
-           op->kind == &batch_norm_relu_grad_coef_kind || op->kind == &batch_norm_relu_infer_kind;
-}
-
 static void add_parts(const struct op *op, unsigned nparts, cudaStream_t stream)
 {
     unsigned channels = (unsigned)tensor_channels(op->in[0]);
@@ -214,7 +208,7 @@ static void apply_to(const struct op *op, const struct finish_args *f, const str
                      const struct tensor *v, const float *mask, cudaStream_t stream)
 {
     const struct tensor *dst = op->out[0];
-    bool relu = has_relu(op) && !v;
+    bool relu = op_norm_has_relu(op->kind) && !v;
     struct norm_pass_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
                                      f->channels, (unsigned)tensor_count(dst), relu};
     struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
@@ -323,7 +317,7 @@ int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, 
 
 static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
-    const float *mask = has_relu(op) ? cuda_norm_mask(op, x) : NULL;
+    const float *mask = op_norm_has_relu(op->kind) ? cuda_norm_mask(op, x) : NULL;
 
     if (op_sums_in(op))
         cuda_sums_widen(op, sums_of(op), x);

@@ -97,16 +97,10 @@ static void apply(const struct coefficients *k, const float *u, const float *v, 
     }
 }
 
-static bool has_relu(const struct op *op)
-{
-    return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
-           op->kind == &batch_norm_relu_grad_coef_kind || op->kind == &batch_norm_relu_infer_kind;
-}
-
 static void relu(const struct op *op)
 {
     float *y = op->out[0]->data;
-    size_t n = has_relu(op) ? tensor_count(op->out[0]) : 0;
+    size_t n = op_norm_has_relu(op->kind) ? tensor_count(op->out[0]) : 0;
 
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++)
@@ -242,7 +236,7 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
     const float *mean = op->in[3]->data, *scale = mean + nchannels;
     double *sums = op->workspace;
 
-    if (has_relu(op)) {
+    if (op_norm_has_relu(op->kind)) {
         float *masked = k.c + vector_period(nchannels);
 
         mask(op, masked);

@@ -17,7 +17,7 @@ static void find_map(const struct op *op, const struct norm_work *w)
     for (size_t c = 0; c < nchannels; c++) {
         w->k[NORM_WORK_A][c] = gamma[c] * scale[c];
         w->k[NORM_WORK_C][c] =
-            norm_work_has_relu(op) ? op->in[4]->data[c] - mean[c] * w->k[NORM_WORK_A][c] : 0;
+            op_norm_has_relu(op->kind) ? op->in[4]->data[c] - mean[c] * w->k[NORM_WORK_A][c] : 0;
         w->k[NORM_WORK_B][c] = 0;
         w->k[NORM_WORK_SHIFT][c] = mean[c];
     }

@@ -11,12 +11,6 @@
 #define MAX_LANES 16
 #define ROWS 4096    /* numbers that one thread takes at a time, about */
 
-bool norm_work_has_relu(const struct op *op)
-{
-    return op->kind == &batch_norm_relu_kind || op->kind == &batch_norm_relu_grad_kind ||
-           op->kind == &batch_norm_relu_grad_coef_kind || op->kind == &batch_norm_relu_infer_kind;
-}
-
 static bool has_dy(const struct op *op)
 {
     return op->kind == &batch_norm_grad_kind || op->kind == &batch_norm_relu_grad_kind ||
@@ -168,7 +162,7 @@ void norm_work_add(const struct norm_work *w, const void *dy, const void *x, siz
 void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x)
 {
     size_t nchannels = w->plan->nchannels;
-    bool relu = norm_work_has_relu(op);
+    bool relu = op_norm_has_relu(op->kind);
 
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < CHUNKS; i++) {
@@ -218,7 +212,7 @@ void norm_work_apply(const struct op *op, const struct norm_work *w, const void 
     size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
     float last[3][MAX_LANES] = {{0}}; /* or as many halves */
     void *dst = op->out[0]->data;     /* either member of the union */
-    bool relu = norm_work_has_relu(op);
+    bool relu = op_norm_has_relu(op->kind);
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < r.nsteps; i += block)

@@ -32,7 +32,6 @@ struct norm_work {
     float *k[NORM_WORK_VALUES];
 };
 
-bool norm_work_has_relu(const struct op *op);
 bool norm_work_supports(const struct op *op);
 int norm_work_prepare(struct op *op, struct err *e);
 void norm_work_release(struct op *op);
