@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Winograd's transforms for 8 channels, or 24 and so on: a vector holds two neighbouring tiles with 8
- * channels each. In the products a shuffle spreads a channel over its half of the vector. */
+ * channels each, channel 0 of both, channel 1 of both and so on. So what the products need of a channel, both
+ * its numbers throughout a vector, is a load; a shuffle for each would take the place of a product where
+ * the processor has one port for shuffles and that port multiplies as well. */
 #include "config.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
+#include <stdbool.h>
 
 #define LANES 16
 #define ISA __attribute__((target("avx512f")))
@@ -13,52 +16,96 @@
 #define HALF 8
 #define TILE 4
 #define SIDE (TILE + 2)
+#define COLUMNS 5 /* of two pixels each: of the source of two tiles */
 #define PLACES (SIDE * SIDE)
+typedef double unaligned_double __attribute__((aligned(4), may_alias));
+
 #define GROUPS 8 /* whose products are summed at the same time */
 
-static const float nothing[HALF];
-
-INLINE vec load_pair(const float *low, const float *high)
+/* Two neighbouring pixels' 8 channels, of n. */
+INLINE vec load_pixels(const float *low, size_t n)
 {
-    __m512d v = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)low));
+    __m512d v;
 
-    return (vec)_mm512_insertf64x4(v, _mm256_loadu_pd((const double *)high), 1);
+    if (n == HALF)
+        return load(low);
+    v = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)low));
+    return (vec)_mm512_insertf64x4(v, _mm256_loadu_pd((const double *)(low + n)), 1);
 }
 
-INLINE void store_pair(float *low, float *high, vec v)
+INLINE void store_pixels(float *low, size_t n, vec v)
 {
+    if (n == HALF) {
+        store(low, v);
+        return;
+    }
     _mm256_storeu_pd((double *)low, _mm512_castpd512_pd256((__m512d)v));
-    _mm256_storeu_pd((double *)high, _mm512_extractf64x4_pd((__m512d)v, 1));
+    _mm256_storeu_pd((double *)(low + n), _mm512_extractf64x4_pd((__m512d)v, 1));
 }
 
-/* Channel k of both halves, each over its half. */
-INLINE vec spread_channel(vec v, int k)
+/* The first pixels of both, or with k = 1 the second ones, as two tiles. */
+INLINE vec tiles_of(vec a, vec b, size_t k)
 {
-    __m512i index = _mm512_setr_epi32(k, k, k, k, k, k, k, k, 8 + k, 8 + k, 8 + k, 8 + k, 8 + k, 8 + k,
-                                      8 + k, 8 + k);
+    __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    __m512i second = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 
-    return (vec)_mm512_permutexvar_ps(index, (__m512)v);
+    return (vec)_mm512_permutex2var_ps((__m512)a, k ? second : first, (__m512)b);
 }
 
-ISA static void source(const float *const *src, size_t width, size_t n, size_t all, size_t place,
-                       float *d)
+/* The way back: the first tile's pixels of both, or with k = 1 the second one's. */
+INLINE vec pixels_of(vec a, vec b, size_t k)
 {
-    for (size_t x = 0; x < width; x += 2 * TILE, d += 2 * (all - n))
-        for (size_t c = 0; c < n; c += HALF, d += LANES) {
-            vec column[PLACES], r[SIDE];
+    __m512i first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    __m512i second = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+
+    return (vec)_mm512_permutex2var_ps((__m512)a, k ? second : first, (__m512)b);
+}
+
+/* Two numbers, for two tiles, for each channel. */
+INLINE vec load_channel(const float *p)
+{
+    return (vec)_mm512_set1_pd(*(const unaligned_double *)p);
+}
+
+/* Two pixels of each of the rows, from number `at` of them on, one dimension transformed. */
+INLINE void source_columns(const float *const *src, size_t at, size_t n, vec *r)
+{
+    vec v[SIDE];
 
 #pragma GCC unroll 6
-            for (size_t j = 0; j < SIDE; j++) {
-                vec v[SIDE];
-#pragma GCC unroll 6
-                for (size_t i = 0; i < SIDE; i++) {
-                    const float *low = src[i] + (x + j) * n + c - n, *high = low + TILE * n;
+    for (size_t i = 0; i < SIDE; i++)
+        v[i] = load_pixels(src[i] + at, n);
+    source4(v, 1, r, 1);
+}
 
-                    v[i] = load_pair(j == 0 && x == 0 ? nothing : low,
-                                     j == SIDE - 1 && x + 2 * TILE == width ? nothing : high);
-                }
-                source4(v, 1, column + j * SIDE, 1);
-            }
+/* The same where only the first or only the second pixel is there. */
+INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
+{
+    vec v[SIDE];
+
+#pragma GCC unroll 6
+    for (size_t i = 0; i < SIDE; i++)
+        v[i] = (vec)_mm512_maskz_loadu_ps(second ? 0xff00 : 0xff, src[i] + at - (second ? HALF : 0));
+    source4(v, 1, r, 1);
+}
+
+/* n is a constant once inlined if it is HALF. Neighbouring pairs of tiles share two columns, which are
+ * transformed once. */
+INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all, size_t place, float *dst)
+{
+    for (size_t c = 0; c < n; c += HALF, dst += LANES) {
+        vec column[COLUMNS * SIDE], v[SIDE], r[SIDE];
+        float *d = dst;
+
+        source_edge(src, c, true, column);
+        for (size_t x = 0; x < width; x += 2 * TILE, d += 2 * all) {
+#pragma GCC unroll 3
+            for (size_t k = 1; k + 1 < COLUMNS; k++)
+                source_columns(src, (x + 2 * k - 1) * n + c, n, column + k * SIDE);
+            if (x + 2 * TILE < width)
+                source_columns(src, (x + 2 * TILE - 1) * n + c, n, column + (COLUMNS - 1) * SIDE);
+            else
+                source_edge(src, (x + 2 * TILE - 1) * n + c, false, column + (COLUMNS - 1) * SIDE);
 #pragma GCC unroll 6
             for (size_t i = 0; i < SIDE; i++)
 #pragma GCC unroll 4
@@ -66,28 +113,58 @@ ISA static void source(const float *const *src, size_t width, size_t n, size_t a
                     __builtin_prefetch(src[i] + (x + 4 * TILE + j) * n + c);
 #pragma GCC unroll 6
             for (size_t i = 0; i < SIDE; i++) {
-                source4(column + i, SIDE, r, 1);
+#pragma GCC unroll 6
+                for (size_t j = 0; j < SIDE; j++)
+                    v[j] = tiles_of(column[j / 2 * SIDE + i], column[(j / 2 + 2) * SIDE + i], j % 2);
+                source4(v, 1, r, 1);
                 store_places(r, SIDE, place, d + i * SIDE * place);
             }
+#pragma GCC unroll 6
+            for (size_t i = 0; i < SIDE; i++)
+                column[i] = column[(COLUMNS - 1) * SIDE + i];
         }
+    }
+}
+
+ISA static void source(const float *const *src, size_t width, size_t n, size_t all, size_t place,
+                       float *d)
+{
+    if (n == HALF)
+        source_rows(src, width, HALF, all, place, d);
+    else
+        source_rows(src, width, n, all, place, d);
+}
+
+INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, size_t all,
+                        const float *bias, float *const *dst)
+{
+    for (size_t c = 0; c < n; c += HALF, m += LANES) {
+        vec b = (vec)_mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)(bias + c)));
+        const float *from = m;
+
+        for (size_t x = 0; x < width; x += 2 * TILE, from += 2 * all) {
+            vec v[PLACES], r[TILE * TILE];
+
+            load_places(from, PLACES, place, v);
+            result4_square(v, r);
+#pragma GCC unroll 8
+            for (size_t k = 0; k < TILE * TILE; k += 2) {
+                float *to = dst[k / TILE] + (x + k % TILE) * n + c;
+
+                store_pixels(to, n, pixels_of(r[k], r[k + 1], 0) + b);
+                store_pixels(to + TILE * n, n, pixels_of(r[k], r[k + 1], 1) + b);
+            }
+        }
+    }
 }
 
 ISA static void result(const float *m, size_t place, size_t width, size_t n, size_t all,
                        const float *bias, float *const *dst)
 {
-    for (size_t x = 0; x < width; x += 2 * TILE, m += 2 * (all - n))
-        for (size_t c = 0; c < n; c += HALF, m += LANES) {
-            vec v[PLACES], r[TILE * TILE], b = load_pair(bias + c, bias + c);
-
-            load_places(m, PLACES, place, v);
-            result4_square(v, r);
-#pragma GCC unroll 16
-            for (size_t k = 0; k < TILE * TILE; k++) {
-                float *to = dst[k / TILE] + (x + k % TILE) * n + c;
-
-                store_pair(to, to + TILE * n, r[k] + b);
-            }
-        }
+    if (n == HALF)
+        result_rows(m, place, width, HALF, all, bias, dst);
+    else
+        result_rows(m, place, width, n, all, bias, dst);
 }
 
 ISA static void window(const float *w, size_t step, size_t turned, size_t place, float *g)
@@ -97,28 +174,37 @@ ISA static void window(const float *w, size_t step, size_t turned, size_t place,
 
     for (size_t k = 0; k < (size_t)WINDOW * WINDOW; k++) {
         for (size_t l = 0; l < LANES; l++)
-            tap[l] = w[l % HALF * step + (turned ? WINDOW * WINDOW - 1 - k : k)];
+            tap[l] = w[l / 2 * step + (turned ? WINDOW * WINDOW - 1 - k : k)];
         v[k] = load(tap);
     }
     window4_square(v, r);
     store_places(r, PLACES, place, g);
 }
 
-ISA static void spread(const float *const *dy, size_t width, size_t n, size_t place, float *y)
+INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t place, float *y)
 {
     for (size_t x = 0; x < width; x += 2 * TILE)
         for (size_t c = 0; c < n; c += HALF, y += LANES) {
             vec v[TILE * TILE], r[PLACES];
 
-#pragma GCC unroll 16
-            for (size_t k = 0; k < TILE * TILE; k++) {
+#pragma GCC unroll 8
+            for (size_t k = 0; k < TILE * TILE; k += 2) {
                 const float *from = dy[k / TILE] + (x + k % TILE) * n + c;
+                vec low = load_pixels(from, n), high = load_pixels(from + TILE * n, n);
 
-                v[k] = load_pair(from, from + TILE * n);
+                v[k] = tiles_of(low, high, 0), v[k + 1] = tiles_of(low, high, 1);
             }
             spread4_square(v, r);
             store_places(r, PLACES, place, y);
         }
+}
+
+ISA static void spread(const float *const *dy, size_t width, size_t n, size_t place, float *y)
+{
+    if (n == HALF)
+        spread_rows(dy, width, HALF, place, y);
+    else
+        spread_rows(dy, width, n, place, y);
 }
 
 ISA static void gather(const float *u, size_t place, size_t step, float *dw)
@@ -131,7 +217,7 @@ ISA static void gather(const float *u, size_t place, size_t step, float *dw)
     for (size_t k = 0; k < (size_t)WINDOW * WINDOW; k++) {
         store(tap, r[k]);
         for (size_t l = 0; l < HALF; l++)
-            dw[l * step + k] = tap[l] + tap[HALF + l];
+            dw[l * step + k] = tap[2 * l] + tap[2 * l + 1];
     }
 }
 
@@ -144,20 +230,14 @@ INLINE void forward_groups(const float *d, const float *weights, size_t ns, size
 #pragma GCC unroll 8
     for (size_t g = 0; g < n; g++)
         sum[g] = (vec){0};
-    for (size_t s = 0; s < ns; s += HALF) {
-        vec v[GROUPS];
-
+    for (size_t s = 0; s < ns; s += HALF)
 #pragma GCC unroll 8
-        for (size_t g = 0; g < n; g++)
-            v[g] = load(d + 2 * (g * ns + s));
-#pragma GCC unroll 8
-        for (int k = 0; k < HALF; k++) {
-            vec w = load(weights + (s + (size_t)k) * LANES);
+        for (size_t k = s; k < s + HALF; k++) {
+            vec w = load(weights + k * LANES);
 #pragma GCC unroll 8
             for (size_t g = 0; g < n; g++)
-                sum[g] += spread_channel(v[g], k) * w;
+                sum[g] += load_channel(d + 2 * (g * ns + k)) * w;
         }
-    }
 #pragma GCC unroll 8
     for (size_t g = 0; g < n; g++)
         store(m + 2 * g * nd, sum[g]);
@@ -187,10 +267,10 @@ ISA static void grad_weights(const float *d, const float *y, size_t ns, size_t n
             for (int k = 0; k < HALF; k++)
                 sum[k] = load(u + k * LANES);
             for (size_t g = 0; g < ngroups; g++) {
-                vec v = load(d + 2 * (g * ns + s)), dy = load(y + 2 * (g * nd + at));
+                vec dy = load(y + 2 * (g * nd + at));
 #pragma GCC unroll 8
-                for (int k = 0; k < HALF; k++)
-                    sum[k] += spread_channel(v, k) * dy;
+                for (size_t k = 0; k < HALF; k++)
+                    sum[k] += load_channel(d + 2 * (g * ns + s + k)) * dy;
             }
 #pragma GCC unroll 8
             for (int k = 0; k < HALF; k++)

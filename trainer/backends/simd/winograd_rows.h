@@ -20,7 +20,7 @@
 
 struct winograd_rows {
     size_t lanes; /* channels of a vector */
-    size_t group; /* neighbouring tiles of a vector: for each `lanes` channels, tile after tile */
+    size_t group; /* neighbouring tiles of a vector: for each channel, tile after tile */
     size_t tile, side; /* m results and m + 2 pixels of the source on a side */
     /* A row of tiles. src: `side` rows of pixels, [width][n], beside which all is zero. d[p] +
      * tile all receives B^T x B; places are `place` floats apart, here and below. all: n, or more
