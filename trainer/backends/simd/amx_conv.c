@@ -10,40 +10,25 @@
  * results between lines are computed and left out. The gradient of the input is the same convolution
  * with the window turned by 180 degrees and the roles of the channels changed. */
 #include "config.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/simd/amx_conv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/simd/amx_check.h"
-#include "trainer/backends/simd/amx_rows.h"
-#include "trainer/backends/simd/amx_tiles.h"
 #include "trainer/backends/simd/half.h"
+#include "trainer/backends/simd/norm_moments.h"
+#include "trainer/backends/simd/simd.h"
 
 #define KERNEL 3
-#define BORDER (KERNEL - 1)
+#define BORDER AMX_CONV_BORDER
 #define NEIGHBOURS 2
 #define SLICE 128              /* pixels whose results wait to be rounded, about: half a first cache */
 #define BAND_NUMBERS (1 << 18) /* of the source: a quarter of the second cache */
-#define SHARE 4                /* bands for each thread, where there are as many rows */
+#define TASKS 64               /* of all images, where there are as many lines: results depend on it */
 #define MAX_WEIGHTS (1 << 20)  /* pairs of channels */
 #define LINE AMX_ROWS_LINE
 #define COLUMNS AMX_TILES_COLUMNS
-
-/* op->priv; for the gradient of the input src is dy. */
-struct conv {
-    const struct amx_tiles *tiles;
-    struct amx_shape shape;
-    float_rows_narrow_f *narrow;
-    size_t nimages, height, width, ns, nd;
-    size_t group;          /* pixels of a row of a tile */
-    size_t pitch;          /* pixels from a line of the source to the next */
-    size_t slice, band, nbands; /* lines whose results are computed at once; of a task; of an image */
-    size_t nsteps, ntiles; /* of a row of the window; of results across */
-    size_t source, results; /* a thread's: numbers, floats */
-    size_t packed, bias;    /* numbers, floats */
-    size_t nthreads;
-};
 
 static size_t least(size_t a, size_t b)
 {
@@ -51,68 +36,60 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Tiles down for that many lines: from the first to the last pixel, with what lies between. */
-static size_t tiles_down(const struct conv *c, size_t nlines)
+static size_t tiles_down(const struct amx_conv *c, size_t nlines)
 {
     size_t npixels = (nlines - 1) * c->pitch + c->width, tile = AMX_TILES_ROWS * c->group;
 
     return (npixels + tile - 1) / tile;
 }
 
-static void cut(struct conv *c)
+static void cut(struct amx_conv *c, size_t band)
 {
-    size_t most = BAND_NUMBERS / (c->pitch * c->ns);
-    size_t share = (c->nimages * c->height + SHARE * c->nthreads - 1) / (SHARE * c->nthreads);
+    size_t most = BAND_NUMBERS / (c->pitch * c->ns), share = (c->nimages * c->height + TASKS - 1) / TASKS;
 
     c->slice = least(c->pitch < SLICE ? SLICE / c->pitch : 1, c->height);
-    c->band = least(least(most, share), c->height) / c->slice * c->slice;
+    c->band = band ? band : least(least(most, share), c->height) / c->slice * c->slice;
     if (c->band == 0)
         c->band = c->slice;
     c->nbands = (c->height + c->band - 1) / c->band;
 }
 
-static struct conv *create(const struct roles *r)
+struct amx_conv amx_conv_of(const struct roles *r, size_t band)
 {
-    struct conv *c = calloc(1, sizeof *c);
+    struct amx_conv c = {.tiles = amx_tiles_best(), .narrow = float_rows_narrow(),
+                         .nthreads = simd_threads()};
     size_t window;
 
-    if (!c)
-        return NULL;
-    c->tiles = amx_tiles_best();
-    c->narrow = float_rows_narrow();
-    c->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
-    c->height = (size_t)r->src[0]->shape.dim[DIM_H];
-    c->width = (size_t)r->src[0]->shape.dim[DIM_W];
-    c->ns = roles_channels(r->src);
-    c->nd = roles_channels(r->dst);
-    c->nthreads = simd_threads();
-    c->group = c->nd % COLUMNS == 0 ? 1 : NEIGHBOURS;
-    c->pitch = amx_rows_round_up(c->width + BORDER, c->group);
-    cut(c);
-    window = (c->group + BORDER) * c->ns;
-    c->shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24};
-    c->nsteps = window / c->shape.depth;
-    c->ntiles = c->group * c->nd / COLUMNS;
+    c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
+    c.height = (size_t)r->src[0]->shape.dim[DIM_H];
+    c.width = (size_t)r->src[0]->shape.dim[DIM_W];
+    c.ns = roles_channels(r->src);
+    c.nd = roles_channels(r->dst);
+    c.group = c.nd % COLUMNS == 0 ? 1 : NEIGHBOURS;
+    c.pitch = amx_rows_round_up(c.width + BORDER, c.group);
+    cut(&c, band);
+    window = (c.group + BORDER) * c.ns;
+    c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24};
+    c.nsteps = window / c.shape.depth;
+    c.ntiles = c.group * c.nd / COLUMNS;
     /* Behind the last line what the last tile reads, too: its results are left out. */
-    c->source = amx_rows_round_up(
-        ((c->band + BORDER) * c->pitch + AMX_TILES_ROWS * c->group + BORDER) * c->ns, LINE);
-    c->results = amx_rows_round_up(
-        (tiles_down(c, c->slice) * AMX_TILES_ROWS * c->group + c->width) * c->nd, LINE);
-    c->packed = KERNEL * window * c->ntiles * COLUMNS;
-    c->bias = amx_rows_round_up(c->group * c->nd, LINE);
+    c.source = amx_rows_round_up(((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
+    c.results = amx_rows_round_up((tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group + c.width) * c.nd, LINE);
+    c.packed = KERNEL * window * c.ntiles * COLUMNS;
+    c.bias = amx_rows_round_up(c.group * c.nd, LINE);
     return c;
 }
 
 /* Pair k of the window's row in column n lies here, of a tile of results. */
-static size_t place_of(const struct conv *c, size_t k, size_t n)
+static size_t place_of(const struct amx_conv *c, size_t k, size_t n)
 {
     size_t step = c->shape.depth;
 
     return k / step * step * COLUMNS + (k % step / 2 * COLUMNS + n) * 2;
 }
 
-/* packed[tile][row of the window][step][pair][column][2], from w[O][I][3][3]; turned: for the gradient
- * of the input. */
-static void pack(const struct conv *c, const float *w, bool turned, uint16_t *packed)
+/* packed[tile][row of the window][step][pair][column][2] */
+void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16_t *packed)
 {
     size_t ns = c->ns, nd = c->nd, window = (size_t)KERNEL * KERNEL;
     size_t next = window * (turned ? nd : 1), row = c->nsteps * c->shape.depth * COLUMNS;
@@ -138,7 +115,7 @@ static void pack(const struct conv *c, const float *w, bool turned, uint16_t *pa
 }
 
 /* Lines [y, y + n) of a task, whose first line's window begins with the first of source. */
-static void correlate_slice(const struct conv *c, const uint16_t *source, const uint16_t *packed,
+static void correlate_slice(const struct amx_conv *c, const uint16_t *source, const uint16_t *packed,
                             const float *bias, size_t n, float *results)
 {
     size_t row = c->nsteps * c->shape.depth * COLUMNS, across = c->group * c->nd;
@@ -159,65 +136,115 @@ static void correlate_slice(const struct conv *c, const uint16_t *source, const 
     amx_tiles_multiply(c->tiles, &p, tiles_down(c, n), c->ntiles);
 }
 
-static void correlate_task(const struct conv *c, const struct roles *roles, size_t i,
-                           const uint16_t *packed, const float *bias, uint16_t *source, float *results)
+void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image, size_t from,
+                    size_t nlines, const uint16_t *source, const uint16_t *packed, const float *bias,
+                    float *results)
 {
-    size_t image = i / c->nbands, from = i % c->nbands * c->band;
-    size_t nlines = least(c->band, c->height - from);
     float *copy = results + c->results - c->width * c->nd;
 
-    amx_rows_read(roles->src, image, from, nlines + BORDER, 1, c->pitch, source);
     for (size_t y = 0; y < nlines; y += c->slice) {
         size_t n = least(c->slice, nlines - y);
 
         correlate_slice(c, source + y * c->pitch * c->ns, packed, bias, n, results);
         for (size_t k = 0; k < n; k++)
-            amx_rows_write(roles->dst, image, from + y + k, results + k * c->pitch * c->nd, copy,
-                           c->narrow);
+            amx_rows_write(dst, image, from + y + k, results + k * c->pitch * c->nd, copy, c->narrow);
     }
 }
 
-/* Workspace: bias, the weights, and for each thread results and source. */
-static void correlate(const struct op *op, bool turned)
+void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float *repeated)
 {
-    const struct conv *c = op->priv;
-    const struct roles roles = roles_of(op);
-    float *bias = op->workspace, *results = bias + c->bias;
-    uint16_t *packed = (uint16_t *)(void *)(results + c->nthreads * c->results);
-    uint16_t *sources = packed + c->packed;
+    for (size_t i = 0; i < c->bias; i++)
+        repeated[i] = bias ? bias->data[i % c->nd] : 0;
+}
 
-    pack(c, roles.weights->data, turned, packed);
-    for (size_t i = 0; i < c->group * c->nd; i++)
-        bias[i] = roles.bias ? roles.bias->data[i % c->nd] : 0;
+/* Workspace: parts of the moments, bias, for each thread results, the weights, for each thread source. */
+static size_t parts_size(const struct op *op, const struct amx_conv *c)
+{
+    return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
+}
+
+int amx_conv_prepare(struct op *op, struct err *e)
+{
+    const struct roles r = roles_of(op);
+    struct amx_conv *c = malloc(sizeof *c);
+
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    *c = amx_conv_of(&r, 0);
+    op->workspace_size = amx_rows_round_up(parts_size(op, c), LINE) * sizeof(double) +
+                         (c->bias + c->nthreads * c->results) * sizeof(float) +
+                         (c->packed + c->nthreads * c->source) * sizeof(uint16_t);
+    op->priv = c;
+    return 0;
+}
+
+/* Of one run; the workspace in its order. */
+struct pass {
+    const struct amx_conv *c;
+    struct roles roles;
+    struct norm_moments moments;
+    double *parts;
+    float *bias, *results;
+    uint16_t *packed, *sources;
+};
+
+static struct pass pass_of(const struct op *op)
+{
+    const struct amx_conv *c = op->priv;
+    struct pass p = {.c = c, .roles = roles_of(op), .moments = norm_moments_of(op, c->nimages * c->nbands),
+                     .parts = op->workspace};
+
+    p.bias = (float *)(p.parts + amx_rows_round_up(parts_size(op, c), LINE));
+    p.results = p.bias + c->bias;
+    p.packed = (uint16_t *)(void *)(p.results + c->nthreads * c->results);
+    p.sources = p.packed + c->packed;
+    return p;
+}
+
+static void run_task(const struct pass *p, size_t i)
+{
+    const struct amx_conv *c = p->c;
+    size_t image = i / c->nbands, from = i % c->nbands * c->band, nlines = least(c->band, c->height - from);
+    uint16_t *source = p->sources + simd_thread() * c->source;
+
+    amx_rows_read(p->roles.src, p->roles.norm, image, from, nlines + BORDER, 1, c->pitch, source);
+    amx_conv_lines(c, p->roles.dst, image, from, nlines, source, p->packed, p->bias,
+                   p->results + simd_thread() * c->results);
+    if (p->moments.rows)
+        norm_moments_part(&p->moments, p->roles.dst[0]->half + (image * c->height + from) * c->width * c->nd,
+                          nlines * c->width, p->parts + i * p->moments.size);
+}
+
+static void correlate(const struct op *op, bool turned, const struct batch_norm_map *norm)
+{
+    struct pass p = pass_of(op);
+    const struct amx_conv *c = p.c;
+
+    p.roles.norm[0] = norm;
+    amx_conv_pack(c, p.roles.weights->data, turned, p.packed);
+    amx_conv_repeat(c, p.roles.bias, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
         c->tiles->begin(&c->shape);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nimages * c->nbands; i++)
-            correlate_task(c, &roles, i, packed, bias, sources + simd_thread() * c->source,
-                           results + simd_thread() * c->results);
+            run_task(&p, i);
         c->tiles->end();
     }
+    if (p.moments.rows)
+        norm_moments_write(&p.moments, p.parts, op_moments_out(op));
 }
 
-static int prepare(struct op *op, struct err *e)
+void amx_conv_run_normed(const struct op *op, const struct batch_norm_map *norm)
 {
-    const struct roles r = roles_of(op);
-    struct conv *c = create(&r);
-
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = (c->bias + c->nthreads * c->results) * sizeof(float) +
-                         (c->packed + c->nthreads * c->source) * sizeof(uint16_t);
-    op->priv = c;
-    return 0;
+    correlate(op, false, norm);
 }
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, false);
+    correlate(op, false, NULL);
     return 0;
 }
 
@@ -225,17 +252,17 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, true);
+    correlate(op, true, NULL);
     return 0;
 }
 
-static void release(struct op *op)
+void amx_conv_release(struct op *op)
 {
     free(op->priv);
 }
 
 /* With 24 or 40 channels of results columns would lie idle. */
-static bool can_do(const struct op *op)
+bool amx_conv_fits(const struct op *op)
 {
     const struct roles r = roles_of(op);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
@@ -245,26 +272,29 @@ static bool can_do(const struct op *op)
            (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS;
 }
 
+/* Of lines that are whole vectors. The trial knows nothing of moments, which are no work of tiles. */
 static bool supports(const struct op *op)
 {
-    static const struct kernel forward = {NULL, NULL, prepare, run_conv2d, release};
+    static const struct kernel forward = {NULL, NULL, amx_conv_prepare, run_conv2d, amx_conv_release};
+    struct op plain = *op;
 
-    return can_do(op) && amx_check(&forward, op);
+    plain.out[op->kind->nout] = NULL;
+    return amx_conv_fits(op) && norm_moments_support(op, DTYPE_BF16) &&
+           (!op_moments_out(op) || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
 }
 
 static bool supports_grad_input(const struct op *op)
 {
-    static const struct kernel backward = {NULL, NULL, prepare, run_grad_input, release};
+    static const struct kernel backward = {NULL, NULL, amx_conv_prepare, run_grad_input, amx_conv_release};
 
-    return can_do(op) && amx_check(&backward, op);
+    return amx_conv_fits(op) && amx_check(&backward, op);
 }
 
-const struct kernel simd_amx_conv = {&conv2d_kind, supports, prepare, run_conv2d, release};
-const struct kernel simd_amx_conv_nobias = {&conv2d_nobias_kind, supports, prepare, run_conv2d,
-                                            release};
-const struct kernel simd_amx_conv_concat = {&concat_conv2d_kind, supports, prepare, run_conv2d,
-                                            release};
-const struct kernel simd_amx_conv_grad_input = {&conv2d_grad_input_kind, supports_grad_input, prepare,
-                                                run_grad_input, release};
-const struct kernel simd_amx_conv_concat_grad_input = {
-    &concat_conv2d_grad_input_kind, supports_grad_input, prepare, run_grad_input, release};
+#define FORWARD(kind) {&kind, supports, amx_conv_prepare, run_conv2d, amx_conv_release}
+#define BACKWARD(kind) {&kind, supports_grad_input, amx_conv_prepare, run_grad_input, amx_conv_release}
+
+const struct kernel simd_amx_conv = FORWARD(conv2d_kind);
+const struct kernel simd_amx_conv_nobias = FORWARD(conv2d_nobias_kind);
+const struct kernel simd_amx_conv_concat = FORWARD(concat_conv2d_kind);
+const struct kernel simd_amx_conv_grad_input = BACKWARD(conv2d_grad_input_kind);
+const struct kernel simd_amx_conv_concat_grad_input = BACKWARD(concat_conv2d_grad_input_kind);

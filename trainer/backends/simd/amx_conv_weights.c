@@ -8,51 +8,33 @@
  * does not end with a line. Sums of a chunk of bands, whose number does not depend on the threads, are
  * kept to its end; the chunks' sums are added in order. */
 #include "config.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/simd/amx_conv_weights.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/simd/amx_check.h"
-#include "trainer/backends/simd/amx_rows.h"
-#include "trainer/backends/simd/amx_tiles.h"
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/half.h"
+#include "trainer/backends/simd/simd.h"
 #include "trainer/backends/vector.h"
 
 #define KERNEL 3
 #define BORDER (KERNEL - 1)
 #define DEPTH AMX_TILES_DEPTH  /* pixels that are added up at once */
-#define BAND_NUMBERS (1 << 19) /* of pairs and planes: half the second cache */
+#define SHARE (1 << 19)        /* of pairs and planes, numbers: half the second cache */
 #define MAX_CHUNKS 32
 #define CHUNK_PIXELS 4096
 #define MAX_SUMS (1 << 24)     /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4           /* that there must be room for */
 #define LINE AMX_ROWS_LINE
 
-/* op->priv */
-struct weights {
-    const struct amx_tiles *tiles;
-    struct amx_shape shape;
-    size_t nimages, height, width, ns, nd;
-    size_t pitch, band, nbands; /* pixels from line to line; lines of a band; bands of an image */
-    size_t source, pairs, plane, room; /* a thread's: numbers; pairs; numbers of a plane; of all */
-    size_t nsums, nchunks, nthreads;   /* floats of a chunk: weights, bias */
-};
-
-/* What a task adds up: the lines of a band, and how many pixels that are, in whole tiles. */
-struct band {
-    size_t image, from, nlines, npixels;
-    uint16_t *source, *planes;
-    uint32_t *pairs;
-};
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static size_t pixels_of(const struct weights *c, size_t nlines)
+static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
 {
     return amx_rows_round_up(nlines * c->pitch, DEPTH);
 }
@@ -65,43 +47,44 @@ static size_t plane_of(size_t npixels)
     return (nlines | 1) * LINE;
 }
 
-static struct weights *create(const struct roles *r)
+struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share)
 {
-    struct weights *c = calloc(1, sizeof *c);
+    struct amx_conv_weights c = {.tiles = amx_tiles_best(), .nthreads = simd_threads()};
     size_t most, rest;
 
-    if (!c)
-        return NULL;
-    c->tiles = amx_tiles_best();
-    c->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
-    c->height = (size_t)r->src[0]->shape.dim[DIM_H];
-    c->width = (size_t)r->src[0]->shape.dim[DIM_W];
-    c->ns = roles_channels(r->src);
-    c->nd = roles_channels(r->dst);
-    c->shape = (struct amx_shape){c->nd % 16 == 0 ? 16 : 8, c->ns % 16 == 0 ? 16 : 12, DEPTH};
-    c->pitch = c->width + BORDER;
-    most = BAND_NUMBERS / (c->pitch * (2 * c->ns + c->nd));
-    c->band = most > BORDER ? least(most - BORDER, c->height) : 1;
-    c->nbands = (c->height + c->band - 1) / c->band;
-    rest = pixels_of(c, c->band) + BORDER * c->pitch + BORDER;
-    c->pairs = rest * c->ns;
-    c->source = amx_rows_round_up((rest + 1) * c->ns, LINE);
-    c->plane = plane_of(pixels_of(c, c->band));
-    c->room = amx_rows_round_up(c->source + 2 * c->pairs + c->nd * c->plane, LINE);
-    c->nsums = (size_t)KERNEL * KERNEL * c->ns * c->nd + c->nd;
-    c->nchunks = least(c->nimages * c->height * c->width / CHUNK_PIXELS + 1, c->nimages * c->nbands);
-    c->nchunks = least(least(c->nchunks, MAX_CHUNKS), MAX_SUMS / c->nsums);
-    c->nthreads = simd_threads();
+    c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
+    c.height = (size_t)r->src[0]->shape.dim[DIM_H];
+    c.width = (size_t)r->src[0]->shape.dim[DIM_W];
+    c.ns = roles_channels(r->src);
+    c.nd = roles_channels(r->dst);
+    c.shape = (struct amx_shape){c.nd % 16 == 0 ? 16 : 8, c.ns % 16 == 0 ? 16 : 12, DEPTH};
+    c.pitch = c.width + BORDER;
+    most = share / (c.pitch * (2 * c.ns + c.nd));
+    c.band = most > BORDER ? least(most - BORDER, c.height) : 1;
+    c.nbands = (c.height + c.band - 1) / c.band;
+    rest = pixels_of(&c, c.band) + BORDER * c.pitch + BORDER;
+    c.pairs = rest * c.ns;
+    c.source = amx_rows_round_up((rest + 1) * c.ns, LINE);
+    c.plane = plane_of(pixels_of(&c, c.band));
+    c.room = amx_rows_round_up(c.source + 2 * c.pairs + c.nd * c.plane, LINE);
+    c.nsums = (size_t)KERNEL * KERNEL * c.ns * c.nd + c.nd;
+    c.nchunks = least(c.nimages * c.height * c.width / CHUNK_PIXELS + 1, c.nimages * c.nbands);
+    c.nchunks = least(least(c.nchunks, MAX_CHUNKS), MAX_SUMS / c.nsums);
     return c;
 }
 
-static struct band band_of(const struct weights *c, size_t i, uint16_t *room)
+size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i)
 {
-    size_t from = i % c->nbands * c->band, nlines = least(c->band, c->height - from);
+    return c->nimages * c->nbands * i / c->nchunks;
+}
+
+struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task, uint16_t *room)
+{
+    size_t from = task % c->nbands * c->band, nlines = least(c->band, c->height - from);
     uint16_t *pairs = room + c->source;
 
-    return (struct band){i / c->nbands, from, nlines, pixels_of(c, nlines), room,
-                         pairs + 2 * c->pairs, (uint32_t *)(void *)pairs};
+    return (struct amx_conv_band){task / c->nbands, from, nlines, pixels_of(c, nlines), room,
+                                  pairs + 2 * c->pairs, (uint32_t *)(void *)pairs};
 }
 
 static void clear(uint16_t *planes, size_t plane, size_t nplanes, size_t from, size_t n)
@@ -112,26 +95,24 @@ static void clear(uint16_t *planes, size_t plane, size_t nplanes, size_t from, s
 }
 
 /* Zeros behind the last line, too, as far as sums run. */
-static void fill(const struct weights *c, const struct roles *roles, const struct band *b)
+static void fill(const struct amx_conv_weights *c, const struct roles *roles, const struct amx_conv_band *b,
+                 const uint16_t *dy, size_t distance)
 {
-    const struct tensor *dy = roles->dst[0];
     size_t used = (b->nlines + BORDER) * c->pitch;
     size_t all = b->npixels + BORDER * c->pitch + BORDER;
 
-    amx_rows_read(roles->src, b->image, b->from, b->nlines + BORDER, 1, c->pitch, b->source);
+    amx_rows_read(roles->src, roles->norm, b->image, b->from, b->nlines + BORDER, 1, c->pitch, b->source);
     memset(b->source + used * c->ns, 0, (all + 1 - used) * c->ns * sizeof *b->source);
     amx_rows_pair(b->source, c->ns, all * c->ns, b->pairs);
     for (size_t y = 0; y < b->nlines; y++) {
-        size_t line = (b->image * c->height + b->from + y) * c->width;
-
-        amx_rows_split(dy->half + line * c->nd, c->nd, c->width, b->planes + y * c->pitch, c->plane);
+        amx_rows_split(dy + y * distance, c->nd, c->width, b->planes + y * c->pitch, c->plane);
         clear(b->planes, c->plane, c->nd, y * c->pitch + c->width, BORDER);
     }
     clear(b->planes, c->plane, c->nd, b->nlines * c->pitch, b->npixels - b->nlines * c->pitch);
 }
 
 /* sums[row of the window][channel of dy][column of the window][channel of the source] */
-static void add_products(const struct weights *c, const struct band *b, float *sums)
+static void add_products(const struct amx_conv_weights *c, const struct amx_conv_band *b, float *sums)
 {
     const uint16_t *pairs = (const uint16_t *)(const void *)b->pairs;
 
@@ -168,27 +149,36 @@ VECTOR_CLONES static float sum_plane(const uint16_t *plane, size_t n)
     return sum;
 }
 
-/* Bands [from, to) of all images. */
-static void sum_chunk(const struct weights *c, const struct roles *roles, size_t from, size_t to,
-                      uint16_t *room, float *sums)
+void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *roles,
+                          const struct amx_conv_band *b, const uint16_t *dy, size_t distance, float *sums)
 {
     float *bias = sums + c->nsums - c->nd;
 
-    memset(sums, 0, c->nsums * sizeof *sums);
-    for (size_t i = from; i < to; i++) {
-        struct band b = band_of(c, i, room);
+    fill(c, roles, b, dy, distance);
+    add_products(c, b, sums);
+    for (size_t d = 0; roles->bias && d < c->nd; d++)
+        bias[d] += sum_plane(b->planes + d * c->plane, b->npixels);
+}
 
-        fill(c, roles, &b);
-        add_products(c, &b, sums);
-        for (size_t d = 0; roles->bias && d < c->nd; d++)
-            bias[d] += sum_plane(b.planes + d * c->plane, b.npixels);
+static void sum_chunk(const struct amx_conv_weights *c, const struct roles *roles, size_t i, uint16_t *room,
+                      float *sums)
+{
+    size_t line = c->width * c->nd;
+
+    memset(sums, 0, c->nsums * sizeof *sums);
+    for (size_t task = amx_conv_weights_first(c, i); task < amx_conv_weights_first(c, i + 1); task++) {
+        struct amx_conv_band b = amx_conv_weights_band(c, task, room);
+
+        amx_conv_weights_add(c, roles, &b, roles->dst[0]->half + (b.image * c->height + b.from) * line, line,
+                             sums);
     }
 }
 
 /* dw[O][I][3][3] from the order of add_products(). */
-static void finish(const struct weights *c, const float *sums, float *dw)
+void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles, const float *sums)
 {
     size_t ns = c->ns, nd = c->nd;
+    float *dw = roles->weights->data;
 
 #pragma omp parallel for schedule(static) num_threads(c->nthreads)
     for (size_t d = 0; d < nd; d++)
@@ -197,14 +187,15 @@ static void finish(const struct weights *c, const float *sums, float *dw)
                 for (size_t j = 0; j < KERNEL; j++)
                     dw[((d * ns + s) * KERNEL + r) * KERNEL + j] =
                         sums[((r * nd + d) * KERNEL + j) * ns + s];
+    if (roles->bias)
+        memcpy(roles->bias->data, sums + c->nsums - c->nd, c->nd * sizeof *sums);
 }
 
 /* Workspace: the sums of all chunks, room for each thread. */
 static int run(struct op *op, struct exec *x, struct err *e)
 {
-    const struct weights *c = op->priv;
+    const struct amx_conv_weights *c = op->priv;
     const struct roles roles = roles_of(op);
-    size_t ntasks = c->nimages * c->nbands;
     float *sums = op->workspace;
     uint16_t *rooms = (uint16_t *)(void *)(sums + amx_rows_round_up(c->nchunks * c->nsums, LINE));
 
@@ -215,24 +206,22 @@ static int run(struct op *op, struct exec *x, struct err *e)
         c->tiles->begin(&c->shape);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_chunk(c, &roles, ntasks * i / c->nchunks, ntasks * (i + 1) / c->nchunks,
-                      rooms + simd_thread() * c->room, sums + i * c->nsums);
+            sum_chunk(c, &roles, i, rooms + simd_thread() * c->room, sums + i * c->nsums);
         c->tiles->end();
         conv_rows_add(sums, c->nsums, c->nchunks);
     }
-    finish(c, sums, roles.weights->data);
-    if (roles.bias)
-        memcpy(roles.bias->data, sums + c->nsums - c->nd, c->nd * sizeof *sums);
+    amx_conv_weights_finish(c, &roles, sums);
     return 0;
 }
 
 static int prepare(struct op *op, struct err *e)
 {
     const struct roles r = roles_of(op);
-    struct weights *c = create(&r);
+    struct amx_conv_weights *c = malloc(sizeof *c);
 
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
+    *c = amx_conv_weights_of(&r, SHARE);
     op->workspace_size = amx_rows_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
                          c->nthreads * c->room * sizeof(uint16_t);
     op->priv = c;

@@ -29,8 +29,8 @@ static void spread(const uint16_t *src, size_t n, size_t width, uint16_t *dst, s
             memcpy(dst + x * step + c, src + x * n + c, BLOCK * sizeof *dst);
 }
 
-void amx_rows_read(const struct tensor *const *parts, size_t image, size_t first, size_t n,
-                   size_t border, size_t pitch, uint16_t *dst)
+void amx_rows_read(const struct tensor *const *parts, const struct batch_norm_map *const *norm, size_t image,
+                   size_t first, size_t n, size_t border, size_t pitch, uint16_t *dst)
 {
     size_t height = (size_t)parts[0]->shape.dim[DIM_H], width = (size_t)parts[0]->shape.dim[DIM_W];
     size_t channels = roles_channels(parts);
@@ -46,7 +46,10 @@ void amx_rows_read(const struct tensor *const *parts, size_t image, size_t first
         for (size_t k = 0; k < PARTS && parts[k]; k++) {
             size_t own = tensor_channels(parts[k]);
 
-            spread(parts[k]->half + line * own, own, width, dst + at, channels);
+            if (norm && norm[k])
+                batch_norm_apply(norm[k], parts[k]->half + line * own, width * own, dst + at);
+            else
+                spread(parts[k]->half + line * own, own, width, dst + at, channels);
             at += own;
         }
         memset(dst + (border + width) * channels, 0,

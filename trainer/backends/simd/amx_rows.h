@@ -20,9 +20,10 @@ static inline size_t amx_rows_round_up(size_t n, size_t to)
 bool amx_rows_support(const struct tensor *const *parts);
 
 /* Row `first` + i - `border` of an image, for each i < n, as row i of dst: `border` zeros, the pixels,
- * zeros up to `pitch` pixels. Rows outside the image are zeros. */
-void amx_rows_read(const struct tensor *const *parts, size_t image, size_t first, size_t n,
-                   size_t border, size_t pitch, uint16_t *dst);
+ * zeros up to `pitch` pixels. Rows outside the image are zeros. norm: NULL, or norm[k] is applied to part k, if it
+ * is not NULL, and the only part. */
+void amx_rows_read(const struct tensor *const *parts, const struct batch_norm_map *const *norm, size_t image,
+                   size_t first, size_t n, size_t border, size_t pitch, uint16_t *dst);
 
 /* A row of pixels, of as many channels as all parts have, into row y of an image; copy: room for it. */
 void amx_rows_write(const struct tensor *const *parts, size_t image, size_t y, const float *row,

@@ -105,7 +105,7 @@ static void read_y(const struct up *c, const struct tensor *y, const struct task
 
     for (size_t i = 0; i < SIDE; i++)
         for (size_t k = 0; k < t->n; k++)
-            amx_rows_read(parts, t->image, SIDE * (t->from + k) + i, 1, 0, SIDE * c->width,
+            amx_rows_read(parts, NULL, t->image, SIDE * (t->from + k) + i, 1, 0, SIDE * c->width,
                           dst + (i * c->npixels + k * c->width) * c->wide);
 }
 
@@ -153,7 +153,7 @@ static void up_task(const struct up *c, const struct op *op, const struct task *
         .to_n = AMX_TILES_COLUMNS,
     };
 
-    amx_rows_read(parts, t->image, t->from, t->n, 0, c->width, room);
+    amx_rows_read(parts, NULL, t->image, t->from, t->n, 0, c->width, room);
     for (size_t i = 0; i < SIDE; i++, p.b.at += c->nx * c->wide) {
         size_t line = (t->image * c->height + t->from) * SIDE + i, nline = c->width * c->wide;
 

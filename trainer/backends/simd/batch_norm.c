@@ -105,11 +105,13 @@ int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *
     return find_statistics(op, x, &w, e);
 }
 
-void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y)
+void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n, void *y)
 {
+    size_t size = dtype_size(map->rows->dtype);
+
     for (size_t i = 0; i < map->step; i += map->wide)
-        map->rows->apply(x + i, n / map->step, map->step, map->wide / map->rows->lanes, true, map->a + i,
-                         map->c + i, y + i);
+        map->rows->apply((const char *)x + i * size, n / map->step, map->step, map->wide / map->rows->lanes,
+                         true, map->a + i, map->c + i, (char *)y + i * size);
 }
 
 static int run_infer(struct op *op, struct exec *x, struct err *e)

@@ -23,13 +23,13 @@ void batch_norm_grad_again(struct op *op, struct batch_norm_map *map);
 
 /* total[2][C] += what the gradient of such an op needs of npixels of dy and x, after
  * batch_norm_grad_again(). */
-void batch_norm_grad_add(const struct op *op, const float *dy, const float *x, size_t npixels, double *total);
+void batch_norm_grad_add(const struct op *op, const void *dy, const void *x, size_t npixels, double *total);
 
 /* The rest of the gradient, after batch_norm_grad_again(), from the sums of all pixels,
  * parts[nparts][2][C]: of such an op or one of batch_norm_relu_grad_coef_kind. */
 int batch_norm_grad_finish(struct op *op, struct exec *x, const double *parts, size_t nparts, struct err *e);
 
-/* n floats, whole steps; y may be x. */
-void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y);
+/* n numbers of map->rows' type, whole steps; y may be x. */
+void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n, void *y);
 
 #endif

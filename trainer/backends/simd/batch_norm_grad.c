@@ -32,7 +32,7 @@ void batch_norm_grad_again(struct op *op, struct batch_norm_map *map)
     *map = norm_work_map(&w);
 }
 
-void batch_norm_grad_add(const struct op *op, const float *dy, const float *x, size_t npixels, double *total)
+void batch_norm_grad_add(const struct op *op, const void *dy, const void *x, size_t npixels, double *total)
 {
     struct norm_work w = norm_work_of(op);
 

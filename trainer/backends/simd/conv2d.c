@@ -221,7 +221,7 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 
 static bool supports(const struct op *op)
 {
-    return conv2d_can_do(op, op->in[0], op->out[0]) && norm_moments_support(op);
+    return conv2d_can_do(op, op->in[0], op->out[0]) && norm_moments_support(op, DTYPE_F32);
 }
 
 static int prepare(struct op *op, struct err *e)

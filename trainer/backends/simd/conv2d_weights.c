@@ -123,7 +123,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool supports(const struct op *op)
 {
-    return conv2d_can_do(op, op->in[1], op->in[0]) && late_rows_support(op);
+    return conv2d_can_do(op, op->in[1], op->in[0]) && late_rows_support(op, DTYPE_F32);
 }
 
 static int prepare(struct op *op, struct err *e)

@@ -10,16 +10,14 @@ static size_t step_of(const struct op *op)
 {
     size_t n = tensor_channels(op->in[0]);
 
-    return norm_rows_step(norm_rows_best(n, DTYPE_F32), n);
+    return norm_rows_step(norm_rows_best(n, op->in[0]->dtype), n);
 }
 
-bool late_rows_support(const struct op *op)
+bool late_rows_support(const struct op *op, enum dtype t)
 {
     const struct tensor *g = op->in[0], *x = op_late_in(op);
 
-    return !x || (g->dtype == DTYPE_F32 && x->dtype == DTYPE_F32 &&
-                  norm_rows_best(tensor_channels(g), DTYPE_F32) &&
-                  (size_t)g->shape.dim[DIM_W] * tensor_channels(g) % step_of(op) == 0);
+    return !x || (g->dtype == t && x->dtype == t && norm_rows_fit(g));
 }
 
 size_t late_rows_size(const struct op *op)
@@ -34,7 +32,7 @@ struct late_rows late_rows_of(const struct op *op, float *memory)
 
     if (!l.x)
         return l;
-    l.rows = norm_rows_best(n, DTYPE_F32);
+    l.rows = norm_rows_best(n, l.g->dtype);
     l.step = step_of(op);
     l.wide = l.rows->lanes * norm_rows_wide(l.rows, l.step);
     for (size_t i = 0; i < LATE_ROWS_COEFS; i++)
@@ -43,19 +41,21 @@ struct late_rows late_rows_of(const struct op *op, float *memory)
     return l;
 }
 
-void late_rows_copy(const struct late_rows *l, size_t at, size_t n, float *copy)
+void late_rows_copy(const struct late_rows *l, size_t at, size_t n, void *copy)
 {
-    const float *g = l->g->data + at;
+    size_t size = dtype_size(l->g->dtype);
+    const char *g = l->g->bytes + at * size;
 
     if (!l->x) {
-        memcpy(copy, g, n * sizeof *copy);
+        memcpy(copy, g, n * size);
         return;
     }
     for (size_t i = 0; i < l->step; i += l->wide) {
         const float *k = l->coef + i;
 
-        l->rows->gradient(g + i, l->x->data + at + i, n / l->step, l->step, l->wide / l->rows->lanes, true,
-                          k, k + l->step, k + 2 * l->step, k + 3 * l->step, k + 4 * l->step, copy + i);
+        l->rows->gradient(g + i * size, l->x->bytes + (at + i) * size, n / l->step, l->step,
+                          l->wide / l->rows->lanes, true, k, k + l->step, k + 2 * l->step, k + 3 * l->step,
+                          k + 4 * l->step, (char *)copy + i * size);
     }
 }
 

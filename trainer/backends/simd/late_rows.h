@@ -16,8 +16,8 @@ struct late_rows {
     const float *coef;            /* [LATE_ROWS_COEFS][step] */
 };
 
-/* Does it come as it is, or can it be done? */
-bool late_rows_support(const struct op *op);
+/* Does it come as it is, or can it be done, of that type? */
+bool late_rows_support(const struct op *op, enum dtype t);
 
 /* Floats of memory that late_rows_of needs, a multiple of 16. */
 size_t late_rows_size(const struct op *op);
@@ -25,10 +25,10 @@ size_t late_rows_size(const struct op *op);
 /* Lasts as long as the memory and the op's tensors. */
 struct late_rows late_rows_of(const struct op *op, float *memory);
 
-/* n numbers, whole pixels and vectors, from number `at` on; copy: room for them. Not of halves. */
-const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy);
+/* n numbers, whole pixels and vectors, from number `at` on, of the gradient's type, into copy. */
+void late_rows_copy(const struct late_rows *l, size_t at, size_t n, void *copy);
 
-/* The same, always into copy. */
-void late_rows_copy(const struct late_rows *l, size_t at, size_t n, float *copy);
+/* The same of floats, in place where the gradient comes as it is; copy: room for them. */
+const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy);
 
 #endif

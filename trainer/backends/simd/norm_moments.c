@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A part is the number of its pixels, each channel's mean, and each channel's sum of squares of the
- * differences to it. */
+ * differences to it; then floats of the first pixel, differences to which are summed. */
 #include "config.h"
 #include "trainer/backends/simd/norm_moments.h"
 
@@ -9,37 +9,37 @@
 #define BLOCK 64 /* rows that are added up as floats */
 #define MAX_LANES 16
 
-bool norm_moments_support(const struct op *op)
+bool norm_moments_support(const struct op *op, enum dtype t)
 {
     const struct tensor *y = op->out[0];
 
-    return !op_moments_out(op) ||
-           (y->dtype == DTYPE_F32 && norm_rows_best(tensor_channels(y), DTYPE_F32));
+    return !op_moments_out(op) || (y->dtype == t && norm_rows_best(tensor_channels(y), t));
 }
 
 struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
 {
     size_t nchannels = tensor_channels(op->out[0]);
-    struct norm_moments m = {.nchannels = nchannels, .nparts = nparts, .size = 1 + 2 * nchannels};
+    struct norm_moments m = {.nchannels = nchannels, .nparts = nparts};
 
     if (!op_moments_out(op))
         return (struct norm_moments){0};
-    m.rows = norm_rows_best(nchannels, DTYPE_F32);
+    m.rows = norm_rows_best(nchannels, op->out[0]->dtype);
     m.step = norm_rows_step(m.rows, nchannels);
+    m.size = 1 + 2 * nchannels + (m.step + 1) / 2;
     return m;
 }
 
 /* Sums of differences to shift and of their squares, into mean and squares. */
-static void add_up(const struct norm_moments *m, const float *y, size_t nrows, const float *shift,
+static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
                    double *mean, double *squares)
 {
-    size_t w = norm_rows_wide(m->rows, m->step), wide = w * m->rows->lanes;
+    size_t w = norm_rows_wide(m->rows, m->step), wide = w * m->rows->lanes, size = dtype_size(m->rows->dtype);
     float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
 
     for (size_t i = 0; i < nrows; i += BLOCK)
         for (size_t first = 0; first < m->step; first += wide) {
-            m->rows->sums(y + i * m->step + first, nrows - i < BLOCK ? nrows - i : BLOCK, m->step, w,
-                          shift + first, sum, second);
+            m->rows->sums((const char *)y + (i * m->step + first) * size, nrows - i < BLOCK ? nrows - i : BLOCK,
+                          m->step, w, shift + first, sum, second);
             for (size_t l = 0; l < wide; l++) {
                 mean[(first + l) % m->nchannels] += (double)sum[l];
                 squares[(first + l) % m->nchannels] += (double)second[l];
@@ -47,18 +47,24 @@ static void add_up(const struct norm_moments *m, const float *y, size_t nrows, c
         }
 }
 
-void norm_moments_part(const struct norm_moments *m, const float *y, size_t npixels, double *part)
+/* The first pixel's numbers, up to whole vectors. */
+static void fill_shift(const struct norm_moments *m, const void *y, float *shift)
+{
+    if (m->rows->dtype == DTYPE_F32)
+        memcpy(shift, y, m->nchannels * sizeof *shift);
+    else
+        dtype_decode(m->rows->dtype, y, shift, m->nchannels);
+    for (size_t i = m->nchannels; i < m->step; i++)
+        shift[i] = shift[i - m->nchannels];
+}
+
+void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixels, double *part)
 {
     double *mean = part + 1, *squares = mean + m->nchannels, n = (double)npixels;
-    float repeated[MAX_LANES];
-    const float *shift = y; /* the first pixel's */
+    float *shift = (float *)(squares + m->nchannels);
 
     memset(part, 0, m->size * sizeof *part);
-    if (m->nchannels < m->step) {
-        for (size_t l = 0; l < m->step; l++)
-            repeated[l] = y[l % m->nchannels];
-        shift = repeated;
-    }
+    fill_shift(m, y, shift);
     add_up(m, y, npixels * m->nchannels / m->step, shift, mean, squares);
     part[0] = n;
     for (size_t c = 0; c < m->nchannels; c++) {

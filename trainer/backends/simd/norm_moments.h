@@ -14,13 +14,13 @@ struct norm_moments {
     size_t nparts, size;          /* doubles of a part */
 };
 
-/* Does the op give none, or can it be done? */
-bool norm_moments_support(const struct op *op);
+/* Does the op give none, or can it be done, of results of that type? */
+bool norm_moments_support(const struct op *op, enum dtype t);
 
 struct norm_moments norm_moments_of(const struct op *op, size_t nparts);
 
-/* npixels of y, whole steps. */
-void norm_moments_part(const struct norm_moments *m, const float *y, size_t npixels, double *part);
+/* npixels of y, of the result's type, whole steps. */
+void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixels, double *part);
 
 /* parts[nparts][size] */
 void norm_moments_write(const struct norm_moments *m, const double *parts, const struct tensor *moments);

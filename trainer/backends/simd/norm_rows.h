@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "trainer/core/dtype.h"
+#include "trainer/core/tensor.h"
 
 #define NORM_WIDE 4 /* the largest w */
 
@@ -38,6 +38,9 @@ const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype);
 
 /* Numbers of a row of whole pixels and whole vectors: channels, or lanes if these are more. */
 size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels);
+
+/* Are there any for t, and are its rows of pixels whole vectors? */
+bool norm_rows_fit(const struct tensor *t);
 
 /* The largest w for rows of `step` numbers. */
 size_t norm_rows_wide(const struct norm_rows *rows, size_t step);

@@ -22,13 +22,18 @@ static const struct norm_rows *choose(const struct tensor *t)
     return norm_rows_best(tensor_channels(t), t->dtype);
 }
 
+static bool gives_coef(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_coef_kind || op->kind == &batch_norm_relu_grad_coef_kind;
+}
+
 /* x, y, dy and dx are of one type. */
 bool norm_work_supports(const struct op *op)
 {
     const struct tensor *x = op->in[0];
 
-    return x->dtype == op->out[0]->dtype && x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype &&
-           choose(x) != NULL;
+    return (gives_coef(op) || x->dtype == op->out[0]->dtype) &&
+           x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype && choose(x) != NULL;
 }
 
 static size_t count_doubles(size_t nchannels)

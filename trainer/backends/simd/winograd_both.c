@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/backends/simd/conv_parts.h"
 #include "trainer/backends/simd/late_rows.h"
 #include "trainer/backends/simd/simd.h"
 
@@ -33,41 +34,13 @@ static bool has_norm(const struct op *op)
            op->kind == &batch_norm_relu_conv2d_nobias_grad_kind;
 }
 
-/* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db. dx holds the gradient of what the norm
- * gave until that of the norm takes its place, if it is not left to who reads it. */
-static void split_norm(const struct op *op, struct both *b)
-{
-    struct tensor *const *in = op->in, *const *out = op->out, *coef = op_late_out(op);
-    bool bias = op->kind == &batch_norm_relu_conv2d_grad_kind;
-
-    b->input = (struct op){.kind = &conv2d_grad_input_kind, .attr = op->attr, .in = {in[0], in[5]},
-                           .out = {out[0]}};
-    b->weights = (struct op){
-        .kind = bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, .attr = op->attr,
-        .in = {in[0], in[1]}, .out = {out[3], bias ? out[4] : NULL}};
-    b->norm = (struct op){.kind = coef ? &batch_norm_relu_grad_coef_kind : &batch_norm_relu_grad_kind,
-                          .attr = op->attr, .in = {out[0], in[1], in[2], in[3], in[4]},
-                          .out = {coef ? coef : out[0], out[1], out[2]}};
-}
-
-/* (dy, x, w) -> dx, dw, db; (dy, a, b, w) -> da, db, dw, dbias */
 static void split(const struct op *op, struct both *b)
 {
-    bool whole = op->kind == &conv2d_grad_kind;
-    struct tensor *const *in = op->in, *const *out = op->out;
-    int nparts = whole ? 1 : 2;
+    struct conv_parts p = conv_parts_grad(op);
 
-    if (has_norm(op)) {
-        split_norm(op, b);
-        return;
-    }
-    b->input = (struct op){
-        .kind = whole ? &conv2d_grad_input_kind : &concat_conv2d_grad_input_kind, .attr = op->attr,
-        .in = {in[0], in[1 + nparts]}, .out = {out[0], whole ? NULL : out[1]}};
-    b->weights = (struct op){
-        .kind = whole ? &conv2d_grad_weights_kind : &concat_conv2d_grad_weights_kind, .attr = op->attr,
-        .in = {in[0], in[1], whole ? NULL : in[2]}, .out = {out[nparts], out[nparts + 1]}};
-    b->input.attr.raw = b->weights.attr.raw = 0;
+    b->norm = p.norm;
+    b->input = p.input;
+    b->weights = p.weights;
 }
 
 static bool has_floats(const struct op *op)
@@ -107,7 +80,7 @@ static bool supports(const struct op *op)
     struct both b = {0};
 
     split(op, &b);
-    if (!has_floats(op) || !late_rows_support(op) || !raw_norm_support(op) || !winograd_supports(&b.input) ||
+    if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op) || !winograd_supports(&b.input) ||
         !winograd_supports(&b.weights) || (b.norm.kind && !simd_batch_norm_relu_grad.supports(&b.norm)))
         return false;
     plan(op, &b);

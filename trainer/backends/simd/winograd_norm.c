@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "trainer/backends/simd/conv_parts.h"
 #include "trainer/backends/simd/simd.h"
 
 #define ALIGN 64
@@ -22,51 +23,31 @@ static bool is_forward(const struct op *op)
     return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind;
 }
 
-static bool has_bias(const struct op *op)
+static struct parts split_forward(const struct op *op)
 {
-    return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_grad_kind;
+    struct conv_parts p = conv_parts_forward(op);
+
+    return (struct parts){.norm = p.norm, .conv = p.conv};
 }
 
-/* The norm's result has the shape of x, and nobody reads what it holds: x stands for it. */
-static void split_forward(const struct op *op, struct parts *p)
+static struct parts split_grad(const struct op *op)
 {
-    struct tensor *const *in = op->in, *const *running = in + (has_bias(op) ? 5 : 4);
+    struct conv_parts p = conv_parts_grad(op);
 
-    p->norm = (struct op){.kind = &batch_norm_relu_kind, .attr = op->attr,
-                          .in = {in[0], in[1], in[2], running[0], running[1], op_moments_in(op)},
-                          .out = {in[0], op->out[1]}};
-    p->conv = (struct op){.kind = has_bias(op) ? &conv2d_kind : &conv2d_nobias_kind, .attr = op->attr,
-                          .in = {in[0], in[3], has_bias(op) ? in[4] : NULL},
-                          .out = {op->out[0], op_moments_out(op)}};
-}
-
-/* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db */
-static void split_grad(const struct op *op, struct parts *p)
-{
-    struct tensor *const *in = op->in, *const *out = op->out;
-
-    p->norm = (struct op){.kind = &batch_norm_relu_grad_kind, .attr = op->attr,
-                          .in = {out[0], in[1], in[2], in[3], in[4]}, .out = {out[0], out[1], out[2]}};
-    p->conv = (struct op){
-        .kind = has_bias(op) ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind,
-        .attr = op->attr, .in = {in[0], in[1]}, .out = {out[3], has_bias(op) ? out[4] : NULL}};
-    p->input = (struct op){.kind = &conv2d_grad_input_kind, .attr = op->attr, .in = {in[0], in[5]},
-                           .out = {out[0]}};
+    return (struct parts){.norm = p.norm, .conv = p.weights, .input = p.input};
 }
 
 static bool supports_forward(const struct op *op)
 {
-    struct parts p;
+    struct parts p = split_forward(op);
 
-    split_forward(op, &p);
     return simd_batch_norm_relu.supports(&p.norm) && simd_winograd.supports(&p.conv);
 }
 
 static bool supports_grad(const struct op *op)
 {
-    struct parts p;
+    struct parts p = split_grad(op);
 
-    split_grad(op, &p);
     return simd_batch_norm_relu_grad.supports(&p.norm) && simd_winograd_grad_weights.supports(&p.conv) &&
            simd_winograd_grad_input.supports(&p.input);
 }
@@ -94,7 +75,7 @@ static int prepare_parts(struct op *op, struct parts *p, struct err *e)
     bool forward = is_forward(op);
     size_t most;
 
-    (forward ? split_forward : split_grad)(op, p);
+    *p = forward ? split_forward(op) : split_grad(op);
     if (forward ? simd_batch_norm_relu.prepare(&p->norm, e) || winograd_conv_prepare_normed(&p->conv, e)
                 : simd_batch_norm_relu_grad.prepare(&p->norm, e) ||
                       winograd_weights_prepare_normed(&p->conv, e) ||
