@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# lint.sh TREE: warnings as errors with gcc and, where installed, clang; cppcheck; shellcheck.
+# lint.sh TREE: warnings as errors with gcc and, where installed, clang; cppcheck. Scripts are t0020-shell.t's.
 set -u
 : "${srcdir:?}" "${builddir:?}"
 tree=${1:?usage: lint.sh UNCONFIGURED-TREE}
@@ -29,7 +29,4 @@ else
     echo "lint: skipped: cppcheck is not installed"
 fi
 
-echo "lint: shellcheck"
-git ls-files -z 2>/dev/null | xargs -0 -r grep -lE '^#!.*\b(ba)?sh\b' -- | grep -vE '^(templates|t/fuzz/corpus)/' |
-    xargs -r shellcheck -x || rc=1
 exit $rc

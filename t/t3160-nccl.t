@@ -116,18 +116,18 @@ wait "${ranks[1]}"
 cat 0.err 1.err >"$ERR"
 like "$ERR" 'ranks? .*1 .*GPU' "by name"
 port=$((port + 2))
-rank 0 --epochs 100000 --timeout 10 --out killed
-rank 1 --epochs 100000 --timeout 10 --out killed
-ok "two processes are under way" wait_until 60 grep -q '"kind":"epoch"' killed/record.jsonl
+rank 0 --epochs 100000 --timeout 60 --out killed
+rank 1 --epochs 100000 --timeout 60 --out killed
+ok "two processes are under way" wait_until 180 grep -q '"kind":"epoch"' killed/record.jsonl
 kill -KILL "$(pgrep -P "${ranks[1]}")"
 wait "${ranks[0]}"
 is $? 5 "one is killed: the other ends"
 like killed/FAILED "rank 1 on $host is gone" "the marker names it"
 wait "${ranks[1]}"
 port=$((port + 2))
-rank 0 --epochs 100000 --timeout 4 --out stopped
-rank 1 --epochs 100000 --timeout 4 --out stopped
-ok "two processes are under way" wait_until 60 grep -q '"kind":"epoch"' stopped/record.jsonl
+rank 0 --epochs 100000 --timeout 8 --out stopped
+rank 1 --epochs 100000 --timeout 8 --out stopped
+ok "two processes are under way" wait_until 180 grep -q '"kind":"epoch"' stopped/record.jsonl
 victim=$(pgrep -P "${ranks[1]}")
 kill -STOP "$victim"
 wait "${ranks[0]}"
