@@ -326,6 +326,7 @@ static const struct conv_grads {
     int nparts;
 } conv_grads[] = {
     {&conv2d_grad_weights_kind, &conv2d_grad_input_kind, &conv2d_grad_kind, 1},
+    {&conv2d_nobias_grad_weights_kind, &conv2d_grad_input_kind, &conv2d_nobias_grad_kind, 1},
     {&concat_conv2d_grad_weights_kind, &concat_conv2d_grad_input_kind, &concat_conv2d_grad_kind, 2},
     {&conv_transpose2d_grad_weights_kind, &conv_transpose2d_grad_input_kind,
      &conv_transpose2d_grad_kind, 1},

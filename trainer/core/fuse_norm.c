@@ -131,7 +131,7 @@ static bool is_norm_conv_grad(const struct op_kind *kind)
 
 static bool takes_late(const struct op_kind *kind)
 {
-    return kind == &conv2d_grad_kind || kind == &concat_conv2d_grad_kind ||
+    return kind == &conv2d_grad_kind || kind == &conv2d_nobias_grad_kind || kind == &concat_conv2d_grad_kind ||
            kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind ||
            is_norm_conv_grad(kind);
 }

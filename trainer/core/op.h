@@ -174,6 +174,7 @@ extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
 /* The same without b, for where a batch norm follows. Its input's gradient is conv2d's. */
 extern const struct op_kind conv2d_nobias_kind;              /* (x, w) -> y */
 extern const struct op_kind conv2d_nobias_grad_weights_kind; /* (dy, x) -> dw */
+extern const struct op_kind conv2d_nobias_grad_kind; /* both (fuse.h): (dy, x, w) -> dx, dw */
 
 /* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size */
 extern const struct op_kind conv_transpose2d_kind;

@@ -27,6 +27,7 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &conv_transpose2d_grad_input_kind)
         return op->in[1];
     if (op->kind == &concat_conv2d_kind || op->kind == &conv2d_grad_kind ||
+        op->kind == &conv2d_nobias_grad_kind ||
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];
     if (op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind ||
@@ -43,7 +44,7 @@ static const struct tensor *find_weights(const struct op *op)
 
 static bool is_both_grads(const struct op *op)
 {
-    return is_norm_conv_grad(op) || op->kind == &conv2d_grad_kind ||
+    return is_norm_conv_grad(op) || op->kind == &conv2d_grad_kind || op->kind == &conv2d_nobias_grad_kind ||
            op->kind == &concat_conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
 }
 

@@ -64,8 +64,8 @@ static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *
     return infer_nobias_grad_weights(attr, in, out, e);
 }
 
-static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
+static int infer_nobias_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                             struct err *e)
 {
     struct op_attr of_x = *attr;
 
@@ -73,7 +73,14 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
     of_x.width = in[1]->shape.dim[DIM_W];
     if (infer_grad_input(&of_x, (struct tensor *[]){in[0], in[2]}, out, e) < 0)
         return -1;
-    return infer_grad_weights(attr, in, out + 1, e);
+    return infer_nobias_grad_weights(attr, in, out + 1, e);
+}
+
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    out[2] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
+    return infer_nobias_grad(attr, in, out, e);
 }
 
 /* Weights first: their gradient can travel while the input's is computed. */
@@ -122,6 +129,7 @@ const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad,
 const struct op_kind conv2d_nobias_kind = {"conv2d_nobias", 2, 1, false, infer_conv2d, grad_conv2d};
 const struct op_kind conv2d_nobias_grad_weights_kind = {"conv2d_nobias_grad_weights", 2, 1, false,
                                                         infer_nobias_grad_weights, NULL};
+const struct op_kind conv2d_nobias_grad_kind = {"conv2d_nobias_grad", 3, 2, false, infer_nobias_grad, NULL};
 
 struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
                                 int64_t channels, int kernel, int stride, bool bias, struct err *e)

@@ -11,6 +11,7 @@ const struct op_kind *const op_kinds[] = {
     &conv2d_grad_kind,
     &conv2d_nobias_kind,
     &conv2d_nobias_grad_weights_kind,
+    &conv2d_nobias_grad_kind,
     &conv_transpose2d_kind,
     &conv_transpose2d_grad_input_kind,
     &conv_transpose2d_grad_weights_kind,

@@ -15,6 +15,7 @@ struct recipe {
 
 static const struct recipe recipes[] = {
     {&conv2d_grad_kind, &ref_conv2d_grad_weights, &ref_conv2d_grad_input, 1},
+    {&conv2d_nobias_grad_kind, &ref_conv2d_nobias_grad_weights, &ref_conv2d_grad_input, 1},
     {&concat_conv2d_grad_kind, &ref_concat_conv2d_grad_weights, &ref_concat_conv2d_grad_input, 2},
     {&conv_transpose2d_grad_kind, &ref_conv_transpose2d_grad_weights,
      &ref_conv_transpose2d_grad_input, 1},
@@ -74,5 +75,6 @@ static int run(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_conv2d_grad = {&conv2d_grad_kind, NULL, prepare, run, NULL};
+const struct kernel ref_conv2d_nobias_grad = {&conv2d_nobias_grad_kind, NULL, prepare, run, NULL};
 const struct kernel ref_concat_conv2d_grad = {&concat_conv2d_grad_kind, NULL, prepare, run, NULL};
 const struct kernel ref_conv_transpose2d_grad = {&conv_transpose2d_grad_kind, NULL, prepare, run, NULL};

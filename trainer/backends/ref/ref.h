@@ -10,6 +10,7 @@ extern const struct kernel ref_conv2d;
 extern const struct kernel ref_conv2d_grad_input;
 extern const struct kernel ref_conv2d_grad_weights;
 extern const struct kernel ref_conv2d_grad;
+extern const struct kernel ref_conv2d_nobias_grad;
 extern const struct kernel ref_batch_norm_relu_coef;
 extern const struct kernel ref_raw_concat_conv2d; /* with attr.raw */
 extern const struct kernel ref_raw_concat_conv2d_grad;

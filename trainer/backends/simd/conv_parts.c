@@ -29,10 +29,10 @@ static struct conv_parts norm_grad(const struct op *op)
                     .attr = op->attr, .in = {in[0], in[1]}, .out = {out[3], bias ? out[4] : NULL}}};
 }
 
-/* (dy, x, w) -> dx, dw, db; (dy, a, b, w) -> da, db, dw, dbias */
+/* (dy, x, w) -> dx, dw, and db; (dy, a, b, w) -> da, db, dw, dbias */
 struct conv_parts conv_parts_grad(const struct op *op)
 {
-    bool whole = op->kind == &conv2d_grad_kind;
+    bool nobias = op->kind == &conv2d_nobias_grad_kind, whole = nobias || op->kind == &conv2d_grad_kind;
     struct tensor *const *in = op->in, *const *out = op->out;
     int nparts = whole ? 1 : 2;
 
@@ -41,7 +41,8 @@ struct conv_parts conv_parts_grad(const struct op *op)
     struct conv_parts p = {
         .input = {.kind = whole ? &conv2d_grad_input_kind : &concat_conv2d_grad_input_kind, .attr = op->attr,
                   .in = {in[0], in[1 + nparts]}, .out = {out[0], whole ? NULL : out[1]}},
-        .weights = {.kind = whole ? &conv2d_grad_weights_kind : &concat_conv2d_grad_weights_kind,
+        .weights = {.kind = nobias ? &conv2d_nobias_grad_weights_kind
+                            : whole ? &conv2d_grad_weights_kind : &concat_conv2d_grad_weights_kind,
                     .attr = op->attr, .in = {in[0], in[1], whole ? NULL : in[2]},
                     .out = {out[nparts], out[nparts + 1]}}};
 

@@ -353,6 +353,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
 #define KERNEL_OF(kind) {&kind, supports, prepare, run, release}
 
 const struct kernel simd_winograd_both = KERNEL_OF(conv2d_grad_kind);
+const struct kernel simd_winograd_both_nobias = KERNEL_OF(conv2d_nobias_grad_kind);
 const struct kernel simd_winograd_both_concat = KERNEL_OF(concat_conv2d_grad_kind);
 const struct kernel simd_winograd_both_norm = KERNEL_OF(batch_norm_relu_conv2d_grad_kind);
 const struct kernel simd_winograd_both_norm_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind);

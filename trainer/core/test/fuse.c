@@ -74,6 +74,24 @@ static void build_pools(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
+/* A convolution without bias whose input is read by others, too, behind a norm that is not. */
+static void build_residual(struct graph *g, struct err *e)
+{
+    struct tensor *x, *y;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, e), e);
+    y = relu_append(g, batch_norm_append(g, "two.bn", conv2d_append_as(g, "two", x, 8, 3, 1, false, e),
+                                         false, e), e);
+    y = conv2d_append_as(g, "three", y, 8, 3, 1, false, e);
+    g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
 static void (*builder)(struct graph *g, struct err *e) = build;
 
 static void fill(const struct compiled *c)
@@ -311,6 +329,26 @@ static void check_block(bool bias)
     destroy(&parts);
 }
 
+static void check_residual(void)
+{
+    const struct backend *ref = backend_find("ref");
+    struct compiled whole, parts;
+
+    builder = build_residual;
+    create(&whole, ref, true, true);
+    create(&parts, ref, true, false);
+    builder = build;
+    ok(count(whole.graph, &conv2d_nobias_grad_kind) == 1 && count_late(whole.graph) == 1 &&
+           count(whole.graph, &conv2d_nobias_grad_weights_kind) == 0,
+       "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
+    double loss = run(&whole), want = run(&parts);
+    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "with the same loss, %g, and gradients, %.1e",
+       loss / want - 1, error);
+    destroy(&whole);
+    destroy(&parts);
+}
+
 static void check_inference(const struct backend *backend)
 {
     struct compiled whole, parts;
@@ -359,6 +397,7 @@ int main(void)
         check_inference(backends[i]);
         check_pools(backends[i]);
     }
+    check_residual();
     check_block(true);
     check_block(false);
     check_readers();

@@ -87,6 +87,14 @@
     {&conv2d_grad_kind, {.kernel = 3},                                                        \
      {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}}, \
      {VALUES_NORMAL}, 2, 0, 0, false, false, 6}
+#define CONV_NOBIAS_GRAD(n, h, w, ci, co)                                                     \
+    {&conv2d_nobias_grad_kind, {.kernel = 3},                                                 \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, {VALUES_NORMAL}, 2, 0, 0,    \
+     false, false, 2}
+#define CONV_NOBIAS_GRAD_LATE(n, h, w, ci, co)                                                \
+    {&conv2d_nobias_grad_kind, {.kernel = 3},                                                 \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}}, \
+     {VALUES_NORMAL}, 2, 0, 0, false, false, 2}
 #define CONV_WEIGHTS_LATE(n, h, w, ci, co)                                                    \
     {&conv2d_grad_weights_kind, {.kernel = 3},                                                \
      {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(n, h, w, co), {2, {5, co}}},                 \

@@ -43,6 +43,7 @@ static const struct test_case sizes[] = {
     NORM_COEF(4, 128, 128, 16),
     NORM_GRAD_COEF(4, 128, 128, 16),
     CONV_GRAD(4, 128, 128, 16, 16),
+    CONV_NOBIAS_GRAD(16, 32, 32, 16, 16),
     CONV_TRANSPOSE_GRAD(4, 128, 128, 16, 8),
     UNARY(relu_kind, 4, 256, 256, 8),
     UNARY(max_pool2d_kind, 4, 256, 256, 8),
