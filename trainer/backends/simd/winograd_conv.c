@@ -61,13 +61,14 @@ void winograd_conv_write(const struct winograd *g, const struct roles *roles, co
     }
 }
 
+/* goes_on: as for winograd_transform_source. */
 static void correlate_band(const struct winograd *g, const struct roles *roles,
-                           const struct winograd_band *b, const float *packed, const float *bias,
-                           const float *zeros, float *lines, float *scratch)
+                           const struct winograd_band *b, bool goes_on, const float *packed,
+                           const float *bias, const float *zeros, float *lines, float *scratch)
 {
     float *m = scratch + g->places * g->src_place;
 
-    winograd_transform_source(g, roles, zeros, b->from, b->to, false, lines, scratch);
+    winograd_transform_source(g, roles, zeros, b->from, b->to, goes_on, lines, scratch);
     for (size_t p = 0; p < g->places; p++) {
         for (int k = 0; k < PARTS; k++) {
             if (roles->src[k])
@@ -91,6 +92,7 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
     float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
     double *parts = (double *)(void *)(packed + g->parts + g->coef);
     size_t area = g->rows->tile * g->width;
+    bool results_are_floats = roles.dst[0]->dtype == DTYPE_F32; /* others go through the copies' room */
     struct raw_norm raw;
 
     raw_norm_init(&raw, op, packed + g->parts);
@@ -101,13 +103,16 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
         memcpy(bias, roles.bias->data, nd * sizeof *bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
+        size_t done = nrows; /* where the last band ended, if copies of its rows are still there */
+
         winograd_conv_pack(g, roles.weights->data, turned, packed);
 #pragma omp for schedule(dynamic, g->run)
         for (size_t from = 0; from < nrows; from += g->band) {
             struct winograd_band b = winograd_band_of(g, from, nrows);
 
-            correlate_band(g, &roles, &b, packed, bias, zeros, lines + simd_thread() * g->lines,
+            correlate_band(g, &roles, &b, from == done, packed, bias, zeros, lines + simd_thread() * g->lines,
                            scratch + simd_thread() * g->scratch);
+            done = results_are_floats ? b.to : nrows;
             if (g->moments.rows)
                 norm_moments_part(&g->moments, roles.dst[0]->data + from * area * nd,
                                   (b.to - b.from) * area, parts + from / g->band * g->moments.size);
