@@ -6,8 +6,9 @@
  * index. The second factor are the weights, 16 channels of results across. With 8 channels of results a
  * row is two pixels with two neighbours, and its 16 results are both pixels'; 3 of 4 products count then.
  *
- * Rows of several lines follow each other with two zeros between, so that narrow images fill tiles, too;
- * results between lines are computed and left out. The gradient of the input is the same convolution
+ * Where lines fill tiles, four are computed at once, and each tile of the source is loaded once for all rows of
+ * the window. Elsewhere rows of several lines follow each other with two zeros between, so that narrow images
+ * fill tiles, too; results between lines are computed and left out. The gradient of the input is the same convolution
  * with the window turned by 180 degrees and the roles of the channels changed. */
 #include "config.h"
 #include "trainer/backends/simd/amx_conv.h"
@@ -35,7 +36,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Tiles down for that many lines: from the first to the last pixel, with what lies between. */
+/* Tiles down for that many lines that follow each other: from the first to the last pixel, with what lies
+ * between. */
 static size_t tiles_down(const struct amx_conv *c, size_t nlines)
 {
     size_t npixels = (nlines - 1) * c->pitch + c->width, tile = AMX_TILES_ROWS * c->group;
@@ -47,7 +49,7 @@ static void cut(struct amx_conv *c, size_t band)
 {
     size_t most = BAND_NUMBERS / (c->pitch * c->ns), share = (c->nimages * c->height + TASKS - 1) / TASKS;
 
-    c->slice = least(c->pitch < SLICE ? SLICE / c->pitch : 1, c->height);
+    c->slice = least(c->shape.lines ? AMX_TILES_LINES : c->pitch < SLICE ? SLICE / c->pitch : 1, c->height);
     c->band = band ? band : least(least(most, share), c->height) / c->slice * c->slice;
     if (c->band == 0)
         c->band = c->slice;
@@ -58,7 +60,7 @@ struct amx_conv amx_conv_of(const struct roles *r, size_t band)
 {
     struct amx_conv c = {.tiles = amx_tiles_best(), .narrow = float_rows_narrow(),
                          .nthreads = simd_threads()};
-    size_t window;
+    size_t window, whole;
 
     c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
     c.height = (size_t)r->src[0]->shape.dim[DIM_H];
@@ -67,14 +69,17 @@ struct amx_conv amx_conv_of(const struct roles *r, size_t band)
     c.nd = roles_channels(r->dst);
     c.group = c.nd % COLUMNS == 0 ? 1 : NEIGHBOURS;
     c.pitch = amx_rows_round_up(c.width + BORDER, c.group);
-    cut(&c, band);
     window = (c.group + BORDER) * c.ns;
-    c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24};
+    whole = amx_rows_round_up(c.width, AMX_TILES_ROWS * c.group);
+    c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24, whole <= c.pitch};
+    c.line = c.shape.lines ? whole : c.pitch;
+    cut(&c, band);
     c.nsteps = window / c.shape.depth;
     c.ntiles = c.group * c.nd / COLUMNS;
     /* Behind the last line what the last tile reads, too: its results are left out. */
     c.source = amx_rows_round_up(((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
-    c.results = amx_rows_round_up((tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group + c.width) * c.nd, LINE);
+    c.results = c.shape.lines ? c.slice * c.line : tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group;
+    c.results = amx_rows_round_up((c.results + c.width) * c.nd, LINE);
     c.packed = KERNEL * window * c.ntiles * COLUMNS;
     c.bias = amx_rows_round_up(c.group * c.nd, LINE);
     return c;
@@ -131,9 +136,13 @@ static void correlate_slice(const struct amx_conv *c, const uint16_t *source, co
         .to_row = across,
         .to_m = AMX_TILES_ROWS * across,
         .to_n = COLUMNS,
+        .to_line = c->line * c->nd,
     };
 
-    amx_tiles_multiply(c->tiles, &p, tiles_down(c, n), c->ntiles);
+    if (c->shape.lines)
+        amx_tiles_lines(c->tiles, &p, n, tiles_down(c, 1), c->ntiles);
+    else
+        amx_tiles_multiply(c->tiles, &p, tiles_down(c, n), c->ntiles);
 }
 
 void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image, size_t from,
@@ -147,7 +156,7 @@ void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, s
 
         correlate_slice(c, source + y * c->pitch * c->ns, packed, bias, n, results);
         for (size_t k = 0; k < n; k++)
-            amx_rows_write(dst, image, from + y + k, results + k * c->pitch * c->nd, copy, c->narrow);
+            amx_rows_write(dst, image, from + y + k, results + k * c->line * c->nd, copy, c->narrow);
     }
 }
 

@@ -19,6 +19,7 @@ struct amx_conv {
     size_t pitch;          /* pixels from a line of the source to the next */
     size_t slice, band, nbands; /* lines whose results are computed at once; of a task; of an image */
     size_t nsteps, ntiles; /* of a row of the window; of results across */
+    size_t line;           /* pixels from a line of results to the next */
     size_t source, results; /* a thread's: numbers, floats */
     size_t packed, bias;    /* numbers, floats */
     size_t nthreads;

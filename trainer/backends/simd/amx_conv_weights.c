@@ -57,7 +57,7 @@ struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share)
     c.width = (size_t)r->src[0]->shape.dim[DIM_W];
     c.ns = roles_channels(r->src);
     c.nd = roles_channels(r->dst);
-    c.shape = (struct amx_shape){c.nd % 16 == 0 ? 16 : 8, c.ns % 16 == 0 ? 16 : 12, DEPTH};
+    c.shape = (struct amx_shape){c.nd % 16 == 0 ? 16 : 8, c.ns % 16 == 0 ? 16 : 12, DEPTH, false};
     c.pitch = c.width + BORDER;
     most = share / (c.pitch * (2 * c.ns + c.nd));
     c.band = most > BORDER ? least(most - BORDER, c.height) : 1;

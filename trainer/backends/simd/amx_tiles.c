@@ -110,8 +110,31 @@ void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product 
         }
 }
 
+void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p, size_t nlines, size_t m,
+                     size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        for (size_t l = 0; l < nlines;) {
+            struct amx_product part = *p;
+
+            part.a.at += l * p->a.window;
+            part.b.at += j * p->b.tile;
+            part.from += j * p->from_n;
+            part.to += l * p->to_line + j * p->to_n;
+            if (nlines - l >= AMX_TILES_LINES) {
+                tiles->four_lines(&part, m);
+                l += AMX_TILES_LINES;
+                continue;
+            }
+            for (size_t i = 0; i < m; i++, part.a.at += p->a.tile, part.to += p->to_m)
+                tiles->one_by_one(&part);
+            l++;
+        }
+}
+
 /* A problem of whole numbers, whose sums are exact: tiles[m] of a, [n] of b, two steps in two windows. */
 #define STEPS 2
+#define WINDOWS 3 /* of lines */
 #define TILE_NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
 #define TILE_SUMS (AMX_TILES_ROWS * AMX_TILES_COLUMNS)
 
@@ -170,7 +193,7 @@ static bool try(const struct amx_tiles *tiles, struct trial *t, const struct amx
         {&t->a[0][0][0], AMX_TILES_DEPTH, tile, TILE_NUMBERS, window},
         {&t->b[0][0][0], 2 * AMX_TILES_COLUMNS, tile, TILE_NUMBERS, window},
         STEPS, STEPS, t->from, 0, 0, 0,
-        &t->to[0][0][0], AMX_TILES_COLUMNS, MOST * TILE_SUMS, TILE_SUMS};
+        &t->to[0][0][0], AMX_TILES_COLUMNS, MOST * TILE_SUMS, TILE_SUMS, 0};
     float *to = &t->to[0][0][0];
     bool right = true;
 
@@ -185,6 +208,42 @@ static bool try(const struct amx_tiles *tiles, struct trial *t, const struct amx
     return right;
 }
 
+/* Lines of tile m are behind those of tile m - 1, their steps side by side. */
+static float expected_of_lines(const struct trial *t, const struct amx_shape *s, size_t nsteps, size_t first,
+                               size_t row, size_t column)
+{
+    const uint16_t *a = &t->a[0][0][0] + first * TILE_NUMBERS, *b = &t->b[0][0][0];
+    float sum = t->from[column];
+
+    for (size_t i = 0; i < WINDOWS * nsteps; i++, a += TILE_NUMBERS, b += TILE_NUMBERS)
+        for (size_t k = 0; k < s->depth; k++)
+            sum += half_widen(a[row * AMX_TILES_DEPTH + k]) *
+                   half_widen(b[k / 2 * 2 * AMX_TILES_COLUMNS + 2 * column + k % 2]);
+    return sum;
+}
+
+static bool try_lines(const struct amx_tiles *tiles, struct trial *t, const struct amx_shape *s, size_t nlines,
+                      size_t m, size_t nsteps)
+{
+    const size_t window = nsteps * TILE_NUMBERS, all = MOST + WINDOWS - 1;
+    const struct amx_product p = {
+        .a = {&t->a[0][0][0], AMX_TILES_DEPTH, all * window, TILE_NUMBERS, window},
+        .b = {&t->b[0][0][0], 2 * AMX_TILES_COLUMNS, 0, TILE_NUMBERS, window},
+        .nwindows = WINDOWS, .nsteps = nsteps, .from = t->from, .to = &t->to[0][0][0],
+        .to_row = AMX_TILES_COLUMNS, .to_m = TILE_SUMS, .to_line = MOST * TILE_SUMS};
+    bool right = true;
+
+    tiles->begin(s);
+    amx_tiles_lines(tiles, &p, nlines, m, 1);
+    tiles->end();
+    for (size_t l = 0; l < nlines; l++)
+        for (size_t i = 0; i < m; i++)
+            for (size_t k = 0; k < s->rows * s->columns; k++)
+                right = right && t->to[l][i][k] == expected_of_lines(t, s, nsteps, (i * all + l) * nsteps,
+                                                                      k / s->columns, k % s->columns);
+    return right;
+}
+
 static sigjmp_buf back;
 
 static void leave(int signal)
@@ -194,14 +253,19 @@ static void leave(int signal)
 
 static const char *try_all(const struct amx_tiles *tiles, struct trial *t)
 {
-    static const struct amx_shape shapes[] = {{16, 16, 32}, {16, 16, 24}, {8, 12, 32}, {16, 12, 16},
-                                              {8, 16, 8}};
+    static const struct amx_shape shapes[] = {{16, 16, 32, false}, {16, 16, 24, false}, {8, 12, 32, false},
+                                              {16, 12, 16, false}, {8, 16, 8, false}};
+    static const struct amx_shape of_lines[] = {{16, 16, 32, true}, {16, 16, 24, true}};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t m = 1; m <= MOST; m++)
             for (size_t n = 1; n <= MOST; n++)
                 if (!try(tiles, t, &shapes[i], m, n))
                     return "give wrong results";
+    for (size_t i = 0; i < sizeof of_lines / sizeof *of_lines; i++)
+        for (size_t nlines = 1; nlines <= MOST; nlines++)
+            if (!try_lines(tiles, t, &of_lines[i], nlines, 1, 2) || !try_lines(tiles, t, &of_lines[i], nlines, 2, 1))
+                return "give wrong results in lines";
     return NULL;
 }
 

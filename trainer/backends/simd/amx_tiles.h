@@ -18,11 +18,13 @@
 
 #define AMX_TILES_ROWS 16    /* at most, of a tile of sums */
 #define AMX_TILES_COLUMNS 16 /* likewise */
+#define AMX_TILES_LINES 4    /* of results that share what they load */
 #define AMX_TILES_DEPTH 32   /* numbers that are multiplied and added up at once, at most; even */
 
-/* Of a tile of sums, and how many products it gets at once. */
+/* Of a tile of sums, and how many products it gets at once; lines: for amx_tiles_lines(). */
 struct amx_shape {
     size_t rows, columns, depth;
+    bool lines;
 };
 
 /* One factor: where its tiles lie. All in numbers, from one row of a tile to the next, to the next tile
@@ -41,6 +43,7 @@ struct amx_product {
     size_t from_row, from_m, from_n; /* floats from row to row, tile to tile; 0: always the same */
     float *to;
     size_t to_row, to_m, to_n;
+    size_t to_line; /* of amx_tiles_lines() */
 };
 
 typedef void amx_product_f(const struct amx_product *p);
@@ -52,6 +55,8 @@ struct amx_tiles {
     void (*end)(void);
     /* By tiles of sums down and across. */
     amx_product_f *one_by_one, *four_by_one, *one_by_two, *two_by_two, *one_by_three;
+    /* AMX_TILES_LINES lines of m tiles, each by one across: a line of a is loaded once for all windows. */
+    void (*four_lines)(const struct amx_product *p, size_t m);
 };
 
 /* The instructions where processor and kernel have them and they were tried; the functions if the
@@ -65,6 +70,11 @@ const char *amx_tiles_fault(const struct amx_tiles *tiles);
 
 /* The product of a matrix of m x n tiles, by the largest blocks that fit. */
 void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product *p, size_t m, size_t n);
+
+/* Likewise of `nlines` lines of m x n tiles: line l's first window is line l of a, and windows, of which there are
+ * three, are lines. */
+void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p, size_t nlines, size_t m,
+                     size_t n);
 
 #ifdef __x86_64__
 extern const struct amx_tiles amx_tiles_real;

@@ -73,7 +73,7 @@ static struct up *create(const struct tensor *x, const struct tensor *y, size_t 
     c->width = (size_t)x->shape.dim[DIM_W];
     c->nx = tensor_channels(x);
     c->wide = SIDE * tensor_channels(y);
-    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH};
+    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH, false};
     c->slice = least(c->width < SLICE ? SLICE / c->width : 1, c->height);
     c->nslices = (c->height + c->slice - 1) / c->slice;
     c->npixels = amx_rows_round_up(c->slice * c->width, DEPTH);

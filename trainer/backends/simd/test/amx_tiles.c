@@ -16,7 +16,7 @@
 #define NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
 #define SUMS (AMX_TILES_ROWS * AMX_TILES_COLUMNS)
 
-static const struct amx_shape smallest = {1, 1, 4};
+static const struct amx_shape smallest = {1, 1, 4, false};
 
 /* One sum of four products onto what was there. */
 static float dot(float sum, const float a[4], const float b[4])
@@ -62,7 +62,7 @@ static void check_misfit(void)
 
     for (size_t i = 0; i < NUMBERS; i++)
         ones[i] = half_narrow(1);
-    amx_tiles_emulated.begin(&(struct amx_shape){1, 1, 3});
+    amx_tiles_emulated.begin(&(struct amx_shape){1, 1, 3, false});
     amx_tiles_emulated.one_by_one(&p);
     amx_tiles_emulated.end();
     ok(isnan(sum), "half a pair does not fit: %g", (double)sum);
@@ -77,6 +77,12 @@ static void wrong(const struct amx_product *p)
 static void left_out(const struct amx_product *p)
 {
     (void)p;
+}
+
+static void wrong_lines(const struct amx_product *p, size_t m)
+{
+    amx_tiles_emulated.four_lines(p, m);
+    p->to[3 * p->to_line] += 1;
 }
 
 static void illegal(const struct amx_shape *s)
@@ -98,20 +104,23 @@ static void ignore(int signal)
 
 static void check_trial(void)
 {
-    struct amx_tiles bad[4] = {amx_tiles_emulated, amx_tiles_emulated, amx_tiles_emulated,
+    static const char *const want[] = {"give wrong results", "give wrong results", "give wrong results in lines",
+                                       "fault", "fault"};
+    struct amx_tiles bad[5] = {amx_tiles_emulated, amx_tiles_emulated, amx_tiles_emulated, amx_tiles_emulated,
                                amx_tiles_emulated};
     struct sigaction mine = {.sa_handler = ignore}, now;
 
     bad[0].two_by_two = wrong;
     bad[1].four_by_one = left_out;
-    bad[2].begin = illegal;
-    bad[3].one_by_three = unmapped;
+    bad[2].four_lines = wrong_lines;
+    bad[3].begin = illegal;
+    bad[4].one_by_three = unmapped;
     sigaction(SIGILL, &mine, NULL);
     ok(!amx_tiles_fault(&amx_tiles_emulated), "products that work pass the trial");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const char *fault = amx_tiles_fault(&bad[i]);
 
-        ok(fault && strcmp(fault, i < 2 ? "give wrong results" : "fault") == 0, "others: they %s",
+        ok(fault && strcmp(fault, want[i]) == 0, "others: they %s",
            fault ? fault : "pass");
     }
     sigaction(SIGILL, NULL, &now);
@@ -123,9 +132,9 @@ static void multiply(const struct amx_tiles *tiles, const uint16_t *a, const uin
     const struct amx_product p = {{a, AMX_TILES_DEPTH, NUMBERS, NUMBERS, 0},
                                   {b, 2 * AMX_TILES_COLUMNS, NUMBERS, NUMBERS, 0}, 1, 2,
                                   sums, AMX_TILES_COLUMNS, 2 * SUMS, SUMS,
-                                  sums, AMX_TILES_COLUMNS, 2 * SUMS, SUMS};
+                                  sums, AMX_TILES_COLUMNS, 2 * SUMS, SUMS, 0};
 
-    tiles->begin(&(struct amx_shape){AMX_TILES_ROWS, AMX_TILES_COLUMNS, AMX_TILES_DEPTH});
+    tiles->begin(&(struct amx_shape){AMX_TILES_ROWS, AMX_TILES_COLUMNS, AMX_TILES_DEPTH, false});
     amx_tiles_multiply(tiles, &p, 2, 2);
     tiles->end();
 }
