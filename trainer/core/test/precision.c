@@ -9,6 +9,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
+#include "trainer/backends/simd/amx_tiles.h"
 #include "trainer/core/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/ops/ops.h"
@@ -184,7 +185,8 @@ static void check_trainings(void)
     check_training(&small, "auto");
     check_training(&reference, "auto");
     check_training(&resnet, "auto");
-    setenv("UNET_ISA", "amx-emulated", 1);
+    if (!amx_tiles_best()) /* the same bits, slowly */
+        setenv("UNET_ISA", "amx-emulated", 1);
     check_training(&odd, "auto");
     unsetenv("UNET_ISA");
 }
