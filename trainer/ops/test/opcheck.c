@@ -23,7 +23,7 @@
 #include "trainer/ops/test/cases.h"
 #include "trainer/ops/test/opspeed.h"
 
-#define MAX_PROBES 40
+#define PROBES 40 /* of a gradient by differences; OPCHECK_PROBES says less where all is slow (sanitizers) */
 
 static const float weights[] = {0.5F, 2, 1, 0.25F, 3, 1, 1};
 
@@ -319,16 +319,23 @@ static double slope(struct rig *b, int k, size_t i)
     return b->test->values[k] == VALUES_APART ? d[0] : (4 * d[0] - d[1]) / 3;
 }
 
+static size_t most_probes(void)
+{
+    const char *fewer = getenv("OPCHECK_PROBES");
+
+    return fewer ? strtoul(fewer, NULL, 10) : PROBES;
+}
+
 /* Largest error of the gradient of input k relative to its largest value. */
 static double check_slopes(struct rig *b, int k, const float *grad)
 {
-    size_t n = tensor_count(b->op->in[k]), nprobes = n < MAX_PROBES ? n : MAX_PROBES;
+    size_t n = tensor_count(b->op->in[k]), most = most_probes(), nprobes = n < most ? n : most;
     double largest = 0, scale = 1e-6;
 
     for (size_t i = 0; i < n; i++)
         scale = fmax(scale, fabs((double)grad[i]));
     for (size_t p = 0; p < nprobes; p++) {
-        size_t i = n <= MAX_PROBES ? p : (size_t)(rng_uniform(15, (uint64_t)k, p) * (double)n);
+        size_t i = n <= most ? p : (size_t)(rng_uniform(15, (uint64_t)k, p) * (double)n);
         double error = fabs(slope(b, k, i) - (double)grad[i]) / scale;
 
         largest = isfinite(error) ? fmax(largest, error) : INFINITY;
