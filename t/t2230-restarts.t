@@ -17,7 +17,7 @@ make_training() { # STUDY
     mkdir "$1"
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
     unetctl init "$1" --data data --name "$1" --site ./site.yaml --set data.height=64 --set data.width=64 \
-        --set model.base=8 --set model.depth=2 --set train.epochs=150 --set train.batch_per_gpu=4 \
+        --set model.base=8 --set model.depth=2 --set train.epochs=200 --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.3 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
@@ -82,7 +82,7 @@ for p in $frozen; do login kill -CONT "$p"; done
 ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
 like <(output harsh 1) 'a later start of this job has taken' "and says why"
 all_done() { all_states calm COMPLETED && all_states rough COMPLETED && all_states harsh COMPLETED; }
-ok "all are done" wait_until 200 all_done
+ok "all are done" wait_until 300 all_done
 for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"; do
     read -r study gpus attempt <<<"$s"
     what="$study, $gpus GPUs"
