@@ -103,6 +103,11 @@ const struct kernel *const simd_kernels[] = {
     NULL,
 };
 
+/* Of fused kinds only, all of which know inputs and outputs behind those of the kind. */
+#define AMX_FUSED                                                                                        \
+    &simd_amx_both, &simd_amx_both_concat, &simd_amx_both_norm, &simd_amx_both_norm_nobias, &simd_amx_norm, \
+        &simd_amx_norm_nobias
+
 static const struct kernel *const mixed[] = {
     &simd_batch_norm,
     &simd_batch_norm_grad,
@@ -127,12 +132,7 @@ static const struct kernel *const mixed[] = {
     &simd_amx_conv_grad_weights,
     &simd_amx_conv_nobias_grad_weights,
     &simd_amx_conv_concat_grad_weights,
-    &simd_amx_both,
-    &simd_amx_both_concat,
-    &simd_amx_both_norm,
-    &simd_amx_both_norm_nobias,
-    &simd_amx_norm,
-    &simd_amx_norm_nobias,
+    AMX_FUSED,
     &simd_amx_transpose,
     &simd_amx_transpose_grad_input,
     &simd_amx_transpose_grad_weights,
@@ -183,12 +183,7 @@ static const struct kernel *const fused[] = {
     &simd_amx_conv,
     &simd_amx_conv_nobias,
     &simd_amx_conv_concat,
-    &simd_amx_both,
-    &simd_amx_both_concat,
-    &simd_amx_both_norm,
-    &simd_amx_both_norm_nobias,
-    &simd_amx_norm,
-    &simd_amx_norm_nobias,
+    AMX_FUSED,
     &simd_conv2d,
     &simd_conv2d_nobias,
     &simd_conv2d_grad_weights,
