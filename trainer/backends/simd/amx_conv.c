@@ -270,8 +270,8 @@ void amx_conv_release(struct op *op)
     free(op->priv);
 }
 
-/* With 24 or 40 channels of results columns would lie idle. */
-bool amx_conv_fits(const struct op *op)
+/* By tiles, if these work. With 24 or 40 channels of results columns would lie idle. */
+static bool fits(const struct op *op)
 {
     const struct roles r = roles_of(op);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
@@ -288,7 +288,7 @@ static bool supports(const struct op *op)
     struct op plain = *op;
 
     plain.out[op->kind->nout] = NULL;
-    return amx_conv_fits(op) && norm_moments_support(op, DTYPE_BF16) &&
+    return fits(op) && norm_moments_support(op, DTYPE_BF16) &&
            (!op_moments_out(op) || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
 }
 
@@ -296,7 +296,7 @@ static bool supports_grad_input(const struct op *op)
 {
     static const struct kernel backward = {NULL, NULL, amx_conv_prepare, run_grad_input, amx_conv_release};
 
-    return amx_conv_fits(op) && amx_check(&backward, op);
+    return fits(op) && amx_check(&backward, op);
 }
 
 #define FORWARD(kind) {&kind, supports, amx_conv_prepare, run_conv2d, amx_conv_release}

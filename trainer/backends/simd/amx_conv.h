@@ -25,9 +25,6 @@ struct amx_conv {
     size_t nthreads;
 };
 
-/* Can it be done by tiles, if these work? */
-bool amx_conv_fits(const struct op *op);
-
 /* With bands of so many lines; 0: as is best, whatever the number of threads. */
 struct amx_conv amx_conv_of(const struct roles *r, size_t band);
 

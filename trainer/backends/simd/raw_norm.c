@@ -27,9 +27,7 @@ bool raw_norm_support(const struct op *op)
     for (int i = 0; i < op_nin(op); i++)
         if (op->in[i]->dtype != DTYPE_F32)
             return false;
-    size_t n = tensor_channels(raw_of(op)), width = (size_t)raw_of(op)->shape.dim[DIM_W];
-
-    return norm_rows_best(n, DTYPE_F32) && width * n % step_of(op) == 0;
+    return norm_rows_fit(raw_of(op));
 }
 
 size_t raw_norm_size(const struct op *op)
