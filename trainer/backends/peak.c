@@ -8,44 +8,54 @@
 #include "src/clock.h"
 #include "trainer/backends/vector.h"
 
-#define LANES 16
 #define CHAINS 12 /* independent, so that none waits for the one before */
 #define TURNS 100000
 #define ROUNDS 8
 #define FLOATS ((size_t)8 << 20)
 
-typedef float vec __attribute__((vector_size(LANES * 4)));
-
-/* The sum keeps the compiler from leaving the loop out. */
-VECTOR_CLONES static float multiply_add(long turns, float by)
-{
-    vec sums[CHAINS], factor = {0}, sum = {0};
-    float total = 0;
-
-    factor += by;
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = factor * (float)i;
-    for (long t = 0; t < turns; t++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = sums[i] * factor + factor;
+/* In vectors of so many lanes: wider ones than the processor's take several registers, and 12 of them more than
+ * there are. The sum keeps the compiler from leaving the loop out. */
+#define MULTIPLY_ADD(lanes)                                               \
+    VECTOR_CLONES static float multiply_add##lanes(long turns, float by)  \
+    {                                                                     \
+        typedef float vec __attribute__((vector_size((lanes) * 4)));      \
+        vec sums[CHAINS], factor = {0}, sum = {0};                        \
+        float total = 0;                                                  \
+                                                                          \
+        factor += by;                                                     \
+        for (int i = 0; i < CHAINS; i++)                                  \
+            sums[i] = factor * (float)i;                                  \
+        for (long t = 0; t < turns; t++) {                                \
+            _Pragma("GCC unroll 12")                                      \
+            for (int i = 0; i < CHAINS; i++)                              \
+                sums[i] = sums[i] * factor + factor;                      \
+        }                                                                 \
+        for (int i = 0; i < CHAINS; i++)                                  \
+            sum += sums[i];                                               \
+        for (int i = 0; i < (lanes); i++)                                 \
+            total += sum[i];                                              \
+        return total;                                                     \
     }
-    for (int i = 0; i < CHAINS; i++)
-        sum += sums[i];
-    for (int i = 0; i < LANES; i++)
-        total += sum[i];
-    return total;
-}
+
+MULTIPLY_ADD(4)
+MULTIPLY_ADD(8)
+MULTIPLY_ADD(16)
 
 double peak_flop(void)
 {
+    static const struct {
+        float (*run)(long, float);
+        double lanes;
+    } widths[] = {{multiply_add4, 4}, {multiply_add8, 8}, {multiply_add16, 16}};
     double best = 0;
     volatile float sink = 0.5F;
 
-    for (int i = 0; i < ROUNDS; i++) {
+    for (size_t i = 0; i < ROUNDS * sizeof widths / sizeof *widths; i++) {
+        size_t w = i / ROUNDS;
         double began = clock_cpu();
-        sink = multiply_add(TURNS, 0.5F + 0 * sink);
-        best = fmax(best, 2.0 * LANES * CHAINS * TURNS / fmax(clock_cpu() - began, 1e-9));
+
+        sink = widths[w].run(TURNS, 0.5F + 0 * sink);
+        best = fmax(best, 2 * widths[w].lanes * CHAINS * TURNS / fmax(clock_cpu() - began, 1e-9));
     }
     return best;
 }
