@@ -93,6 +93,8 @@ INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
  * transformed once. */
 INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all, size_t place, float *dst)
 {
+    const struct places places = places_of(SIDE, place);
+
     for (size_t c = 0; c < n; c += HALF, dst += LANES) {
         vec column[COLUMNS * SIDE], v[SIDE], r[SIDE];
         float *d = dst;
@@ -111,13 +113,14 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
 #pragma GCC unroll 4
                 for (size_t j = 0; j < 2 * TILE; j += 2)
                     __builtin_prefetch(src[i] + (x + 4 * TILE + j) * n + c);
+            float *row = opaque(d);
 #pragma GCC unroll 6
-            for (size_t i = 0; i < SIDE; i++) {
+            for (size_t i = 0; i < SIDE; i++, row += places.row) {
 #pragma GCC unroll 6
                 for (size_t j = 0; j < SIDE; j++)
                     v[j] = tiles_of(column[j / 2 * SIDE + i], column[(j / 2 + 2) * SIDE + i], j % 2);
                 source4(v, 1, r, 1);
-                store_places(r, SIDE, place, d + i * SIDE * place);
+                store_row(&places, r, row);
             }
 #pragma GCC unroll 6
             for (size_t i = 0; i < SIDE; i++)
@@ -138,6 +141,8 @@ ISA static void source(const float *const *src, size_t width, size_t n, size_t a
 INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, size_t all,
                         const float *bias, float *const *dst)
 {
+    const struct places places = places_of(SIDE, place);
+
     for (size_t c = 0; c < n; c += HALF, m += LANES) {
         vec b = (vec)_mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)(bias + c)));
         const float *from = m;
@@ -145,7 +150,7 @@ INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, si
         for (size_t x = 0; x < width; x += 2 * TILE, from += 2 * all) {
             vec v[PLACES], r[TILE * TILE];
 
-            load_places(from, PLACES, place, v);
+            load_places(&places, from, v);
             result4_square(v, r);
 #pragma GCC unroll 8
             for (size_t k = 0; k < TILE * TILE; k += 2) {
@@ -169,6 +174,7 @@ ISA static void result(const float *m, size_t place, size_t width, size_t n, siz
 
 ISA static void window(const float *w, size_t step, size_t turned, size_t place, float *g)
 {
+    const struct places places = places_of(SIDE, place);
     vec v[WINDOW * WINDOW], r[PLACES];
     float tap[LANES];
 
@@ -178,11 +184,13 @@ ISA static void window(const float *w, size_t step, size_t turned, size_t place,
         v[k] = load(tap);
     }
     window4_square(v, r);
-    store_places(r, PLACES, place, g);
+    store_places(&places, r, g);
 }
 
 INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t place, float *y)
 {
+    const struct places places = places_of(SIDE, place);
+
     for (size_t x = 0; x < width; x += 2 * TILE)
         for (size_t c = 0; c < n; c += HALF, y += LANES) {
             vec v[TILE * TILE], r[PLACES];
@@ -195,7 +203,7 @@ INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t p
                 v[k] = tiles_of(low, high, 0), v[k + 1] = tiles_of(low, high, 1);
             }
             spread4_square(v, r);
-            store_places(r, PLACES, place, y);
+            store_places(&places, r, y);
         }
 }
 
@@ -209,10 +217,11 @@ ISA static void spread(const float *const *dy, size_t width, size_t n, size_t pl
 
 ISA static void gather(const float *u, size_t place, size_t step, float *dw)
 {
+    const struct places places = places_of(SIDE, place);
     vec v[PLACES], r[WINDOW * WINDOW];
     float tap[LANES];
 
-    load_places(u, PLACES, place, v);
+    load_places(&places, u, v);
     gather4_square(v, r);
     for (size_t k = 0; k < (size_t)WINDOW * WINDOW; k++) {
         store(tap, r[k]);

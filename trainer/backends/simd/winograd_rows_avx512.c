@@ -3,6 +3,7 @@
 
 #ifdef __x86_64__
 #define LANES 16
+#define REGISTERS 32
 #define ISA __attribute__((target("avx512f")))
 #define WINOGRAD_ROWS_NAME winograd_rows_avx512
 #include "trainer/backends/simd/winograd_rows_isa.inc"
