@@ -44,7 +44,8 @@ bool winograd_supports(const struct op *op)
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
 
     return rows && float_rows_support(op) && raw_norm_support(op) && norm_moments_support(op, DTYPE_F32) &&
-           op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS && pixels >= MIN_TILES * rows->tile * rows->tile;
+           op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
+           pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
 void winograd_set_band(struct winograd *g, size_t tiles)

@@ -81,7 +81,8 @@ static bool supports(const struct op *op)
 
     split(op, &b);
     if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op) ||
-        !winograd_supports(&b.input) || !winograd_supports(&b.weights) || (b.norm.kind && !simd_batch_norm_relu_grad.supports(&b.norm)))
+        !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
+        (b.norm.kind && !simd_batch_norm_relu_grad.supports(&b.norm)))
         return false;
     plan(op, &b);
     return b.w.nchunks > 0 && b.in.band == b.w.band;

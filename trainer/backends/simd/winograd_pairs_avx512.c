@@ -114,6 +114,7 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
                 for (size_t j = 0; j < 2 * TILE; j += 2)
                     __builtin_prefetch(src[i] + (x + 4 * TILE + j) * n + c);
             float *row = opaque(d);
+
 #pragma GCC unroll 6
             for (size_t i = 0; i < SIDE; i++, row += places.row) {
 #pragma GCC unroll 6
