@@ -7,7 +7,11 @@
 /* The resolvers run before a sanitizer is set up, so these builds do without. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if __GNUC__ >= 12
 #define VECTOR_CLONES __attribute__((target_clones("avx512f", "arch=x86-64-v3", "default")))
+#else /* knows no levels; without FMA */
+#define VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
 #else
 #define VECTOR_CLONES
 #endif
