@@ -116,7 +116,7 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
             float *row = opaque(d);
 
 #pragma GCC unroll 6
-            for (size_t i = 0; i < SIDE; i++, row += places.row) {
+            for (size_t i = 0; i < SIDE; i++, row += places.row.one) {
 #pragma GCC unroll 6
                 for (size_t j = 0; j < SIDE; j++)
                     v[j] = tiles_of(column[j / 2 * SIDE + i], column[(j / 2 + 2) * SIDE + i], j % 2);
