@@ -4,21 +4,8 @@
 
 #include <stdlib.h>
 
+#include "trainer/core/fuse_fold.h"
 #include "trainer/core/fuse_norm.h"
-
-/* Does only `reader` read what `writer` writes first, and nobody later? */
-static bool is_private(const struct graph *g, const struct op *writer, const struct op *reader)
-{
-    const struct tensor *t = writer->out[0];
-
-    if (t->pinned || t->place != TENSOR_ARENA)
-        return false;
-    for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && g->ops[i] != reader && k < op_nin(g->ops[i]); k++)
-            if (g->ops[i]->in[k] == t)
-                return false;
-    return true;
-}
 
 /* (x, gamma, beta, mean, var) -> y, saved becomes what relu has written. */
 static bool fuse_relu(struct op *norm, struct op *relu)
@@ -77,7 +64,7 @@ static bool fuse_add(const struct op *pool, struct op *add)
 /* Ops that belong together stand next to each other: first and second become second. */
 static bool fuse_pair(const struct graph *g, struct op *first, struct op *second)
 {
-    return is_private(g, first, second) &&
+    return graph_is_private(g, first, second) &&
            (fuse_relu(first, second) || fuse_relu_grad(g, first, second) ||
             fuse_add(first, second));
 }
@@ -296,12 +283,15 @@ static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t
 static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
 {
     const struct op *conv = g->ops[i];
-    struct op **relu = conv->kind == &conv2d_kind ? find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
+    const struct op_kind *kind = conv->kind == &conv2d_kind          ? &conv2d_relu_kind
+                                 : conv->kind == &concat_conv2d_kind ? &concat_conv2d_relu_kind
+                                                                     : NULL;
+    struct op **relu = kind ? find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
 
-    if (!relu || op_has_more(conv) || !is_private(g, conv, *relu))
+    if (!relu || op_has_more(conv) || !graph_is_private(g, conv, *relu))
         return;
     struct op both = *conv;
-    both.kind = &conv2d_relu_kind;
+    both.kind = kind;
     both.out[0] = (*relu)->out[0];
     if (!backend_has_kernel(backend, &both))
         return;
@@ -381,6 +371,8 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     int rc = 0;
 
+    if (fuse_fold_graph(g, backend, e) < 0)
+        return -1;
     for (size_t i = 0; i + 1 < g->nops; i++)
         if (fuse_pair(g, g->ops[i], g->ops[i + 1]))
             drop(&g->ops[i]);

@@ -3,13 +3,14 @@
  *
  *     batch_norm, relu              ->  batch_norm_relu
  *     relu_grad, batch_norm_grad    ->  batch_norm_relu_grad
+ *     conv2d, batch_norm_infer      ->  fold_norm (of the weights), conv2d; where it can't, then
  *     batch_norm_infer, relu        ->  batch_norm_relu_infer
  *     max_pool2d_grad, add          ->  max_pool2d_grad_add
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
  *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
- *     conv2d, relu                  ->  conv2d_relu
+ *     conv2d, relu                  ->  conv2d_relu, and so concat_conv2d
  *
  * A pair is fused where nothing else reads what the first writes, the last five where the backend has
  * kernels of its own for what becomes of them. Where it has some that know what op.h lists there, a

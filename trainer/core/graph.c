@@ -162,6 +162,19 @@ struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shap
     return create_tensor(g, name, "", TENSOR_ARENA, shape, e);
 }
 
+bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader)
+{
+    const struct tensor *t = writer->out[0];
+
+    if (t->pinned || t->place != TENSOR_ARENA)
+        return false;
+    for (size_t i = 0; i < g->nops; i++)
+        for (int k = 0; g->ops[i] && g->ops[i] != reader && k < op_nin(g->ops[i]); k++)
+            if (g->ops[i]->in[k] == t)
+                return false;
+    return true;
+}
+
 int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
 {
     struct op *sum;

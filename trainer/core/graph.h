@@ -59,6 +59,9 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
 struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
                         struct tensor *const *in, struct tensor *const *out, struct err *e);
 
+/* Does only `reader` read what `writer` writes first, and nobody later? Some of ops may be NULL. */
+bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader);
+
 /* One more contribution to the gradient of t; the second one on appends an add. */
 int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 

@@ -194,6 +194,11 @@ extern const struct op_kind batch_norm_relu_kind;
 extern const struct op_kind batch_norm_relu_grad_kind;
 extern const struct op_kind batch_norm_relu_infer_kind;
 
+/* batch_norm_infer done to the weights and the bias of the convolution in front of it, with or without bias
+ * (fuse.h).   (w, b, gamma, beta, running mean, running var) -> w of the same shape, b[O] */
+extern const struct op_kind fold_norm_kind;
+extern const struct op_kind fold_norm_nobias_kind; /* the same from w alone */
+
 /* batch_norm_relu without y, which coef tells (above).
  * (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
 extern const struct op_kind batch_norm_relu_coef_kind;
@@ -246,6 +251,7 @@ extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
 /* concat and conv2d without the tensor in between (fuse.h). */
 extern const struct op_kind concat_conv2d_kind;              /* (a, b, w, bias) -> y */
+extern const struct op_kind concat_conv2d_relu_kind;         /* likewise, with a ReLU behind it */
 extern const struct op_kind concat_conv2d_grad_input_kind;   /* (dy, w) -> da, db */
 extern const struct op_kind concat_conv2d_grad_weights_kind; /* (dy, a, b) -> dw, dbias */
 extern const struct op_kind concat_conv2d_grad_kind; /* (dy, a, b, w) -> da, db, dw, dbias */

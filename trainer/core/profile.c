@@ -26,7 +26,8 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
         op->kind == &conv_transpose2d_grad_input_kind)
         return op->in[1];
-    if (op->kind == &concat_conv2d_kind || op->kind == &conv2d_grad_kind ||
+    if (op->kind == &concat_conv2d_kind || op->kind == &concat_conv2d_relu_kind ||
+        op->kind == &conv2d_grad_kind ||
         op->kind == &conv2d_nobias_grad_kind ||
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];

@@ -46,7 +46,7 @@ static void split(const struct op *op, struct pair *p)
     } else {
         p->whole = join(in[0], in[1]);
         p->concat.in[0] = in[0], p->concat.in[1] = in[1];
-        p->conv.kind = &conv2d_kind;
+        p->conv.kind = op->kind == &concat_conv2d_relu_kind ? &conv2d_relu_kind : &conv2d_kind;
         p->conv.in[0] = whole, p->conv.in[1] = in[2], p->conv.in[2] = in[3];
         p->conv.out[0] = out[0], p->conv.out[1] = op_moments_out(op);
     }
@@ -95,6 +95,14 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
     return ref_concat.run(&p.concat, x, e) || ref_conv2d.run(&p.conv, x, e) ? -1 : 0;
 }
 
+static int run_conv2d_relu(struct op *op, struct exec *x, struct err *e)
+{
+    struct pair p;
+
+    split_bound(op, &p);
+    return ref_concat.run(&p.concat, x, e) || ref_conv2d_relu.run(&p.conv, x, e) ? -1 : 0;
+}
+
 static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     struct pair p;
@@ -114,6 +122,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel ref_concat_conv2d = {&concat_conv2d_kind, NULL, prepare_conv2d, run_conv2d,
                                          NULL};
+const struct kernel ref_concat_conv2d_relu = {&concat_conv2d_relu_kind, NULL, prepare_conv2d, run_conv2d_relu,
+                                              NULL};
 const struct kernel ref_concat_conv2d_grad_input = {&concat_conv2d_grad_input_kind, NULL,
                                                     prepare_grad_input, run_grad_input, NULL};
 const struct kernel ref_concat_conv2d_grad_weights = {

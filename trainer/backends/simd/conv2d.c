@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trainer/backends/simd/simd.h"
+#include "trainer/core/vector_clones.h"
 
 #define BAND 16      /* rows of a result that one thread computes at a time */
 #define MAX_CHANNELS 64
@@ -128,6 +129,13 @@ static void pack_bias(const struct conv2d *c, const float *bias, float *packed)
         packed[i] = bias ? bias[i % c->dst_channels] : 0;
 }
 
+VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] > 0 ? y[i] : 0;
+}
+
 /* Row y and, where it pays, the one below it: how many. */
 static size_t correlate_rows(const struct conv2d *c, const float *const rows[CONV2D_KEPT],
                              const float *packed, const float *bias, bool two, float *dst)
@@ -144,6 +152,8 @@ static size_t correlate_rows(const struct conv2d *c, const float *const rows[CON
             c->rows->forward(rows, CONV2D_KERNEL, step, c->nk, packed, bias, c->ngroups, c->dst_step,
                              c->nvectors, both[0]);
     }
+    if (c->relu)
+        make_at_least_0(dst, two ? 2 * row : row);
     return two ? 2 : 1;
 }
 
@@ -231,6 +241,7 @@ static int prepare(struct op *op, struct err *e)
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     c->moments = norm_moments_of(op, c->n * ((c->h + BAND - 1) / BAND));
+    c->relu = op->kind == &conv2d_relu_kind;
     c->parts = round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
     op->workspace_size = c->parts * sizeof(float) + c->moments.nparts * c->moments.size * sizeof(double);
     op->priv = c;
@@ -245,5 +256,6 @@ static void release(struct op *op)
 #define KERNEL_OF(kind, run) {&kind, supports, prepare, run, release}
 
 const struct kernel simd_conv2d = KERNEL_OF(conv2d_kind, run_conv2d);
+const struct kernel simd_conv2d_relu = KERNEL_OF(conv2d_relu_kind, run_conv2d);
 const struct kernel simd_conv2d_nobias = KERNEL_OF(conv2d_nobias_kind, run_conv2d);
 const struct kernel simd_conv2d_grad_input = KERNEL_OF(conv2d_grad_input_kind, run_grad_input);

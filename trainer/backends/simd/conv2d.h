@@ -25,6 +25,7 @@ struct conv2d {
     size_t room; /* floats of a thread's rows: of the source, and copies of dst's */
     float_rows_narrow_f *narrow;
     struct norm_moments moments; /* of each band */
+    bool relu;                   /* results are at least 0 */
     size_t parts;                /* floats of the workspace before them */
 };
 

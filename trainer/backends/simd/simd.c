@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/backends/ref/ref.h"
+
 enum simd_isa simd_isa(void)
 {
 #ifdef __x86_64__
@@ -61,12 +63,16 @@ const struct kernel *const simd_kernels[] = {
     &simd_batch_norm_relu_grad_coef,
     &simd_batch_norm_relu_coef,
     &simd_batch_norm_relu_infer,
+    &ref_fold_norm,
+    &ref_fold_norm_nobias,
     &simd_winograd,
+    &simd_winograd_relu,
     &simd_winograd_grad_input,
     &simd_winograd_grad_weights,
     &simd_winograd_nobias,
     &simd_winograd_nobias_grad_weights,
     &simd_winograd_concat,
+    &simd_winograd_concat_relu,
     &simd_winograd_concat_grad_input,
     &simd_winograd_concat_grad_weights,
     &simd_winograd_both,
@@ -80,6 +86,7 @@ const struct kernel *const simd_kernels[] = {
     &simd_winograd_norm_nobias,
     &simd_winograd_norm_nobias_grad,
     &simd_conv2d,
+    &simd_conv2d_relu,
     &simd_conv2d_grad_input,
     &simd_conv2d_grad_weights,
     &simd_conv2d_nobias,

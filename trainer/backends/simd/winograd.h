@@ -46,6 +46,7 @@ struct winograd {
     float_rows_narrow_f *narrow;
     struct norm_moments moments; /* of each band */
     size_t parts;                /* floats of the workspace before them */
+    bool relu;                   /* results are at least 0 */
     size_t coef;                 /* floats of the coefficients of a norm in front (raw_norm.h) */
 };
 

@@ -56,7 +56,7 @@ void winograd_conv_write(const struct winograd *g, const struct roles *roles, co
         for (size_t i = 0; i < tile; i++)
             rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line);
         g->rows->result(m + at * g->rows->group, g->dst_place, g->width, g->dst_part[k],
-                        g->dst_channels, bias + at, rows);
+                        g->dst_channels, bias + at, g->relu, rows);
         float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
     }
 }
@@ -149,6 +149,7 @@ static int prepare_as(struct op *op, bool normed, struct err *e)
     g->parts = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
     g->parts = (g->parts + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
     g->coef = raw_norm_size(op);
+    g->relu = op->kind == &conv2d_relu_kind || op->kind == &concat_conv2d_relu_kind;
     op->workspace_size = (g->parts + g->coef) * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
     op->priv = g;
     return 0;
@@ -172,8 +173,10 @@ void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm)
 #define KERNEL_OF(kind, run) {&kind, winograd_supports, prepare, run, winograd_release}
 
 const struct kernel simd_winograd = KERNEL_OF(conv2d_kind, run_conv2d);
+const struct kernel simd_winograd_relu = KERNEL_OF(conv2d_relu_kind, run_conv2d);
 const struct kernel simd_winograd_nobias = KERNEL_OF(conv2d_nobias_kind, run_conv2d);
 const struct kernel simd_winograd_grad_input = KERNEL_OF(conv2d_grad_input_kind, run_grad_input);
 const struct kernel simd_winograd_concat = KERNEL_OF(concat_conv2d_kind, run_conv2d);
+const struct kernel simd_winograd_concat_relu = KERNEL_OF(concat_conv2d_relu_kind, run_conv2d);
 const struct kernel simd_winograd_concat_grad_input =
     KERNEL_OF(concat_conv2d_grad_input_kind, run_grad_input);

@@ -139,8 +139,9 @@ ISA static void source(const float *const *src, size_t width, size_t n, size_t a
         source_rows(src, width, n, all, place, d);
 }
 
+/* n as above; so is relu, always. */
 INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, size_t all,
-                        const float *bias, float *const *dst)
+                        const float *bias, bool relu, float *const *dst)
 {
     const struct places places = places_of(SIDE, place);
 
@@ -157,20 +158,26 @@ INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, si
             for (size_t k = 0; k < TILE * TILE; k += 2) {
                 float *to = dst[k / TILE] + (x + k % TILE) * n + c;
 
-                store_pixels(to, n, pixels_of(r[k], r[k + 1], 0) + b);
-                store_pixels(to + TILE * n, n, pixels_of(r[k], r[k + 1], 1) + b);
+                vec low = pixels_of(r[k], r[k + 1], 0) + b, high = pixels_of(r[k], r[k + 1], 1) + b;
+
+                store_pixels(to, n, relu ? at_least_0(low) : low);
+                store_pixels(to + TILE * n, n, relu ? at_least_0(high) : high);
             }
         }
     }
 }
 
 ISA static void result(const float *m, size_t place, size_t width, size_t n, size_t all,
-                       const float *bias, float *const *dst)
+                       const float *bias, bool relu, float *const *dst)
 {
-    if (n == HALF)
-        result_rows(m, place, width, HALF, all, bias, dst);
+    if (n == HALF && relu)
+        result_rows(m, place, width, HALF, all, bias, true, dst);
+    else if (n == HALF)
+        result_rows(m, place, width, HALF, all, bias, false, dst);
+    else if (relu)
+        result_rows(m, place, width, n, all, bias, true, dst);
     else
-        result_rows(m, place, width, n, all, bias, dst);
+        result_rows(m, place, width, n, all, bias, false, dst);
 }
 
 ISA static void window(const float *w, size_t step, size_t turned, size_t place, float *g)

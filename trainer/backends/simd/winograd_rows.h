@@ -14,6 +14,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define WINOGRAD_SIDE 6 /* of the largest tile's source */
@@ -27,9 +28,9 @@ struct winograd_rows {
      * where these are some of several sources' channels. */
     void (*source)(const float *const *src, size_t width, size_t n, size_t all, size_t place,
                    float *d);
-    /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile all. */
+    /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile all; relu: at least 0. */
     void (*result)(const float *m, size_t place, size_t width, size_t n, size_t all,
-                   const float *bias, float *const *dst);
+                   const float *bias, bool relu, float *const *dst);
     /* G w G^T of `lanes` windows of nine that are `step` apart, once for each tile of a group;
      * turned: by 180 degrees. */
     void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);

@@ -15,6 +15,18 @@
 #define CONV_RELU(n, h, w, ci, co, k)                                                      \
     {&conv2d_relu_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
+#define CONCAT_CONV_RELU(n, h, w, a, b, co)                                                      \
+    {&concat_conv2d_relu_kind, {.kernel = 3},                                                     \
+     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, \
+     0, 0, false, false, 0}
+#define FOLD_NORM(ci, co, k)                                                             \
+    {&fold_norm_kind, {.eps = 1e-5}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co), \
+      VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+     0, 0, 0, false, false, 0}
+#define FOLD_NORM_NOBIAS(ci, co, k)                                                      \
+    {&fold_norm_nobias_kind, {.eps = 1e-5}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), \
+      VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+     0, 0, 0, false, false, 0}
 #define HEAD(n, h, w, ci, co)                                                        \
     {&conv2d_kind, {.kernel = 1}, {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co)}, \
      {VALUES_NORMAL}, 1, 2, 0.5, true, false, 0}

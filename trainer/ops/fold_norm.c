@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */
+
+static int infer(struct tensor *const *in, int nin, struct shape *out, struct err *e)
+{
+    int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
+
+    for (int i = 1; i < nin; i++)
+        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
+            return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name, in[0]->name);
+    out[0] = in[0]->shape;
+    out[1] = (struct shape){1, {channels}};
+    return 0;
+}
+
+static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                           struct err *e)
+{
+    (void)attr;
+    return infer(in, 6, out, e);
+}
+
+static int infer_nobias(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                        struct err *e)
+{
+    (void)attr;
+    return infer(in, 5, out, e);
+}
+
+const struct op_kind fold_norm_kind = {"fold_norm", 6, 2, false, infer_fold_norm, NULL};
+const struct op_kind fold_norm_nobias_kind = {"fold_norm_nobias", 5, 2, false, infer_nobias, NULL};
