@@ -6,6 +6,7 @@
 
 #include "trainer/core/fuse_fold.h"
 #include "trainer/core/fuse_norm.h"
+#include "trainer/core/fuse_residual.h"
 
 /* (x, gamma, beta, mean, var) -> y, saved becomes what relu has written. */
 static bool fuse_relu(struct op *norm, struct op *relu)
@@ -354,19 +355,6 @@ static void fuse_conv_grads(struct graph *g, const struct backend *backend, size
             fuse_conv_grads_as(g, backend, i, &conv_grads[k]);
 }
 
-/* Ops that were dropped leave no holes. */
-static void close_up(struct graph *g)
-{
-    size_t n = 0, nforward = g->nforward;
-
-    for (size_t i = 0; i < nforward; i++)
-        g->nforward -= !g->ops[i];
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i])
-            g->ops[n++] = g->ops[i];
-    g->nops = n;
-}
-
 int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     int rc = 0;
@@ -391,6 +379,8 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
     for (size_t i = 0; i < g->nops && rc == 0; i++)
         if (g->ops[i])
             fuse_conv_relu(g, backend, i);
-    close_up(g);
+    graph_close_up(g);
+    if (rc == 0)
+        rc = fuse_residual_graph(g, backend, e);
     return rc ? rc : fuse_norm_graph(g, backend, e);
 }

@@ -11,13 +11,15 @@
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
  *     conv2d, relu                  ->  conv2d_relu, and so concat_conv2d
+ *     batch_norm, add, relu         ->  batch_norm_relu_coef, norm_add_relu (fuse_residual.h)
  *
- * A pair is fused where nothing else reads what the first writes, the last five where the backend has
- * kernels of its own for what becomes of them. Where it has some that know what op.h lists there, a
- * convolution in front of a batch norm gives it moments, so that it reads its input once; a norm with
- * ReLU and its gradient are never written, but made on the way into who reads them, and the latter's
- * sums on the way out of who writes the gradient in front of it (fuse_norm.h). Results stay the same but for rounding; models and gradients know
- * nothing of it. */
+ * They are fused where nothing else reads what is between; where a convolution, an addition or what is behind a
+ * ReLU is among them, only if the backend has kernels of its own for what becomes of them. Where it has some that
+ * know what op.h lists there, a convolution in front of a batch norm gives it moments, so that it reads its input
+ * once; a norm with ReLU and its gradient are never written, but made on the way into who reads them, and the
+ * latter's sums on the way out of who writes the gradient in front of it (fuse_norm.h). Results stay the same but
+ * for rounding; models and gradients know nothing of it.
+ */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H
 

@@ -175,6 +175,18 @@ bool graph_is_private(const struct graph *g, const struct op *writer, const stru
     return true;
 }
 
+void graph_close_up(struct graph *g)
+{
+    size_t n = 0, nforward = g->nforward;
+
+    for (size_t i = 0; i < nforward; i++)
+        g->nforward -= !g->ops[i];
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            g->ops[n++] = g->ops[i];
+    g->nops = n;
+}
+
 int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
 {
     struct op *sum;

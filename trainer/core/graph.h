@@ -62,6 +62,9 @@ struct op *graph_append(struct graph *g, const struct op_kind *kind, const struc
 /* Does only `reader` read what `writer` writes first, and nobody later? Some of ops may be NULL. */
 bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader);
 
+/* Where an op is NULL, the next ones move up. */
+void graph_close_up(struct graph *g);
+
 /* One more contribution to the gradient of t; the second one on appends an add. */
 int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 

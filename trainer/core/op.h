@@ -258,6 +258,10 @@ extern const struct op_kind concat_conv2d_grad_kind; /* (dy, a, b, w) -> da, db,
 
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
 
+/* batch_norm_relu_coef's x, normalised, a shortcut added, a ReLU behind it (fuse.h).
+ * (x, shortcut, coef) -> max(0, coef0 x + coef1 + shortcut) */
+extern const struct op_kind norm_add_relu_kind;
+
 extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */
 
 /* Mean over all places.   (x) -> y[n][1][1][c] */

@@ -51,6 +51,7 @@ const struct op_kind *const op_kinds[] = {
     &concat_conv2d_grad_weights_kind,
     &concat_conv2d_grad_kind,
     &add_kind,
+    &norm_add_relu_kind,
     &cast_kind,
     &global_avg_pool_kind,
     &global_avg_pool_grad_kind,

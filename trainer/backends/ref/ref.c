@@ -56,6 +56,7 @@ static const struct kernel *const kernels[] = {
     &ref_concat_conv2d_grad_weights,
     &ref_concat_conv2d_grad,
     &ref_add,
+    &ref_norm_add_relu,
     &ref_global_avg_pool,
     &ref_global_avg_pool_grad,
     &ref_subsample,

@@ -59,6 +59,7 @@ extern const struct kernel ref_concat_conv2d_grad_input;
 extern const struct kernel ref_concat_conv2d_grad_weights;
 extern const struct kernel ref_concat_conv2d_grad;
 extern const struct kernel ref_add;
+extern const struct kernel ref_norm_add_relu;
 extern const struct kernel ref_cast;
 extern const struct kernel ref_global_avg_pool;
 extern const struct kernel ref_global_avg_pool_grad;

@@ -65,6 +65,7 @@ const struct kernel *const simd_kernels[] = {
     &simd_batch_norm_relu_infer,
     &ref_fold_norm,
     &ref_fold_norm_nobias,
+    &ref_norm_add_relu,
     &simd_winograd,
     &simd_winograd_relu,
     &simd_winograd_grad_input,

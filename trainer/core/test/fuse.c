@@ -92,6 +92,28 @@ static void build_residual(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
+/* Three residual blocks of one convolution each. */
+static void build_ends(struct graph *g, struct err *e)
+{
+    struct tensor *x, *y;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, e), e);
+    for (int i = 1; i <= 3; i++) {
+        char conv[16], norm[16];
+
+        snprintf(conv, sizeof conv, "c%d", i);
+        snprintf(norm, sizeof norm, "n%d", i);
+        y = batch_norm_append(g, norm, conv2d_append_as(g, conv, x, 8, 3, 1, false, e), false, e);
+        x = relu_append(g, i == 2 ? add_append(g, x, y, e) : add_append(g, y, x, e), e);
+    }
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) || graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
 static void (*builder)(struct graph *g, struct err *e) = build;
 
 static void fill(const struct compiled *c)
@@ -349,6 +371,32 @@ static void check_residual(void)
     destroy(&parts);
 }
 
+static void check_ends(const struct backend *backend)
+{
+    struct compiled whole, parts;
+
+    builder = build_ends;
+    create(&whole, backend, true, true);
+    create(&parts, backend, true, false);
+    builder = build;
+    size_t wide = has_wide_kernels(backend);
+    ok(count(whole.graph, &add_kind) == count(parts.graph, &add_kind) - 3 * wide &&
+           count(whole.graph, &batch_norm_relu_coef_kind) == 3 * wide &&
+           count(whole.graph, &norm_add_relu_kind) == 5 * wide,
+       "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
+       "again for gradients", backend->name);
+    ok(whole.graph->nforward == parts.graph->nforward - 3 * wide - count(whole.graph, &conv2d_relu_kind),
+       "%s: not forward", backend->name);
+    double loss = run(&whole), want = run(&parts);
+    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "%s: with the same loss, %g, and gradients, %.1e",
+       backend->name, loss / want - 1, error);
+    error = difference(whole.weights->state, parts.weights->state, parts.weights->nstate);
+    ok(error < 1e-6, "%s: and running statistics: %.1e", backend->name, error);
+    destroy(&whole);
+    destroy(&parts);
+}
+
 static void check_inference(const struct backend *backend)
 {
     struct compiled whole, parts;
@@ -422,6 +470,7 @@ int main(void)
         check_inference(backends[i]);
         check_nobias_inference(backends[i]);
         check_pools(backends[i]);
+        check_ends(backends[i]);
     }
     check_residual();
     check_block(true);

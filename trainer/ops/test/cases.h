@@ -200,6 +200,9 @@
      2, 0.5, false, false, 0}
 #define ADD(n, h, w, c) \
     {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false, 0}
+#define NORM_ADD_RELU(n, h, w, c)                                                          \
+    {&norm_add_relu_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c), {2, {2, c}}}, {VALUES_NORMAL}, 2, 0, 0, \
+     false, false, 0}
 #define POOL_ADD(n, h, w, c)                                                                \
     {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
                                       NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0, false, false, 0}

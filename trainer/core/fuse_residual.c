@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/fuse_residual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The only op that reads what `writer` writes first, if it is of that kind: its place; else 0, which none has. */
+static size_t find_reader(const struct graph *g, const struct op *writer, const struct op_kind *kind)
+{
+    for (size_t i = 1; i < g->nforward; i++) {
+        const struct op *op = g->ops[i];
+
+        if (op && op->kind == kind && graph_is_private(g, writer, op) &&
+            (op->in[0] == writer->out[0] || op->in[1] == writer->out[0]))
+            return i;
+    }
+    return 0;
+}
+
+/* The first op of the gradients that reads t; nops: none. */
+static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
+{
+    for (size_t i = g->nforward; i < g->nops; i++)
+        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
+            if (g->ops[i]->in[k] == t)
+                return i;
+    return g->nops;
+}
+
+/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm_relu_coef (x, ...) ->
+ * coef; norm_add_relu (x, shortcut, coef) -> z, in the place of relu. *place: that; 0: there is none. */
+static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place, struct err *e)
+{
+    struct op *norm = g->ops[i];
+    size_t at_add = norm->kind == &batch_norm_kind ? find_reader(g, norm, &add_kind) : 0;
+    size_t at_relu = at_add ? find_reader(g, g->ops[at_add], &relu_kind) : 0;
+
+    *place = 0;
+    if (!at_relu || op_has_more(norm))
+        return 0;
+    struct op *add = g->ops[at_add], *relu = g->ops[at_relu];
+    struct tensor *x = norm->in[0], *shortcut = add->in[add->in[0] == norm->out[0]];
+    struct tensor planned = {.shape = {2, {2, x->shape.dim[DIM_C]}}}, *coef;
+    struct op first = *norm, end = {.kind = &norm_add_relu_kind, .in = {x, shortcut, &planned},
+                                    .out = {relu->out[0]}};
+
+    first.kind = &batch_norm_relu_coef_kind;
+    first.out[0] = &planned;
+    if (!backend_has_kernel(backend, &first) || !backend_has_kernel(backend, &end))
+        return 0;
+    coef = graph_tensor(g, "coef", planned.shape, e);
+    if (!coef)
+        return -1;
+    first.out[0] = end.in[2] = coef;
+    *norm = first;
+    *relu = end;
+    free(add);
+    g->ops[at_add] = NULL;
+    *place = at_relu;
+    return 0;
+}
+
+/* Gradients read what op gives made again, by the same op before the first of them. */
+static int make_again(struct graph *g, const struct op *op, size_t place, struct err *e)
+{
+    struct op *again = graph_append(g, op->kind, &op->attr, op->in, NULL, e);
+
+    if (!again)
+        return -1;
+    memmove(g->ops + place + 1, g->ops + place, (g->nops - 1 - place) * sizeof(struct op *));
+    g->ops[place] = again;
+    for (size_t i = place + 1; i < g->nops; i++)
+        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
+            if (g->ops[i]->in[k] == op->out[0])
+                g->ops[i]->in[k] = again->out[0];
+    return 0;
+}
+
+/* Only where all that it is made of is kept for other gradients anyway. */
+static int drop_end(struct graph *g, const struct op *op, struct err *e)
+{
+    size_t place = find_in_gradients(g, op->out[0]);
+
+    if (place == g->nops || op->out[0]->pinned)
+        return 0;
+    for (int k = 0; k < 2; k++)
+        if (op->in[k]->place != TENSOR_ARENA || find_in_gradients(g, op->in[k]) == g->nops)
+            return 0;
+    return make_again(g, op, place, e);
+}
+
+int fuse_residual_graph(struct graph *g, const struct backend *backend, struct err *e)
+{
+    for (size_t i = 0; g->training && i < g->nforward; i++) {
+        size_t place = 0;
+
+        if (g->ops[i] && fuse_end(g, backend, i, &place, e) < 0)
+            return -1;
+        if (place && drop_end(g, g->ops[place], e) < 0)
+            return -1;
+    }
+    graph_close_up(g);
+    return 0;
+}
