@@ -90,16 +90,22 @@ static int drop_end(struct graph *g, const struct op *op, struct err *e)
     return make_again(g, op, place, e);
 }
 
+static int fuse_block(struct graph *g, const struct backend *backend, size_t i, struct err *e)
+{
+    size_t place;
+
+    if (fuse_end(g, backend, i, &place, e) < 0)
+        return -1;
+    return place ? drop_end(g, g->ops[place], e) : 0;
+}
+
 int fuse_residual_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
-    for (size_t i = 0; g->training && i < g->nforward; i++) {
-        size_t place = 0;
+    int rc = 0;
 
-        if (g->ops[i] && fuse_end(g, backend, i, &place, e) < 0)
-            return -1;
-        if (place && drop_end(g, g->ops[place], e) < 0)
-            return -1;
-    }
+    for (size_t i = 0; g->training && i < g->nforward && rc == 0; i++)
+        if (g->ops[i])
+            rc = fuse_block(g, backend, i, e);
     graph_close_up(g);
-    return 0;
+    return rc;
 }
