@@ -38,6 +38,8 @@ static const struct test_case sizes[] = {
     BATCH_NORM(batch_norm_relu_kind, 4, 256, 256, 8, 0.02),
     BATCH_NORM(batch_norm_infer_kind, 4, 256, 256, 8, 0),
     BATCH_NORM(batch_norm_relu_infer_kind, 4, 256, 256, 8, 0),
+    FOLD_NORM(128, 128, 3),
+    FOLD_NORM_NOBIAS(64, 64, 3),
     NORM_CONV(4, 128, 128, 16, 16),
     NORM_CONV_NOBIAS(64, 32, 32, 16, 16),
     NORM_COEF(4, 128, 128, 16),
@@ -57,7 +59,9 @@ static const struct test_case sizes[] = {
     CONCAT_CONV(4, 256, 256, 8, 8, 8),
     CONCAT_CONV(4, 128, 128, 16, 16, 16),
     CONCAT_CONV_GRAD(4, 128, 128, 16, 16, 16),
+    CONCAT_CONV_RELU(4, 128, 128, 16, 16, 16),
     ADD(32, 32, 32, 16),
+    NORM_ADD_RELU(32, 32, 32, 16),
     GLOBAL_AVG_POOL(32, 8, 8, 64),
     SUBSAMPLE(32, 32, 32, 16, 32),
     BCE(4, 256, 256),
@@ -75,6 +79,10 @@ static bool has(const struct kernel *const *kernels, const struct kernel *kernel
 
 const struct backend *opspeed_owner(const struct kernel *kernel)
 {
+    const struct backend *ref = backend_find("ref"); /* others list some of its kernels, too */
+
+    if (has(ref->kernels, kernel))
+        return ref;
     for (size_t i = 0; kernel && backends[i]; i++)
         if (has(backends[i]->kernels, kernel) || has(backends[i]->mixed, kernel))
             return backends[i];
