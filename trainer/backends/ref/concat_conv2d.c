@@ -87,20 +87,14 @@ static int prepare_grad_weights(struct op *op, struct err *e)
     return prepare(op, &ref_conv2d_grad_weights, e);
 }
 
+/* Both kinds. */
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     struct pair p;
 
     split_bound(op, &p);
-    return ref_concat.run(&p.concat, x, e) || ref_conv2d.run(&p.conv, x, e) ? -1 : 0;
-}
-
-static int run_conv2d_relu(struct op *op, struct exec *x, struct err *e)
-{
-    struct pair p;
-
-    split_bound(op, &p);
-    return ref_concat.run(&p.concat, x, e) || ref_conv2d_relu.run(&p.conv, x, e) ? -1 : 0;
+    const struct kernel *conv = p.conv.kind == &conv2d_relu_kind ? &ref_conv2d_relu : &ref_conv2d;
+    return ref_concat.run(&p.concat, x, e) || conv->run(&p.conv, x, e) ? -1 : 0;
 }
 
 static int run_grad_input(struct op *op, struct exec *x, struct err *e)
@@ -122,7 +116,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel ref_concat_conv2d = {&concat_conv2d_kind, NULL, prepare_conv2d, run_conv2d,
                                          NULL};
-const struct kernel ref_concat_conv2d_relu = {&concat_conv2d_relu_kind, NULL, prepare_conv2d, run_conv2d_relu,
+const struct kernel ref_concat_conv2d_relu = {&concat_conv2d_relu_kind, NULL, prepare_conv2d, run_conv2d,
                                               NULL};
 const struct kernel ref_concat_conv2d_grad_input = {&concat_conv2d_grad_input_kind, NULL,
                                                     prepare_grad_input, run_grad_input, NULL};

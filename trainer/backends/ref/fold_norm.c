@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is folded is read and written once: as fast as memory is, so other backends use this, too. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

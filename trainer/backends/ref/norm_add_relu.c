@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As fast as memory is, so other backends use this, too. Workspace: coef, repeated (vector.h). */
+/* Workspace: coef, repeated (vector.h). */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/ref/ref.h"
-
 enum simd_isa simd_isa(void)
 {
 #ifdef __x86_64__
@@ -63,9 +61,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_batch_norm_relu_grad_coef,
     &simd_batch_norm_relu_coef,
     &simd_batch_norm_relu_infer,
-    &ref_fold_norm,
-    &ref_fold_norm_nobias,
-    &ref_norm_add_relu,
     &simd_winograd,
     &simd_winograd_relu,
     &simd_winograd_grad_input,

@@ -160,8 +160,8 @@ INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, si
 
                 vec low = pixels_of(r[k], r[k + 1], 0) + b, high = pixels_of(r[k], r[k + 1], 1) + b;
 
-                store_pixels(to, n, relu ? at_least_0(low) : low);
-                store_pixels(to + TILE * n, n, relu ? at_least_0(high) : high);
+                store_pixels(to, n, relu ? where_positive(low, low) : low);
+                store_pixels(to + TILE * n, n, relu ? where_positive(high, high) : high);
             }
         }
     }

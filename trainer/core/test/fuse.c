@@ -114,8 +114,6 @@ static void build_ends(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
-static void (*builder)(struct graph *g, struct err *e) = build;
-
 static void fill(const struct compiled *c)
 {
     const struct weights *w = c->weights;
@@ -131,13 +129,14 @@ static void fill(const struct compiled *c)
         c->graph->target->data[i] = (float)rng_uniform(1, 3, i);
 }
 
-static void create(struct compiled *c, const struct backend *backend, bool training, bool fused)
+static void create(struct compiled *c, void (*build_into)(struct graph *g, struct err *e),
+                   const struct backend *backend, bool training, bool fused)
 {
     struct err e = {0};
     bool moved;
 
     *c = (struct compiled){.graph = graph_create(training, &e), .weights = weights_create(&e)};
-    builder(c->graph, &e);
+    build_into(c->graph, &e);
     for (size_t i = 0; i < c->graph->nparams; i++) {
         const struct tensor *t = c->graph->params[i].tensor;
 
@@ -158,6 +157,24 @@ static void destroy(struct compiled *c)
     graph_destroy(c->graph);
     weights_destroy(c->weights);
     arena_release(&c->arena);
+}
+
+/* The same graph fused and as it was built. */
+struct both {
+    struct compiled whole, parts;
+};
+
+static void create_both(struct both *b, void (*build_into)(struct graph *g, struct err *e),
+                        const struct backend *backend, bool training)
+{
+    create(&b->whole, build_into, backend, training, true);
+    create(&b->parts, build_into, backend, training, false);
+}
+
+static void destroy_both(struct both *b)
+{
+    destroy(&b->whole);
+    destroy(&b->parts);
 }
 
 static double run(struct compiled *c)
@@ -251,194 +268,170 @@ static size_t count_sums(const struct graph *g)
 
 static void check_training(const struct backend *backend)
 {
-    struct compiled whole, parts;
+    struct both b;
 
-    create(&whole, backend, true, true);
-    create(&parts, backend, true, false);
-    size_t concat = count(whole.graph, &concat_conv2d_kind);
-    ok(concat == has_wide_kernels(backend) && count(whole.graph, &concat_kind) == 1 - concat,
+    create_both(&b, build, backend, true);
+    size_t concat = count(b.whole.graph, &concat_conv2d_kind);
+    ok(concat == has_wide_kernels(backend) && count(b.whole.graph, &concat_kind) == 1 - concat,
        "%s: concat is fused where there is a kernel", backend->name);
     /* Without the reference's, convolutions of few pixels but that behind concat have a kernel for each. */
     bool ref = backend == backend_find("ref");
     size_t wide = has_wide_kernels(backend) ? 1 : 0, grads = ref ? 4 : 2 * wide, late = ref ? 2 : wide;
-    ok(count(whole.graph, &conv2d_grad_kind) + count(whole.graph, &concat_conv2d_grad_kind) +
-               count(whole.graph, &conv_transpose2d_grad_kind) == grads,
+    ok(count(b.whole.graph, &conv2d_grad_kind) + count(b.whole.graph, &concat_conv2d_grad_kind) +
+               count(b.whole.graph, &conv_transpose2d_grad_kind) == grads,
        "%s: gradients of convolutions are one where there is a kernel", backend->name);
-    ok(whole.graph->nops == parts.graph->nops - 5 - 2 * concat - grads,
+    ok(b.whole.graph->nops == b.parts.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);
-    ok(count(whole.graph, &batch_norm_relu_kind) == 2 - 2 * wide &&
-           count(whole.graph, &batch_norm_relu_coef_kind) == 2 * wide &&
-           count(whole.graph, &batch_norm_relu_grad_kind) == 2 - late &&
-           count(whole.graph, &batch_norm_relu_grad_coef_kind) == late &&
-           count_late(whole.graph) == late &&
-           count(whole.graph, &max_pool2d_grad_add_kind) == 1,
+    ok(count(b.whole.graph, &batch_norm_relu_kind) == 2 - 2 * wide &&
+           count(b.whole.graph, &batch_norm_relu_coef_kind) == 2 * wide &&
+           count(b.whole.graph, &batch_norm_relu_grad_kind) == 2 - late &&
+           count(b.whole.graph, &batch_norm_relu_grad_coef_kind) == late &&
+           count_late(b.whole.graph) == late &&
+           count(b.whole.graph, &max_pool2d_grad_add_kind) == 1,
        "%s: of the right kinds", backend->name);
-    ok(whole.graph->nforward == parts.graph->nforward - 2 - concat, "%s: two of them forward",
+    ok(b.whole.graph->nforward == b.parts.graph->nforward - 2 - concat, "%s: two of them forward",
        backend->name);
-    ok(count_moments(whole.graph) == 2 * wide,
+    ok(count_moments(b.whole.graph) == 2 * wide,
        "%s: convolutions give norms moments where there are kernels", backend->name);
-    ok(count_raw(whole.graph) == 6 * wide && count_sums(whole.graph) == 2 * wide,
+    ok(count_raw(b.whole.graph) == 6 * wide && count_sums(b.whole.graph) == 2 * wide,
        "%s: pooling, transposed convolution, concat and their gradients make norms, and their sums",
        backend->name);
-    double loss = run(&whole), want = run(&parts);
+    double loss = run(&b.whole), want = run(&b.parts);
     ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
-    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
     ok(error < 1e-5, "%s: the same gradients: %.1e", backend->name, error);
-    error = difference(whole.weights->state, parts.weights->state, parts.weights->nstate);
+    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
     ok(error < 1e-6, "%s: the same running statistics: %.1e", backend->name, error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 static void check_pools(const struct backend *backend)
 {
-    struct compiled whole, parts;
+    struct both b;
 
-    builder = build_pools;
-    create(&whole, backend, true, true);
-    create(&parts, backend, true, false);
-    builder = build;
-    size_t behind = count(whole.graph, &conv2d_relu_kind);
-    ok(count(whole.graph, &relu_max_pool2d_kind) == 1 &&
-           count(whole.graph, &relu_max_pool2d_grad_kind) == 1 &&
-           count(whole.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
-           whole.graph->nops == parts.graph->nops - 2 - behind - count(whole.graph, &conv2d_grad_kind) &&
-           whole.graph->nforward == parts.graph->nforward - 1 - behind,
+    create_both(&b, build_pools, backend, true);
+    size_t behind = count(b.whole.graph, &conv2d_relu_kind);
+    ok(count(b.whole.graph, &relu_max_pool2d_kind) == 1 &&
+           count(b.whole.graph, &relu_max_pool2d_grad_kind) == 1 &&
+           count(b.whole.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
+           b.whole.graph->nops == b.parts.graph->nops - 2 - behind - count(b.whole.graph, &conv2d_grad_kind) &&
+           b.whole.graph->nforward == b.parts.graph->nforward - 1 - behind,
        "%s: a ReLU is fused with the pooling behind it, another with the convolution before it",
        backend->name);
-    double loss = run(&whole), want = run(&parts);
-    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
     ok(loss == want && error == 0, "%s: with the same loss, %g, and gradients, %.1e", backend->name,
        loss / want - 1, error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 /* With the reference, which has kernels for all that fusion makes. Its head is a convolution, too. */
 static void check_block(bool bias)
 {
     const struct backend *ref = backend_find("ref");
-    struct compiled whole, parts;
+    struct both b;
 
     size_t nobias = bias ? 0 : 1;
 
     block_bias = bias;
-    builder = build_block;
-    create(&whole, ref, true, true);
-    create(&parts, ref, true, false);
-    builder = build;
-    ok(count_moments(whole.graph) == 2 && count_moments(parts.graph) == 0,
+    create_both(&b, build_block, ref, true);
+    ok(count_moments(b.whole.graph) == 2 && count_moments(b.parts.graph) == 0,
        "the convolutions in front of the norms give them their moments");
-    ok(count_late(whole.graph) == 2 && count_late(parts.graph) == 0,
+    ok(count_late(b.whole.graph) == 2 && count_late(b.parts.graph) == 0,
        "the norms' gradients are made by the convolutions' that read them");
-    ok(count(whole.graph, &batch_norm_relu_conv2d_kind) == 2 - nobias &&
-           count(whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 - nobias &&
-           count(whole.graph, &batch_norm_relu_conv2d_nobias_kind) == nobias &&
-           count(whole.graph, &batch_norm_relu_conv2d_nobias_grad_kind) == nobias &&
-           count(whole.graph, &batch_norm_relu_kind) == 0 && count(whole.graph, &relu_kind) == 0 &&
-           count(whole.graph, &conv2d_grad_input_kind) == 0,
+    ok(count(b.whole.graph, &batch_norm_relu_conv2d_kind) == 2 - nobias &&
+           count(b.whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 - nobias &&
+           count(b.whole.graph, &batch_norm_relu_conv2d_nobias_kind) == nobias &&
+           count(b.whole.graph, &batch_norm_relu_conv2d_nobias_grad_kind) == nobias &&
+           count(b.whole.graph, &batch_norm_relu_kind) == 0 && count(b.whole.graph, &relu_kind) == 0 &&
+           count(b.whole.graph, &conv2d_grad_input_kind) == 0,
        "a norm is fused with the convolution behind it");
-    ok(whole.graph->nops == parts.graph->nops - 10 &&
-           whole.graph->nforward == parts.graph->nforward - 4,
+    ok(b.whole.graph->nops == b.parts.graph->nops - 10 &&
+           b.whole.graph->nforward == b.parts.graph->nforward - 4,
        "four ops forward and six backward became one of each twice");
-    double loss = run(&whole), want = run(&parts);
-    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5,
        "with the same loss, %g, and gradients, %.1e", loss / want - 1, error);
-    error = difference(whole.weights->state, parts.weights->state, parts.weights->nstate);
+    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
     ok(error < 1e-6, "and running statistics: %.1e", error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 static void check_residual(void)
 {
     const struct backend *ref = backend_find("ref");
-    struct compiled whole, parts;
+    struct both b;
 
-    builder = build_residual;
-    create(&whole, ref, true, true);
-    create(&parts, ref, true, false);
-    builder = build;
-    ok(count(whole.graph, &conv2d_nobias_grad_kind) == 1 && count_late(whole.graph) == 1 &&
-           count(whole.graph, &conv2d_nobias_grad_weights_kind) == 0,
+    create_both(&b, build_residual, ref, true);
+    ok(count(b.whole.graph, &conv2d_nobias_grad_kind) == 1 && count_late(b.whole.graph) == 1 &&
+           count(b.whole.graph, &conv2d_nobias_grad_weights_kind) == 0,
        "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
-    double loss = run(&whole), want = run(&parts);
-    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "with the same loss, %g, and gradients, %.1e",
        loss / want - 1, error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 static void check_ends(const struct backend *backend)
 {
-    struct compiled whole, parts;
+    struct both b;
 
-    builder = build_ends;
-    create(&whole, backend, true, true);
-    create(&parts, backend, true, false);
-    builder = build;
+    create_both(&b, build_ends, backend, true);
     size_t wide = has_wide_kernels(backend);
-    ok(count(whole.graph, &add_kind) == count(parts.graph, &add_kind) - 3 * wide &&
-           count(whole.graph, &batch_norm_relu_coef_kind) == 3 * wide &&
-           count(whole.graph, &norm_add_relu_kind) == 5 * wide,
+    ok(count(b.whole.graph, &add_kind) == count(b.parts.graph, &add_kind) - 3 * wide &&
+           count(b.whole.graph, &batch_norm_relu_coef_kind) == 3 * wide &&
+           count(b.whole.graph, &norm_add_relu_kind) == 5 * wide,
        "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
        "again for gradients", backend->name);
-    ok(whole.graph->nforward == parts.graph->nforward - 3 * wide - count(whole.graph, &conv2d_relu_kind),
+    ok(b.whole.graph->nforward == b.parts.graph->nforward - 3 * wide - count(b.whole.graph, &conv2d_relu_kind),
        "%s: not forward", backend->name);
-    double loss = run(&whole), want = run(&parts);
-    double error = difference(whole.weights->grad, parts.weights->grad, parts.weights->nparams);
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "%s: with the same loss, %g, and gradients, %.1e",
        backend->name, loss / want - 1, error);
-    error = difference(whole.weights->state, parts.weights->state, parts.weights->nstate);
+    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
     ok(error < 1e-6, "%s: and running statistics: %.1e", backend->name, error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 static void check_inference(const struct backend *backend)
 {
-    struct compiled whole, parts;
+    struct both b;
 
-    create(&whole, backend, false, true);
-    create(&parts, backend, false, false);
+    create_both(&b, build, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count(whole.graph, &fold_norm_kind) == 2 && count(whole.graph, &conv2d_relu_kind) == 2 * wide &&
-           count(whole.graph, &relu_kind) == 2 - 2 * wide &&
-           count(whole.graph, &batch_norm_infer_kind) == 0 &&
-           count(whole.graph, &batch_norm_relu_infer_kind) == 0 &&
-           count(whole.graph, &concat_conv2d_kind) == wide,
+    ok(count(b.whole.graph, &fold_norm_kind) == 2 && count(b.whole.graph, &conv2d_relu_kind) == 2 * wide &&
+           count(b.whole.graph, &relu_kind) == 2 - 2 * wide &&
+           count(b.whole.graph, &batch_norm_infer_kind) == 0 &&
+           count(b.whole.graph, &batch_norm_relu_infer_kind) == 0 &&
+           count(b.whole.graph, &concat_conv2d_kind) == wide,
        "%s: inference is fused too, norms with the weights in front of them", backend->name);
-    run(&whole);
-    run(&parts);
-    double error = difference(whole.graph->logits->data, parts.graph->logits->data,
-                              tensor_count(parts.graph->logits));
+    run(&b.whole);
+    run(&b.parts);
+    double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
+                              tensor_count(b.parts.graph->logits));
     ok(error < 1e-5, "%s: the same logits: %.1e", backend->name, error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 /* The same without biases, which the norms bring. */
 static void check_nobias_inference(const struct backend *backend)
 {
-    struct compiled whole, parts;
+    struct both b;
 
     block_bias = false;
-    builder = build_block;
-    create(&whole, backend, false, true);
-    create(&parts, backend, false, false);
-    builder = build;
-    ok(count(whole.graph, &fold_norm_nobias_kind) == 2 && count(whole.graph, &conv2d_nobias_kind) == 0 &&
-           count(whole.graph, &conv2d_relu_kind) == (has_wide_kernels(backend) ? 2 : 0),
+    create_both(&b, build_block, backend, false);
+    ok(count(b.whole.graph, &fold_norm_nobias_kind) == 2 && count(b.whole.graph, &conv2d_nobias_kind) == 0 &&
+           count(b.whole.graph, &conv2d_relu_kind) == (has_wide_kernels(backend) ? 2 : 0),
        "%s: convolutions without bias take one from the norms behind them", backend->name);
-    run(&whole);
-    run(&parts);
-    double error = difference(whole.graph->logits->data, parts.graph->logits->data,
-                              tensor_count(parts.graph->logits));
+    run(&b.whole);
+    run(&b.parts);
+    double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
+                              tensor_count(b.parts.graph->logits));
     ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
-    destroy(&whole);
-    destroy(&parts);
+    destroy_both(&b);
 }
 
 /* What somebody else reads, or the caller, stays. */

@@ -79,10 +79,6 @@ static bool has(const struct kernel *const *kernels, const struct kernel *kernel
 
 const struct backend *opspeed_owner(const struct kernel *kernel)
 {
-    const struct backend *ref = backend_find("ref"); /* others list some of its kernels, too */
-
-    if (has(ref->kernels, kernel))
-        return ref;
     for (size_t i = 0; kernel && backends[i]; i++)
         if (has(backends[i]->kernels, kernel) || has(backends[i]->mixed, kernel))
             return backends[i];
