@@ -15,11 +15,11 @@
  *
  * They are fused where nothing else reads what is between; where a convolution, an addition or what is behind a
  * ReLU is among them, only if the backend has kernels of its own for what becomes of them, but for fold_norm and
- * norm_add_relu, which are as fast as memory with the reference's. Where it has some that
- * know what op.h lists there, a convolution in front of a batch norm gives it moments, so that it reads its input
- * once; a norm with ReLU and its gradient are never written, but made on the way into who reads them, and the
- * latter's sums on the way out of who writes the gradient in front of it (fuse_norm.h). Results stay the same but
- * for rounding; models and gradients know nothing of it. */
+ * norm_add_relu, which are as fast as memory with the reference's. Where it has some that know what op.h lists
+ * there, a convolution in front of a batch norm gives it moments, so that it reads its input once; a norm with ReLU
+ * and its gradient are never written, but made on the way into who reads them, and the latter's sums on the way out
+ * of who writes the gradient in front of it (fuse_norm.h). Results stay the same but for rounding; models and
+ * gradients know nothing of it. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_H
 #define UNETCTL_TRAINER_CORE_FUSE_H
 
