@@ -100,7 +100,7 @@ struct winograd *winograd_create(const struct roles *r, bool normed)
     return g;
 }
 
-static const float *read_source(const struct roles *roles, int part, size_t at, size_t n, float *copy)
+static const float *read_source(const struct roles *roles, size_t part, size_t at, size_t n, float *copy)
 {
     const float *row = float_rows_read(roles->src[part], at, n, copy);
 
@@ -148,6 +148,22 @@ void winograd_transform_source(const struct winograd *g, const struct roles *rol
                             d + at * g->rows->group);
         }
     }
+}
+
+void winograd_spread_source(const struct winograd *g, const struct roles *roles, size_t from, size_t to,
+                            float *lines, float *d)
+{
+    size_t ns = g->src_channels, tile = g->rows->tile;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t r = from; r < to; r++, d += g->across * ns)
+        for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+            size_t line = g->width * g->src_part[k];
+
+            for (size_t i = 0; i < tile; i++)
+                rows[i] = read_source(roles, k, (r * tile + i) * line, line, lines + i * line);
+            g->rows->spread(rows, g->width, g->src_part[k], ns, g->src_place, d + at * g->rows->group);
+        }
 }
 
 void winograd_release(struct op *op)

@@ -82,6 +82,10 @@ static inline float *winograd_copy(const struct winograd *g, float *copies, size
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
                                size_t from, size_t to, bool goes_on, float *lines, float *d);
 
+/* The same rows without what is around them, transformed as a gradient is (winograd_rows.h). */
+void winograd_spread_source(const struct winograd *g, const struct roles *roles, size_t from, size_t to,
+                            float *lines, float *d);
+
 /* The band that begins with row of tiles `from` of those up to end. */
 struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end);
 
@@ -117,8 +121,9 @@ size_t winograd_weights_chunks(const struct winograd *g);
 void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
                            const float *y, float *u);
 
-/* dw from the sums. Shares the work among the threads of the parallel region. */
-void winograd_weights_gather(const struct winograd *g, const float *sums, float *dw);
+/* dw from the sums; turned: of d and y each transformed as the other is otherwise. Shares the work among the
+ * threads of the parallel region. */
+void winograd_weights_gather(const struct winograd *g, const float *sums, bool turned, float *dw);
 
 /* In place of what simd_winograd and simd_winograd_grad_weights (with and without bias) do for an op that
  * they support; it is released by them. norm has the channels of the op's x, or of that part of it. */

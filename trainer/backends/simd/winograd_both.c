@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of its result
- * goes from one row of tiles into both transforms. Where a norm's gradient comes late (core/op.h) it is made
- * of those rows; where a norm and its ReLU are in front of the convolution, what that norm's gradient needs is
- * summed while the gradient of the input and the source are in the cache.
+ * is transformed once for both, and the source as that gradient is for the weights' gradient alone. Where a
+ * norm's gradient comes late (core/op.h) it is made of the rows of the result's gradient; where a norm and its
+ * ReLU are in front of the convolution, what that norm's gradient needs is summed while the gradient of the
+ * input and the source are in the cache.
  *
  * The gradient of the input may lie where that of the result did, or where x of the norm behind: rows of that
  * are copies, of which a row of tiles leaves the next one those that they have in common, and neighbouring
@@ -22,9 +23,9 @@ struct both {
     struct op input, weights;
     struct op norm; /* no kind: none */
     struct winograd in, w;
-    /* Floats: coefficients, the source and results of the one, the gradient of the other; rows of the
-     * gradient, of the source; the rows of the gradient above and below a chunk. */
-    size_t coef, scratch, rows, lines, edges;
+    /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and below a
+     * chunk. */
+    size_t coef, rows, lines, edges;
     size_t norm_size; /* doubles of a chunk's sums */
 };
 
@@ -68,7 +69,6 @@ static void plan(const struct op *op, struct both *b)
     b->w.coef = raw_norm_size(op);
     b->w.nchunks = winograd_weights_chunks(&b->w);
     b->coef = late_rows_size(op);
-    b->scratch = b->in.scratch + b->w.places * b->w.dst_place;
     b->rows = round_up(b->in.rows->side * b->in.width * b->in.src_channels);
     b->edges = round_up(2 * b->in.width * b->in.src_channels);
     b->lines = round_up(b->w.lines);
@@ -122,9 +122,9 @@ static int prepare(struct op *op, struct err *e)
     plan(op, b);
     op->workspace_size =
         norm_bytes(b) + doubles_of(b) * sizeof(double) +
-        (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros + b->w.zeros +
+        (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros +
          b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
-         b->w.nthreads * (b->scratch + b->rows + b->lines)) * sizeof(float);
+         b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
     op->over[0] = 1;
     if (op_late_in(op) && !has_norm(op)) /* of two parts the other where the norm's x was */
@@ -140,7 +140,7 @@ struct pass {
     struct late_rows dy;
     bool in_place; /* dx is where dy was, or what that is made of */
     double *norm_sums;
-    float *raw, *packed, *no_bias, *zeros, *source_zeros, *sums, *edges, *rooms;
+    float *raw, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
 };
 
 static struct pass pass_of(struct op *op)
@@ -156,33 +156,30 @@ static struct pass pass_of(struct op *op)
     p.packed = p.raw + b->w.coef;
     p.no_bias = p.packed + b->in.weights;
     p.zeros = p.no_bias + b->in.bias;
-    p.source_zeros = p.zeros + b->in.zeros;
-    p.sums = p.source_zeros + b->w.zeros;
+    p.sums = p.zeros + b->in.zeros;
     p.edges = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
     p.rooms = p.edges + b->w.nchunks * b->edges;
     p.dy = late_rows_of(op, coef);
     for (int k = 0; k < PARTS && p.in.dst[k]; k++)
         p.in_place = p.in_place || p.in.dst[k]->data == p.dy.g->data ||
                      (p.dy.x && p.in.dst[k]->data == p.dy.x->data);
-    memset(p.no_bias, 0, (b->in.bias + b->in.zeros + b->w.zeros) * sizeof *p.zeros);
+    memset(p.no_bias, 0, (b->in.bias + b->in.zeros) * sizeof *p.zeros);
     return p;
 }
 
 /* One thread's. */
 struct room {
-    float *source, *results; /* of the gradient of the input; then results is the source of the weights' */
-    float *gradient;         /* of the weights */
+    float *gradient, *results; /* of the input; then what was the results' is the source's */
     float *rows, *lines;
 };
 
 static struct room room_of(const struct pass *p, size_t thread)
 {
     const struct both *b = p->b;
-    float *from = p->rooms + thread * (b->scratch + b->rows + b->lines);
-    float *rows = from + b->scratch;
+    float *from = p->rooms + thread * (b->in.scratch + b->rows + b->lines);
+    float *rows = from + b->in.scratch;
 
-    return (struct room){from, from + b->in.places * b->in.src_place, from + b->in.scratch, rows,
-                         rows + b->rows};
+    return (struct room){from, from + b->in.places * b->in.src_place, rows, rows + b->rows};
 }
 
 /* Rows of tiles [begin, end) of a chunk; above and below it, where that is in the same image. */
@@ -238,7 +235,7 @@ static const float *gradient_row(const struct pass *p, const struct room *room, 
     return copy;
 }
 
-/* Row of tiles r of the gradient into both transforms, and its sum. */
+/* Row of tiles r of the gradient, transformed, and its sum. */
 static void read_gradient(const struct pass *p, const struct room *room, const struct chunk *c,
                           const struct winograd_band *b, size_t r, float *sum)
 {
@@ -248,8 +245,7 @@ static void read_gradient(const struct pass *p, const struct room *room, const s
 
     for (size_t i = 0; i < g->rows->side; i++)
         rows[i] = gradient_row(p, room, c, r, i);
-    g->rows->source(rows, g->width, n, n, g->src_place, room->source + at);
-    g->rows->spread(rows + 1, g->width, n, p->b->w.dst_place, room->gradient + at);
+    g->rows->source(rows, g->width, n, n, g->src_place, room->gradient + at);
     for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
         for (size_t k = 0; k < n; k += g->rows->lanes)
             g->products->sum(rows[i] + k, g->width, n, sum + k);
@@ -266,22 +262,22 @@ static void write_input(const struct pass *p, const struct room *room, const str
             winograd_fetch_source(g, p->dy.x, b, i);
         for (int k = 0; k < PARTS && p->in.dst[k]; k++)
             winograd_conv_fetch(g, p->in.dst[k], b, i);
-        winograd_conv_multiply(g, i, p->packed, p->zeros, (b->to - b->from) * g->across, room->source, m);
+        winograd_conv_multiply(g, i, p->packed, p->zeros, (b->to - b->from) * g->across, room->gradient, m);
     }
     for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
         winograd_conv_write(g, &p->in, m, p->no_bias, r, NULL);
 }
 
-static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b,
-                        bool goes_on, float *sums)
+static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b, float *sums)
 {
     const struct winograd *g = &p->b->w;
+    size_t area = g->rows->tile * g->width;
 
-    winograd_transform_source(g, &p->w, p->source_zeros, b->from, b->to, goes_on, room->lines,
-                              room->results);
+    winograd_spread_source(g, &p->w, b->from, b->to, room->lines, room->results);
     for (size_t i = 0; i < g->places; i++) {
         for (int k = 0; k < PARTS && p->w.src[k]; k++)
-            winograd_fetch_source(g, p->w.src[k], b, i);
+            winograd_fetch(g, p->w.src[k], b->to * area * g->src_part[k],
+                           (b->next - b->to) * area * g->src_part[k], i);
         winograd_weights_add(g, i, (b->to - b->from) * g->across, room->results, room->gradient, sums);
     }
 }
@@ -313,7 +309,7 @@ static void run_chunk(const struct pass *p, const struct room *room, size_t i)
         write_input(p, room, &b);
         if (p->b->norm.kind)
             add_norm(p, &b, norm_sums);
-        add_weights(p, room, &b, from > c.begin, sums);
+        add_weights(p, room, &b, sums);
     }
 }
 
@@ -344,7 +340,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < b->w.nchunks; i++)
             run_chunk(&p, &room, i);
         conv_rows_add(p.sums, size, b->w.nchunks);
-        winograd_weights_gather(&b->w, p.sums, b->weights.out[0]->data);
+        winograd_weights_gather(&b->w, p.sums, true, b->weights.out[0]->data);
     }
     if (p.w.bias)
         memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);

@@ -195,12 +195,12 @@ ISA static void window(const float *w, size_t step, size_t turned, size_t place,
     store_places(&places, r, g);
 }
 
-INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t place, float *y)
+INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t all, size_t place, float *dst)
 {
     const struct places places = places_of(SIDE, place);
 
-    for (size_t x = 0; x < width; x += 2 * TILE)
-        for (size_t c = 0; c < n; c += HALF, y += LANES) {
+    for (size_t x = 0; x < width; x += 2 * TILE, dst += 2 * all)
+        for (size_t c = 0; c < n; c += HALF) {
             vec v[TILE * TILE], r[PLACES];
 
 #pragma GCC unroll 8
@@ -211,19 +211,19 @@ INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t p
                 v[k] = tiles_of(low, high, 0), v[k + 1] = tiles_of(low, high, 1);
             }
             spread4_square(v, r);
-            store_places(&places, r, y);
+            store_places(&places, r, dst + 2 * c);
         }
 }
 
-ISA static void spread(const float *const *dy, size_t width, size_t n, size_t place, float *y)
+ISA static void spread(const float *const *dy, size_t width, size_t n, size_t all, size_t place, float *y)
 {
     if (n == HALF)
-        spread_rows(dy, width, HALF, place, y);
+        spread_rows(dy, width, HALF, all, place, y);
     else
-        spread_rows(dy, width, n, place, y);
+        spread_rows(dy, width, n, all, place, y);
 }
 
-ISA static void gather(const float *u, size_t place, size_t step, float *dw)
+ISA static void gather(const float *u, size_t place, size_t step, size_t turned, float *dw)
 {
     const struct places places = places_of(SIDE, place);
     vec v[PLACES], r[WINDOW * WINDOW];
@@ -234,7 +234,7 @@ ISA static void gather(const float *u, size_t place, size_t step, float *dw)
     for (size_t k = 0; k < (size_t)WINDOW * WINDOW; k++) {
         store(tap, r[k]);
         for (size_t l = 0; l < HALF; l++)
-            dw[l * step + k] = tap[2 * l] + tap[2 * l + 1];
+            dw[l * step + (turned ? WINDOW * WINDOW - 1 - k : k)] = tap[2 * l] + tap[2 * l + 1];
     }
 }
 

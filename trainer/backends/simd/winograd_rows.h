@@ -5,8 +5,10 @@
  *
  *     results         = A^T [ (G w G^T) * (B^T x B) ] A,      * summed over source channels
  *     gradient of w   = G^T [ (A dy A^T) * (B^T x B) ] G,     * summed over tiles
+ *                     = G^T [ (A x A^T) * (B^T dy B) ] G, turned by 180 degrees
  *
- * x: m + 2 by m + 2 pixels of the source; w: a window; dy: the gradient of a tile's results. Place
+ * x and dy, the gradient of results, are read by tiles of m by m pixels, where B^T stands with the m + 2 by m + 2
+ * pixels around a tile; w: a window. The last form shares B^T dy B with the gradient of the input. Place
  * p = (m + 2) i + j is a product of matrices of its own. m is 2 or 4. The points that make the
  * matrices are 0, 1, -1 and infinity for m = 2; for m = 4 they are 0, 1/sqrt(2), -1/sqrt(2),
  * sqrt(2), -sqrt(2) and infinity, whose numbers are nearer to 1 than those of the usual 1 and 2, and
@@ -34,10 +36,10 @@ struct winograd_rows {
     /* G w G^T of `lanes` windows of nine that are `step` apart, once for each tile of a group;
      * turned: by 180 degrees. */
     void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);
-    /* The gradients' way back. y[p] + tile n receives A dy A^T of `tile` rows of dy. */
-    void (*spread)(const float *const *dy, size_t width, size_t n, size_t place, float *y);
-    /* `lanes` windows of nine, `step` apart, G^T u G; u is summed over the tiles of a group. */
-    void (*gather)(const float *u, size_t place, size_t step, float *dw);
+    /* The gradient of the weights. y[p] + tile all receives A dy A^T of `tile` rows of dy, or of x. */
+    void (*spread)(const float *const *dy, size_t width, size_t n, size_t all, size_t place, float *y);
+    /* `lanes` windows of nine, `step` apart, G^T u G; u is summed over the tiles of a group; turned: as above. */
+    void (*gather)(const float *u, size_t place, size_t step, size_t turned, float *dw);
     /* The products of a place over ngroups groups, for all blocks of `lanes` of the nd channels:
      * m = d weights[block of d][s], u[block of d][s] += d y. NULL: those of conv_rows.h. */
     void (*forward)(const float *d, const float *weights, size_t ns, size_t nd, size_t ngroups,

@@ -45,7 +45,7 @@ static void transform_dy(const struct winograd *g, const struct tensor *dy, size
     for (size_t r = from; r < to; r++, y += g->across * nd) {
         for (size_t i = 0; i < tile; i++)
             rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line);
-        g->rows->spread(rows, g->width, nd, g->dst_place, y);
+        g->rows->spread(rows, g->width, nd, nd, g->dst_place, y);
     }
 }
 
@@ -134,7 +134,7 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
     }
 }
 
-void winograd_weights_gather(const struct winograd *g, const float *sums, float *dw)
+void winograd_weights_gather(const struct winograd *g, const float *sums, bool turned, float *dw)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
     size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
@@ -144,7 +144,7 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, float 
         for (size_t s = 0; s < ns; s++)
             g->rows->gather(sums + (d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
                                     s * lanes) * g->rows->group,
-                            g->place, ns * window, dw + (d * ns + s) * window);
+                            g->place, ns * window, turned, dw + (d * ns + s) * window);
 }
 
 /* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
@@ -171,7 +171,7 @@ static void sum_weights(struct op *op, int part, const struct batch_norm_map *no
             conv_rows_add(sums, size, g->nchunks);
         else
             sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
-        winograd_weights_gather(g, sums, op->out[0]->data);
+        winograd_weights_gather(g, sums, false, op->out[0]->data);
     }
     if (roles.bias)
         memcpy(roles.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
