@@ -7,7 +7,7 @@
 
 #include "trainer/backends/simd/simd.h"
 
-#define BAND_TILES 32         /* of a band, about */
+#define BAND_TILES 32         /* of a band, about, or of a part of a row of twice as many */
 #define MIN_TILES 16          /* of all images: fewer would not pay for the weights' transform */
 #define MAX_WEIGHTS (1 << 20) /* of a place */
 #define RUNS 8                /* of bands, for each thread at least, where there are as many */
@@ -20,13 +20,17 @@ static size_t largest_channels(const struct tensor *const *parts)
     return a > b ? a : b;
 }
 
+static bool are_floats(const struct roles *r)
+{
+    return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
+}
+
 /* Floats of the rows under a row of tiles, of the part with most channels. */
 static size_t lines_of(const struct winograd *g, const struct roles *r, bool normed)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
 
-    return !normed && r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32
-               ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
+    return !normed && are_floats(r) ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
 }
 
 static const struct winograd_rows *rows_of(const struct roles *r)
@@ -48,10 +52,11 @@ bool winograd_supports(const struct op *op)
            pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
-void winograd_set_band(struct winograd *g, size_t tiles)
+void winograd_set_band(struct winograd *g, size_t tiles, bool whole)
 {
     g->band = g->across < tiles ? tiles / g->across : 1;
-    g->ntiles = g->band * g->across;
+    g->part = whole || g->across < 2 * tiles ? g->width : tiles * g->rows->tile;
+    g->ntiles = g->band * (g->part / g->rows->tile);
     g->src_place = g->ntiles * g->src_channels + WINOGRAD_LINE;
     g->dst_place = g->ntiles * g->dst_channels + WINOGRAD_LINE;
     g->scratch = g->places * (g->src_place + g->dst_place);
@@ -82,7 +87,7 @@ struct winograd winograd_of(const struct roles *r, bool normed)
     g->down = g->height / g->rows->tile;
     g->nthreads = simd_threads();
     g->weights = g->places * g->place;
-    winograd_set_band(g, BAND_TILES);
+    winograd_set_band(g, BAND_TILES, !are_floats(r)); /* copies of others are of whole rows */
     g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
     g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
     g->bias = (g->dst_channels + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
@@ -133,36 +138,43 @@ static void source_rows(const struct winograd *g, const struct roles *roles, int
 }
 
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
-                               size_t from, size_t to, bool goes_on, float *lines, float *d)
+                               const struct winograd_band *b, bool goes_on, float *lines, float *d)
 {
     const float *rows[WINOGRAD_SIDE];
-    size_t ns = g->src_channels;
+    size_t ns = g->src_channels, side = g->rows->side;
 
-    for (size_t r = from; r < to; r++, d += g->across * ns) {
-        size_t first = goes_on || r > from ? winograd_first_new(g, r) : 0, at = 0;
+    for (size_t r = b->from; r < b->to; r++, d += b->width / g->rows->tile * ns) {
+        size_t first = b->x ? side : goes_on || r > b->from ? winograd_first_new(g, r) : 0, at = 0;
 
         for (int k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
             /* Only one part has a norm, so nobody else's copies are there. */
             source_rows(g, roles, k, zeros, r, roles->norm[k] ? first : 0, lines, rows);
-            g->rows->source(rows, g->width, g->src_part[k], ns, g->src_place,
+            for (size_t i = 0; i < side; i++)
+                rows[i] += b->x * g->src_part[k];
+            g->rows->source(rows, b->width, g->src_part[k], ns, winograd_band_beside(g, b), g->src_place,
                             d + at * g->rows->group);
         }
     }
 }
 
-void winograd_spread_source(const struct winograd *g, const struct roles *roles, size_t from, size_t to,
+void winograd_spread_source(const struct winograd *g, const struct roles *roles, const struct winograd_band *b,
                             float *lines, float *d)
 {
     size_t ns = g->src_channels, tile = g->rows->tile;
     const float *rows[WINOGRAD_SIDE];
 
-    for (size_t r = from; r < to; r++, d += g->across * ns)
+    for (size_t r = b->from; r < b->to; r++, d += b->width / tile * ns)
         for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            size_t line = g->width * g->src_part[k];
+            size_t n = g->src_part[k], line = g->width * n;
 
-            for (size_t i = 0; i < tile; i++)
-                rows[i] = read_source(roles, k, (r * tile + i) * line, line, lines + i * line);
-            g->rows->spread(rows, g->width, g->src_part[k], ns, g->src_place, d + at * g->rows->group);
+            for (size_t i = 0; i < tile; i++) {
+                float *copy = lines + i * line;
+                bool copied = b->x && roles->norm[k];
+
+                rows[i] = copied ? copy : read_source(roles, k, (r * tile + i) * line, line, copy);
+                rows[i] += b->x * n;
+            }
+            g->rows->spread(rows, b->width, n, ns, g->src_place, d + at * g->rows->group);
         }
 }
 
@@ -175,12 +187,21 @@ struct winograd_band winograd_band_of(const struct winograd *g, size_t from, siz
 {
     size_t to = from + g->band < end ? from + g->band : end;
 
-    return (struct winograd_band){from, to, to + g->band < end ? to + g->band : end};
+    return (struct winograd_band){from, to, to + g->band < end ? to + g->band : end, 0, g->part};
 }
 
-void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n, size_t p)
+void winograd_band_on(const struct winograd *g, struct winograd_band *b)
 {
-    size_t from = n * p / g->places, to = n * (p + 1) / g->places;
+    b->x += b->width;
+    if (g->width - b->x < b->width)
+        b->width = g->width - b->x;
+}
+
+void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n,
+                    const struct winograd_band *b, size_t p)
+{
+    size_t done = b->x * g->places + p * b->width, all = g->width * g->places;
+    size_t from = n * done / all, to = n * (done + b->width) / all;
 
     float_rows_fetch(t, at + from, to - from);
 }
@@ -192,5 +213,5 @@ void winograd_fetch_source(const struct winograd *g, const struct tensor *t, con
     size_t from = b->to * g->rows->tile + 1, to = b->next * g->rows->tile + 1;
 
     if (b->to < b->next)
-        winograd_fetch(g, t, from * line, ((to < last ? to : last) - from) * line, p);
+        winograd_fetch(g, t, from * line, ((to < last ? to : last) - from) * line, b, p);
 }

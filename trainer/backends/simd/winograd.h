@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, so
- * that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
+/* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, or a part of
+ * a long one, so that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
  * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights,
- * winograd_both.c both gradients in one pass, winograd_split.c one after the other; where a batch norm and its ReLU come before a convolution
- * (winograd_norm.c), they are done to rows on their way to the transforms, so the tensor in between is
- * not there. */
+ * winograd_both.c both gradients in one pass, winograd_split.c one after the other; where a batch norm and its
+ * ReLU come before a convolution (winograd_norm.c), they are done to rows on their way to the transforms, so
+ * the tensor in between is not there. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 
@@ -32,7 +32,8 @@ struct winograd {
     size_t nvectors, wide;   /* vectors and channels of results computed at once */
     size_t place;            /* floats of a place's weights */
     size_t across, down;     /* tiles of a row; rows of tiles of an image */
-    size_t band, ntiles;     /* rows of tiles of a band, of all images counted through; tiles */
+    size_t band, ntiles;     /* rows of tiles of a band, of all images counted through; tiles of a part */
+    size_t part;             /* pixels of a row that are computed at once: all, or a band is of one row of tiles */
     /* Floats from one place to the next of what is transformed: never a multiple of a page, whose
      * lines would all meet in the same few of the cache. */
     size_t src_place, dst_place;
@@ -50,9 +51,10 @@ struct winograd {
     size_t coef;                 /* floats of the coefficients of a norm in front (raw_norm.h) */
 };
 
-/* A band, and where the next one ends; in rows of tiles. */
+/* A band, and where the next one ends, in rows of tiles; of its rows the part that is computed now, in pixels. */
 struct winograd_band {
     size_t from, to, next;
+    size_t x, width;
 };
 
 bool winograd_supports(const struct op *op);
@@ -64,8 +66,9 @@ struct winograd winograd_of(const struct roles *r, bool normed);
 struct winograd *winograd_create(const struct roles *r, bool normed);
 void winograd_release(struct op *op);
 
-/* Bands of about so many tiles, and the scratch that they take. */
-void winograd_set_band(struct winograd *g, size_t tiles);
+/* Bands of about so many tiles, or parts of longer rows unless rows are to be whole; and the scratch that they
+ * take. */
+void winograd_set_band(struct winograd *g, size_t tiles, bool whole);
 
 /* Which of the rows under row of tiles r, counted through all images, are not under the one above: the others,
  * where they are copies, are still there if that was the last one (winograd_copy). */
@@ -77,21 +80,36 @@ static inline float *winograd_copy(const struct winograd *g, float *copies, size
     return copies + (g->rows->tile * r + i) % g->rows->side * n;
 }
 
-/* Rows of tiles [from, to) of the source to scratch d. zeros: a row of them; lines: of this thread; goes_on:
- * the last that it transformed was from - 1. */
+/* A band of the source to scratch d. zeros: a row of them; lines: of this thread; goes_on: the last row of tiles
+ * that it transformed was that before. Parts come from left to right. */
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
-                               size_t from, size_t to, bool goes_on, float *lines, float *d);
+                               const struct winograd_band *b, bool goes_on, float *lines, float *d);
 
-/* The same rows without what is around them, transformed as a gradient is (winograd_rows.h). */
-void winograd_spread_source(const struct winograd *g, const struct roles *roles, size_t from, size_t to,
+/* The same pixels without those around them, transformed as a gradient is (winograd_rows.h). */
+void winograd_spread_source(const struct winograd *g, const struct roles *roles, const struct winograd_band *b,
                             float *lines, float *d);
 
-/* The band that begins with row of tiles `from` of those up to end. */
+/* The band that begins with row of tiles `from` of those up to end, at its first part; and its next part, or x is
+ * the width. */
 struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end);
+void winograd_band_on(const struct winograd *g, struct winograd_band *b);
 
-/* Asks for part p of n numbers of t from `at` on, while the products of place p are computed: what waits
- * for memory is a third of the time if nothing is asked for before. */
-void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n, size_t p);
+/* Tiles of a part. */
+static inline size_t winograd_band_tiles(const struct winograd *g, const struct winograd_band *b)
+{
+    return (b->to - b->from) * (b->width / g->rows->tile);
+}
+
+/* What is beside a part (rows->source). */
+static inline unsigned winograd_band_beside(const struct winograd *g, const struct winograd_band *b)
+{
+    return (b->x > 0 ? WINOGRAD_LEFT : 0) | (b->x + b->width < g->width ? WINOGRAD_RIGHT : 0);
+}
+
+/* Asks for a share of n numbers of t from `at` on, while the products of place p of a part are computed: what
+ * waits for memory is a third of the time if nothing is asked for before. */
+void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n,
+                    const struct winograd_band *b, size_t p);
 
 /* Of what the next band reads: a row of pixels above was read by this one, that below is not its own. */
 void winograd_fetch_source(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
@@ -109,9 +127,9 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
 void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
                             const struct winograd_band *b, size_t p);
 
-/* Row of tiles r from its products. bias[dst_channels]; lines as above. */
+/* A part of a band from its products. bias[dst_channels]; lines as above. */
 void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
-                            const float *bias, size_t r, float *lines);
+                            const float *bias, const struct winograd_band *b, float *lines);
 
 /* The gradient of the weights (winograd_weights.c): in how many chunks it is summed; 0: threads share
  * places. */

@@ -211,9 +211,9 @@ static void copy_edges(const struct pass *p, size_t i)
         late_rows_copy(&p->dy, c.end * tile * line, line, c.below);
 }
 
-/* Row i of those under row of tiles r of a chunk. */
+/* Row i of those under row of tiles r of a chunk; x: of its first part, or the others' copies are there. */
 static const float *gradient_row(const struct pass *p, const struct room *room, const struct chunk *c,
-                                 size_t r, size_t i)
+                                 size_t x, size_t r, size_t i)
 {
     const struct winograd *g = &p->b->in;
     size_t line = g->width * g->src_channels;
@@ -225,36 +225,35 @@ static const float *gradient_row(const struct pass *p, const struct room *room, 
         return p->zeros;
     if (!p->in_place && !p->dy.x)
         return p->dy.g->data + at;
-    if (r > c->begin && i < winograd_first_new(g, r))
-        return copy;
     if (p->in_place && r == c->begin && i == 0)
         return c->above;
     if (p->in_place && r + 1 == c->end && i + 1 == g->rows->side)
         return c->below;
+    if (x > 0 || (r > c->begin && i < winograd_first_new(g, r)))
+        return copy;
     late_rows_copy(&p->dy, at, line, copy);
     return copy;
 }
 
-/* Row of tiles r of the gradient, transformed, and its sum. */
+/* Row of tiles r of a band of the gradient, transformed, and its sum. */
 static void read_gradient(const struct pass *p, const struct room *room, const struct chunk *c,
                           const struct winograd_band *b, size_t r, float *sum)
 {
     const struct winograd *g = &p->b->in;
-    size_t n = g->src_channels, at = (r - b->from) * g->across * n;
+    size_t n = g->src_channels, at = (r - b->from) * (b->width / g->rows->tile) * n;
     const float *rows[WINOGRAD_SIDE];
 
     for (size_t i = 0; i < g->rows->side; i++)
-        rows[i] = gradient_row(p, room, c, r, i);
-    g->rows->source(rows, g->width, n, n, g->src_place, room->gradient + at);
+        rows[i] = gradient_row(p, room, c, b->x, r, i) + b->x * n;
+    g->rows->source(rows, b->width, n, n, winograd_band_beside(g, b), g->src_place, room->gradient + at);
     for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
         for (size_t k = 0; k < n; k += g->rows->lanes)
-            g->products->sum(rows[i] + k, g->width, n, sum + k);
+            g->products->sum(rows[i] + k, b->width, n, sum + k);
 }
 
 static void write_input(const struct pass *p, const struct room *room, const struct winograd_band *b)
 {
     const struct winograd *g = &p->b->in;
-    float *m = room->results;
 
     for (size_t i = 0; i < g->places; i++) {
         winograd_fetch_source(g, p->dy.g, b, i);
@@ -262,10 +261,10 @@ static void write_input(const struct pass *p, const struct room *room, const str
             winograd_fetch_source(g, p->dy.x, b, i);
         for (int k = 0; k < PARTS && p->in.dst[k]; k++)
             winograd_conv_fetch(g, p->in.dst[k], b, i);
-        winograd_conv_multiply(g, i, p->packed, p->zeros, (b->to - b->from) * g->across, room->gradient, m);
+        winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
+                               room->results);
     }
-    for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
-        winograd_conv_write(g, &p->in, m, p->no_bias, r, NULL);
+    winograd_conv_write(g, &p->in, room->results, p->no_bias, b, NULL);
 }
 
 static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b, float *sums)
@@ -273,12 +272,12 @@ static void add_weights(const struct pass *p, const struct room *room, const str
     const struct winograd *g = &p->b->w;
     size_t area = g->rows->tile * g->width;
 
-    winograd_spread_source(g, &p->w, b->from, b->to, room->lines, room->results);
+    winograd_spread_source(g, &p->w, b, room->lines, room->results);
     for (size_t i = 0; i < g->places; i++) {
         for (int k = 0; k < PARTS && p->w.src[k]; k++)
             winograd_fetch(g, p->w.src[k], b->to * area * g->src_part[k],
-                           (b->next - b->to) * area * g->src_part[k], i);
-        winograd_weights_add(g, i, (b->to - b->from) * g->across, room->results, room->gradient, sums);
+                           (b->next - b->to) * area * g->src_part[k], b, i);
+        winograd_weights_add(g, i, winograd_band_tiles(g, b), room->results, room->gradient, sums);
     }
 }
 
@@ -304,12 +303,14 @@ static void run_chunk(const struct pass *p, const struct room *room, size_t i)
     for (size_t from = c.begin; from < c.end; from += g->band) {
         struct winograd_band b = winograd_band_of(g, from, c.end);
 
-        for (size_t r = b.from; r < b.to; r++)
-            read_gradient(p, room, &c, &b, r, sums + g->weights);
-        write_input(p, room, &b);
+        for (; b.x < g->width; winograd_band_on(g, &b)) {
+            for (size_t r = b.from; r < b.to; r++)
+                read_gradient(p, room, &c, &b, r, sums + g->weights);
+            write_input(p, room, &b);
+            add_weights(p, room, &b, sums);
+        }
         if (p->b->norm.kind)
             add_norm(p, &b, norm_sums);
-        add_weights(p, room, &b, sums);
     }
 }
 

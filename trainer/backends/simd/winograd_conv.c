@@ -28,7 +28,7 @@ void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
 {
     size_t line = g->rows->tile * g->width * tensor_channels(t);
 
-    winograd_fetch(g, t, b->from * line, (b->to - b->from) * line, p);
+    winograd_fetch(g, t, b->from * line, (b->to - b->from) * line, b, p);
 }
 
 void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed, const float *zeros,
@@ -45,30 +45,31 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
 }
 
 void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
-                            const float *bias, size_t r, float *lines)
+                            const float *bias, const struct winograd_band *b, float *lines)
 {
     size_t tile = g->rows->tile;
 
-    for (size_t k = 0, at = 0; k < PARTS && roles->dst[k]; at += g->dst_part[k++]) {
-        size_t line = g->width * g->dst_part[k];
-        float *rows[WINOGRAD_SIDE];
+    for (size_t r = b->from; r < b->to; r++, m += b->width / tile * g->dst_channels)
+        for (size_t k = 0, at = 0; k < PARTS && roles->dst[k]; at += g->dst_part[k++]) {
+            size_t n = g->dst_part[k], line = g->width * n;
+            float *rows[WINOGRAD_SIDE];
 
-        for (size_t i = 0; i < tile; i++)
-            rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line);
-        g->rows->result(m + at * g->rows->group, g->dst_place, g->width, g->dst_part[k],
-                        g->dst_channels, bias + at, g->relu, rows);
-        float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
-    }
+            for (size_t i = 0; i < tile; i++)
+                rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line) + b->x * n;
+            g->rows->result(m + at * g->rows->group, g->dst_place, b->width, n, g->dst_channels, bias + at,
+                            g->relu, rows);
+            float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
+        }
 }
 
 /* goes_on: as for winograd_transform_source. */
-static void correlate_band(const struct winograd *g, const struct roles *roles,
+static void correlate_part(const struct winograd *g, const struct roles *roles,
                            const struct winograd_band *b, bool goes_on, const float *packed,
                            const float *bias, const float *zeros, float *lines, float *scratch)
 {
     float *m = scratch + g->places * g->src_place;
 
-    winograd_transform_source(g, roles, zeros, b->from, b->to, goes_on, lines, scratch);
+    winograd_transform_source(g, roles, zeros, b, goes_on, lines, scratch);
     for (size_t p = 0; p < g->places; p++) {
         for (int k = 0; k < PARTS; k++) {
             if (roles->src[k])
@@ -76,10 +77,9 @@ static void correlate_band(const struct winograd *g, const struct roles *roles,
             if (roles->dst[k])
                 winograd_conv_fetch(g, roles->dst[k], b, p);
         }
-        winograd_conv_multiply(g, p, packed, zeros, (b->to - b->from) * g->across, scratch, m);
+        winograd_conv_multiply(g, p, packed, zeros, winograd_band_tiles(g, b), scratch, m);
     }
-    for (size_t r = b->from; r < b->to; r++, m += g->across * g->dst_channels)
-        winograd_conv_write(g, roles, m, bias, r, lines);
+    winograd_conv_write(g, roles, m, bias, b, lines);
 }
 
 /* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of moments. */
@@ -110,8 +110,9 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
         for (size_t from = 0; from < nrows; from += g->band) {
             struct winograd_band b = winograd_band_of(g, from, nrows);
 
-            correlate_band(g, &roles, &b, from == done, packed, bias, zeros, lines + simd_thread() * g->lines,
-                           scratch + simd_thread() * g->scratch);
+            for (; b.x < g->width; winograd_band_on(g, &b))
+                correlate_part(g, &roles, &b, from == done, packed, bias, zeros,
+                               lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch);
             done = results_are_floats ? b.to : nrows;
             if (g->moments.rows)
                 norm_moments_part(&g->moments, roles.dst[0]->data + from * area * nd,

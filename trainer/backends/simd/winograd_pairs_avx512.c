@@ -68,7 +68,7 @@ INLINE vec load_channel(const float *p)
 }
 
 /* Two pixels of each of the rows, from number `at` of them on, one dimension transformed. */
-INLINE void source_columns(const float *const *src, size_t at, size_t n, vec *r)
+INLINE void source_columns(const float *const *src, ptrdiff_t at, size_t n, vec *r)
 {
     vec v[SIDE];
 
@@ -91,21 +91,26 @@ INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
 
 /* n is a constant once inlined if it is HALF. Neighbouring pairs of tiles share two columns, which are
  * transformed once. */
-INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all, size_t place, float *dst)
+INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all, unsigned beside, size_t place,
+                        float *dst)
 {
     const struct places places = places_of(SIDE, place);
+    size_t known = beside & WINOGRAD_RIGHT ? width + 1 : width;
 
     for (size_t c = 0; c < n; c += HALF, dst += LANES) {
         vec column[COLUMNS * SIDE], v[SIDE], r[SIDE];
         float *d = dst;
 
-        source_edge(src, c, true, column);
+        if (beside & WINOGRAD_LEFT)
+            source_columns(src, (ptrdiff_t)c - (ptrdiff_t)n, n, column);
+        else
+            source_edge(src, c, true, column);
         for (size_t x = 0; x < width; x += 2 * TILE, d += 2 * all) {
 #pragma GCC unroll 3
             for (size_t k = 1; k + 1 < COLUMNS; k++)
-                source_columns(src, (x + 2 * k - 1) * n + c, n, column + k * SIDE);
-            if (x + 2 * TILE < width)
-                source_columns(src, (x + 2 * TILE - 1) * n + c, n, column + (COLUMNS - 1) * SIDE);
+                source_columns(src, (ptrdiff_t)((x + 2 * k - 1) * n + c), n, column + k * SIDE);
+            if (x + 2 * TILE < known)
+                source_columns(src, (ptrdiff_t)((x + 2 * TILE - 1) * n + c), n, column + (COLUMNS - 1) * SIDE);
             else
                 source_edge(src, (x + 2 * TILE - 1) * n + c, false, column + (COLUMNS - 1) * SIDE);
 #pragma GCC unroll 6
@@ -130,13 +135,13 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
     }
 }
 
-ISA static void source(const float *const *src, size_t width, size_t n, size_t all, size_t place,
+ISA static void source(const float *const *src, size_t width, size_t n, size_t all, unsigned beside, size_t place,
                        float *d)
 {
     if (n == HALF)
-        source_rows(src, width, HALF, all, place, d);
+        source_rows(src, width, HALF, all, beside, place, d);
     else
-        source_rows(src, width, n, all, place, d);
+        source_rows(src, width, n, all, beside, place, d);
 }
 
 /* n as above; so is relu, always. */

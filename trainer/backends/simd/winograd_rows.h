@@ -20,15 +20,18 @@
 #include <stddef.h>
 
 #define WINOGRAD_SIDE 6 /* of the largest tile's source */
+#define WINOGRAD_LEFT 1u
+#define WINOGRAD_RIGHT 2u
 
 struct winograd_rows {
     size_t lanes; /* channels of a vector */
     size_t group; /* neighbouring tiles of a vector: for each channel, tile after tile */
     size_t tile, side; /* m results and m + 2 pixels of the source on a side */
-    /* A row of tiles. src: `side` rows of pixels, [width][n], beside which all is zero. d[p] +
-     * tile all receives B^T x B; places are `place` floats apart, here and below. all: n, or more
-     * where these are some of several sources' channels. */
-    void (*source)(const float *const *src, size_t width, size_t n, size_t all, size_t place,
+    /* A row of tiles, or a part of one. src: `side` rows of pixels, [width][n]; beside: whether there is one more
+     * on either side (WINOGRAD_LEFT, WINOGRAD_RIGHT), where else all is zero. d[p] + tile all receives B^T x B;
+     * places are `place` floats apart, here and below. all: n, or more where these are some of several sources'
+     * channels. */
+    void (*source)(const float *const *src, size_t width, size_t n, size_t all, unsigned beside, size_t place,
                    float *d);
     /* `tile` rows of results, [width][n], A^T m A of the products m[p] + tile all; relu: at least 0. */
     void (*result)(const float *m, size_t place, size_t width, size_t n, size_t all,

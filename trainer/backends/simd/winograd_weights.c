@@ -35,17 +35,17 @@ size_t winograd_weights_chunks(const struct winograd *g)
     return n >= MIN_CHUNKS ? n : 0;
 }
 
-/* Rows of tiles [from, to) of dy to scratch. */
-static void transform_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
+/* A band of dy to scratch. */
+static void transform_dy(const struct winograd *g, const struct tensor *dy, const struct winograd_band *b,
                          float *lines, float *y)
 {
     size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
     const float *rows[WINOGRAD_SIDE];
 
-    for (size_t r = from; r < to; r++, y += g->across * nd) {
+    for (size_t r = b->from; r < b->to; r++, y += b->width / tile * nd) {
         for (size_t i = 0; i < tile; i++)
-            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line);
-        g->rows->spread(rows, g->width, nd, nd, g->dst_place, y);
+            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line) + b->x * nd;
+        g->rows->spread(rows, b->width, nd, nd, g->dst_place, y);
     }
 }
 
@@ -94,13 +94,15 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
     for (; from < to; from += g->band) {
         struct winograd_band b = winograd_band_of(g, from, to);
 
-        winograd_transform_source(g, roles, zeros, b.from, b.to, false, lines, scratch);
-        transform_dy(g, dy, b.from, b.to, lines, y);
-        for (size_t p = 0; p < g->places; p++) {
-            for (int k = 0; k < PARTS && roles->src[k]; k++)
-                winograd_fetch_source(g, roles->src[k], &b, p);
-            winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, p);
-            winograd_weights_add(g, p, (b.to - b.from) * g->across, scratch, y, sums);
+        for (; b.x < g->width; winograd_band_on(g, &b)) {
+            winograd_transform_source(g, roles, zeros, &b, false, lines, scratch);
+            transform_dy(g, dy, &b, lines, y);
+            for (size_t p = 0; p < g->places; p++) {
+                for (int k = 0; k < PARTS && roles->src[k]; k++)
+                    winograd_fetch_source(g, roles->src[k], &b, p);
+                winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, &b, p);
+                winograd_weights_add(g, p, winograd_band_tiles(g, &b), scratch, y, sums);
+            }
         }
     }
 }
@@ -121,9 +123,10 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
 
 #pragma omp for schedule(dynamic)
         for (size_t r = 0; r < n; r++) {
-            winograd_transform_source(g, roles, zeros, from + r, from + r + 1, false, lines,
-                                      scratch + r * g->across * ns);
-            transform_dy(g, dy, from + r, from + r + 1, lines, y + r * g->across * nd);
+            struct winograd_band b = {.from = from + r, .to = from + r + 1, .width = g->width};
+
+            winograd_transform_source(g, roles, zeros, &b, false, lines, scratch + r * g->across * ns);
+            transform_dy(g, dy, &b, lines, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
         for (size_t p = 0; p < g->places; p++) {
@@ -195,7 +198,7 @@ static int prepare_as(struct op *op, bool normed, struct err *e)
     g->nchunks = winograd_weights_chunks(g);
     if (!g->nchunks)
         winograd_set_band(g, g->nimages * g->down * g->across < SHARED_TILES
-                        ? g->nimages * g->down * g->across : SHARED_TILES);
+                        ? g->nimages * g->down * g->across : SHARED_TILES, true);
     op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
                           (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines) *
                          sizeof(float);
