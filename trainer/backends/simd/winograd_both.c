@@ -264,7 +264,7 @@ static void write_input(const struct pass *p, const struct room *room, const str
         winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
                                room->results);
     }
-    winograd_conv_write(g, &p->in, room->results, p->no_bias, b, NULL);
+    winograd_conv_write(g, &p->in, room->results, p->no_bias, b, room->lines);
 }
 
 static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b, float *sums)
