@@ -168,6 +168,15 @@ extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
 /* conv2d with a ReLU behind it (fuse.h).   (x, w, b) -> y */
 extern const struct op_kind conv2d_relu_kind;
 
+/* conv2d_relu and what is behind it at inference (fuse.h): max_pool2d, or conv2d with one tap and without the
+ * tensor in between. */
+extern const struct op_kind conv2d_relu_max_pool2d_kind; /* (x, w, b) -> y, pooled */
+extern const struct op_kind conv2d_relu_conv2d_kind;     /* (x, w, b, w2[P][O][1][1], b2[P]) -> z */
+
+/* What makes their input and them without the tensor in between, likewise. */
+extern const struct op_kind conv2d_relu_conv2d_relu_max_pool2d_kind;  /* (x, w1, b1, w, b) -> y, pooled */
+extern const struct op_kind conv_transpose2d_concat_conv2d_relu_kind; /* (x, wt, bt, skip, w, b) -> y */
+
 /* Both at once, of the same convolution (fuse.h). */
 extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
 

@@ -22,6 +22,7 @@ static bool is_norm_conv_grad(const struct op *op)
 static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind || op->kind == &conv2d_relu_kind ||
+        op->kind == &conv2d_relu_max_pool2d_kind || op->kind == &conv2d_relu_conv2d_kind ||
         op->kind == &conv2d_grad_input_kind ||
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
         op->kind == &conv_transpose2d_grad_input_kind)
@@ -32,8 +33,10 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];
     if (op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind ||
-        op->kind == &concat_conv2d_grad_kind)
+        op->kind == &concat_conv2d_grad_kind || op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind)
         return op->in[3];
+    if (op->kind == &conv_transpose2d_concat_conv2d_relu_kind)
+        return op->in[4];
     if (is_norm_conv_grad(op))
         return op->in[5];
     if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
@@ -49,18 +52,30 @@ static bool is_both_grads(const struct op *op)
            op->kind == &concat_conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
 }
 
+/* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is none. */
+static const struct tensor *find_second(const struct op *op)
+{
+    if (op->kind == &conv2d_relu_conv2d_kind)
+        return op->in[3];
+    return op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind ||
+                   op->kind == &conv_transpose2d_concat_conv2d_relu_kind
+               ? op->in[1] : NULL;
+}
+
 /* A transposed convolution uses each weight once for each place of its smaller side. */
 double profile_flop(const struct op *op)
 {
-    const struct tensor *w = find_weights(op), *other = op->out[0];
+    const struct tensor *w = find_weights(op), *second = find_second(op), *other = op->out[0];
     double places;
 
     if (!w)
         return 0;
-    places = (double)tensor_pixels(op->in[0]);
+    places = (double)tensor_pixels(op->in[op->kind == &conv_transpose2d_concat_conv2d_relu_kind ? 3 : 0]);
     if (w == op->out[0])
         other = op->in[1];
     double products = (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
+    if (second)
+        products += (double)(tensor_count(second) * tensor_pixels(op->in[0]));
     return (is_both_grads(op) ? 4 : 2) * products;
 }
 
@@ -97,7 +112,7 @@ static void print_line(const char *name, const char *shape, const struct total *
 {
     double seconds = fmax(t->seconds, 1e-12);
 
-    fprintf(out, "%-30s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s", name, shape,
+    fprintf(out, "%-36s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s", name, shape,
             t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9, t->flop * 1e-9 / seconds,
             t->bytes * 1e-9 / seconds);
     if (t->least > 0)

@@ -124,7 +124,6 @@ const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false,
                                                grad_transposed};
 const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
                                                  infer_grad_weights, NULL};
-const struct op_kind conv2d_relu_kind = {"conv2d_relu", 3, 1, false, infer_conv2d, NULL};
 const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad, NULL};
 const struct op_kind conv2d_nobias_kind = {"conv2d_nobias", 2, 1, false, infer_conv2d, grad_conv2d};
 const struct op_kind conv2d_nobias_grad_weights_kind = {"conv2d_nobias_grad_weights", 2, 1, false,

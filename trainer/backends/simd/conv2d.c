@@ -92,9 +92,12 @@ static void fill_row(const struct ring *r, const struct tensor *src, size_t imag
         conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
 }
 
-/* The rows from the one above y on, from top to bottom. */
-static void window(const struct ring *r, size_t y, const float *rows[CONV2D_KEPT])
+/* The rows from the one above y on, from top to bottom: for n rows of results, the first two are there. */
+static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y, size_t n,
+                      const float *rows[CONV2D_KEPT])
 {
+    for (size_t i = 0; i < n; i++)
+        fill_row(r, src, image, y + 2 + i);
     for (size_t i = 0; i < CONV2D_KEPT; i++)
         rows[i] = r->rows + (y + i) % CONV2D_KEPT * r->conv->width;
 }
@@ -136,25 +139,28 @@ VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-/* Row y and, where it pays, the one below it: how many. */
-static size_t correlate_rows(const struct conv2d *c, const float *const rows[CONV2D_KEPT],
-                             const float *packed, const float *bias, bool two, float *dst)
+/* A row, or two, of results from the rows of the source from the one above the first on. */
+static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2D_KEPT],
+                           const float *packed, const float *bias, size_t n, float *const *dst)
 {
-    size_t wide = c->nvectors * c->rows->lanes, row = c->w * c->dst_channels;
-    size_t step = c->group * c->src_channels;
+    size_t wide = c->nvectors * c->rows->lanes, step = c->group * c->src_channels;
 
     for (size_t b = 0; b < c->nblocks; b++, packed += CONV2D_KERNEL * c->nk * wide, bias += wide) {
-        float *both[2] = {dst + b * wide, dst + row + b * wide};
-
-        if (two)
-            c->rows->forward_two(rows, step, c->nk, packed, bias, c->ngroups, c->dst_step, both);
+        if (n > 1)
+            c->rows->forward_two(rows, step, c->nk, packed, bias, c->ngroups, c->dst_step,
+                                 (float *[]){dst[0] + b * wide, dst[1] + b * wide});
         else
             c->rows->forward(rows, CONV2D_KERNEL, step, c->nk, packed, bias, c->ngroups, c->dst_step,
-                             c->nvectors, both[0]);
+                             c->nvectors, dst[0] + b * wide);
     }
-    if (c->relu)
-        make_at_least_0(dst, two ? 2 * row : row);
-    return two ? 2 : 1;
+    for (size_t i = 0; c->relu && i < n; i++)
+        make_at_least_0(dst[i], c->w * c->dst_channels);
+}
+
+/* How many rows are computed together, where `left` are asked for. */
+static size_t rows_at_once(const struct conv2d *c, size_t left)
+{
+    return c->nvectors == 1 && left > 1 ? 2 : 1;
 }
 
 static void correlate_band(const struct conv2d *c, const struct tensor *src, const float *packed,
@@ -168,16 +174,42 @@ static void correlate_band(const struct conv2d *c, const struct tensor *src, con
 
     fill_row(&ring, src, image, from);
     fill_row(&ring, src, image, from + 1);
-    for (size_t y = from; y < to;) {
-        bool two = c->nvectors == 1 && y + 1 < to;
+    for (size_t y = from, n; y < to; y += n) {
         size_t at = (image * c->h + y) * row;
+        float *one = float_rows_begin(dst, at, copy);
 
-        fill_row(&ring, src, image, y + 2);
-        if (two)
-            fill_row(&ring, src, image, y + 3);
-        window(&ring, y, rows);
-        y += correlate_rows(c, rows, packed, bias, two, float_rows_begin(dst, at, copy));
-        float_rows_done(dst, at, two ? 2 * row : row, copy, c->narrow);
+        n = rows_at_once(c, to - y);
+        fill_rows(&ring, src, image, y, n, rows);
+        correlate_rows(c, rows, packed, bias, n, (float *[]){one, one + row});
+        float_rows_done(dst, at, n * row, copy, c->narrow);
+    }
+}
+
+void conv2d_begin(const struct op *op)
+{
+    const struct conv2d *c = op->priv;
+    float *packed = op->workspace;
+
+    pack(c, op->in[1]->data, false, packed);
+    pack_bias(c, op->kind->nin > 2 ? op->in[2]->data : NULL, packed + c->packed);
+}
+
+void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
+{
+    const struct conv2d *c = op->priv;
+    const float *packed = op->workspace, *bias = packed + c->packed, *rows[CONV2D_KEPT];
+    struct ring ring = {(float *)op->workspace + c->packed + c->bias + simd_thread() * c->room, c};
+    size_t image = y / c->h, done = 0;
+
+    y %= c->h;
+    fill_row(&ring, op->in[0], image, y);
+    fill_row(&ring, op->in[0], image, y + 1);
+    while (done < n) {
+        size_t now = rows_at_once(c, n - done);
+
+        fill_rows(&ring, op->in[0], image, y + done, now, rows);
+        correlate_rows(c, rows, packed, bias, now, to + done);
+        done += now;
     }
 }
 
@@ -205,13 +237,9 @@ static void correlate(const struct op *op)
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
-    const struct conv2d *c = op->priv;
-    float *packed = op->workspace;
-
     (void)x;
     (void)e;
-    pack(c, op->in[1]->data, false, packed);
-    pack_bias(c, op->kind->nin > 2 ? op->in[2]->data : NULL, packed + c->packed);
+    conv2d_begin(op);
     correlate(op);
     return 0;
 }

@@ -37,6 +37,12 @@ struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst,
 /* y: counted through all images; with a border of zeros. */
 void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);
 
+/* Rows of results for who needs them on the way (winograd_front.c): of an op that simd_conv2d or simd_conv2d_relu
+ * has prepared, without moments. Once before any row of a run; then n rows of an image from y on, counted through all
+ * images, by any thread. */
+void conv2d_begin(const struct op *op);
+void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to);
+
 /* Where a weight goes: of tap (i, j), source channel s and result channel d, for pixel p of a
  * group. */
 size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d, size_t p);

@@ -6,7 +6,7 @@
  * is one of two rows of dy; the gradient of the weights is summed in chunks of rows whose number
  * does not depend on the threads. Both gradients in one pass read dy once. */
 #include "config.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/simd/conv_transpose2d.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "trainer/backends/simd/conv_rows.h"
 #include "trainer/backends/simd/float_rows.h"
 #include "trainer/backends/simd/raw_norm.h"
+#include "trainer/backends/simd/simd.h"
 
 #define SIDE 2           /* of the window, and the stride */
 #define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
@@ -116,6 +117,40 @@ static const float *read_x(const struct conv *c, const struct raw_norm *norm, co
     return copy;
 }
 
+static void pack_bias(const struct conv *c, const float *b, float *bias)
+{
+    for (size_t l = 0; l < c->wide; l++)
+        bias[l] = b[l % (c->wide / SIDE)];
+}
+
+/* Row a of the two that a row of x becomes. */
+static void write_row(const struct conv *c, const float *x, const float *packed, const float *bias, size_t a, float *to)
+{
+    size_t n = c->nvectors * c->rows->lanes;
+
+    packed += a * c->nx * c->wide;
+    for (size_t b = 0; b < c->nblocks; b++, packed += c->nx * n)
+        c->rows->forward(&x, 1, c->nx, c->nx, packed, bias + b * n, c->width, c->wide, c->nvectors, to + b * n);
+}
+
+void conv_transpose2d_begin(const struct op *op)
+{
+    const struct conv *c = op->priv;
+    float *packed = op->workspace;
+
+    pack_bias(c, op->in[2]->data, packed + c->packed);
+#pragma omp parallel num_threads(c->nthreads)
+    pack_forward(c, op->in[1]->data, packed);
+}
+
+void conv_transpose2d_row(const struct op *op, size_t y, float *to)
+{
+    const struct conv *c = op->priv;
+    const float *packed = op->workspace;
+
+    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, packed, packed + c->packed, y % SIDE, to);
+}
+
 /* Workspace: packed weights, bias, coefficients, rows for each thread. */
 static int run_forward(struct op *op, struct exec *x, struct err *e)
 {
@@ -123,15 +158,13 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
     const struct tensor *src = op->in[0], *dst = op->out[0];
     float *packed = op->workspace, *bias = packed + c->packed, *coef = bias + c->bias;
     float *rooms = coef + c->coef;
-    size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
-    size_t both = SIDE * c->width * c->wide;
+    size_t line = c->width * c->nx, both = SIDE * c->width * c->wide;
     struct raw_norm norm;
 
     (void)x;
     (void)e;
     raw_norm_init(&norm, op, coef);
-    for (size_t l = 0; l < c->wide; l++)
-        bias[l] = op->in[2]->data[l % (c->wide / SIDE)];
+    pack_bias(c, op->in[2]->data, bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
         float *copy = rooms + simd_thread() * c->room;
@@ -139,13 +172,11 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
         pack_forward(c, op->in[1]->data, packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++) {
-            const float *one = read_x(c, &norm, src, row, copy), *w = packed;
+            const float *one = read_x(c, &norm, src, row, copy);
             float *to = float_rows_begin(dst, row * both, copy + line);
 
             for (size_t a = 0; a < SIDE; a++)
-                for (size_t b = 0; b < c->nblocks; b++, w += c->nx * n)
-                    c->rows->forward(&one, 1, c->nx, c->nx, w, bias + b * n, c->width, c->wide,
-                                     c->nvectors, to + a * c->width * c->wide + b * n);
+                write_row(c, one, packed, bias, a, to + a * c->width * c->wide);
             float_rows_done(dst, row * both, both, copy + line, c->narrow);
         }
     }

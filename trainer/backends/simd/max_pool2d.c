@@ -14,11 +14,11 @@ typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 /* a in the lanes of the mask, b in the others */
 #define WHERE(m, a, b) ((vec)(((mask)(a) & (m)) | ((mask)(b) & ~(m))))
 
-VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, float *y)
+VECTOR_CLONES static void pool_rows(const float *x, size_t line, size_t width, size_t n, float *y)
 {
     for (size_t p = 0; p < width / 2; p++, x += n)
         for (size_t c = 0; c < n; c += LANES, x += LANES, y += LANES) {
-            const float *below = x + width * n;
+            const float *below = x + line;
             vec a = *(const vec *)x, b = *(const vec *)(x + n);
             vec d = *(const vec *)below, e = *(const vec *)(below + n);
             vec top = WHERE(a > b, a, b), bottom = WHERE(d > e, d, e);
@@ -27,9 +27,9 @@ VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, floa
         }
 }
 
-void max_pool2d_rows(const float *x, size_t width, size_t n, float *y)
+void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y)
 {
-    pool_rows(x, width, n, y);
+    pool_rows(x, line, width, n, y);
 }
 
 VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const float *add,
@@ -90,7 +90,7 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     for (size_t row = 0; row < nrows; row++) {
         if (row + 1 < nrows)
             simd_fetch(src->data + 2 * (row + 1) * width * n, 2 * width * n);
-        pool_rows(src->data + 2 * row * width * n, width, n, dst->data + row * (width / 2) * n);
+        pool_rows(src->data + 2 * row * width * n, width * n, width, n, dst->data + row * (width / 2) * n);
     }
     return 0;
 }

@@ -69,7 +69,7 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
             simd_fetch(src->data + 2 * (row + 1) * p->width * p->n, 2 * p->width * p->n);
         max_pool2d_rows(normalise(p, &norm, src->data + 2 * row * p->width * p->n,
                                   copies + simd_thread() * p->copies),
-                        p->width, p->n, op->out[0]->data + row * (p->width / 2) * p->n);
+                        p->width * p->n, p->width, p->n, op->out[0]->data + row * (p->width / 2) * p->n);
     }
     return 0;
 }

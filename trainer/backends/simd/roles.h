@@ -9,10 +9,18 @@
 
 #define PARTS 2
 
+/* Rows of a part of src that nobody has written: n of an image, from y on, counted through all images, each to where
+ * it is asked for. */
+struct roles_made {
+    void (*rows)(const struct roles_made *made, size_t y, size_t n, float *const *to);
+    const struct op *op; /* whose results they are */
+};
+
 /* What is not there is NULL. */
 struct roles {
     const struct tensor *src[PARTS], *dst[PARTS], *weights, *bias;
     const struct batch_norm_map *norm[PARTS]; /* of src on the way in; roles_of() leaves them out */
+    const struct roles_made *made;            /* the first part of src; likewise */
 };
 
 struct roles roles_of(const struct op *op);

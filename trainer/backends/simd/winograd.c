@@ -115,6 +115,11 @@ static const float *read_source(const struct roles *roles, size_t part, size_t a
     return copy;
 }
 
+static bool is_made(const struct roles *roles, size_t part)
+{
+    return part == 0 && roles->made;
+}
+
 size_t winograd_first_new(const struct winograd *g, size_t r)
 {
     return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
@@ -122,19 +127,30 @@ size_t winograd_first_new(const struct winograd *g, size_t r)
 
 /* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of rows
  * before row `first` of them are there. */
-static void source_rows(const struct winograd *g, const struct roles *roles, int part, const float *zeros,
+static void source_rows(const struct winograd *g, const struct roles *roles, size_t part, const float *zeros,
                         size_t r, size_t first, float *lines, const float **rows)
 {
-    size_t line = g->width * g->src_part[part];
+    size_t line = g->width * g->src_part[part], nmade = 0, from = 0;
+    float *made[WINOGRAD_SIDE];
 
     for (size_t i = 0; i < g->rows->side; i++) {
         size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+        size_t row = r / g->down * g->height + y;
         float *copy = winograd_copy(g, lines, r, i, line);
 
-        rows[i] = y >= g->height ? zeros
-                  : i < first    ? copy
-                                 : read_source(roles, part, (r / g->down * g->height + y) * line, line, copy);
+        if (y >= g->height) {
+            rows[i] = zeros;
+        } else if (i < first) {
+            rows[i] = copy;
+        } else if (is_made(roles, part)) {
+            from = nmade ? from : row;
+            rows[i] = made[nmade++] = copy;
+        } else {
+            rows[i] = read_source(roles, part, row * line, line, copy);
+        }
     }
+    if (nmade)
+        roles->made->rows(roles->made, from, nmade, made);
 }
 
 void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
@@ -146,9 +162,9 @@ void winograd_transform_source(const struct winograd *g, const struct roles *rol
     for (size_t r = b->from; r < b->to; r++, d += b->width / g->rows->tile * ns) {
         size_t first = b->x ? side : goes_on || r > b->from ? winograd_first_new(g, r) : 0, at = 0;
 
-        for (int k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            /* Only one part has a norm, so nobody else's copies are there. */
-            source_rows(g, roles, k, zeros, r, roles->norm[k] ? first : 0, lines, rows);
+        for (size_t k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+            /* Only one part has a norm or is made, so nobody else's copies are there. */
+            source_rows(g, roles, k, zeros, r, roles->norm[k] || is_made(roles, k) ? first : 0, lines, rows);
             for (size_t i = 0; i < side; i++)
                 rows[i] += b->x * g->src_part[k];
             g->rows->source(rows, b->width, g->src_part[k], ns, winograd_band_beside(g, b), g->src_place,

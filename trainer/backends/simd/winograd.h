@@ -131,6 +131,21 @@ void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
 void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
                             const float *bias, const struct winograd_band *b, float *lines);
 
+/* What comes in front of a convolution and behind it on the way (winograd_front.c, winograd_relu.c): where its
+ * first part of the source is from, and what is done with a part of a band of results in place of
+ * winograd_conv_write, for op; NULL: nothing else. Tensors that are only made on the way have no data. */
+typedef void winograd_conv_write_f(const struct op *op, const struct winograd *g, const struct roles *roles,
+                                   const float *m, const float *bias, const struct winograd_band *b, float *lines);
+struct winograd_conv_ends {
+    const struct roles_made *made;
+    winograd_conv_write_f *write;
+    const struct op *op;
+};
+winograd_conv_write_f winograd_relu_pool; /* out[0] of op, and its maxima to out[1] */
+
+/* In place of what simd_winograd does for an op that winograd_conv_prepare_normed has prepared. */
+void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends);
+
 /* The gradient of the weights (winograd_weights.c): in how many chunks it is summed; 0: threads share
  * places. */
 size_t winograd_weights_chunks(const struct winograd *g);

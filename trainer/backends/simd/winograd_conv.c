@@ -63,7 +63,7 @@ void winograd_conv_write(const struct winograd *g, const struct roles *roles, co
 }
 
 /* goes_on: as for winograd_transform_source. */
-static void correlate_part(const struct winograd *g, const struct roles *roles,
+static void correlate_part(const struct winograd *g, const struct roles *roles, const struct winograd_conv_ends *ends,
                            const struct winograd_band *b, bool goes_on, const float *packed,
                            const float *bias, const float *zeros, float *lines, float *scratch)
 {
@@ -72,18 +72,22 @@ static void correlate_part(const struct winograd *g, const struct roles *roles,
     winograd_transform_source(g, roles, zeros, b, goes_on, lines, scratch);
     for (size_t p = 0; p < g->places; p++) {
         for (int k = 0; k < PARTS; k++) {
-            if (roles->src[k])
+            if (roles->src[k] && roles->src[k]->data)
                 winograd_fetch_source(g, roles->src[k], b, p);
-            if (roles->dst[k])
+            if (roles->dst[k] && roles->dst[k]->data)
                 winograd_conv_fetch(g, roles->dst[k], b, p);
         }
         winograd_conv_multiply(g, p, packed, zeros, winograd_band_tiles(g, b), scratch, m);
     }
-    winograd_conv_write(g, roles, m, bias, b, lines);
+    if (ends->write)
+        ends->write(ends->op, g, roles, m, bias, b, lines);
+    else
+        winograd_conv_write(g, roles, m, bias, b, lines);
 }
 
 /* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of moments. */
-static void correlate(const struct op *op, const struct batch_norm_map *norm, bool turned)
+static void correlate(const struct op *op, const struct batch_norm_map *norm, const struct winograd_conv_ends *ends,
+                      bool turned)
 {
     const struct winograd *g = op->priv;
     struct roles roles = roles_of(op);
@@ -96,6 +100,7 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
     struct raw_norm raw;
 
     raw_norm_init(&raw, op, packed + g->parts);
+    roles.made = ends->made;
     roles.norm[op->attr.raw > 1] = op->attr.raw ? &raw.map : norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
@@ -111,7 +116,7 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, bo
             struct winograd_band b = winograd_band_of(g, from, nrows);
 
             for (; b.x < g->width; winograd_band_on(g, &b))
-                correlate_part(g, &roles, &b, from == done, packed, bias, zeros,
+                correlate_part(g, &roles, ends, &b, from == done, packed, bias, zeros,
                                lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch);
             done = results_are_floats ? b.to : nrows;
             if (g->moments.rows)
@@ -127,7 +132,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, NULL, false);
+    correlate(op, NULL, &(struct winograd_conv_ends){0}, false);
     return 0;
 }
 
@@ -135,7 +140,7 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, NULL, true);
+    correlate(op, NULL, &(struct winograd_conv_ends){0}, true);
     return 0;
 }
 
@@ -168,7 +173,12 @@ int winograd_conv_prepare_normed(struct op *op, struct err *e)
 
 void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm)
 {
-    correlate(op, norm, false);
+    correlate(op, norm, &(struct winograd_conv_ends){0}, false);
+}
+
+void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends)
+{
+    correlate(conv, NULL, ends, false);
 }
 
 #define KERNEL_OF(kind, run) {&kind, winograd_supports, prepare, run, winograd_release}

@@ -402,7 +402,8 @@ static void check_inference(const struct backend *backend)
 
     create_both(&b, build, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count(b.whole.graph, &fold_norm_kind) == 2 && count(b.whole.graph, &conv2d_relu_kind) == 2 * wide &&
+    ok(count(b.whole.graph, &fold_norm_kind) == 2 &&
+           count(b.whole.graph, &conv2d_relu_kind) + count(b.whole.graph, &conv2d_relu_max_pool2d_kind) == 2 * wide &&
            count(b.whole.graph, &relu_kind) == 2 - 2 * wide &&
            count(b.whole.graph, &batch_norm_infer_kind) == 0 &&
            count(b.whole.graph, &batch_norm_relu_infer_kind) == 0 &&
@@ -424,8 +425,47 @@ static void check_nobias_inference(const struct backend *backend)
     block_bias = false;
     create_both(&b, build_block, backend, false);
     ok(count(b.whole.graph, &fold_norm_nobias_kind) == 2 && count(b.whole.graph, &conv2d_nobias_kind) == 0 &&
-           count(b.whole.graph, &conv2d_relu_kind) == (has_wide_kernels(backend) ? 2 : 0),
+           count(b.whole.graph, &conv2d_relu_kind) == has_wide_kernels(backend) &&
+           count(b.whole.graph, &conv2d_relu_conv2d_kind) == has_wide_kernels(backend),
        "%s: convolutions without bias take one from the norms behind them", backend->name);
+    run(&b.whole);
+    run(&b.parts);
+    double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
+                              tensor_count(b.parts.graph->logits));
+    ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
+    destroy_both(&b);
+}
+
+/* All that fusion knows around a convolution with its ReLU, of sizes that wide kernels take. */
+static void build_chains(struct graph *g, struct err *e)
+{
+    struct tensor *x, *skip;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 16, 24, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 16, 24, 1), e);
+    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, e), e);
+    skip = x = relu_append(g, conv2d_append(g, "one", x, 16, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e), e);
+    x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
+    x = relu_append(g, conv2d_append(g, "three", x, 8, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "four", x, 8, 3, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits)
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+static void check_chains(const struct backend *backend)
+{
+    struct both b;
+
+    create_both(&b, build_chains, backend, false);
+    size_t wide = has_wide_kernels(backend);
+    ok(count(b.whole.graph, &conv2d_relu_conv2d_relu_max_pool2d_kind) == wide &&
+           count(b.whole.graph, &conv_transpose2d_concat_conv2d_relu_kind) == wide &&
+           count(b.whole.graph, &conv2d_relu_conv2d_kind) == wide &&
+           count(b.whole.graph, &conv2d_relu_kind) == wide && (!wide || b.whole.graph->nops == 4),
+       "%s: at inference what is in front of convolutions and behind them is computed with them", backend->name);
     run(&b.whole);
     run(&b.parts);
     double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
@@ -462,6 +502,7 @@ int main(void)
         check_training(backends[i]);
         check_inference(backends[i]);
         check_nobias_inference(backends[i]);
+        check_chains(backends[i]);
         check_pools(backends[i]);
         check_ends(backends[i]);
     }

@@ -15,6 +15,21 @@
 #define CONV_RELU(n, h, w, ci, co, k)                                                      \
     {&conv2d_relu_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
+#define CONV_RELU_POOL(n, h, w, ci, co)                                                    \
+    {&conv2d_relu_max_pool2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
+     {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
+#define CONV_RELU_HEAD(n, h, w, ci, co, classes)                                           \
+    {&conv2d_relu_conv2d_kind, {.kernel = 3},                                              \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), NHWC(classes, co, 1, 1), VECTOR(classes)}, \
+     {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
+#define CONV_RELU_TWICE_POOL(n, h, w, ci, c, co)                                           \
+    {&conv2d_relu_conv2d_relu_max_pool2d_kind, {.kernel = 3},                              \
+     {NHWC(n, h, w, ci), NHWC(c, ci, 3, 3), VECTOR(c), NHWC(co, c, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, \
+     false, false, 0}
+#define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co)                                      \
+    {&conv_transpose2d_concat_conv2d_relu_kind, {.kernel = 3},                             \
+     {NHWC(n, h, w, ci), NHWC(ci, c, 2, 2), VECTOR(c), NHWC(n, 2 * h, 2 * w, skip), NHWC(co, c + skip, 3, 3), \
+      VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
 #define CONCAT_CONV_RELU(n, h, w, a, b, co)                                                      \
     {&concat_conv2d_relu_kind, {.kernel = 3},                                                     \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, \

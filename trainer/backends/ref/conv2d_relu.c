@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands in front of a convolution with its ReLU, or behind it, one op after the other; a tensor in between
+ * lies in the workspace, and what the ops need behind it. */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#define ALIGN 64
+#define MAX_OPS 3
+
+struct chain {
+    struct tensor between; /* of no size where there is none */
+    struct op ops[MAX_OPS];
+    const struct kernel *kernels[MAX_OPS];
+    int n;
+};
+
+static void add(struct chain *c, const struct kernel *kernel, const struct op *op)
+{
+    c->ops[c->n] = *op;
+    c->ops[c->n].kind = kernel->kind;
+    c->kernels[c->n++] = kernel;
+}
+
+/* The tensor between, with the pixels of t and n channels. */
+static struct tensor *between(struct chain *c, const struct tensor *t, int64_t n)
+{
+    c->between.shape = t->shape;
+    c->between.shape.dim[DIM_C] = n;
+    return &c->between;
+}
+
+/* c stays where it is: its ops point into it. */
+static void split(const struct op *op, struct chain *c)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+    const struct op_attr *attr = &op->attr;
+
+    *c = (struct chain){.n = 0};
+    if (op->kind == &conv2d_relu_max_pool2d_kind) {
+        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]}, .out = {out[0]}});
+        add(c, &ref_max_pool2d, &(struct op){.in = {out[0]}, .out = {out[1]}});
+    } else if (op->kind == &conv2d_relu_conv2d_kind) {
+        struct tensor *y = between(c, in[0], in[1]->shape.dim[0]);
+
+        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]}, .out = {y}});
+        add(c, &ref_conv2d, &(struct op){.attr = {.kernel = 1}, .in = {y, in[3], in[4]}, .out = {out[0]}});
+    } else if (op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind) {
+        struct tensor *y = between(c, in[0], in[1]->shape.dim[0]);
+
+        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]}, .out = {y}});
+        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {y, in[3], in[4]}, .out = {out[0]}});
+        add(c, &ref_max_pool2d, &(struct op){.in = {out[0]}, .out = {out[1]}});
+    } else {
+        struct tensor *y = between(c, in[3], in[1]->shape.dim[1]);
+
+        add(c, &ref_conv_transpose2d, &(struct op){.in = {in[0], in[1], in[2]}, .out = {y}});
+        add(c, &ref_concat_conv2d_relu,
+            &(struct op){.attr = *attr, .in = {y, in[3], in[4], in[5]}, .out = {out[0]}});
+    }
+}
+
+static size_t between_size(const struct chain *c)
+{
+    return c->between.shape.ndim ? (tensor_nbytes(&c->between) + ALIGN - 1) / ALIGN * ALIGN : 0;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct chain c;
+    size_t most = 0;
+
+    split(op, &c);
+    for (int i = 0; i < c.n; i++) {
+        if (c.kernels[i]->prepare && c.kernels[i]->prepare(&c.ops[i], e) < 0)
+            return -1;
+        most = c.ops[i].workspace_size > most ? c.ops[i].workspace_size : most;
+    }
+    op->workspace_size = between_size(&c) + most;
+    return 0;
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    struct chain c;
+
+    split(op, &c);
+    c.between.data = op->workspace;
+    for (int i = 0; i < c.n; i++) {
+        c.ops[i].workspace = (char *)op->workspace + between_size(&c);
+        if (c.kernels[i]->run(&c.ops[i], x, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+#define KERNEL_OF(kind) {&kind, NULL, prepare, run, NULL}
+
+const struct kernel ref_conv2d_relu_max_pool2d = KERNEL_OF(conv2d_relu_max_pool2d_kind);
+const struct kernel ref_conv2d_relu_conv2d = KERNEL_OF(conv2d_relu_conv2d_kind);
+const struct kernel ref_conv2d_relu_conv2d_relu_max_pool2d = KERNEL_OF(conv2d_relu_conv2d_relu_max_pool2d_kind);
+const struct kernel ref_conv_transpose2d_concat_conv2d_relu = KERNEL_OF(conv_transpose2d_concat_conv2d_relu_kind);
