@@ -335,7 +335,7 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
 #define SHORT_COLUMNS(word)                                             \
     {                                                                   \
         {"GPUs", false},     {"runs", false},       {"epoch s", false}, \
-        {"total s", false},  {"speed-up", false},   {"steady", false},  \
+        {"train s", false},  {"speed-up", false},   {"steady", false},  \
         {"interval", false}, {"efficiency", false}, {word, false}}
     static const struct table_column by_iou[] = SHORT_COLUMNS("IoU");
     static const struct table_column by_accuracy[] = SHORT_COLUMNS("accuracy");

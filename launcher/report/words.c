@@ -193,7 +193,7 @@ static void add_advice(struct buf *b, const struct analysis_series *as, bool dea
         buf_add(b, "The work grows with the GPUs (weak scaling): a whole run with more of them is not "
                    "faster or cheaper, it trains on more images.\n");
     } else if (a->time.gpus && a->gpu_hours.gpus) {
-        add_choice(b, "Fastest: ", &a->time, "s");
+        add_choice(b, "Fastest whole run, start-up and evaluation included: ", &a->time, "s");
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
         add_choice(b, "; least energy: ", &a->energy, "kWh");
         buf_add(b, a->energy.gpus ? ".\n"

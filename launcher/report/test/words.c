@@ -165,7 +165,7 @@ static void check_reasons(void)
     as.advice.next = 6;
     strcpy(as.advice.next_why, "the gap is widest");
     headline(NULL);
-    ok(strstr(words.reasons, "Fastest: 8 GPUs (599 s); fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
+    ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s); fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
                              "energy was not recorded"), "the best for each");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
