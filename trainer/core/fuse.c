@@ -2,10 +2,10 @@
 #include "config.h"
 #include "trainer/core/fuse.h"
 
-#include <stdlib.h>
-
+#include "trainer/core/fuse_find.h"
 #include "trainer/core/fuse_fold.h"
 #include "trainer/core/fuse_norm.h"
+#include "trainer/core/fuse_relu.h"
 #include "trainer/core/fuse_residual.h"
 
 /* (x, gamma, beta, mean, var) -> y, saved becomes what relu has written. */
@@ -76,41 +76,21 @@ struct concat {
     struct op **concat, **conv, **weights, **input, **split;
 };
 
-/* The first op that reads t through input k and is of that kind. */
-static struct op **find_reader(const struct graph *g, const struct op_kind *kind, int k,
-                               const struct tensor *t)
-{
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->in[k] == t)
-            return &g->ops[i];
-    return NULL;
-}
-
-static size_t count_readers(const struct graph *g, const struct tensor *t)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
-            n += g->ops[i]->in[k] == t;
-    return n;
-}
-
 /* Is it all there, and nothing else between? */
 static bool find_concat(const struct graph *g, size_t i, struct concat *c)
 {
     const struct tensor *whole = g->ops[i]->out[0], *dwhole = whole->grad;
 
-    *c = (struct concat){.concat = &g->ops[i], .conv = find_reader(g, &conv2d_kind, 0, whole)};
+    *c = (struct concat){.concat = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, whole)};
     if (g->ops[i]->kind != &concat_kind || whole->pinned || !c->conv)
         return false;
     if (!dwhole)
-        return count_readers(g, whole) == 1;
-    c->weights = find_reader(g, &conv2d_grad_weights_kind, 1, whole);
-    c->input = find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
-    c->split = find_reader(g, &concat_grad_kind, 0, dwhole);
+        return fuse_count_readers(g, whole) == 1;
+    c->weights = fuse_find_reader(g, &conv2d_grad_weights_kind, 1, whole);
+    c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
+    c->split = fuse_find_reader(g, &concat_grad_kind, 0, dwhole);
     return c->weights && c->input && c->split && (*c->input)->out[0] == dwhole &&
-           count_readers(g, whole) == 2 && count_readers(g, dwhole) == 1;
+           fuse_count_readers(g, whole) == 2 && fuse_count_readers(g, dwhole) == 1;
 }
 
 /* What the three convolutions become; weights and input have no kind where nothing is trained. */
@@ -136,12 +116,6 @@ static void join_concat(const struct concat *c, struct op *conv, struct op *weig
     input->attr.split = (*c->split)->attr.split;
 }
 
-static void drop(struct op **op)
-{
-    free(*op);
-    *op = NULL;
-}
-
 static void fuse_concat(struct graph *g, const struct backend *backend, size_t i)
 {
     struct op conv, weights, input;
@@ -155,12 +129,12 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
                            backend_has_kernel(backend, &input))))
         return;
     **c.conv = conv;
-    drop(c.concat);
+    fuse_drop(c.concat);
     if (!weights.kind)
         return;
     **c.weights = weights;
     **c.input = input;
-    drop(c.split);
+    fuse_drop(c.split);
 }
 
 /* The ops around a tensor that batch_norm_relu writes: it, the convolution, with or without bias, that
@@ -174,19 +148,19 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
 {
     const struct tensor *between = g->ops[i]->out[0], *gradient = between->grad;
 
-    *c = (struct norm_conv){.norm = &g->ops[i], .conv = find_reader(g, &conv2d_kind, 0, between)};
+    *c = (struct norm_conv){.norm = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, between)};
     bool bias = c->conv != NULL;
     if (!bias)
-        c->conv = find_reader(g, &conv2d_nobias_kind, 0, between);
+        c->conv = fuse_find_reader(g, &conv2d_nobias_kind, 0, between);
     if (g->ops[i]->kind != &batch_norm_relu_kind || between->pinned || !c->conv || !gradient)
         return false;
-    c->weights = find_reader(g, bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, 1,
+    c->weights = fuse_find_reader(g, bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, 1,
                              between);
-    c->input = find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
-    c->norm_grad = find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
+    c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
+    c->norm_grad = fuse_find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
     return c->weights && c->input && c->norm_grad && (*c->input)->out[0] == gradient &&
-           (*c->norm_grad)->in[3] == (*c->norm)->out[1] && count_readers(g, between) == 2 &&
-           count_readers(g, gradient) == 1;
+           (*c->norm_grad)->in[3] == (*c->norm)->out[1] && fuse_count_readers(g, between) == 2 &&
+           fuse_count_readers(g, gradient) == 1;
 }
 
 /* What they become. */
@@ -228,10 +202,10 @@ static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_
     if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
         return;
     **c.conv = forward;
-    drop(c.norm);
+    fuse_drop(c.norm);
     **c.norm_grad = grad;
-    drop(c.weights);
-    drop(c.input);
+    fuse_drop(c.weights);
+    fuse_drop(c.input);
 }
 
 /* The ops around a tensor that relu writes: it, the pooling that reads it, and their gradients. */
@@ -243,12 +217,12 @@ static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
 {
     const struct tensor *between = g->ops[i]->out[0];
 
-    *c = (struct relu_pool){.relu = &g->ops[i], .pool = find_reader(g, &max_pool2d_kind, 0, between),
-                            .pool_grad = find_reader(g, &max_pool2d_grad_kind, 1, between),
-                            .relu_grad = find_reader(g, &relu_grad_kind, 1, between)};
+    *c = (struct relu_pool){.relu = &g->ops[i], .pool = fuse_find_reader(g, &max_pool2d_kind, 0, between),
+                            .pool_grad = fuse_find_reader(g, &max_pool2d_grad_kind, 1, between),
+                            .relu_grad = fuse_find_reader(g, &relu_grad_kind, 1, between)};
     return g->ops[i]->kind == &relu_kind && !between->pinned && c->pool && c->pool_grad &&
            c->relu_grad && (*c->relu_grad)->in[0] == (*c->pool_grad)->out[0] &&
-           count_readers(g, between) == 3 && count_readers(g, (*c->pool_grad)->out[0]) == 1;
+           fuse_count_readers(g, between) == 3 && fuse_count_readers(g, (*c->pool_grad)->out[0]) == 1;
 }
 
 static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t i, struct err *e)
@@ -274,102 +248,10 @@ static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t
         return -1;
     forward.out[1] = grad.in[2] = places;
     **c.pool = forward;
-    drop(c.relu);
+    fuse_drop(c.relu);
     **c.relu_grad = grad;
-    drop(c.pool_grad);
+    fuse_drop(c.pool_grad);
     return 0;
-}
-
-/* After all others that could take the convolution or the ReLU. */
-static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
-{
-    const struct op *conv = g->ops[i];
-    const struct op_kind *kind = conv->kind == &conv2d_kind          ? &conv2d_relu_kind
-                                 : conv->kind == &concat_conv2d_kind ? &concat_conv2d_relu_kind
-                                                                     : NULL;
-    struct op **relu = kind ? find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
-
-    if (!relu || op_has_more(conv) || !graph_is_private(g, conv, *relu))
-        return;
-    struct op both = *conv;
-    both.kind = kind;
-    both.out[0] = (*relu)->out[0];
-    if (!backend_has_kernel(backend, &both))
-        return;
-    **relu = both;
-    drop(&g->ops[i]);
-}
-
-/* What is behind a convolution and its ReLU. */
-static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, struct op *conv)
-{
-    struct op **pool = find_reader(g, &max_pool2d_kind, 0, conv->out[0]), both = *conv;
-
-    if (!pool)
-        return;
-    both.kind = &conv2d_relu_max_pool2d_kind;
-    both.out[1] = (*pool)->out[0];
-    if (!backend_has_kernel(backend, &both))
-        return;
-    *conv = both;
-    drop(pool);
-}
-
-static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, size_t i)
-{
-    const struct op *conv = g->ops[i];
-    struct op **second = find_reader(g, &conv2d_kind, 0, conv->out[0]), both = *conv;
-
-    if (!second || op_has_more(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
-        !graph_is_private(g, conv, *second))
-        return;
-    both.kind = &conv2d_relu_conv2d_kind;
-    both.in[3] = (*second)->in[1];
-    both.in[4] = (*second)->in[2];
-    both.out[0] = (*second)->out[0];
-    if (!backend_has_kernel(backend, &both))
-        return;
-    **second = both;
-    drop(&g->ops[i]);
-}
-
-/* The op that writes t first and is of that kind. */
-static struct op **find_writer(const struct graph *g, const struct op_kind *kind, const struct tensor *t)
-{
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->out[0] == t)
-            return &g->ops[i];
-    return NULL;
-}
-
-/* What makes the input of one that has a kind for that. */
-static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
-{
-    bool up = conv->kind == &concat_conv2d_relu_kind;
-    struct op **front = NULL, both = *conv;
-
-    if (up || conv->kind == &conv2d_relu_max_pool2d_kind)
-        front = find_writer(g, up ? &conv_transpose2d_kind : &conv2d_relu_kind, conv->in[0]);
-    if (!front || op_has_more(*front) || !graph_is_private(g, *front, conv) ||
-        (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1)
-        return;
-    both.kind = up ? &conv_transpose2d_concat_conv2d_relu_kind : &conv2d_relu_conv2d_relu_max_pool2d_kind;
-    for (int k = 0; k < 3; k++)
-        both.in[k] = (*front)->in[k];
-    for (int k = 1; k < conv->kind->nin; k++)
-        both.in[2 + k] = conv->in[k];
-    if (!backend_has_kernel(backend, &both))
-        return;
-    *conv = both;
-    drop(front);
-}
-
-static void fuse_behind(struct graph *g, const struct backend *backend, size_t i)
-{
-    if (g->ops[i]->kind == &conv2d_relu_kind)
-        fuse_conv_relu_pool(g, backend, g->ops[i]);
-    if (g->ops[i]->kind == &conv2d_relu_kind)
-        fuse_conv_relu_conv(g, backend, i);
 }
 
 /* The gradient of the input that belongs to one of the weights. */
@@ -416,7 +298,7 @@ static void fuse_conv_grads_as(struct graph *g, const struct backend *backend, s
     if (!backend_has_kernel(backend, &both))
         return;
     **input = both;
-    drop(&g->ops[i]);
+    fuse_drop(&g->ops[i]);
 }
 
 /* Both gradients of a convolution. */
@@ -435,7 +317,7 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
         return -1;
     for (size_t i = 0; i + 1 < g->nops; i++)
         if (fuse_pair(g, g->ops[i], g->ops[i + 1]))
-            drop(&g->ops[i]);
+            fuse_drop(&g->ops[i]);
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_concat(g, backend, i);
@@ -448,15 +330,8 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
     for (size_t i = 0; i < g->nops && rc == 0; i++)
         if (g->ops[i])
             rc = fuse_relu_pool(g, backend, i, e);
-    for (size_t i = 0; i < g->nops && rc == 0; i++)
-        if (g->ops[i])
-            fuse_conv_relu(g, backend, i);
-    for (size_t i = 0; i < g->nops && rc == 0; i++)
-        if (g->ops[i])
-            fuse_behind(g, backend, i);
-    for (size_t i = 0; i < g->nops && rc == 0; i++)
-        if (g->ops[i])
-            fuse_front(g, backend, g->ops[i]);
+    if (rc == 0)
+        fuse_relu_graph(g, backend);
     graph_close_up(g);
     if (rc == 0)
         rc = fuse_residual_graph(g, backend, e);

@@ -10,7 +10,7 @@
  *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
- *     conv2d, relu                  ->  conv2d_relu, and so concat_conv2d; with what is behind them
+ *     conv2d, relu                  ->  conv2d_relu, and so concat_conv2d; with what is around them (fuse_relu.h)
  *     conv2d_relu, max_pool2d       ->  conv2d_relu_max_pool2d
  *     conv2d_relu, conv2d of 1x1    ->  conv2d_relu_conv2d
  *     conv2d_relu, conv2d_relu_max_pool2d   ->  conv2d_relu_conv2d_relu_max_pool2d

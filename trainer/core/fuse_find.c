@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/fuse_find.h"
+
+#include <stdlib.h>
+
+struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, int k, const struct tensor *t)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->in[k] == t)
+            return &g->ops[i];
+    return NULL;
+}
+
+size_t fuse_count_readers(const struct graph *g, const struct tensor *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
+            n += g->ops[i]->in[k] == t;
+    return n;
+}
+
+struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind, const struct tensor *t)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->out[0] == t)
+            return &g->ops[i];
+    return NULL;
+}
+
+void fuse_drop(struct op **op)
+{
+    free(*op);
+    *op = NULL;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/core/fuse_relu.h"
+
+#include "trainer/core/fuse_find.h"
+
+static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
+{
+    const struct op *conv = g->ops[i];
+    const struct op_kind *kind = conv->kind == &conv2d_kind          ? &conv2d_relu_kind
+                                 : conv->kind == &concat_conv2d_kind ? &concat_conv2d_relu_kind
+                                                                     : NULL;
+    struct op **relu = kind ? fuse_find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
+
+    if (!relu || op_has_more(conv) || !graph_is_private(g, conv, *relu))
+        return;
+    struct op both = *conv;
+    both.kind = kind;
+    both.out[0] = (*relu)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **relu = both;
+    fuse_drop(&g->ops[i]);
+}
+
+/* What is behind a convolution and its ReLU. */
+static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, struct op *conv)
+{
+    struct op **pool = fuse_find_reader(g, &max_pool2d_kind, 0, conv->out[0]), both = *conv;
+
+    if (!pool)
+        return;
+    both.kind = &conv2d_relu_max_pool2d_kind;
+    both.out[1] = (*pool)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    *conv = both;
+    fuse_drop(pool);
+}
+
+static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, size_t i)
+{
+    const struct op *conv = g->ops[i];
+    struct op **second = fuse_find_reader(g, &conv2d_kind, 0, conv->out[0]), both = *conv;
+
+    if (!second || op_has_more(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
+        !graph_is_private(g, conv, *second))
+        return;
+    both.kind = &conv2d_relu_conv2d_kind;
+    both.in[3] = (*second)->in[1];
+    both.in[4] = (*second)->in[2];
+    both.out[0] = (*second)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **second = both;
+    fuse_drop(&g->ops[i]);
+}
+
+/* What makes the input of one that has a kind for that. */
+static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
+{
+    bool up = conv->kind == &concat_conv2d_relu_kind;
+    struct op **front = NULL, both = *conv;
+
+    if (up || conv->kind == &conv2d_relu_max_pool2d_kind)
+        front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_relu_kind, conv->in[0]);
+    if (!front || op_has_more(*front) || !graph_is_private(g, *front, conv) ||
+        (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 || conv->attr.stride > 1)
+        return; /* one attr is for both */
+    both.kind = up ? &conv_transpose2d_concat_conv2d_relu_kind : &conv2d_relu_conv2d_relu_max_pool2d_kind;
+    for (int k = 0; k < 3; k++)
+        both.in[k] = (*front)->in[k];
+    for (int k = 1; k < conv->kind->nin; k++)
+        both.in[2 + k] = conv->in[k];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    *conv = both;
+    fuse_drop(front);
+}
+
+static void fuse_behind(struct graph *g, const struct backend *backend, size_t i)
+{
+    if (g->ops[i]->kind == &conv2d_relu_kind)
+        fuse_conv_relu_pool(g, backend, g->ops[i]);
+    if (g->ops[i]->kind == &conv2d_relu_kind)
+        fuse_conv_relu_conv(g, backend, i);
+}
+
+void fuse_relu_graph(struct graph *g, const struct backend *backend)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_conv_relu(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_behind(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_front(g, backend, g->ops[i]);
+}
