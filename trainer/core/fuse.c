@@ -85,12 +85,12 @@ static bool find_concat(const struct graph *g, size_t i, struct concat *c)
     if (g->ops[i]->kind != &concat_kind || whole->pinned || !c->conv)
         return false;
     if (!dwhole)
-        return fuse_count_readers(g, whole) == 1;
+        return fuse_find_nreaders(g, whole) == 1;
     c->weights = fuse_find_reader(g, &conv2d_grad_weights_kind, 1, whole);
     c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
     c->split = fuse_find_reader(g, &concat_grad_kind, 0, dwhole);
     return c->weights && c->input && c->split && (*c->input)->out[0] == dwhole &&
-           fuse_count_readers(g, whole) == 2 && fuse_count_readers(g, dwhole) == 1;
+           fuse_find_nreaders(g, whole) == 2 && fuse_find_nreaders(g, dwhole) == 1;
 }
 
 /* What the three convolutions become; weights and input have no kind where nothing is trained. */
@@ -159,8 +159,8 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
     c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
     c->norm_grad = fuse_find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
     return c->weights && c->input && c->norm_grad && (*c->input)->out[0] == gradient &&
-           (*c->norm_grad)->in[3] == (*c->norm)->out[1] && fuse_count_readers(g, between) == 2 &&
-           fuse_count_readers(g, gradient) == 1;
+           (*c->norm_grad)->in[3] == (*c->norm)->out[1] && fuse_find_nreaders(g, between) == 2 &&
+           fuse_find_nreaders(g, gradient) == 1;
 }
 
 /* What they become. */
@@ -222,7 +222,7 @@ static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
                             .relu_grad = fuse_find_reader(g, &relu_grad_kind, 1, between)};
     return g->ops[i]->kind == &relu_kind && !between->pinned && c->pool && c->pool_grad &&
            c->relu_grad && (*c->relu_grad)->in[0] == (*c->pool_grad)->out[0] &&
-           fuse_count_readers(g, between) == 3 && fuse_count_readers(g, (*c->pool_grad)->out[0]) == 1;
+           fuse_find_nreaders(g, between) == 3 && fuse_find_nreaders(g, (*c->pool_grad)->out[0]) == 1;
 }
 
 static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t i, struct err *e)

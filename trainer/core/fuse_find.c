@@ -2,8 +2,6 @@
 #include "config.h"
 #include "trainer/core/fuse_find.h"
 
-#include <stdlib.h>
-
 struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, int k, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -12,7 +10,7 @@ struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, 
     return NULL;
 }
 
-size_t fuse_count_readers(const struct graph *g, const struct tensor *t)
+size_t fuse_find_nreaders(const struct graph *g, const struct tensor *t)
 {
     size_t n = 0;
 
@@ -28,10 +26,4 @@ struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind, 
         if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->out[0] == t)
             return &g->ops[i];
     return NULL;
-}
-
-void fuse_drop(struct op **op)
-{
-    free(*op);
-    *op = NULL;
 }

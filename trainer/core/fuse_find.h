@@ -3,6 +3,8 @@
 #ifndef UNETCTL_TRAINER_CORE_FUSE_FIND_H
 #define UNETCTL_TRAINER_CORE_FUSE_FIND_H
 
+#include <stdlib.h>
+
 #include "trainer/core/graph.h"
 
 /* The first op of that kind that reads t through input k. */
@@ -12,9 +14,13 @@ struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, 
 struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind, const struct tensor *t);
 
 /* How often t is read. */
-size_t fuse_count_readers(const struct graph *g, const struct tensor *t);
+size_t fuse_find_nreaders(const struct graph *g, const struct tensor *t);
 
 /* The op is no longer needed; graph_close_up() when all is done. */
-void fuse_drop(struct op **op);
+static inline void fuse_drop(struct op **op)
+{
+    free(*op);
+    *op = NULL;
+}
 
 #endif
