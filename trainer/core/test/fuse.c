@@ -396,6 +396,16 @@ static void check_ends(const struct backend *backend)
     destroy_both(&b);
 }
 
+static void check_logits(struct both *b, const struct backend *backend)
+{
+    const struct tensor *logits = b->whole.graph->logits, *want = b->parts.graph->logits;
+
+    run(&b->whole);
+    run(&b->parts);
+    double error = difference(logits->data, want->data, tensor_count(want));
+    ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
+}
+
 static void check_inference(const struct backend *backend)
 {
     struct both b;
@@ -409,11 +419,7 @@ static void check_inference(const struct backend *backend)
            count(b.whole.graph, &batch_norm_relu_infer_kind) == 0 &&
            count(b.whole.graph, &concat_conv2d_kind) == wide,
        "%s: inference is fused too, norms with the weights in front of them", backend->name);
-    run(&b.whole);
-    run(&b.parts);
-    double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
-                              tensor_count(b.parts.graph->logits));
-    ok(error < 1e-5, "%s: the same logits: %.1e", backend->name, error);
+    check_logits(&b, backend);
     destroy_both(&b);
 }
 
@@ -428,11 +434,7 @@ static void check_nobias_inference(const struct backend *backend)
            count(b.whole.graph, &conv2d_relu_kind) == has_wide_kernels(backend) &&
            count(b.whole.graph, &conv2d_relu_conv2d_kind) == has_wide_kernels(backend),
        "%s: convolutions without bias take one from the norms behind them", backend->name);
-    run(&b.whole);
-    run(&b.parts);
-    double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
-                              tensor_count(b.parts.graph->logits));
-    ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
+    check_logits(&b, backend);
     destroy_both(&b);
 }
 
@@ -466,11 +468,7 @@ static void check_chains(const struct backend *backend)
            count(b.whole.graph, &conv2d_relu_conv2d_kind) == wide &&
            count(b.whole.graph, &conv2d_relu_kind) == wide && (!wide || b.whole.graph->nops == 4),
        "%s: at inference what is in front of convolutions and behind them is computed with them", backend->name);
-    run(&b.whole);
-    run(&b.parts);
-    double error = difference(b.whole.graph->logits->data, b.parts.graph->logits->data,
-                              tensor_count(b.parts.graph->logits));
-    ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
+    check_logits(&b, backend);
     destroy_both(&b);
 }
 
