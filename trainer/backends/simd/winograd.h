@@ -4,7 +4,8 @@
  * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights,
  * winograd_both.c both gradients in one pass, winograd_split.c one after the other; where a batch norm and its
  * ReLU come before a convolution (winograd_norm.c), they are done to rows on their way to the transforms, so
- * the tensor in between is not there. */
+ * the tensor in between is not there; so at inference what is in front of a convolution (winograd_front.c) or
+ * behind it and its ReLU (winograd_relu.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_WINOGRAD_H
 
@@ -143,7 +144,8 @@ struct winograd_conv_ends {
 };
 winograd_conv_write_f winograd_relu_pool; /* out[0] of op, and its maxima to out[1] */
 
-/* In place of what simd_winograd does for an op that winograd_conv_prepare_normed has prepared. */
+/* In place of what simd_winograd does for an op that it has prepared; where rows are made, or results only written
+ * to lines, winograd_conv_prepare_normed. */
 void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends);
 
 /* The gradient of the weights (winograd_weights.c): in how many chunks it is summed; 0: threads share

@@ -19,10 +19,15 @@ struct parts {
     struct op front, conv;
 };
 
+static bool is_up(const struct op *op)
+{
+    return op->kind == &conv_transpose2d_concat_conv2d_relu_kind;
+}
+
 /* p stays where it is: its ops point into it. */
 static void split(const struct op *op, struct parts *p)
 {
-    bool up = op->kind == &conv_transpose2d_concat_conv2d_relu_kind;
+    bool up = is_up(op);
     struct tensor *const *in = op->in, *y = &p->between;
 
     *p = (struct parts){
@@ -35,27 +40,19 @@ static void split(const struct op *op, struct parts *p)
         p->front.attr = op->attr;
 }
 
-static bool supports_conv2d(const struct op *op)
+static const struct kernel *front_of(const struct parts *p)
+{
+    return p->front.kind == &conv2d_relu_kind ? &simd_conv2d_relu : &simd_conv_transpose2d;
+}
+
+static bool supports(const struct op *op)
 {
     struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
     struct parts p;
 
     split(op, &p);
-    return simd_conv2d_relu.supports(&p.front) && !winograd_supports(&p.front) && winograd_supports(&p.conv) &&
-           max_pool2d_supports(&pool);
-}
-
-static bool supports_transpose(const struct op *op)
-{
-    struct parts p;
-
-    split(op, &p);
-    return simd_conv_transpose2d.supports(&p.front) && winograd_supports(&p.conv);
-}
-
-static const struct kernel *front_of(const struct parts *p)
-{
-    return p->front.kind == &conv2d_relu_kind ? &simd_conv2d_relu : &simd_conv_transpose2d;
+    return front_of(&p)->supports(&p.front) && winograd_supports(&p.conv) &&
+           (is_up(op) || (!winograd_supports(&p.front) && max_pool2d_supports(&pool)));
 }
 
 static size_t front_size(const struct parts *p)
@@ -101,40 +98,21 @@ static void transpose_rows(const struct roles_made *made, size_t y, size_t n, fl
         conv_transpose2d_row(made->op, y + i, to[i]);
 }
 
-static struct parts *parts_of(const struct op *op)
+static int run(struct op *op, struct exec *x, struct err *e)
 {
     struct parts *p = op->priv;
+    struct roles_made made = {is_up(op) ? transpose_rows : conv2d_rows, &p->front};
 
+    (void)x;
+    (void)e;
     p->front.workspace = op->workspace;
     p->conv.workspace = (char *)op->workspace + front_size(p);
-    return p;
-}
-
-static int run_conv2d(struct op *op, struct exec *x, struct err *e)
-{
-    struct parts *p = parts_of(op);
-    struct roles_made made = {conv2d_rows, &p->front};
-
-    (void)x;
-    (void)e;
-    conv2d_begin(&p->front);
-    winograd_conv_run_as(&p->conv, &(struct winograd_conv_ends){&made, winograd_relu_pool, op});
+    (is_up(op) ? conv_transpose2d_begin : conv2d_begin)(&p->front);
+    winograd_conv_run_as(&p->conv, &(struct winograd_conv_ends){&made, is_up(op) ? NULL : winograd_relu_pool, op});
     return 0;
 }
 
-static int run_transpose(struct op *op, struct exec *x, struct err *e)
-{
-    struct parts *p = parts_of(op);
-    struct roles_made made = {transpose_rows, &p->front};
+#define KERNEL_OF(kind) {&kind, supports, prepare, run, release}
 
-    (void)x;
-    (void)e;
-    conv_transpose2d_begin(&p->front);
-    winograd_conv_run_as(&p->conv, &(struct winograd_conv_ends){&made, NULL, NULL});
-    return 0;
-}
-
-const struct kernel simd_winograd_front_conv2d = {&conv2d_relu_conv2d_relu_max_pool2d_kind, supports_conv2d, prepare,
-                                                  run_conv2d, release};
-const struct kernel simd_winograd_front_transpose = {&conv_transpose2d_concat_conv2d_relu_kind, supports_transpose,
-                                                     prepare, run_transpose, release};
+const struct kernel simd_winograd_front_conv2d = KERNEL_OF(conv2d_relu_conv2d_relu_max_pool2d_kind);
+const struct kernel simd_winograd_front_transpose = KERNEL_OF(conv_transpose2d_concat_conv2d_relu_kind);

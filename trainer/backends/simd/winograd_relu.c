@@ -8,11 +8,18 @@
 #include "trainer/backends/simd/max_pool2d.h"
 #include "trainer/backends/simd/simd.h"
 
-/* The convolution alone, to y. */
+static bool has_head(const struct op *op)
+{
+    return op->kind == &conv2d_relu_conv2d_kind;
+}
+
+/* The convolution alone: to y, of which only lines hold anything, where there is a head. */
 static struct op first_of(const struct op *op, struct tensor *y)
 {
+    *y = (struct tensor){.shape = op->in[0]->shape};
+    y->shape.dim[DIM_C] = op->in[1]->shape.dim[0];
     return (struct op){.kind = &conv2d_relu_kind, .attr = op->attr, .in = {op->in[0], op->in[1], op->in[2]},
-                       .out = {y}, .workspace = op->workspace, .priv = op->priv};
+                       .out = {has_head(op) ? y : op->out[0]}, .workspace = op->workspace, .priv = op->priv};
 }
 
 void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
@@ -24,43 +31,6 @@ void winograd_relu_pool(const struct op *op, const struct winograd *g, const str
     for (size_t row = b->from * g->rows->tile; row < b->to * g->rows->tile; row += 2)
         max_pool2d_rows(op->out[0]->data + row * line + b->x * n, line, b->width, n,
                         op->out[1]->data + (row * line / 2 + b->x * n) / 2);
-}
-
-static bool supports_max_pool2d(const struct op *op)
-{
-    struct op first = first_of(op, op->out[0]), pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
-
-    return winograd_supports(&first) && max_pool2d_supports(&pool);
-}
-
-static int prepare_max_pool2d(struct op *op, struct err *e)
-{
-    struct op first = first_of(op, op->out[0]);
-
-    if (simd_winograd_relu.prepare(&first, e) < 0)
-        return -1;
-    op->priv = first.priv;
-    op->workspace_size = first.workspace_size;
-    return 0;
-}
-
-static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
-{
-    struct op first = first_of(op, op->out[0]);
-
-    (void)x;
-    (void)e;
-    winograd_conv_run_as(&first, &(struct winograd_conv_ends){NULL, winograd_relu_pool, op});
-    return 0;
-}
-
-/* What only lines hold: of no data. */
-static struct tensor between_of(const struct op *op)
-{
-    struct tensor y = {.shape = op->in[0]->shape};
-
-    y.shape.dim[DIM_C] = op->in[1]->shape.dim[0];
-    return y;
 }
 
 static void write_head(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
@@ -80,38 +50,41 @@ static void write_head(const struct op *op, const struct winograd *g, const stru
     }
 }
 
-static bool supports_conv2d(const struct op *op)
+static bool supports(const struct op *op)
 {
-    struct tensor y = between_of(op);
-    struct op first = first_of(op, &y), second = {.attr = {.kernel = 1}};
+    struct tensor y;
+    struct op first = first_of(op, &y), head = {.attr = {.kernel = 1}};
+    struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
 
-    return winograd_supports(&first) && head_rows_of(&second, &y, op->out[0]);
+    return winograd_supports(&first) &&
+           (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL : max_pool2d_supports(&pool));
 }
 
-static int prepare_conv2d(struct op *op, struct err *e)
+static int prepare(struct op *op, struct err *e)
 {
-    struct tensor y = between_of(op);
+    struct tensor y;
     struct op first = first_of(op, &y);
 
-    if (winograd_conv_prepare_normed(&first, e) < 0)
+    if ((has_head(op) ? winograd_conv_prepare_normed : simd_winograd_relu.prepare)(&first, e) < 0)
         return -1;
     op->priv = first.priv;
     op->workspace_size = first.workspace_size;
     return 0;
 }
 
-static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+static int run(struct op *op, struct exec *x, struct err *e)
 {
-    struct tensor y = between_of(op);
+    struct tensor y;
     struct op first = first_of(op, &y);
 
     (void)x;
     (void)e;
-    winograd_conv_run_as(&first, &(struct winograd_conv_ends){NULL, write_head, op});
+    winograd_conv_run_as(&first, &(struct winograd_conv_ends){
+        .write = has_head(op) ? write_head : winograd_relu_pool, .op = op});
     return 0;
 }
 
-const struct kernel simd_winograd_relu_max_pool2d = {&conv2d_relu_max_pool2d_kind, supports_max_pool2d,
-                                                     prepare_max_pool2d, run_max_pool2d, winograd_release};
-const struct kernel simd_winograd_relu_conv2d = {&conv2d_relu_conv2d_kind, supports_conv2d, prepare_conv2d,
-                                                 run_conv2d, winograd_release};
+#define KERNEL_OF(kind) {&kind, supports, prepare, run, winograd_release}
+
+const struct kernel simd_winograd_relu_max_pool2d = KERNEL_OF(conv2d_relu_max_pool2d_kind);
+const struct kernel simd_winograd_relu_conv2d = KERNEL_OF(conv2d_relu_conv2d_kind);
