@@ -97,6 +97,22 @@ rm -rf odd && cp -r set odd && rm odd/images/0003.png && mkfifo odd/images/0003.
 exits 7 "a FIFO in a set" timeout 20 unet-train data split --data odd --out odd6.json
 like "$ERR" 'images/0003.png' "is named"
 
+# Pairs are read several at a time, and what is told does not depend on which is done first.
+many=many && unet-train data synth --out "$many" --count 64 --size 32x32 2>/dev/null
+ok "read by one thread" env OMP_NUM_THREADS=1 unet-train data split --data many --out many1.json
+ok "read by four" env OMP_NUM_THREADS=4 unet-train data split --data many --out many4.json
+ok "the split is the same" cmp many1.json many4.json
+head -c 300 set/images/0001.png >many/images/0009.png
+printf 'no picture' >many/images/0040.png
+cp set/masks/0001.png many/masks/0010.png
+for i in 1 2 3 4 5 6 7 8; do
+    OMP_NUM_THREADS=4 unet-train data split --data many --out n.json 2>&1
+done >told.txt
+is "$(grep -c 'images/0009.png' told.txt)" 8 "of three wrong pairs the first is told"
+is "$(wc -l <told.txt)" 8 "and no other"
+[ ! -e n.json ]
+report $? "and nothing is written"
+
 # --- sets ----------------------------------------------------------------------------------------
 exits 7 "no such folder" unet-train data split --data none --out n.json
 exits 7 "a folder without images/ and masks/" unet-train data split --data set/images --out n.json

@@ -4,6 +4,9 @@
 
 #include "src/rng.h"
 
+/* Values that are not worth waking threads for. */
+#define FEW 4096
+
 static uint64_t stream_of(const char *name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -19,6 +22,7 @@ static void fill(struct weights *w, const struct graph_param *p, uint64_t seed)
     float *dst = (p->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
     uint64_t stream = stream_of(entry->name);
 
+#pragma omp parallel for if (entry->count >= FEW)
     for (size_t i = 0; i < entry->count; i++)
         dst[i] = (float)(p->low == p->high
                              ? p->low

@@ -87,11 +87,22 @@ static int open_device(struct network *n, struct err *e)
     return 0;
 }
 
+/* The number of threads belongs to the calling thread: replicas do not disturb each other. */
+static void set_threads(const struct network *n)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(n->config.threads);
+#else
+    (void)n;
+#endif
+}
+
 static int create_weights(struct network *n, struct err *e)
 {
     struct graph *g = compiled_build(&n->graphs, COMPILED_TRAIN, 1, e);
     int rc = -1;
 
+    set_threads(n);
     if (g)
         n->weights = first_weights_create(g, n->config.seed, n->stage.ops, n->stage.device, e);
     if (n->weights) {
@@ -187,16 +198,6 @@ const struct device_ops *network_device_ops(const struct network *n, struct devi
 {
     *device = n->stage.device;
     return n->stage.ops;
-}
-
-/* The number of threads belongs to the calling thread: replicas do not disturb each other. */
-static void set_threads(const struct network *n)
-{
-#ifdef _OPENMP
-    omp_set_num_threads(n->config.threads);
-#else
-    (void)n;
-#endif
 }
 
 static struct compiled *get_compiled(struct network *n, enum compiled_mode mode, int batch, struct err *e)

@@ -8,31 +8,11 @@
 
 #include "src/log.h"
 #include "src/rng.h"
-#include "src/sha256.h"
-#include "trainer/data/classes.h"
-#include "trainer/data/filename.h"
+#include "trainer/data/candidates.h"
 #include "trainer/data/namelist.h"
 
 /* rng.h: the one stream of a split. */
 #define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
-
-enum side { SIDE_NONE, SIDE_TRAIN, SIDE_VAL };
-
-/* One pair on its way into the split. */
-struct candidate {
-    struct split_item item;
-    char pixels[65]; /* hash of shape and samples: the same picture in two files is found too */
-    enum side side;
-};
-
-/* What masks mean, and what was seen of all of them together. Names point into the pairs. */
-struct mask_census {
-    const struct split_config *config;
-    struct classes *classes; /* NULL for foreground and background */
-    int ignore;
-    unsigned max;
-    const char *has_one, *has_full; /* a mask with that value */
-};
 
 static void item_free(struct split_item *item)
 {
@@ -59,113 +39,6 @@ void split_destroy(struct split *s)
     free(s->class_names);
     free(s->dir);
     free(s);
-}
-
-static void hash_pixels(const struct pixels *img, char hex[65])
-{
-    uint32_t shape[4] = {img->width, img->height, (uint32_t)img->channels, (uint32_t)img->bits};
-    struct sha256 h;
-
-    sha256_init(&h);
-    sha256_add(&h, shape, sizeof shape);
-    sha256_add(&h, img->samples, img->nbytes);
-    sha256_finish(&h, hex);
-}
-
-static int check_labels(const struct pixels *mask, const char *name,
-                        const struct classes *classes, struct err *e)
-{
-    uint8_t *labels = malloc((size_t)mask->width * mask->height);
-    int rc = labels ? classes_label(classes, mask, name, labels, e)
-                    : err_set(e, ERR_INTERNAL, "%s: no memory", name);
-
-    free(labels);
-    return rc;
-}
-
-static int note_mask(const struct pixels *mask, const char *name, struct mask_census *census,
-                     struct err *e)
-{
-    const char *dir = census->config->dir;
-    bool soft = census->config->soft_masks;
-    struct mask_summary s;
-
-    if (census->classes)
-        return check_labels(mask, name, census->classes, e) ? err_prefix(e, "%s", dir) : 0;
-    mask_summarize(mask, census->ignore, &s);
-    if (s.max > census->max)
-        census->max = s.max;
-    if (s.has_one && !census->has_one)
-        census->has_one = name;
-    if (s.has_full && !census->has_full)
-        census->has_full = name;
-    if (s.has_other && !soft)
-        return err_set(e, ERR_DATA,
-                       "%s/%s: the mask holds the value %u; masks hold 0 and 255, or 0 and 1. "
-                       "Where grey values are meant, set soft_masks: true (data split "
-                       "--soft-masks)",
-                       dir, name, s.other);
-    return 0;
-}
-
-/* 0/255 if any mask is; a 1 beside a 255 has no clear meaning. */
-static int decide_scale(const struct mask_census *census, enum mask_scale *scale, struct err *e)
-{
-    bool soft = census->config->soft_masks;
-
-    if (census->classes) {
-        *scale = MASK_CLASS;
-        return 0;
-    }
-    *scale = soft ? (census->max > 1 ? MASK_FULL : MASK_UNIT)
-                  : (census->has_full ? MASK_FULL : MASK_UNIT);
-    if (!soft && census->has_full && census->has_one)
-        return err_set(e, ERR_DATA,
-                       "%s holds the value 1 but %s the value 255; masks of one set hold 0 and "
-                       "255, or 0 and 1. Where grey values are meant, set soft_masks: true "
-                       "(data split --soft-masks)", census->has_one, census->has_full);
-    return 0;
-}
-
-static int check_name(const char *dir, const char *name, struct err *e)
-{
-    if (!name || filename_is_utf8(name))
-        return 0;
-    return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; rename "
-                   "it", dir, name);
-}
-
-static int examine_mask(struct source *source, const struct source_item *in, struct candidate *c,
-                        struct mask_census *census, struct err *e)
-{
-    bool coloured = census->classes && classes_are_coloured(census->classes);
-    struct pixels mask;
-    int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
-
-    if (rc == 0 && (mask.width != c->item.width || mask.height != c->item.height))
-        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
-                     source->dir, in->image, c->item.width, c->item.height, in->mask, mask.width,
-                     mask.height);
-    if (rc == 0)
-        rc = note_mask(&mask, in->mask, census, e);
-    pixels_free(&mask);
-    return rc;
-}
-
-static int examine(struct source *source, const struct source_item *in, struct candidate *c,
-                   struct mask_census *census, struct err *e)
-{
-    struct pixels image;
-
-    if (check_name(source->dir, in->image, e) || check_name(source->dir, in->mask, e) ||
-        source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
-        return -1;
-    c->item.width = image.width;
-    c->item.height = image.height;
-    c->item.label = in->label;
-    hash_pixels(&image, c->pixels);
-    pixels_free(&image);
-    return in->mask ? examine_mask(source, in, c, census, e) : 0;
 }
 
 /* The pairs in the order of their hashes, equal ones side by side. */
@@ -272,7 +145,7 @@ static int divide_by_seed(const struct split_config *config, struct candidate *c
     if (rc)
         err_prefix(e, "%s", config->dir);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        c[i].side = val[i] ? SIDE_VAL : SIDE_TRAIN;
+        c[i].side = val[i] ? CANDIDATE_VAL : CANDIDATE_TRAIN;
     free(val);
     free(hash);
     return rc;
@@ -281,7 +154,7 @@ static int divide_by_seed(const struct split_config *config, struct candidate *c
 static int all_validate(struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        c[i].side = SIDE_VAL;
+        c[i].side = CANDIDATE_VAL;
     return 0;
 }
 
@@ -297,7 +170,7 @@ static struct candidate *find_image(struct candidate *c, size_t n, const char *n
     return NULL;
 }
 
-static int apply_list(const char *path, enum side side, struct candidate *c, size_t n,
+static int apply_list(const char *path, enum candidate_side side, struct candidate *c, size_t n,
                       struct err *e)
 {
     struct namelist list;
@@ -308,7 +181,7 @@ static int apply_list(const char *path, enum side side, struct candidate *c, siz
         if (!found)
             rc = err_set(e, ERR_DATA, "%s: names %s, which is not among the images", path,
                          list.names[i]);
-        else if (found->side != SIDE_NONE)
+        else if (found->side != CANDIDATE_NONE)
             rc = err_set(e, ERR_DATA, "%s: %s is listed twice, or for both sides", path,
                          list.names[i]);
         else
@@ -341,7 +214,7 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
         const struct candidate *a = NULL;
         for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++) {
             const struct candidate *b = &c[sorted[i].index];
-            if (b->side == SIDE_NONE)
+            if (b->side == CANDIDATE_NONE)
                 continue;
             if (rc == 0 && a && a->side != b->side)
                 rc = err_set(e, ERR_DATA, "%s and %s are the same picture, but one trains and one "
@@ -364,10 +237,10 @@ static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
     for (size_t i = 0, first; sorted && i < n; i++) {
         bool validates = false;
         for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++)
-            validates = validates || c[sorted[i].index].side == SIDE_VAL;
+            validates = validates || c[sorted[i].index].side == CANDIDATE_VAL;
         for (size_t k = first; validates && k < i; k++)
-            if (c[sorted[k].index].side == SIDE_TRAIN) {
-                c[sorted[k].index].side = SIDE_NONE;
+            if (c[sorted[k].index].side == CANDIDATE_TRAIN) {
+                c[sorted[k].index].side = CANDIDATE_NONE;
                 ndropped++;
             }
         i--;
@@ -384,14 +257,14 @@ static int divide_by_lists(const struct split_config *config, struct candidate *
 {
     if (!config->train_list || !config->val_list)
         return err_set(e, ERR_USAGE, "a given split needs both --train-list and --val-list");
-    if (apply_list(config->train_list, SIDE_TRAIN, c, n, e) ||
-        apply_list(config->val_list, SIDE_VAL, c, n, e))
+    if (apply_list(config->train_list, CANDIDATE_TRAIN, c, n, e) ||
+        apply_list(config->val_list, CANDIDATE_VAL, c, n, e))
         return -1;
     return refuse_leak(c, n, e);
 }
 
 /* Moves the items of one side, in order. */
-static int take_side(struct candidate *c, size_t n, enum side side, struct split_part *part,
+static int take_side(struct candidate *c, size_t n, enum candidate_side side, struct split_part *part,
                      struct err *e)
 {
     part->items = calloc(n, sizeof *part->items);
@@ -404,52 +277,8 @@ static int take_side(struct candidate *c, size_t n, enum side side, struct split
         }
     if (part->count == 0)
         return err_set(e, ERR_DATA, "no image is left to %s",
-                       side == SIDE_TRAIN ? "train" : "validate");
+                       side == CANDIDATE_TRAIN ? "train" : "validate");
     return 0;
-}
-
-static int open_census(struct mask_census *census, struct err *e)
-{
-    const struct split_config *config = census->config;
-
-    if (mask_ignore_decode(config->ignore, &census->ignore, e))
-        return -1;
-    if (config->classes < 2)
-        return 0;
-    census->classes = classes_create(config->classes, census->ignore, config->class_file, e);
-    return census->classes ? 0 : -1;
-}
-
-/* Moves the names of the source's items. */
-static struct candidate *examine_all(const struct split_config *config, struct source *source,
-                                     enum mask_scale *scale, struct err *e)
-{
-    struct candidate *c = calloc(source->count, sizeof *c);
-    struct mask_census census = {.config = config};
-    int rc = c ? open_census(&census, e)
-               : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", source->count);
-
-    for (size_t i = 0; rc == 0 && i < source->count; i++)
-        rc = examine(source, &source->items[i], &c[i], &census, e);
-    if (rc == 0 && decide_scale(&census, scale, e))
-        rc = err_prefix(e, "%s", config->dir);
-    if (source->nclasses)
-        *scale = MASK_CLASS;
-    classes_destroy(census.classes);
-    if (rc) {
-        free(c);
-        return NULL;
-    }
-    for (size_t i = 0; i < source->count; i++) {
-        struct source_item *in = &source->items[i];
-        c[i].item.stem = in->stem;
-        c[i].item.image = in->image;
-        c[i].item.mask = in->mask;
-        c[i].side = in->side == SOURCE_TRAIN ? SIDE_TRAIN
-                    : in->side == SOURCE_VAL ? SIDE_VAL : SIDE_NONE;
-        in->stem = in->image = in->mask = NULL;
-    }
-    return c;
 }
 
 /* Whoever says it first: lists, "all validate", the folder, the seed. */
@@ -462,7 +291,7 @@ static int divide(const struct split_config *config, const struct source *source
     int rc;
 
     for (size_t i = 0; given && i < n; i++)
-        c[i].side = SIDE_NONE;
+        c[i].side = CANDIDATE_NONE;
     if (given)
         rc = divide_by_lists(config, c, n, e);
     else if (all)
@@ -472,8 +301,8 @@ static int divide(const struct split_config *config, const struct source *source
     else
         rc = divide_by_seed(config, c, n, e);
     if (rc == 0 && (given || !all))
-        rc = take_side(c, n, SIDE_TRAIN, &s->train, e);
-    if (rc || take_side(c, n, SIDE_VAL, &s->val, e))
+        rc = take_side(c, n, CANDIDATE_TRAIN, &s->train, e);
+    if (rc || take_side(c, n, CANDIDATE_VAL, &s->val, e))
         return -1;
     bool computed = given || (divided && !all);
     s->seed = computed ? 0 : config->seed;
@@ -507,7 +336,7 @@ struct split *split_create(const struct split_config *config, struct err *e)
         err_errno(e, ERR_DATA, errno, "%s", config->dir);
         goto out;
     }
-    c = examine_all(config, source, &s->mask_scale, e);
+    c = candidates_read(config, source, &s->mask_scale, e);
     if (c)
         rc = divide(config, source, c, s, e);
     take_classes(source, s);
