@@ -82,7 +82,7 @@ struct winograd winograd_of(const struct roles *r, bool normed)
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0 ? WINOGRAD_WIDE : 1;
     g->wide = g->nvectors * g->rows->lanes;
-    g->place = g->src_channels * g->dst_channels * g->rows->group;
+    g->place = g->src_channels * g->dst_channels * g->rows->group + WINOGRAD_LINE;
     g->across = g->width / g->rows->tile;
     g->down = g->height / g->rows->tile;
     g->nthreads = simd_threads();

@@ -31,13 +31,12 @@ struct winograd {
     size_t src_part[PARTS], dst_part[PARTS];     /* of each */
     size_t places;
     size_t nvectors, wide;   /* vectors and channels of results computed at once */
-    size_t place;            /* floats of a place's weights */
     size_t across, down;     /* tiles of a row; rows of tiles of an image */
     size_t band, ntiles;     /* rows of tiles of a band, of all images counted through; tiles of a part */
     size_t part;             /* pixels of a row that are computed at once: all, or a band is of one row of tiles */
-    /* Floats from one place to the next of what is transformed: never a multiple of a page, whose
+    /* Floats from one place to the next of what is transformed, weights first: never a multiple of a page, whose
      * lines would all meet in the same few of the cache. */
-    size_t src_place, dst_place;
+    size_t place, src_place, dst_place;
     size_t nthreads, nchunks; /* no chunks: the threads share places */
     size_t run;              /* neighbouring bands of a thread */
     size_t weights, scratch; /* floats: transformed weights, with a bias when they are summed; of
