@@ -15,6 +15,7 @@
 #include "launcher/study.h"
 #include "launcher/template.h"
 #include "src/atomicfile.h"
+#include "src/filename.h"
 #include "src/log.h"
 
 #define NSET 16 /* keys that init itself sets, below the words of --set */
@@ -100,7 +101,10 @@ static void choose_size(const struct data_look *look, long step, long *height, l
 static void warn_about(const struct data_look *look, const char *dir)
 {
     if (look->images == 0)
-        log_warn("%s/images is empty: the sizes in study.yaml are a guess", dir);
+        log_warn("%s/images holds no image files: the sizes in study.yaml are a guess", dir);
+    if (look->strange)
+        log_warn("%s: %zu file%s not read, such as %s: none of " FILENAME_IMAGES, dir, look->strange,
+                 look->strange > 1 ? "s are" : " is", look->stranger);
     if (look->unpaired)
         log_warn("%s: %zu image%s or mask%s without a partner of the same name, such as %s", dir,
                  look->unpaired, look->unpaired > 1 ? "s" : "", look->unpaired > 1 ? "s" : "",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "launcher/trainer_program.h"
+#include "src/filename.h"
 
 #define MAX_SAMPLE 48
 
@@ -20,7 +21,25 @@ static int is_visible(const struct dirent *d)
     return d->d_name[0] != '.';
 }
 
-static int list_folder(const char *dir, const char *name, struct dirent ***entries, struct err *e)
+/* Leaves the image files. */
+static int set_strangers_aside(const char *folder, struct dirent **entries, int n, struct data_look *dst)
+{
+    int kept = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (filename_is_image(entries[i]->d_name)) {
+            entries[kept++] = entries[i];
+            continue;
+        }
+        if (dst->strange++ == 0)
+            snprintf(dst->stranger, sizeof dst->stranger, "%s/%.200s", folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    return kept;
+}
+
+static int list_folder(const char *dir, const char *name, struct dirent ***entries, struct data_look *dst,
+                       struct err *e)
 {
     char path[PATH_MAX];
 
@@ -30,7 +49,7 @@ static int list_folder(const char *dir, const char *name, struct dirent ***entri
         return err_set(e, ERR_DATA, "%s has no folder %s/ (one mask for each image, equal names)%s",
                        dir, name, strcmp(name, "images") ? "" : "; nor does it hold class folders, "
                        "CIFAR-10, idx or TFRecord files (unet-train data check says why)");
-    return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : n;
+    return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : set_strangers_aside(name, *entries, n, dst);
 }
 
 static void free_list(struct dirent **entries, int n)
@@ -41,16 +60,9 @@ static void free_list(struct dirent **entries, int n)
         free(entries);
 }
 
-static size_t stem_length(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot ? (size_t)(dot - name) : strlen(name);
-}
-
 static int compare_stems(const char *a, const char *b)
 {
-    size_t na = stem_length(a), nb = stem_length(b);
+    size_t na = filename_stem(a), nb = filename_stem(b);
     int c = strncmp(a, b, na < nb ? na : nb);
 
     return c ? c : (na > nb) - (na < nb);
@@ -210,12 +222,13 @@ static bool look_elsewhere(const char *dir, struct data_look *dst)
 static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;
-    int nmasks = -1, rc = -1, nimages = list_folder(dir, "images", &images, e);
+    int nimages, nmasks = -1, rc = -1;
 
     *dst = (struct data_look){0};
+    nimages = list_folder(dir, "images", &images, dst, e);
     if (nimages < 0)
         return look_elsewhere(dir, dst) ? 0 : -1;
-    nmasks = list_folder(dir, "masks", &masks, e);
+    nmasks = list_folder(dir, "masks", &masks, dst, e);
     if (nmasks >= 0) {
         dst->images = (size_t)nimages;
         dst->masks = (size_t)nmasks;

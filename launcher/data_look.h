@@ -8,11 +8,13 @@
 #include "src/err.h"
 
 struct data_look {
-    size_t images, masks; /* files in images/ and masks/; images of any other layout */
+    size_t images, masks; /* image files in images/ and masks/; images of any other layout */
     size_t train, val;    /* where another layout is divided; 0: it is not */
     long classes;         /* of images that have one class each; 0: they have masks */
     size_t unpaired;      /* images without a mask of the same stem, and the reverse */
     char odd[256];        /* one of these, as images/NAME or masks/NAME */
+    size_t strange;       /* what else is in the two folders: not read, as its name is no image's */
+    char stranger[256];   /* likewise */
     /* Of a sample: some images spread evenly over the sorted names, read by unet-train. */
     size_t sampled, unreadable;
     long width, height; /* the middle one of each */

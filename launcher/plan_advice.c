@@ -50,7 +50,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
         dst->val = 1;
     dst->train = (long)look.images - dst->val;
     if (look.images == 0)
-        add(dst, "%s/images is empty", s->data.dir);
+        add(dst, "%s/images holds no image files", s->data.dir);
     else if (look.unpaired)
         add(dst, "%s: %zu image%s or mask%s without a partner of the same name, such as %s", s->data.dir,
             look.unpaired, look.unpaired > 1 ? "s" : "", look.unpaired > 1 ? "s" : "", look.odd);

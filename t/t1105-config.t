@@ -88,9 +88,11 @@ is "$(unetctl config -C deep data.width)" "data.width: 160" "a multiple of what 
 ok "a large image" unet-train data synth --out large --count 2 --size 1536x3072
 mv large/images/*1.png synth/images/other.png
 echo x >synth/images/broken.png
+touch synth/images/Thumbs.db synth/masks/notes.txt
 exits 0 "init with odd data" unetctl init three --data synth
 like "$ERR" 'warning: .*2 images or masks without a partner.*images/(broken|other).png' "what has no partner"
 like "$ERR" 'warning: .*1 of 14 sampled images cannot be read' "what cannot be read"
+like "$ERR" 'warning: .*2 files are not read, such as images/Thumbs.db: none of png tif' "what is no image"
 like "$ERR" 'warning: .*differ in size, 100x150 to 1536x3072' "mixed sizes"
 exits 0 "init with large images" unetctl init four --data large
 is "$(unetctl config -C four data.height data.width | tr '\n' ' ')" "data.height: 512 data.width: 1024 " \

@@ -72,6 +72,13 @@ is "$(wc -l <"$ERR")" 1 "is one line of error"
 exits 7 "a bad file among good ones" unet-train data check set/images/0001.png "$odd" set/images/0002.png
 is "$(wc -l <"$OUT")" 2 "the good ones are printed"
 like "$ERR" '1 of 3 files' "the bad ones are counted"
+mkdir none
+exits 7 "a folder without images among them" unet-train data check set/images/0001.png none set/images/0002.png
+is "$(wc -l <"$OUT")" 2 "does not end it"
+like "$ERR" 'none: no images in it \(png tif' "and is told"
+exits 7 "in JSON" unet-train data check --json none set/images/0001.png
+like "$OUT" '"path":"none","error":"none: no images in it' "too"
+like "$OUT" '"checked":2,"bad":1' "and counted"
 
 odd_set() { # IMAGE-NAME: a copy of the set with one more pair of that name
     rm -rf odd && cp -r set odd && cp set/images/0001.png "odd/images/$1" && cp set/masks/0001.png "odd/masks/$1"
@@ -97,6 +104,10 @@ rm -rf odd && cp -r set odd && rm odd/images/0003.png && mkfifo odd/images/0003.
 exits 7 "a FIFO in a set" timeout 20 unet-train data split --data odd --out odd6.json
 like "$ERR" 'images/0003.png' "is named"
 
+mkdir -p odd/gif/images odd/gif/masks && cp set/masks/000* odd/gif/masks && touch odd/gif/images/000{1,2}.gif
+exits 7 "a set whose images have no format that is read" unet-train data split --data odd/gif --out odd7.json
+like "$ERR" 'gif: no image files in images/ \(png tif tiff jpg jpeg bmp\); 0 in images/, [0-9]+ in masks/' "says so"
+
 # Pairs are read several at a time, and what is told does not depend on which is done first.
 many=many && unet-train data synth --out "$many" --count 64 --size 32x32 2>/dev/null
 ok "read by one thread" env OMP_NUM_THREADS=1 unet-train data split --data many --out many1.json
@@ -105,7 +116,7 @@ ok "the split is the same" cmp many1.json many4.json
 head -c 300 set/images/0001.png >many/images/0009.png
 printf 'no picture' >many/images/0040.png
 cp set/masks/0001.png many/masks/0010.png
-for i in 1 2 3 4 5 6 7 8; do
+for _ in 1 2 3 4 5 6 7 8; do
     OMP_NUM_THREADS=4 unet-train data split --data many --out n.json 2>&1
 done >told.txt
 is "$(grep -c 'images/0009.png' told.txt)" 8 "of three wrong pairs the first is told"

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "src/buf.h"
+#include "src/filename.h"
 #include "src/log.h"
-#include "trainer/data/filename.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/tree.h"
 
@@ -46,25 +46,35 @@ static void print_json(size_t index, const char *name, const struct pixels *img,
     buf_destroy(&b);
 }
 
-/* alone: the one file of the command line, whose error is the command's. */
+/* What can't be used is told, and the others are tried. alone: the one path of the command line, whose error is the
+ * command's. */
+static int tell_bad(const char *path, bool alone, struct count *count, const struct err *e)
+{
+    char name[FILENAME_TEXT_SIZE];
+
+    if (e->code != ERR_DATA || (alone && !opt_json))
+        return -1;
+    if (opt_json)
+        print_json(count->files, filename_escape(path, name, sizeof name), NULL, NULL, e->text);
+    else
+        log_error("%s", e->text);
+    count->files++;
+    count->bad++;
+    return 0;
+}
+
 static int check(const char *path, bool alone, struct count *count, struct err *e)
 {
-    char name[FILENAME_TEXT_SIZE], hex[65] = "";
+    char name[FILENAME_TEXT_SIZE], hex[65];
     struct pixels img;
 
+    if (image_file_read(path, PIXELS_RAW, &img, e))
+        return tell_bad(path, alone, count, e);
     filename_escape(path, name, sizeof name);
-    int rc = image_file_read(path, PIXELS_RAW, &img, e);
-    if (rc && (e->code != ERR_DATA || (alone && !opt_json)))
-        return -1;
-    if (rc == 0)
-        pixels_hash(&img, hex);
-    else
-        count->bad++;
-    if (opt_json)
-        print_json(count->files, name, &img, hex, rc ? e->text : NULL);
-    else if (rc)
-        log_error("%s", e->text);
-    else {
+    pixels_hash(&img, hex);
+    if (opt_json) {
+        print_json(count->files, name, &img, hex, NULL);
+    } else {
         printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img.width, img.height, img.channels, img.bits,
                hex);
         if (img.warning[0])
@@ -89,7 +99,9 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
         return check(path, alone, count, e);
     int rc = tree_scan(path, filename_is_image, &tree, e);
     if (rc == 0 && tree.count == 0)
-        rc = err_set(e, ERR_DATA, "%s: no images in it (png tif tiff jpg jpeg bmp)", path);
+        rc = err_set(e, ERR_DATA, "%s: no images in it (" FILENAME_IMAGES ")", path);
+    if (rc)
+        rc = tell_bad(path, alone, count, e);
     for (size_t i = 0; rc == 0 && i < tree.count; i++)
         rc = check(tree.paths[i], false, count, e);
     tree_free(&tree);
@@ -119,13 +131,13 @@ const struct cli_command cmd_data_check = {
     .args = "PATH...",
     .summary = "decode image files and print what is in them",
     .details =
-        "PATH: image files, or folders with such files (png tif tiff jpg jpeg bmp) at any depth.\n"
+        "PATH: image files, or folders with such files (" FILENAME_IMAGES ") at any depth.\n"
         "One line per file: path, width, height, channels, bits of a sample, first 16 digits of\n"
         "the SHA-256 of the samples, separated by tabs. Samples are row by row, channels\n"
         "interleaved, 16-bit ones big-endian; 1, 2 and 4 bits one sample per byte, not scaled;\n"
         "palettes by index; of several pages the first, with a warning. In a path, a backslash is\n"
         "printed as \\\\, control characters and bytes that are no UTF-8 as \\xNN.\n"
-        "Every file is tried; the exit code is 7 if any can't be used. Files up to 1 GiB and\n"
+        "Every path is tried; the exit code is 7 if any can't be used. Files up to 1 GiB and\n"
         "samples up to 1 GiB (65535 on a side) are read; memory beyond the file, its samples and\n"
         "64 MiB is never taken, whatever a header claims.\n\n"
         "  unet-train data check images/*.png\n"

@@ -8,9 +8,9 @@
 #include <omp.h>
 #endif
 
+#include "src/filename.h"
 #include "src/sha256.h"
 #include "trainer/data/classes.h"
-#include "trainer/data/filename.h"
 
 /* What masks mean. */
 struct mask_rules {
@@ -141,29 +141,24 @@ static int count_readers(void)
 #endif
 }
 
-/* Every pair, several at a time; the error is that of the first one in order that has any. */
+/* Every pair, several at a time; the error is that of the first one in order that has any, which is looked at again
+ * for it. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
                        struct err *e)
 {
-    size_t wrong = source->count;
+    size_t first = source->count;
 
-#pragma omp parallel for schedule(dynamic) num_threads(count_readers())
+#pragma omp parallel for schedule(dynamic) num_threads(count_readers()) reduction(min : first)
     for (size_t i = 0; i < source->count; i++) {
-        struct err own;
-        size_t known;
+        struct err ignored;
 
-#pragma omp atomic read
-        known = wrong;
-        if (i > known || examine(source, &source->items[i], &c[i], rules, &own) == 0)
-            continue;
-#pragma omp critical(split_wrong)
-        if (i < wrong) {
-#pragma omp atomic write
-            wrong = i;
-            *e = own;
-        }
+        if (i < first && examine(source, &source->items[i], &c[i], rules, &ignored))
+            first = i;
     }
-    return wrong < source->count ? -1 : 0;
+    for (size_t i = first; i < source->count; i++)
+        if (examine(source, &source->items[i], &c[i], rules, e))
+            return -1;
+    return 0;
 }
 
 static int open_rules(struct mask_rules *rules, struct err *e)

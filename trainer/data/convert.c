@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
+#include "src/filename.h"
 #include "src/tfrecord.h"
 #include "trainer/data/example.h"
-#include "trainer/data/filename.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/mask.h"
 #include "trainer/data/pairs.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/filename.h"
+#include "src/filename.h"
 
 struct entry {
     char *stem, *path; /* path: "images/0001.png" */
@@ -139,8 +139,9 @@ int pairs_scan(const char *dir, struct pairs *pairs, struct err *e)
     int rc = list_folder(dir, "images", &images, e);
     if (rc == 0)
         rc = list_folder(dir, "masks", &masks, e);
-    if (rc == 0 && images.count == 0 && masks.count == 0)
-        rc = err_set(e, ERR_DATA, "%s: no images in images/ (PNG files are wanted)", dir);
+    if (rc == 0 && (images.count == 0 || masks.count == 0))
+        rc = err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in images/, %zu in masks/",
+                     dir, images.count ? "masks" : "images", images.count, masks.count);
     if (rc == 0)
         rc = refuse_singles(dir, &images, &masks, e);
     if (rc == 0)

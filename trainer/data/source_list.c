@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
+#include "src/filename.h"
 #include "src/log.h"
 #include "trainer/data/container.h"
-#include "trainer/data/filename.h"
 #include "trainer/data/pairs.h"
 
 #define MAX_CLASSES 250 /* labels are bytes, and 255 does not count */

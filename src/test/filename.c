@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/filename.h"
+#include "src/filename.h"
 
 #include "t/tap.h"
 

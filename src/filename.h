@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* File names as one line of text: a name may hold a newline, an escape sequence or bytes that are
  * no UTF-8, and must not break a table or a terminal. */
-#ifndef UNETCTL_TRAINER_DATA_FILENAME_H
-#define UNETCTL_TRAINER_DATA_FILENAME_H
+#ifndef UNETCTL_SRC_FILENAME_H
+#define UNETCTL_SRC_FILENAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@ bool filename_is_utf8(const char *name);
 /* Length of name without its last suffix: "a.b.png" -> 3; ".keep" has none. */
 size_t filename_stem(const char *name);
 
-/* Does name end in one of png tif tiff jpg jpeg bmp, in any case? */
+/* Does name end in one of these, in any case? */
+#define FILENAME_IMAGES "png tif tiff jpg jpeg bmp"
 bool filename_is_image(const char *name);
 
 #endif

@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/filename.h"
+#include "src/filename.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* Bytes of the valid UTF-8 character at s, 0 if there is none (RFC 3629: no overlong forms, no
- * surrogates, nothing above U+10FFFF). */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = 0;
-
-    if (s[0] < 0x80)
-        n = 1;
-    else if (s[0] >= 0xc2 && s[0] < 0xf5)
-        n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
+#include "src/utf8.h"
 
 /* C0 and C1 controls and DEL move cursors or end lines. */
 static bool is_control(const unsigned char *s)
@@ -39,7 +21,7 @@ const char *filename_escape(const char *name, char *dst, size_t size)
 
     while (*s) {
         char piece[8];
-        size_t length = utf8_length(s), width;
+        size_t length = utf8_size((const char *)s), width;
 
         if (*s == '\\')
             width = (size_t)snprintf(piece, sizeof piece, "\\\\");
@@ -64,7 +46,7 @@ bool filename_is_utf8(const char *name)
     const unsigned char *s = (const unsigned char *)name;
 
     while (*s) {
-        size_t length = utf8_length(s);
+        size_t length = utf8_size((const char *)s);
         if (length == 0)
             return false;
         s += length;
