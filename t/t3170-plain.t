@@ -30,7 +30,11 @@ mkdir tree
 cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
 exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
-ok "makes every program" eval 'for p in opcheck network comm_nccl step; do [ -x "tree/plain-build/$p" ] || [ -z "$cuda" ]; done'
+made() { # FOLDER PROGRAM...
+    local p
+    for p in "${@:2}"; do [ -x "tree/$1/$p" ] || return 1; done
+}
+ok "makes every program" made plain-build opcheck comm_nccl step ${cuda:+network cudnn_real}
 cuda12=
 for folder in "${CUDA12:-}" /usr/local/cuda-12*; do
     "$folder/bin/nvcc" --version 2>&1 | grep -q 'release 12\.' && cuda12=$folder
@@ -38,7 +42,7 @@ done
 if [ -n "$cuda12" ]; then
     exits 0 "CUDA 12 builds it for sm_70, which CUDA 13 can't" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
         -f bench/gpu/plain/Makefile B=cuda12-build CUDA="$cuda12" ARCH=70 MORE='-O1 -Wall -Werror=implicit-function-declaration'
-    ok "every program" eval 'for p in opcheck network comm_nccl cudnn_real step; do [ -x "tree/cuda12-build/$p" ] || exit; done'
+    ok "every program" made cuda12-build opcheck comm_nccl step network cudnn_real
 else
     skip "there is no CUDA 12 in /usr/local, and CUDA12=FOLDER names none" "the build with CUDA 12"
 fi
