@@ -32,7 +32,7 @@ PATH=$builddir:$PATH
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 
-TMP=$(mktemp -d "${TMPDIR:-/tmp}/unetctl-t.XXXXXX")
+TMP=$(cd "$(mktemp -d "${TMPDIR:-/tmp}/unetctl-t.XXXXXX")" && pwd -P)
 OUT=$TMP/.out ERR=$TMP/.err
 export HOME=$TMP/home XDG_STATE_HOME=$TMP/home/state XDG_CONFIG_HOME=$TMP/home/config
 mkdir -p "$HOME"

@@ -4,6 +4,9 @@
 #
 #   sandbox_up [OPTIONS OF unetctl sandbox up]    the file is skipped where Slurm is missing
 #   login COMMAND...                              runs it as on the sandbox's login node
+#   sandbox_pgrep FOLDER OPTIONS OF pgrep         processes at work in FOLDER or below, as it numbers them: a
+#                                                 flat one shares the machine with others
+#   sandbox_stop_controller                       false if it does not end; $sandbox_controller has its process
 #   wait_job ID SECONDS                           until Slurm says that it ended; prints its state
 #   sandbox_restart_controller NODES              with slurm.conf as it is now; false if the NODES do not
 #                                                 come back
@@ -17,7 +20,7 @@ sandbox_up() {
         PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip_all "$program is not installed"
     done
     cleanup_hooks+=(sandbox_down)
-    if ! unetctl sandbox up "$@" >"$OUT" 2>"$ERR"; then
+    if ! unetctl sandbox up --mode "${SANDBOX_MODE:-auto}" "$@" >"$OUT" 2>"$ERR"; then
         diag <"$ERR"
         echo "Bail out! no sandbox"
         exit 255
@@ -25,6 +28,13 @@ sandbox_up() {
 }
 sandbox_down() { unetctl sandbox down >/dev/null; }
 login() { unetctl sandbox exec -- "$@"; }
+sandbox_pgrep() {
+    # shellcheck disable=SC2016 # expanded there
+    login bash -c 'for p in $(pgrep "${@:2}"); do
+        case $(readlink "/proc/$p/cwd")/ in "$1"/*) echo "$p" ;; esac
+    done' - "$@"
+}
+sandbox_is_gone() { ! login grep -qs . "/proc/$1/cmdline"; } # PROCESS; a zombie is gone
 
 job_state() { login scontrol -o show job "$1" | sed 's/.* JobState=\([A-Z_]*\) .*/\1/'; }
 job_ended() {
@@ -36,10 +46,14 @@ wait_job() {
 }
 
 sandbox_is_idle() { [ "$(login sinfo -h -p main -t idle -o %D)" = "$1" ]; } # NODES
-sandbox_has_no_controller() { login bash -c '! pgrep -x slurmctld'; }
+sandbox_controller=$XDG_STATE_HOME/unetctl/sandbox/run/slurmctld.pid
+sandbox_stop_controller() {
+    local process
+    process=$(login cat "$sandbox_controller")
+    login kill "$process" && wait_until 20 sandbox_is_gone "$process"
+}
 sandbox_restart_controller() {
-    login pkill -x slurmctld
-    wait_until 20 sandbox_has_no_controller && login slurmctld -i && wait_until 60 sandbox_is_idle "$1"
+    sandbox_stop_controller && login slurmctld -i && wait_until 60 sandbox_is_idle "$1"
 }
 sandbox_preempts() {
     local conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf

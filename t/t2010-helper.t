@@ -103,8 +103,7 @@ refused '{"op":"cancel","id":"4x"}' "not the id" "what is no id"
 # Slurm that can't be reached
 dir=$XDG_STATE_HOME/unetctl/sandbox
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$dir/etc/slurm.conf"
-login pkill -x slurmctld
-wait_until 20 login bash -c '! pgrep -x slurmctld'
+sandbox_stop_controller
 refused '{"op":"ping"}' "contact slurm controller" "no controller"
 printf '\nNonsense=1\n' >>"$dir/etc/slurm.conf"
 exits 1 "a broken configuration ends the helper" login "$builddir/unetctl-slurm" </dev/null

@@ -16,8 +16,6 @@ if mount -t tmpfs -o size=4M tmpfs disk 2>"$ERR"; then disk=yes; else disk=''; f
 sandbox_up --nodes 7 --gpus-per-node 2
 unmount() { [ -z "$disk" ] || umount -l "$TMP/disk"; }
 cleanup_hooks+=(unmount)
-[ "$(sed -n 's/^mode=//p' "$XDG_STATE_HOME/unetctl/sandbox/sandbox.conf")" = netns ] ||
-    skip_all "without namespaces the controller cannot be told from others by its name"
 # What waits for an answer gives up soon.
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
 
@@ -35,20 +33,20 @@ count_is() { # STUDY WHAT
     is "$(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l)" "14 14" "$2: exactly 14 jobs"
 }
 
-exits 4 "the controller stops" in_the_middle stopped "$(control pkill -STOP -x slurmctld)"
+exits 4 "the controller stops" in_the_middle stopped "$(control pkill -STOP -F "$sandbox_controller")"
 like "$ERR" "the answer was lost \('unetctl submit' again finds out" "the message says what to type"
 exits 4 "still stopped: submit again" killed_submit sandbox stopped
-login pkill -CONT -x slurmctld
+login pkill -CONT -F "$sandbox_controller"
 exits 0 "it goes on: submit again" killed_submit sandbox stopped
 count_is stopped "its queue carried out what was sent"
 
-restart=$(control "bash -c 'pkill -KILL -x slurmctld; while pgrep -x slurmctld; do sleep 0.05; done; slurmctld -i'")
+restart=$(control "bash -c 'pkill -KILL -F $sandbox_controller; while pgrep -F $sandbox_controller; do sleep 0.05; done; slurmctld -i'")
 in_the_middle restarted "$restart >/dev/null" >"$OUT" 2>"$ERR"
 echo "# exit code of the submission that saw a restart: $?"
 exits 0 "the controller was killed and started: submit again" killed_submit sandbox restarted
 count_is restarted "restart"
 
-exits 4 "the controller dies" in_the_middle dead "$(control pkill -KILL -x slurmctld)"
+exits 4 "the controller dies" in_the_middle dead "$(control pkill -KILL -F "$sandbox_controller")"
 login slurmctld -i
 exits 0 "after its start: submit again" killed_submit sandbox dead
 count_is dead "death"

@@ -33,15 +33,14 @@ ok "a node goes down" login scontrol update nodename="$node" state=down reason=t
 all_wait() { [ "$(states . | awk '$2 == "PENDING"' | wc -l)" = 4 ]; }
 ok "each job waits to run again" wait_until 60 all_wait
 like <(unetctl status) 'unet-g01-s1 .*restart 1, BeginTime' "status says why"
+login scontrol update partitionname=main state=down # nothing starts while the controller is away: its launch would fail
 ok "no marker, since nothing is decided" eval '! ls runs/*/attempt-1/DONE runs/*/attempt-1/FAILED 2>/dev/null'
 is "$(cat runs/unet-g01-s1/attempt-1/stopped)" USR1 "what stopped it is noted"
 exits 0 "submit again" unetctl submit --gpus 1..4
 like "$ERR" '^unetctl: 0 runs submitted; before: 4 active' "submits nothing"
 
 # ---- meanwhile: the controller restarts, and a run is cancelled and resumed
-login pkill -x slurmctld
-gone() { login bash -c '! pgrep -x slurmctld'; }
-wait_until 20 gone
+sandbox_stop_controller
 exits 4 "status while the controller is down" unetctl status
 login slurmctld -i
 exits 0 "a fifth run" unetctl submit --gpus 5 -- --nice=100
@@ -86,8 +85,7 @@ hangs() { output 6 | grep -q 'trainer: hang'; }
 ok "runs" wait_until 60 hangs
 login scancel "$(job 6)"
 exits 1 "scancel is a failure to watch" unetctl watch unet-g06-s1 --timeout 60
-login pkill -x slurmctld
-wait_until 20 gone
+sandbox_stop_controller
 login slurmctld -i -c # without its state
 knows_none() { [ -z "$(login squeue -h -a -t all)" ]; }
 ok "the controller has forgotten all jobs" wait_until 60 knows_none
@@ -96,5 +94,5 @@ rm "$XDG_STATE_HOME/unetctl/sandbox/log/jobcomp.log"
 like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' "without accounting: LOST, and it says so"
 exits 0 "resume makes an attempt of it" unetctl resume unet-g06-s1 -- --hold
 ok "attempt 2" test -d runs/unet-g06-s1/attempt-2
-is "$(login pgrep -fc '[t]rainer.sh')" 0 "no process is left"
+is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"
 done_testing

@@ -138,5 +138,5 @@ printf '#!/bin/bash\n#SBATCH --nodes=tag_node --ntasks-per-node=tag_task\nbash s
 exits 3 "the reference's templates" unetctl submit -C tagged --gpus 1,2 --templates tags --one-allocation
 like "$ERR" 'tags: templates with the .* tags start their ranks themselves' "start ranks themselves"
 is "$(jobs_of tagged) $(find tagged/.unetctl -name 'allocation*' | wc -l)" "0 0" "no job, no allocation"
-is "$(login pgrep -fc '[t]rainer.sh')" 0 "no process is left"
+is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"
 done_testing

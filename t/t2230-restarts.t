@@ -28,12 +28,7 @@ weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$(run "$1" "$2
 curve() { cut -d, -f1,3,4,7 "$(run "$1" "$2")/attempt-${3:-1}/log.csv"; }
 state() { states "$1" | awk -v run="unet-g0$2-s1" '$1 == run { print $2 }'; }
 is_state() { [ "$(state "$1" "$2")" = "$3" ]; }
-processes() { # COMM STUDY GPUS: of a run, as the sandbox numbers them
-    local p
-    for p in $(login pgrep -x "$1"); do
-        if [ "$(login readlink "/proc/$p/cwd")" = "$TMP/$(run "$2" "$3")" ]; then echo "$p"; fi
-    done
-}
+processes() { sandbox_pgrep "$TMP/$(run "$2" "$3")" -x "$1"; } # COMM STUDY GPUS
 
 ok "a study that is left alone" make_training calm
 ok "one that is not" make_training rough
@@ -71,7 +66,7 @@ exits 0 "the calm ones" unetctl submit -C calm --gpus 1..3
 # ---- two starts of one job
 gone() { # PROCESSES
     local p
-    for p in $1; do ! login grep -qs . "/proc/$p/cmdline" || return 1; done
+    for p in $1; do sandbox_is_gone "$p" || return 1; done
 }
 ok "ranks whose node is given up end with their script" wait_until 15 gone "$left"
 again() { [ -n "$(find "$(run harsh 1)/attempt-1/restart-1" -name record.jsonl 2>/dev/null)" ]; }
@@ -93,5 +88,5 @@ for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"
         "with nothing left over"
 done
 exits 0 "the report takes them" unetctl collect -C harsh
-is "$(login pgrep -xc unet-train)" 0 "no process is left"
+is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 done_testing

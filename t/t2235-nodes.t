@@ -27,9 +27,8 @@ weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$(run "$1")/at
 node_of() { login scontrol -o show job "$(job "$1")" | sed 's/.*BatchHost=\([^ ]*\).*/\1/'; }
 rank_of() { # STUDY RANK: its process
     local p
-    for p in $(login pgrep -x unet-train); do
-        if [ "$(login readlink "/proc/$p/cwd")" = "$TMP/$(run "$1")" ] &&
-            login cat "/proc/$p/environ" 2>/dev/null | tr '\0' '\n' | grep -qx "SLURM_PROCID=$2"; then echo "$p"; fi
+    for p in $(sandbox_pgrep "$TMP/$(run "$1")" -x unet-train); do
+        if login grep -qszx "SLURM_PROCID=$2" "/proc/$p/environ"; then echo "$p"; fi
     done
 }
 
@@ -46,9 +45,7 @@ ok "its node is drained" login scontrol update nodename="$node" state=drain reas
 pidfile=$XDG_STATE_HOME/unetctl/sandbox/run/slurmd.$node.pid
 before=$(cat "$pidfile")
 ok "its slurmd is killed" login kill -KILL "$before"
-ok "the controller is stopped" login pkill -x slurmctld
-gone() { login bash -c '! pgrep -x slurmctld'; }
-ok "and ends" wait_until 20 gone
+ok "the controller is stopped, and ends" sandbox_stop_controller
 ok "and is started" login slurmctld -i
 answers() { login scontrol ping 2>/dev/null | grep -q UP; }
 ok "it answers" wait_until 30 answers
@@ -81,5 +78,5 @@ done_all() { all_states rough COMPLETED && all_states calm COMPLETED; }
 ok "both are done" wait_until 150 done_all
 is "$(weights rough)" "$(weights calm)" "with the same weights"
 is "$(find "$(run rough)" -name 'restart-*')" "" "it was never started again"
-is "$(login pgrep -xc unet-train)" 0 "no process is left"
+is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 done_testing

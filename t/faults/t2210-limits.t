@@ -68,7 +68,7 @@ before=$(find "$(attempt 3)/checkpoint" -name 'state-*' | sed 's/.*state-0*\([0-
 ok "with a checkpoint behind epoch ${before:-(none)}" test "${before:-0}" -ge 2
 ok "it comes back and ends" wait_until 900 is_state 3 COMPLETED
 whole 3
-is "$(login pgrep -fc '[u]net-train train')" 0 "no process is left"
+is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 exits 0 "collect" unetctl collect
 is "$(grep -c ',done,' logs/results.csv)" 3 "takes all three"
 done_testing
