@@ -23,27 +23,40 @@ struct count {
     size_t files, bad;
 };
 
-static void print_json(size_t index, const char *name, const struct pixels *img, const char *hex,
-                       const char *error)
+static void begin_json(struct buf *b, size_t index, const char *name)
+{
+    buf_add(b, index ? ",\n {\"path\":" : "\n {\"path\":");
+    buf_add_json_string(b, name);
+}
+
+static void end_json(struct buf *b)
+{
+    printf("%s}", b->failed ? "" : b->data);
+    buf_destroy(b);
+}
+
+static void print_json(size_t index, const char *name, const struct pixels *img, const char *hex)
 {
     struct buf b = {0};
 
-    buf_add(&b, index ? ",\n {\"path\":" : "\n {\"path\":");
-    buf_add_json_string(&b, name);
-    if (error) {
-        buf_add(&b, ",\"error\":");
-        buf_add_json_string(&b, error);
-    } else {
-        buf_addf(&b, ",\"width\":%u,\"height\":%u,\"channels\":%d,\"bits\":%d,\"pages\":%d,"
-                 "\"sha256\":\"%s\"", img->width, img->height, img->channels, img->bits, img->pages,
-                 hex);
-        if (img->warning[0]) {
-            buf_add(&b, ",\"warning\":");
-            buf_add_json_string(&b, img->warning);
-        }
+    begin_json(&b, index, name);
+    buf_addf(&b, ",\"width\":%u,\"height\":%u,\"channels\":%d,\"bits\":%d,\"pages\":%d,"
+             "\"sha256\":\"%s\"", img->width, img->height, img->channels, img->bits, img->pages, hex);
+    if (img->warning[0]) {
+        buf_add(&b, ",\"warning\":");
+        buf_add_json_string(&b, img->warning);
     }
-    printf("%s}", b.failed ? "" : b.data);
-    buf_destroy(&b);
+    end_json(&b);
+}
+
+static void print_json_error(size_t index, const char *name, const char *error)
+{
+    struct buf b = {0};
+
+    begin_json(&b, index, name);
+    buf_add(&b, ",\"error\":");
+    buf_add_json_string(&b, error);
+    end_json(&b);
 }
 
 /* What can't be used is told, and the others are tried. alone: the one path of the command line, whose error is the
@@ -55,7 +68,7 @@ static int tell_bad(const char *path, bool alone, struct count *count, const str
     if (e->code != ERR_DATA || (alone && !opt_json))
         return -1;
     if (opt_json)
-        print_json(count->files, filename_escape(path, name, sizeof name), NULL, NULL, e->text);
+        print_json_error(count->files, filename_escape(path, name, sizeof name), e->text);
     else
         log_error("%s", e->text);
     count->files++;
@@ -73,7 +86,7 @@ static int check(const char *path, bool alone, struct count *count, struct err *
     filename_escape(path, name, sizeof name);
     pixels_hash(&img, hex);
     if (opt_json) {
-        print_json(count->files, name, &img, hex, NULL);
+        print_json(count->files, name, &img, hex);
     } else {
         printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img.width, img.height, img.channels, img.bits,
                hex);
