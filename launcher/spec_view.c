@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "src/listener.h"
 #include "src/resolve.h"
 
 #include "launcher/spec_report.h"
@@ -145,30 +146,6 @@ static void check_place(struct spec_view *v)
         check_slot(v);
 }
 
-/* A socket that listens at a port of all addresses, as TensorFlow's server does; -1 with errno. */
-static int listen_at(int family, int port)
-{
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0, rc;
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (family == AF_INET6) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-        rc = bind(fd, (struct sockaddr *)&six, sizeof six);
-    } else {
-        rc = bind(fd, (struct sockaddr *)&four, sizeof four);
-    }
-    if (rc == 0 && listen(fd, SOMAXCONN) == 0)
-        return fd;
-    rc = errno;
-    close(fd);
-    errno = rc;
-    return -1;
-}
-
 /* Can this rank listen where the others will look for it? Rank 0 goes on listening. */
 static void check_port(struct spec_view *v)
 {
@@ -180,9 +157,7 @@ static void check_port(struct spec_view *v)
     else
         spec_view_note(v, "each node's name must resolve on every node (getent hosts NAME)",
                        "its own address %s:%d: %s", v->host, v->self.port, why);
-    v->fd = listen_at(AF_INET6, v->self.port);
-    if (v->fd < 0 && errno != EADDRINUSE)
-        v->fd = listen_at(AF_INET, v->self.port);
+    v->fd = listener_open(v->host, v->self.port);
     if (v->fd < 0) {
         v->is_busy = errno == EADDRINUSE;
         spec_view_note(v,

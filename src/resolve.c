@@ -2,7 +2,6 @@
 #include "config.h"
 #include "src/resolve.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +34,26 @@ static bool look_up(const char *path, const char *host, char dst[64])
     return found;
 }
 
+static bool look_up_listed(const char *host, char dst[64])
+{
+    const char *path = getenv("UNETCTL_HOSTS");
+
+    return path && host && look_up(path, host, dst);
+}
+
+bool resolve_is_listed(const char *host)
+{
+    char address[64];
+
+    return look_up_listed(host, address);
+}
+
 int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
                  struct addrinfo **list)
 {
-    const char *path = getenv("UNETCTL_HOSTS");
     char address[64];
 
-    if (path && host && look_up(path, host, address))
+    if (look_up_listed(host, address))
         host = address;
     return getaddrinfo(host, service, hints, list);
 }

@@ -6,6 +6,10 @@
 #define UNETCTL_SRC_RESOLVE_H
 
 #include <netdb.h>
+#include <stdbool.h>
+
+/* Does $UNETCTL_HOSTS have it? Then its address is meant, also one of loopback. */
+bool resolve_is_listed(const char *host);
 
 /* As getaddrinfo. */
 int resolve_host(const char *host, const char *service, const struct addrinfo *hints,

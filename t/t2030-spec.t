@@ -98,7 +98,7 @@ if command -v python3 >/dev/null; then
 import os, socket, subprocess, sys
 s = socket.socket()
 if os.environ["SLURM_PROCID"] == "2":
-    s.bind(("", 9300))
+    s.bind(("127.0.1.3" if "UNETCTL_HOSTS" in os.environ else "", 9300)) # a flat node's own
     s.listen()
 sys.exit(subprocess.call(["unetctl", "spec", "--check", "--port-base", "9300"]))
 EOF

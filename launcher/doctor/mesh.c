@@ -59,36 +59,6 @@ static int new_socket(int family)
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-static int listen_at(int family, const struct sockaddr *address, socklen_t n)
-{
-    int fd = new_socket(family), one = 1, zero = 0;
-
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (bind(fd, address, n) == 0 && listen(fd, 512) == 0)
-        return fd;
-    int reason = errno;
-    close(fd);
-    errno = reason;
-    return -1;
-}
-
-int mesh_listen(int port, struct err *e)
-{
-    struct sockaddr_in6 both = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    int fd = listen_at(AF_INET6, (const struct sockaddr *)&both, sizeof both);
-
-    if (fd < 0 && errno != EADDRINUSE) /* a host without IPv6 */
-        fd = listen_at(AF_INET, (const struct sockaddr *)&four, sizeof four);
-    if (fd < 0)
-        err_errno(e, ERR_PEER, errno, "port %d", port);
-    return fd;
-}
-
 static void drop(struct line *l)
 {
     if (l->fd >= 0)

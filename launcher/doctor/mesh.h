@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "src/err.h"
-
 struct mesh_peer {
     int index;        /* in the spec */
     const char *host; /* as the spec names it */
@@ -23,11 +21,8 @@ struct mesh_peer {
 /* Should rank i greet rank j? All each other up to 33 ranks; beyond that the next 32 and rank 0. */
 bool mesh_is_peer(size_t i, size_t j, size_t nranks);
 
-/* Listen at port: the socket, or -1 with ERR_PEER. */
-int mesh_listen(int port, struct err *e);
-
 /* Greet all peers and answer the nexpected ranks that greet us, until both is done or patience_s is
- * over. listener may be -1. token tells the ranks of one job from strangers. */
+ * over. listener is listener_open's and may be -1. token tells the ranks of one job from strangers. */
 void mesh_greet(int listener, int index, const char *token, struct mesh_peer *peers, size_t npeers,
                 size_t nexpected, double patience_s);
 

@@ -18,6 +18,7 @@
 #include "launcher/doctor/mesh.h"
 #include "launcher/spec_report.h"
 #include "src/atomicfile.h"
+#include "src/listener.h"
 #include "src/resolve.h"
 
 #define MAX_HOST 256
@@ -88,8 +89,8 @@ static json_t *resolve(const char *name)
         getnameinfo(found->ai_addr, found->ai_addrlen, back, sizeof back, NULL, 0, NI_NAMEREQD);
     if (found)
         freeaddrinfo(found);
-    o = json_pack("{s:s, s:o, s:s, s:s}", "name", name, "addresses", addresses, "back", back, "error",
-                  rc ? gai_strerror(rc) : "");
+    o = json_pack("{s:s, s:b, s:o, s:s, s:s}", "name", name, "listed", resolve_is_listed(name), "addresses",
+                  addresses, "back", back, "error", rc ? gai_strerror(rc) : "");
     return o;
 }
 
@@ -195,7 +196,7 @@ static int write_facts(const char *folder, int index, const json_t *facts, struc
 int probe_run(const char *folder, const char *data_dir, struct err *e)
 {
     const char *procid = getenv("SLURM_PROCID"), *visible = getenv("CUDA_VISIBLE_DEVICES");
-    struct err taken = {.text = ""};
+    char taken[100] = "";
     char host[MAX_HOST];
     struct spec s;
     json_t *facts, *peers, *spec;
@@ -204,7 +205,9 @@ int probe_run(const char *folder, const char *data_dir, struct err *e)
     if (read_spec(&s, e))
         return -1;
     port = split_address(&s, (size_t)s.index, host);
-    listener = mesh_listen(port, &taken); /* first: the others may be here already */
+    listener = listener_open(host, port); /* first: the others may be here already */
+    if (listener < 0)
+        snprintf(taken, sizeof taken, "port %d: %s", port, strerror(errno));
     peers = greet(&s, listener);
     spec = describe_spec(getenv("TF_CONFIG"), host, port);
     unsetenv("TF_CONFIG"); /* it is this rank's own, no stale one */
@@ -215,7 +218,7 @@ int probe_run(const char *folder, const char *data_dir, struct err *e)
     json_object_set_new(facts, "procid", json_string(procid ? procid : ""));
     json_object_set_new(facts, "name", json_string(host));
     json_object_set_new(facts, "spec", spec);
-    json_object_set_new(facts, "port", json_pack("{s:i, s:s}", "number", port, "error", taken.text));
+    json_object_set_new(facts, "port", json_pack("{s:i, s:s}", "number", port, "error", taken));
     json_object_set_new(facts, "names", resolve_all(&s));
     json_object_set_new(facts, "peers", peers);
     json_object_set_new(facts, "visible", json_string(visible ? visible : ""));

@@ -38,9 +38,12 @@ int main(void)
     ok(strcmp(address_of("node2"), "127.0.1.2") == 0, "the next line's");
     ok(strcmp(address_of("127.0.0.5"), "127.0.0.5") == 0, "an address is one");
     ok(strcmp(address_of("node7.invalid"), "none") == 0, "a comment is no name");
+    ok(resolve_is_listed("node1i") && !resolve_is_listed("node7") && !resolve_is_listed(NULL),
+       "names of the file and others");
     remove(path);
     ok(strcmp(address_of("127.0.0.6"), "127.0.0.6") == 0, "a file that is not there does no harm");
     unsetenv("UNETCTL_HOSTS");
     ok(strcmp(address_of("127.0.0.7"), "127.0.0.7") == 0, "nor does none");
+    ok(!resolve_is_listed("node1"), "and lists no name");
     return done_testing();
 }

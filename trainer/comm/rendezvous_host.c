@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/listener.h"
 #include "src/map.h"
+#include "src/resolve.h"
 #include "trainer/comm/comm.h"
 
 #define PORT_PATIENCE_S 5.0 /* for the process that had the port before to end */
@@ -58,56 +60,34 @@ struct host {
 
 /* --- the address --- */
 
-static int open_listener(int family, int port)
-{
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port),
-                               .sin6_addr = IN6ADDR_ANY_INIT};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
-                               .sin_addr = {htonl(INADDR_ANY)}};
-    bool is_six = family == AF_INET6;
-    int yes = 1, no = 0, s = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (s < 0)
-        return -1;
-    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if ((!is_six || setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) == 0) &&
-        bind(s, is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four,
-             is_six ? sizeof six : sizeof four) == 0 && listen(s, SOMAXCONN) == 0)
-        return s;
-    int saved = errno;
-    close(s);
-    errno = saved;
-    return -1;
-}
-
 /* Does a rank 0 have our port? */
 static bool is_taken_by_us(const struct rendezvous_config *c)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)c->ports[0]),
-                            .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
     struct rendezvous_greeting greeting = {0};
     struct err ignored;
-    int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    char port[16];
 
-    if (s < 0)
+    snprintf(port, sizeof port, "%d", c->ports[0]);
+    if (resolve_host(resolve_is_listed(c->hosts[0]) ? c->hosts[0] : "127.0.0.1", port, &hints, &found))
         return false;
-    if (connect(s, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS)
+    int s = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (s >= 0 && (connect(s, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS))
         rendezvous_wire_read(c, s, &greeting, sizeof greeting, clock_now() + 1, &ignored);
-    close(s);
+    if (s >= 0)
+        close(s);
+    freeaddrinfo(found);
     return greeting.mark == RENDEZVOUS_WIRE_MARK;
 }
 
-/* On all interfaces: the name of this host often leads to 127.0.1.1 here and elsewhere not. Who has
- * no token gets nothing. */
+/* Who has no token gets nothing. */
 static int listen_early(struct host *h, struct err *e)
 {
     const struct rendezvous_config *c = h->c;
     double until = clock_now() + (c->timeout_s < PORT_PATIENCE_S ? c->timeout_s : PORT_PATIENCE_S);
 
     for (;;) {
-        h->listener = open_listener(AF_INET6, c->ports[0]);
-        if (h->listener < 0 && errno != EADDRINUSE)
-            h->listener = open_listener(AF_INET, c->ports[0]);
+        h->listener = listener_open(c->hosts[0], c->ports[0]);
         if (h->listener >= 0)
             return 0;
         if (errno != EADDRINUSE)

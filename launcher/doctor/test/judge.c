@@ -98,6 +98,10 @@ int main(void)
     is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0, "all is well");
     ok(findings_count(&f, FINDING_OK) >= 10, "and said of each check");
     findings_destroy(&f);
+    judge(make("'addresses':['10.0.0.1'],'back':'n1'", "'listed':true,'addresses':['127.0.1.1'],'back':'me'"), &f);
+    is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0,
+           "also where a sandbox's list of names has loopback");
+    findings_destroy(&f);
     finds(FINDING_ERROR, "numbering", "'hash':'aa'", "'hash':'bb'",
           "rank 1 (n2): it makes another specification of the same nodes");
     finds(FINDING_ERROR, "numbering", "'N=n[1-2]'", "'N=n[1-3]'",

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/listener.h"
 #include "t/tap.h"
 
 /* A port that the system gives, with its listener. */
@@ -16,11 +17,10 @@ static int open_port(int *port)
 {
     struct sockaddr_in6 a;
     socklen_t n = sizeof a;
-    struct err e = {0};
-    int fd = mesh_listen(0, &e);
+    int fd = listener_open(NULL, 0);
 
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &n))
-        bail_out("no port: %s", e.text);
+        bail_out("no port");
     *port = ntohs(a.sin6_port); /* at the same place in both families */
     return fd;
 }
@@ -72,15 +72,6 @@ static void check_strangers(void)
     ok(!peer.reached && strstr(peer.error, "does not resolve"), "%s", peer.error);
 }
 
-static void check_taken(void)
-{
-    int port, fd = open_port(&port);
-    struct err e = {0};
-
-    ok(mesh_listen(port, &e) == -1 && e.code == ERR_PEER, "a port that is taken: %s", e.text);
-    close(fd);
-}
-
 int main(void)
 {
     size_t n = 0;
@@ -94,6 +85,5 @@ int main(void)
     check_pair();
     check_self();
     check_strangers();
-    check_taken();
     done_testing();
 }
