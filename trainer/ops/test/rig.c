@@ -62,6 +62,33 @@ float *rig_read(const struct tensor *t)
     return values;
 }
 
+/* rng_normal, drawn once: most of what most cases do is to draw their numbers, which all of them share. */
+static double normal_of(uint64_t seed, uint64_t stream, size_t i)
+{
+    static struct {
+        uint64_t seed, stream;
+        size_t n;
+        float *values;
+    } drawn[16];
+    size_t k = 0, n;
+
+    while (drawn[k].values && (drawn[k].seed != seed || drawn[k].stream != stream))
+        if (++k == sizeof drawn / sizeof *drawn)
+            return rng_normal(seed, stream, i);
+    n = drawn[k].n;
+    if (i >= n) {
+        drawn[k].seed = seed;
+        drawn[k].stream = stream;
+        drawn[k].n = 2 * i + 4096;
+        drawn[k].values = realloc(drawn[k].values, drawn[k].n * sizeof(float));
+        if (!drawn[k].values)
+            bail_out("out of memory");
+    }
+    for (; n < drawn[k].n; n++)
+        drawn[k].values[n] = (float)rng_normal(seed, stream, n);
+    return drawn[k].values[i];
+}
+
 static double value_of(enum values how, uint64_t stream, uint64_t i)
 {
     switch (how) {
@@ -76,7 +103,7 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
     case VALUES_APART: /* odd multiples of 0.01 in a shuffled order: 911 is prime to 4096 */
         return 0.02 * (double)(i * 911 % 4096) - 40.95;
     default:
-        return rng_normal(13, stream, i);
+        return normal_of(13, stream, i);
     }
 }
 
@@ -159,7 +186,7 @@ static void make_numbers(struct rig *r)
             bail_out("out of memory");
         for (size_t k = 0; k < count; k++)
             r->numbers[i][k] = (float)(i < nin ? value_of(r->test->values[i], (uint64_t)i, k)
-                                               : rng_normal(14, 0, k));
+                                               : normal_of(14, 0, k));
         if (is_activation(r, i))
             round_numbers(r->numbers_of, r->numbers[i], count);
     }

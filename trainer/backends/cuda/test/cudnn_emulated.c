@@ -302,36 +302,56 @@ static unsigned dnn_type(const struct dnn_tensor *t)
     return t->type == DNN_DATA_BFLOAT16 ? DTYPE_BF16 : t->type == DNN_DATA_HALF ? DTYPE_F16 : DTYPE_F32;
 }
 
-static float dnn_read(const struct dnn_tensor *t, const void *p, int64_t a, int64_t b, int64_t c, int64_t d)
+static size_t dnn_count(const struct dnn_tensor *t)
 {
-    return gpu_load(p, dnn_place(t, a, b, c, d), dnn_type(t));
+    return (size_t)(t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3]);
 }
 
-/* The product of one place of y with one of the weights, wherever it is added. */
-static void dnn_convolve(const struct dnn_convolution *v, float *sums)
+static void *dnn_alloc(size_t n)
 {
-    const struct dnn_tensor *x = &v->x, *y = &v->y, *w = &v->w;
+    float *p = calloc(n, sizeof *p);
+
+    if (!p)
+        abort();
+    return p;
+}
+
+static float *dnn_read(const struct dnn_tensor *t, const void *src)
+{
+    size_t n = dnn_count(t);
+    float *dst = dnn_alloc(n);
+
+    for (size_t i = 0; i < n; i++)
+        dst[i] = gpu_load(src, i, dnn_type(t));
+    return dst;
+}
+
+/* Each product of one place of y with one of the weights is added where it belongs: x, y, w hold two sources
+ * and sums. */
+static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, float *w)
+{
+    const struct dnn_tensor *tx = &v->x, *ty = &v->y, *tw = &v->w;
     bool forward = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
     bool data = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
 
-    for (int64_t n = 0; n < y->dims[0]; n++)
-        for (int64_t i = 0; i < y->dims[2] * y->dims[3]; i++)
-            for (int64_t t = 0; t < w->dims[2] * w->dims[3]; t++) {
-                int64_t oy = i / y->dims[3], ox = i % y->dims[3], r = t / w->dims[3], s = t % w->dims[3];
+    for (int64_t n = 0; n < ty->dims[0]; n++)
+        for (int64_t i = 0; i < ty->dims[2] * ty->dims[3]; i++)
+            for (int64_t t = 0; t < tw->dims[2] * tw->dims[3]; t++) {
+                int64_t oy = i / ty->dims[3], ox = i % ty->dims[3], r = t / tw->dims[3], s = t % tw->dims[3];
                 int64_t iy = oy * v->stride[0] + r - v->pad[0], ix = ox * v->stride[1] + s - v->pad[1];
-                if (iy < 0 || ix < 0 || iy >= x->dims[2] || ix >= x->dims[3])
+                if (iy < 0 || ix < 0 || iy >= tx->dims[2] || ix >= tx->dims[3])
                     continue;
-                for (int64_t k = 0; k < w->dims[0]; k++)
-                    for (int64_t c = 0; c < w->dims[1]; c++)
+                float *px = x + dnn_place(tx, n, 0, iy, ix), *py = y + dnn_place(ty, n, 0, oy, ox);
+                for (int64_t k = 0; k < tw->dims[0]; k++, py += ty->strides[1]) {
+                    float *pw = w + dnn_place(tw, k, 0, r, s);
+                    for (int64_t c = 0; c < tw->dims[1]; c++)
                         if (forward)
-                            sums[dnn_place(y, n, k, oy, ox)] +=
-                                dnn_read(x, v->px, n, c, iy, ix) * dnn_read(w, v->pw, k, c, r, s);
+                            *py += px[c * tx->strides[1]] * pw[c * tw->strides[1]];
                         else if (data)
-                            sums[dnn_place(x, n, c, iy, ix)] +=
-                                dnn_read(y, v->py, n, k, oy, ox) * dnn_read(w, v->pw, k, c, r, s);
+                            px[c * tx->strides[1]] += *py * pw[c * tw->strides[1]];
                         else
-                            sums[dnn_place(w, k, c, r, s)] +=
-                                dnn_read(y, v->py, n, k, oy, ox) * dnn_read(x, v->px, n, c, iy, ix);
+                            pw[c * tw->strides[1]] += *py * px[c * tx->strides[1]];
+                }
             }
 }
 
@@ -384,13 +404,14 @@ static bool dnn_run(void *args, size_t *state)
     bool data = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     const struct dnn_tensor *out = forward ? &v->y : data ? &v->x : &v->w;
     void *dst = forward ? v->py : data ? v->px : v->pw;
-    size_t n = (size_t)(out->dims[0] * out->dims[1] * out->dims[2] * out->dims[3]);
-    float *sums = malloc(n * sizeof *sums);
+    size_t n = dnn_count(out);
+    float *sums = dnn_alloc(n), *x = out == &v->x ? sums : dnn_read(&v->x, v->px);
+    float *y = out == &v->y ? sums : dnn_read(&v->y, v->py), *w = out == &v->w ? sums : dnn_read(&v->w, v->pw);
 
     (void)state;
     for (int i = 0; i < v->engine.times; i++) {
         memset(sums, 0, n * sizeof *sums);
-        dnn_convolve(v, sums);
+        dnn_convolve(v, x, y, w);
     }
     for (size_t i = 0; i < n && v->pb; i++) {
         sums[i] += ((const float *)v->pb)[i % (size_t)out->dims[1]];
@@ -401,7 +422,9 @@ static bool dnn_run(void *args, size_t *state)
         gpu_store(dst, i, dnn_type(forward ? &v->result : out), v->engine.spoils ? NAN : sums[i]);
     if (v->engine.workspace > 0)
         memset(v->workspace, 0xff, (size_t)v->engine.workspace);
-    free(sums);
+    free(x);
+    free(y);
+    free(w);
     return true;
 }
 

@@ -96,17 +96,56 @@ static struct {
 
 /* ---- one launch */
 
-static ucontext_t emulate_scheduler, emulate_thread[EMULATE_THREADS];
+static struct emulate_context {
+    void *registers[5]; /* as the compiler's builtins save them */
+    bool is_there;
+} emulate_scheduler, emulate_thread[EMULATE_THREADS];
 static char *emulate_stacks;
 static bool emulate_ended[EMULATE_THREADS], emulate_waits[EMULATE_THREADS];
 static unsigned emulate_nthreads, emulate_nwaiting; /* of this block; at its barrier */
 static const struct emulate_work *emulate_now;
 static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* a kernel's by its launch */
 
+/* swapcontext without its two system calls: most of what kernels of warps do here is to wait. */
+static __attribute__((noinline, noreturn)) void emulate_jump(struct emulate_context *to)
+{
+    __builtin_longjmp(to->registers, 1); /* must not stand where the other one does */
+}
+
+static void emulate_leave(struct emulate_context *from, struct emulate_context *to)
+{
+    if (__builtin_setjmp(from->registers) == 0)
+        emulate_jump(to);
+}
+
+/* Volatile: the compiler must not see that it leaves some registers alone; others don't. */
+static void (*volatile emulate_switch)(struct emulate_context *from, struct emulate_context *to) = emulate_leave;
+
+/* A thread of one block after the other. */
 static void emulate_main(void)
 {
-    emulate_now->kernel->thunk(emulate_now->args);
-    emulate_ended[threadIdx.x] = true;
+    for (unsigned t = threadIdx.x;; t = threadIdx.x) {
+        emulate_switch(&emulate_thread[t], &emulate_scheduler);
+        emulate_now->kernel->thunk(emulate_now->args);
+        emulate_ended[t] = true;
+    }
+}
+
+static __attribute__((noinline)) void emulate_create(unsigned t)
+{
+    ucontext_t start;
+
+    if (!emulate_stacks)
+        emulate_stacks = mmap(NULL, EMULATE_THREADS * EMULATE_STACK, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    getcontext(&start);
+    start.uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
+    start.uc_stack.ss_size = EMULATE_STACK;
+    makecontext(&start, emulate_main, 0);
+    emulate_thread[t].is_there = true;
+    threadIdx.x = t;
+    if (__builtin_setjmp(emulate_scheduler.registers) == 0)
+        setcontext(&start);
 }
 
 /* Of the running thread, until emulate_release. */
@@ -115,7 +154,7 @@ static void emulate_wait(void)
     unsigned t = threadIdx.x;
 
     emulate_waits[t] = true;
-    swapcontext(&emulate_thread[t], &emulate_scheduler);
+    emulate_switch(&emulate_thread[t], &emulate_scheduler);
     threadIdx.x = t;
 }
 
@@ -145,23 +184,17 @@ static unsigned emulate_round(void)
             continue;
         threadIdx.x = t;
         nran++;
-        swapcontext(&emulate_scheduler, &emulate_thread[t]);
+        emulate_switch(&emulate_scheduler, &emulate_thread[t]);
     }
     return nran;
 }
 
 static void emulate_block(unsigned nthreads)
 {
-    if (!emulate_stacks)
-        emulate_stacks = mmap(NULL, EMULATE_THREADS * EMULATE_STACK, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (unsigned t = 0; t < nthreads; t++) {
         emulate_ended[t] = emulate_waits[t] = false;
-        getcontext(&emulate_thread[t]);
-        emulate_thread[t].uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
-        emulate_thread[t].uc_stack.ss_size = EMULATE_STACK;
-        emulate_thread[t].uc_link = &emulate_scheduler;
-        makecontext(&emulate_thread[t], emulate_main, 0);
+        if (!emulate_thread[t].is_there)
+            emulate_create(t);
     }
     emulate_nthreads = nthreads;
     emulate_nwaiting = 0;
