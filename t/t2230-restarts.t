@@ -41,6 +41,9 @@ all_begun() {
 }
 ok "all write checkpoints" wait_until 90 all_begun
 
+ok "scontrol requeue, two nodes" login scontrol requeue "$(job rough 3)"
+ok "scontrol requeue" login scontrol requeue "$(job rough 1)"
+
 # ---- two nodes are given up, because their slurmd died; what runs there does not know
 lose_node() { # STUDY GPUS
     local node
@@ -54,8 +57,6 @@ left=$(processes unet-train harsh 3)
 ok "the node of a frozen run" lose_node harsh 1
 ok "one of the two nodes of a run" lose_node harsh 3
 # ---- the others
-ok "scontrol requeue" login scontrol requeue "$(job rough 1)"
-ok "scontrol requeue, two nodes" login scontrol requeue "$(job rough 3)"
 ok "USR1 before the time limit" login scancel --signal=USR1 --batch "$(job harsh 2)"
 for p in $(processes unet-train rough 2); do login kill -KILL "$p"; done
 ok "a trainer that is killed: FAILED" wait_until 30 is_state rough 2 FAILED

@@ -22,10 +22,9 @@ moved_on() { [ -e "$1/DONE" ] || { [ -n "$(newest "$1")" ] && [ "$(newest "$1")"
 resumes() { cat "$1"/restart-*/record.jsonl "$1/record.jsonl" 2>/dev/null | grep -c '"kind":"resume","from":"'; }
 unmarked() { [ ! -e "$1/DONE" ] && [ ! -e "$1/FAILED" ]; }
 ranks_of() { # this test's MPI processes of a rank
-    local p
-    for p in /proc/[0-9]*; do
-        tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" &&
-            tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -qx "HOME=$HOME" && echo "${p#/proc/}"
+    local f
+    grep -slzx "OMPI_COMM_WORLD_RANK=$1" /proc/[0-9]*/environ | while read -r f; do
+        grep -sqzx "HOME=$HOME" "$f" && basename "${f%/environ}"
     done
 }
 # Start COMMAND in the background, wait until it has got further than before.

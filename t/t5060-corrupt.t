@@ -17,6 +17,7 @@ logs() { # DIR: 3 good logs of the reference's form where the reference's own ar
 
 if shared reference-logs; then
     cp -r "$UNETCTL_SHARED/reference-logs/tensorflow" good
+    chmod -R u+w good
 else
     logs good
 fi

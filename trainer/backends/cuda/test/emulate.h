@@ -106,13 +106,16 @@ static unsigned emulate_nthreads, emulate_nwaiting; /* of this block; at its bar
 static const struct emulate_work *emulate_now;
 static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* a kernel's by its launch */
 
-/* swapcontext without its two system calls: most of what kernels of warps do here is to wait. */
-static __attribute__((noinline, noreturn)) void emulate_jump(struct emulate_context *to)
+/* Below is swapcontext without its system calls: what threads of warps mostly do is to wait. A sanitizer would
+ * look for the end of one stack on another. */
+#define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address))
+
+static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
 {
-    __builtin_longjmp(to->registers, 1); /* must not stand where the other one does */
+    __builtin_longjmp(to->registers, 1); /* must not stand in one function with the other */
 }
 
-static void emulate_leave(struct emulate_context *from, struct emulate_context *to)
+static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from, struct emulate_context *to)
 {
     if (__builtin_setjmp(from->registers) == 0)
         emulate_jump(to);
