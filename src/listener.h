@@ -9,4 +9,8 @@
  * machine too and may have the same port; NULL is none. The caller closes it. -1 with errno. */
 int listener_open(const char *host, int port);
 
+/* A non-blocking connection, perhaps still being made, to whoever on this machine has what listener_open was
+ * asked for and did not get. The caller closes it. -1 with errno. */
+int listener_call(const char *host, int port);
+
 #endif

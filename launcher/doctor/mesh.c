@@ -54,11 +54,6 @@ static double wall_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int new_socket(int family)
-{
-    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
-
 static void drop(struct line *l)
 {
     if (l->fd >= 0)
@@ -89,7 +84,7 @@ static void start_line(struct line *l)
         return;
     }
     l->since = clock_now();
-    l->fd = new_socket(found->ai_family);
+    l->fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->fd < 0 || (connect(l->fd, found->ai_addr, found->ai_addrlen) && errno != EINPROGRESS))
         postpone(l, strerror(errno));
     freeaddrinfo(found);

@@ -6,21 +6,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "t/tap.h"
-
-static int port_of(int fd)
-{
-    struct sockaddr_in6 a;
-    socklen_t n = sizeof a;
-
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &n))
-        bail_out("no listener");
-    return ntohs(a.sin6_port); /* at the same place in both families */
-}
+#include "t/port.h"
 
 static bool reaches(const char *address, int port)
 {
@@ -31,6 +22,18 @@ static bool reaches(const char *address, int port)
     bool is_there = connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
     close(fd);
     return is_there;
+}
+
+static bool takes_call(int fd, const char *host, int port)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    for (int old; (old = accept(fd, NULL, NULL)) >= 0;)
+        close(old);
+    int call = listener_call(host, port);
+    bool came = call >= 0 && poll(&p, 1, 200) == 1;
+    close(call);
+    return came;
 }
 
 static void check_listed(void)
@@ -47,6 +50,7 @@ static void check_listed(void)
     second = listener_open("node2", port);
     ok(second >= 0 && reaches("127.0.1.2", port), "another one the same port at its own");
     ok(listener_open("node1", port) == -1 && errno == EADDRINUSE, "a second time it is taken");
+    ok(takes_call(second, "node2", port) && !takes_call(second, "node1", port), "a call comes to the host's own");
     ok(listener_open("node3", port) == -1 && errno == EADDRNOTAVAIL, "an address that is none");
     close(first);
     close(second);
@@ -64,6 +68,7 @@ int main(void)
     ok(reaches("127.0.0.1", port) && reaches("127.0.1.1", port), "every address of this host");
     ok(fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC, "a socket that is our own");
     ok(listener_open("localhost", port) == -1 && errno == EADDRINUSE, "a port that is taken");
+    ok(takes_call(fd, "no-such-host.invalid", port), "who has it is called on this machine, whatever its name");
     close(fd);
     fd = listener_open("localhost", port);
     ok(fd >= 0, "and at once free again");

@@ -19,7 +19,6 @@
 #include "src/clock.h"
 #include "src/listener.h"
 #include "src/map.h"
-#include "src/resolve.h"
 #include "trainer/comm/comm.h"
 
 #define PORT_PATIENCE_S 5.0 /* for the process that had the port before to end */
@@ -63,20 +62,14 @@ struct host {
 /* Does a rank 0 have our port? */
 static bool is_taken_by_us(const struct rendezvous_config *c)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
     struct rendezvous_greeting greeting = {0};
     struct err ignored;
-    char port[16];
+    int s = listener_call(c->hosts[0], c->ports[0]);
 
-    snprintf(port, sizeof port, "%d", c->ports[0]);
-    if (resolve_host(resolve_is_listed(c->hosts[0]) ? c->hosts[0] : "127.0.0.1", port, &hints, &found))
+    if (s < 0)
         return false;
-    int s = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (s >= 0 && (connect(s, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS))
-        rendezvous_wire_read(c, s, &greeting, sizeof greeting, clock_now() + 1, &ignored);
-    if (s >= 0)
-        close(s);
-    freeaddrinfo(found);
+    rendezvous_wire_read(c, s, &greeting, sizeof greeting, clock_now() + 1, &ignored);
+    close(s);
     return greeting.mark == RENDEZVOUS_WIRE_MARK;
 }
 

@@ -3,25 +3,19 @@
 #include "config.h"
 #include "launcher/doctor/mesh.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/listener.h"
-#include "t/tap.h"
+#include "t/port.h"
 
 /* A port that the system gives, with its listener. */
 static int open_port(int *port)
 {
-    struct sockaddr_in6 a;
-    socklen_t n = sizeof a;
     int fd = listener_open(NULL, 0);
 
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &n))
-        bail_out("no port");
-    *port = ntohs(a.sin6_port); /* at the same place in both families */
+    *port = port_of(fd);
     return fd;
 }
 

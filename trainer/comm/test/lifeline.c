@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "t/tap.h"
+#include "src/listener.h"
+#include "t/port.h"
 
 #define N 3
 
@@ -41,14 +42,10 @@ static void note_loss(void *arg, const struct err *e)
 
 static int free_port(void)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof a;
-    int s = socket(AF_INET, SOCK_STREAM, 0);
+    int s = listener_open(NULL, 0), port = port_of(s);
 
-    if (bind(s, (struct sockaddr *)&a, sizeof a) || getsockname(s, (struct sockaddr *)&a, &length))
-        bail_out("no port");
     close(s);
-    return ntohs(a.sin_port);
+    return port;
 }
 
 static struct lifeline *meet(int rank, int port, bool *called)

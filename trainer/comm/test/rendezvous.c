@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "t/tap.h"
+#include "t/port.h"
 
 #define MOST 64
 
@@ -64,13 +64,10 @@ static int listener(int at_port)
 
 static int free_port(void)
 {
-    struct sockaddr_in a;
-    socklen_t length = sizeof a;
-    int s = listener(0);
+    int s = listener(0), at_port = port_of(s);
 
-    getsockname(s, (struct sockaddr *)&a, &length);
     close(s);
-    return ntohs(a.sin_port);
+    return at_port;
 }
 
 /* n ranks that would agree, for the case to change. */

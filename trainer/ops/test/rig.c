@@ -65,28 +65,25 @@ float *rig_read(const struct tensor *t)
 /* rng_normal, drawn once: most of what most cases do is to draw their numbers, which all of them share. */
 static double normal_of(uint64_t seed, uint64_t stream, size_t i)
 {
-    static struct {
+    static struct drawn {
         uint64_t seed, stream;
         size_t n;
         float *values;
-    } drawn[16];
-    size_t k = 0, n;
+    } all[16];
+    struct drawn *d = all;
 
-    while (drawn[k].values && (drawn[k].seed != seed || drawn[k].stream != stream))
-        if (++k == sizeof drawn / sizeof *drawn)
-            return rng_normal(seed, stream, i);
-    n = drawn[k].n;
-    if (i >= n) {
-        drawn[k].seed = seed;
-        drawn[k].stream = stream;
-        drawn[k].n = 2 * i + 4096;
-        drawn[k].values = realloc(drawn[k].values, drawn[k].n * sizeof(float));
-        if (!drawn[k].values)
+    while (d->values && (d->seed != seed || d->stream != stream))
+        if (++d == all + sizeof all / sizeof *all)
+            bail_out("too many streams of numbers");
+    if (i >= d->n) {
+        size_t from = d->n;
+        *d = (struct drawn){seed, stream, 2 * i + 4096, realloc(d->values, (2 * i + 4096) * sizeof(float))};
+        if (!d->values)
             bail_out("out of memory");
+        for (size_t k = from; k < d->n; k++)
+            d->values[k] = (float)rng_normal(seed, stream, k);
     }
-    for (; n < drawn[k].n; n++)
-        drawn[k].values[n] = (float)rng_normal(seed, stream, n);
-    return drawn[k].values[i];
+    return d->values[i];
 }
 
 static double value_of(enum values how, uint64_t stream, uint64_t i)

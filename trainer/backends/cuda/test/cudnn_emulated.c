@@ -307,7 +307,7 @@ static size_t dnn_count(const struct dnn_tensor *t)
     return (size_t)(t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3]);
 }
 
-static void *dnn_alloc(size_t n)
+static float *dnn_alloc(size_t n) /* zeros */
 {
     float *p = calloc(n, sizeof *p);
 
@@ -316,6 +316,7 @@ static void *dnn_alloc(size_t n)
     return p;
 }
 
+/* As floats, at the places of t's strides. */
 static float *dnn_read(const struct dnn_tensor *t, const void *src)
 {
     size_t n = dnn_count(t);

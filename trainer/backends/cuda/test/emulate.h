@@ -134,6 +134,7 @@ static void emulate_main(void)
     }
 }
 
+/* Its first switch to the scheduler comes back here. */
 static __attribute__((noinline)) void emulate_create(unsigned t)
 {
     ucontext_t start;
