@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/slurm/accounting.h"
 
+#include <errno.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
@@ -13,10 +14,8 @@
 #include <time.h>
 
 #include "launcher/slurm/message.h"
-
-/* Exported by the library, but not declared in its header. */
-extern char *slurm_job_state_string(uint32_t state);
-extern int slurm_addto_step_list(List list, char *names);
+#include "launcher/slurm/names.h"
+#include "launcher/slurm/version.h"
 
 static json_t *describe_past(uint32_t id, const char *state, uint32_t exit_code, time_t started,
                              time_t ended, const char *nodes)
@@ -31,26 +30,41 @@ static json_t *describe_past(uint32_t id, const char *state, uint32_t exit_code,
                      "ended", (json_int_t)ended, "nodes", message_string(nodes));
 }
 
+/* Returns the jobs as slurmdbd takes them. */
+static list_t *select_jobs(const json_t *ids)
+{
+    list_t *list = slurm_list_create(free);
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id) {
+        slurm_selected_step_t *step = json_is_string(id) ? calloc(1, sizeof *step) : NULL;
+        if (!step)
+            continue;
+        *step = (slurm_selected_step_t){
+            .array_task_id = NO_VAL,
+            .het_job_offset = NO_VAL,
+            .step_id = {.job_id = (uint32_t)strtoul(json_string_value(id), NULL, 10),
+                        .step_het_comp = NO_VAL,
+                        .step_id = NO_VAL}};
+        slurm_list_append(list, step);
+    }
+    return list;
+}
+
 /* From slurmdbd. -1 when it does not answer. */
 static int read_slurmdbd(const json_t *ids, json_t *jobs)
 {
     slurmdb_job_cond_t cond = {.db_flags = SLURMDB_JOB_FLAG_NOTSET,
-                               .step_list = slurm_list_create(slurm_destroy_selected_step)};
+                               .step_list = select_jobs(ids)};
     uint16_t flags = 0;
     void *connection = slurmdb_connection_get(&flags);
     const slurmdb_job_rec_t *r;
-    const json_t *id;
-    List found;
-    size_t i;
-
-    json_array_foreach(ids, i, id) {
-        slurm_addto_step_list(cond.step_list, (char *)json_string_value(id));
-    }
-    found = connection ? slurmdb_jobs_get(connection, &cond) : NULL;
+    list_t *found = connection ? slurmdb_jobs_get(connection, &cond) : NULL;
     if (found) {
-        ListIterator next = slurm_list_iterator_create(found);
+        list_itr_t *next = slurm_list_iterator_create(found);
         while ((r = slurm_list_next(next)))
-            json_array_append_new(jobs, describe_past(r->jobid, slurm_job_state_string(r->state),
+            json_array_append_new(jobs, describe_past(r->jobid, names_state(r->state),
                                                       (uint32_t)r->exitcode, r->start, r->end, r->nodes));
         slurm_list_iterator_destroy(next);
         slurm_list_destroy(found);
@@ -131,7 +145,7 @@ json_t *accounting_answer(const json_t *request)
 
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) {
         json_decref(jobs);
-        return message_refuse_slurm(slurm_get_errno());
+        return message_refuse_slurm(errno);
     }
     if (conf->accounting_storage_type && strstr(conf->accounting_storage_type, "slurmdbd") &&
         read_slurmdbd(ids, jobs) == 0)
@@ -139,6 +153,6 @@ json_t *accounting_answer(const json_t *request)
     else if (conf->job_comp_type && strstr(conf->job_comp_type, "filetxt") && conf->job_comp_loc &&
              read_filetxt(conf->job_comp_loc, ids, jobs) == 0)
         source = "filetxt";
-    slurm_free_ctl_conf(conf);
+    slurm_free_conf(conf);
     return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "launcher/slurm/message.h"
+#include "launcher/slurm/version.h"
 #include "src/buf.h"
 
 #define CLUSTER_AGE_S 2
@@ -26,7 +27,7 @@ json_t *cluster_ping(void)
     snprintf(version, sizeof version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
              SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
-        return message_refuse_slurm(slurm_get_errno());
+        return message_refuse_slurm(errno);
     for (int i = 0; i < (int)conf->control_cnt && up < 0; i++)
         if (slurm_ping(i) == SLURM_SUCCESS)
             up = i;
@@ -34,7 +35,7 @@ json_t *cluster_ping(void)
                           version, "cluster",
                           message_string(conf->cluster_name), "controller",
                           message_string(up < 0 ? NULL : conf->control_machine[up]));
-    slurm_free_ctl_conf(conf);
+    slurm_free_conf(conf);
     return o;
 }
 
@@ -113,7 +114,7 @@ static void *load_partitions(void *arg)
     struct load *l = arg;
 
     l->code = slurm_load_partitions(0, &l->partitions, SHOW_ALL) == SLURM_SUCCESS ? 0
-                                                                                  : slurm_get_errno();
+                                                                                  : errno;
     return NULL;
 }
 
@@ -126,7 +127,7 @@ static int cluster_load(struct cluster *c)
     int code;
 
     *c = (struct cluster){0};
-    code = slurm_load_node(0, &c->nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : slurm_get_errno();
+    code = slurm_load_node(0, &c->nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
     if (threaded)
         pthread_join(thread, NULL);
     else
@@ -171,7 +172,7 @@ json_t *cluster_partitions(void)
     json_t *list;
 
     if (!cluster)
-        return message_refuse_slurm(slurm_get_errno());
+        return message_refuse_slurm(errno);
     list = json_array();
     for (uint32_t i = 0; i < cluster->partitions->record_count; i++) {
         const partition_info_t *p = &cluster->partitions->partition_array[i];
@@ -248,7 +249,7 @@ json_t *cluster_check(const json_t *job, int *away)
         return NULL; /* any of several: Slurm tells */
     cluster = cluster_recent();
     if (!cluster)
-        return message_refuse_slurm(slurm_get_errno());
+        return message_refuse_slurm(errno);
     const partition_info_t *p = find_partition(cluster->partitions, name);
     if (p) {
         struct capacity c = measure(p, cluster->nodes);

@@ -13,6 +13,7 @@
 
 #include "launcher/jobenv.h"
 #include "launcher/slurm/message.h"
+#include "launcher/slurm/version.h"
 #include "src/atomicfile.h"
 
 #define SCRIPT_LIMIT ((size_t)4 << 20)
@@ -136,7 +137,8 @@ static void describe(struct description *d, const json_t *job)
         m->ntasks_per_node = (uint16_t)(tasks / m->min_nodes);
         gpus *= m->ntasks_per_node;
     }
-    snprintf(d->tres, sizeof d->tres, "gres:gpu:%s%s%ld", type ? type : "", type ? ":" : "", gpus);
+    snprintf(d->tres, sizeof d->tres, VERSION_TRES_GPU ":%s%s%ld", type ? type : "",
+             type ? ":" : "", gpus);
     if (message_flag(job, "gres"))
         m->tres_per_node = d->tres;
     else

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/slurm/forecast.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -10,9 +11,6 @@
 #include "launcher/slurm/description.h"
 #include "launcher/slurm/message.h"
 #include "launcher/slurm/sbatch.h"
-
-/* Exported by the library, but not declared in its header. */
-extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
 bool forecast_may_pass(int code)
 {
@@ -36,7 +34,7 @@ bool forecast_may_pass(int code)
 
 /* What Slurm says of a job that it is not given. */
 struct forecast {
-    will_run_response_msg_t *expected;
+    will_run_response_msg_t *expected; /* never freed: slurm.h declares no function for it */
     int code; /* Slurm's errno, 0 if it would run */
 };
 
@@ -44,18 +42,17 @@ static void forecast_load(struct forecast *f, struct description *d)
 {
     *f = (struct forecast){0};
     if (slurm_job_will_run2(&d->msg, &f->expected) != SLURM_SUCCESS)
-        f->code = slurm_get_errno();
+        f->code = errno;
 }
 
 /* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
- * Slurm's "not available" may mean just that, so it is no reason to refuse. Frees f. */
-static json_t *judge_forecast(struct forecast *f, int away)
+ * Slurm's "not available" may mean just that, so it is no reason to refuse. */
+static json_t *judge_forecast(const struct forecast *f, int away)
 {
     if (f->code == 0) {
         json_t *answer = json_pack("{s:b, s:I, s:o}", "ok", 1, "start",
                                    (json_int_t)f->expected->start_time, "nodes",
                                    message_string(f->expected->node_list));
-        slurm_free_will_run_response_msg(f->expected);
         return answer;
     }
     if (forecast_may_pass(f->code) || (f->code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE && away > 0))
@@ -88,8 +85,6 @@ static bool take_ahead(const json_t *job, struct forecast *dst)
     pthread_join(ahead.thread, NULL);
     if (same)
         *dst = ahead.forecast;
-    else if (ahead.forecast.code == 0)
-        slurm_free_will_run_response_msg(ahead.forecast.expected);
     description_free(&ahead.description);
     json_decref(ahead.job);
     ahead.job = NULL;

@@ -20,6 +20,7 @@
 #include "launcher/slurm/forecast.h"
 #include "launcher/slurm/message.h"
 #include "launcher/slurm/sbatch.h"
+#include "launcher/slurm/version.h"
 #include "src/buf.h"
 
 #define SUBMITTERS 3 /* threads beside the main one */
@@ -42,20 +43,19 @@ static json_t *submit(struct description *d)
     char id[16];
 
     if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS) {
-        int code = slurm_get_errno();
+        int code = errno;
         json_t *refusal = message_refuse_slurm(code);
         if (!is_answered(code))
             json_object_set_new(refusal, "lost", json_true());
         return refusal;
     }
-    uint32_t job_id = response->job_id;
+    snprintf(id, sizeof id, "%u", VERSION_JOB_ID(response));
     int code = (int)response->error_code;
     slurm_free_submit_response_response_msg(response);
     if (code && !forecast_may_pass(code)) {
-        slurm_kill_job(job_id, SIGKILL, 0);
+        slurm_kill_job2(id, SIGKILL, 0, NULL);
         return message_refuse_slurm(code);
     }
-    snprintf(id, sizeof id, "%u", job_id);
     return json_pack("{s:b, s:s}", "ok", 1, "id", id);
 }
 

@@ -2,7 +2,7 @@
 /* unetctl-slurm: Slurm's C interface as JSON lines, see PROTOCOL.md beside this file.
  *
  * The only program that links libslurm: libslurm ends its process when it finds no usable
- * configuration, is under the GPL, and changes its ABI with each release. Made for 22.05. */
+ * configuration, is under the GPL, and changes its ABI with each release (version.h). */
 #include "config.h"
 
 #include <errno.h>
@@ -21,11 +21,8 @@
 #include "launcher/slurm/cluster.h"
 #include "launcher/slurm/forecast.h"
 #include "launcher/slurm/message.h"
+#include "launcher/slurm/names.h"
 #include "launcher/slurm/submission.h"
-
-/* Exported by the library, but not declared in its header. */
-extern char *slurm_job_state_string(uint32_t state);
-extern char *slurm_job_reason_string(enum job_state_reason reason);
 
 /* ---- query and cancel ---- */
 
@@ -34,15 +31,13 @@ static json_t *describe_job(const slurm_job_info_t *j)
     int status = (int)j->exit_code;
     bool ended = (j->job_state & JOB_STATE_BASE) >= JOB_COMPLETE;
     bool pending = (j->job_state & JOB_STATE_BASE) == JOB_PENDING;
-    const char *reason = j->state_desc            ? j->state_desc
-                         : j->state_reason != 0 ? slurm_job_reason_string(j->state_reason)
-                                                : NULL;
+    const char *reason = j->state_desc ? j->state_desc : names_reason(j->state_reason);
     char id[16];
 
     snprintf(id, sizeof id, "%u", j->job_id);
     /* A waiting job's start and a running job's end are only expected. */
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id, "state",
-                     slurm_job_state_string(j->job_state), "reason", message_string(reason), "exit_code",
+                     names_state(j->job_state), "reason", message_string(reason), "exit_code",
                      ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
                      ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
                      (int)j->restart_cnt, "submitted", (json_int_t)j->submit_time, "started",
@@ -76,9 +71,9 @@ static json_t *op_query(const json_t *request)
         return message_refuse("query needs \"tag_prefix\" or \"ids\"");
     if (slurm_load_job_user(&jobs, getuid(), SHOW_ALL) != SLURM_SUCCESS) {
         /* Slurm's way to say that the user has none */
-        if (slurm_get_errno() == ESLURM_INVALID_JOB_ID)
+        if (errno == ESLURM_INVALID_JOB_ID)
             return json_pack("{s:b, s:[]}", "ok", 1, "jobs");
-        return message_refuse_slurm(slurm_get_errno());
+        return message_refuse_slurm(errno);
     }
     list = json_array();
     for (uint32_t i = 0; i < jobs->record_count; i++)
@@ -98,11 +93,9 @@ static json_t *op_cancel(const json_t *request)
     unsigned long n = strtoul(id, &end, 10);
     if (end == id || *end || n == 0 || n > UINT32_MAX)
         return message_refuse("'%s' is not the id of a Slurm job", id);
-    if (slurm_kill_job((uint32_t)n, SIGKILL, 0) != SLURM_SUCCESS) {
-        int code = slurm_get_errno();
-        if (code != ESLURM_ALREADY_DONE && code != ESLURM_INVALID_JOB_ID)
-            return message_refuse_slurm(code);
-    }
+    if (slurm_kill_job2(id, SIGKILL, 0, NULL) != SLURM_SUCCESS && errno != ESLURM_ALREADY_DONE &&
+        errno != ESLURM_INVALID_JOB_ID)
+        return message_refuse_slurm(errno);
     return json_pack("{s:b}", "ok", 1);
 }
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What differs between the releases of Slurm, 22.05 to 26.05. No other file asks for the release. */
+#ifndef UNETCTL_LAUNCHER_SLURM_VERSION_H
+#define UNETCTL_LAUNCHER_SLURM_VERSION_H
+
+#include <slurm/slurm.h>
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
+#error "unetctl-slurm needs Slurm 22.05 or later; configure --without-slurm leaves it out"
+#endif
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
+typedef struct xlist list_t;
+typedef struct listIterator list_itr_t;
+#endif
+
+/* How a job asks for GPUs, before ":N". */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+#define VERSION_TRES_GPU "gres:gpu"
+#else
+#define VERSION_TRES_GPU "gres/gpu"
+#endif
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
+#define VERSION_JOB_ID(response) ((response)->job_id)
+#else
+#define VERSION_JOB_ID(response) ((response)->step_id.job_id)
+#endif
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
+#define slurm_free_conf slurm_free_ctl_conf
+#endif
+
+#endif
