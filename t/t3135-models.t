@@ -13,6 +13,8 @@ is "$(grep -cxE 'unet|fcnn|chips|resnet(20|32|44|56|110)(-projection)?' "$OUT")"
 exits 0 "one of them" unet-train model unet --size 32x32
 like "$OUT" '^dec1.conv2 .* 32x32x8 ' "is shown with its layers"
 like "$OUT" '487145 parameters in 118 tensors, 1472 running' "and parameters"
+exits 0 "a network of whole images" unet-train model chips
+is "$(awk '$1 ~ /^dense/ { print $2 }' "$OUT" | xargs)" "dense dense" "dense layers are listed as such"
 exits 0 "print" unet-train model unet --print
 cp "$OUT" my.yaml
 ok "data" unet-train data synth --out data --count 8 --size 32x32 --seed 1

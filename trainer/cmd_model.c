@@ -10,6 +10,7 @@
 #include "src/buf.h"
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
+#include "trainer/models/layer.h"
 #include "trainer/size_option.h"
 #include "trainer/trainer.h"
 
@@ -75,6 +76,27 @@ static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
         *dot = 0;
 }
 
+/* The layer that descriptions call the op by (doc/MODELS.md), or the op's own name. */
+static const char *layer_of(const struct op *op)
+{
+    const char *name = op->kind->name, *found = name;
+    size_t longest = 0;
+
+    if (op->kind == &conv2d_grad_input_kind)
+        return "conv_transpose";
+    if (op->kind == &reshape_kind)
+        return "flatten";
+    if ((op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind) &&
+        op->in[0]->shape.dim[DIM_H] == 1 && op->in[0]->shape.dim[DIM_W] == 1)
+        return "dense";
+    for (const struct layer_kind *k = layer_kinds; k->name; k++)
+        if (strlen(k->name) > longest && strncmp(name, k->name, strlen(k->name)) == 0) {
+            found = k->name;
+            longest = strlen(found);
+        }
+    return found;
+}
+
 static void print_layers(const struct graph *g)
 {
     printf("%-24s %-18s %-16s %12s\n", "layer", "kind", "result HxWxC", "parameters");
@@ -88,8 +110,7 @@ static void print_layers(const struct graph *g)
         name_layer(op, name);
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64, d[DIM_H], d[DIM_W],
                  d[DIM_C]);
-        printf("%-24s %-18s %-16s", *name ? name : "-",
-               op->kind == &conv2d_grad_input_kind ? "conv_transpose" : op->kind->name, shape);
+        printf("%-24s %-18s %-16s", *name ? name : "-", layer_of(op), shape);
         if (count_params(op))
             printf(" %12zu", count_params(op));
         putchar('\n');

@@ -569,9 +569,11 @@ static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_
     }
     if (build_list(b, layers, &inner) == 0)
         return 0;
+    char used[128];
+    snprintf(used, sizeof used, " (block %s, used in line %zu)", text_of(key), line_of(key));
     size_t n = strlen(b->e->text);
-    snprintf(b->e->text + n, sizeof b->e->text - n, " (block %s, used in line %zu)", text_of(key),
-             line_of(key));
+    if (!strstr(b->e->text, used))
+        snprintf(b->e->text + n, sizeof b->e->text - n, "%s", used);
     return -1;
 }
 

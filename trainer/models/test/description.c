@@ -144,6 +144,8 @@ static void check_recursion(void)
     c.model = m ? m->name : "";
     struct network *n = m ? network_create(&c, &e) : NULL;
     ok(m && !n && e.code == ERR_CONFIG && strstr(e.text, "does a block use itself"), "%s", e.text);
+    const char *used = strstr(e.text, "(block a, used in line 3)");
+    ok(used && !strstr(used + 1, "(block a, used in line 3)"), "each use is named once");
     network_destroy(n);
 }
 
