@@ -34,8 +34,8 @@ static const char *probe_folder;
 static long timeout_s;
 
 static const struct cli_option options[] = {
-    {"gpus", 'g', CLI_STRING, "N", "also rehearse on N GPUs: a job that looks around on every rank",
-     &args.gpus, 0, 0},
+    {"gpus", 'g', CLI_STRING | CLI_TYPED, "N",
+     "also rehearse on N GPUs: a job that looks around on every rank", &args.gpus, 0, 0},
     {"in-allocation", 0, CLI_FLAG, NULL, "rehearse on the nodes of the job that this runs in (salloc)",
      &in_allocation, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS", "give up the rehearsal (exit 6), 600", &timeout_s, 1, 1e9},

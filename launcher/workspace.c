@@ -92,21 +92,20 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
     return site_open(&w->site, "local", ".", e);
 }
 
-/* What the command line says, as settings of the study. What the environment says instead of an
- * option, study_open takes from there. */
+/* What the command line says, as settings of the study. */
 static size_t take_words(const struct workspace_args *args, char seeds[24], struct yaml_setting *dst)
 {
     size_t n = 0;
 
-    if (cli_is_given(&args->gpus))
+    if (args->gpus)
         dst[n++] = (struct yaml_setting){"gpus", args->gpus, "--gpus"};
-    if (cli_is_given(&args->engine))
+    if (args->engine)
         dst[n++] = (struct yaml_setting){"engine", args->engine, "--engine"};
-    if (cli_is_given(&args->model))
+    if (args->model)
         dst[n++] = (struct yaml_setting){"model.name", args->model, "--model"};
-    if (cli_is_given(&args->site))
+    if (args->site)
         dst[n++] = (struct yaml_setting){"site", args->site, "--site"};
-    if (cli_is_given(&args->seeds)) {
+    if (args->seeds) {
         snprintf(seeds, 24, "%ld", args->seeds);
         dst[n++] = (struct yaml_setting){"seeds", seeds, "--seeds"};
     }

@@ -14,7 +14,8 @@
 #include "launcher/study.h"
 #include "src/cli.h"
 
-/* What the command line said; NULL and 0: nothing. */
+/* What the command line said; NULL and 0: nothing. Options that are settings of the study are
+ * CLI_TYPED, since study_open reads their variables. */
 struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds;
@@ -29,14 +30,16 @@ struct workspace_args {
     {"scheduler", 0, CLI_STRING, "KIND", "slurm, local or dry (default: the site's)",   \
      &(args).scheduler, 0, 0}
 #define WORKSPACE_OPTION_SITE(args)                                                     \
-    {"site", 0, CLI_STRING, "SITE", "site profile (default: the study's)", &(args).site, 0, 0}
+    {"site", 0, CLI_STRING | CLI_TYPED, "SITE", "site profile (default: the study's)",  \
+     &(args).site, 0, 0}
 #define WORKSPACE_OPTIONS_PLAN(args)                                                    \
-    {"gpus", 'g', CLI_STRING, "LIST", "GPU counts, such as 1..14 (default: the study's)", \
-     &(args).gpus, 0, 0},                                                               \
-    {"seeds", 0, CLI_INT, "N", "seeds 1..N for each count (default: the study's)",      \
-     &(args).seeds, 1, 1000},                                                           \
-    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, "     \
-     "pytorch, command (the study's)", &(args).engine, 0, 0},                           \
+    {"gpus", 'g', CLI_STRING | CLI_TYPED, "LIST",                                       \
+     "GPU counts, such as 1..14 (default: the study's)", &(args).gpus, 0, 0},           \
+    {"seeds", 0, CLI_INT | CLI_TYPED, "N",                                              \
+     "seeds 1..N for each count (default: the study's)", &(args).seeds, 1, 1000},       \
+    {"engine", 0, CLI_STRING | CLI_TYPED, "NAME",                                       \
+     "who trains: embedded, tensorflow, horovod, pytorch, command (the study's)",       \
+     &(args).engine, 0, 0},                                                             \
     {"model", 0, CLI_STRING, "NAME", "network: unet, resnet44 ... (the study's)",        \
      &(args).model, 0, 0},                                                              \
     {"set", 's', CLI_LIST, "KEY=VALUE", "any key over study.yaml's, such as train.epochs=30",   \

@@ -108,7 +108,7 @@ static int store(const struct cli_option *o, const char *text, struct err *e)
 {
     char *end;
 
-    switch (o->type) {
+    switch (o->type & ~CLI_TYPED) {
     case CLI_FLAG:
         *(bool *)o->dst = true;
         return 0;
@@ -161,7 +161,7 @@ static int decode_environment(const struct cli_command *c, const char *prefix, c
     for (int i = 0; c->options && c->options[i].name; i++) {
         const struct cli_option *o = &c->options[i];
         env_name(name, sizeof name, prefix, o->name);
-        const char *v = seen[i] || o->type == CLI_LIST ? NULL : getenv(name);
+        const char *v = seen[i] || o->type == CLI_LIST || o->type & CLI_TYPED ? NULL : getenv(name);
         if (!v || !*v || (o->type == CLI_FLAG && strcmp(v, "0") == 0))
             continue;
         if (store(o, v, e))
@@ -170,25 +170,12 @@ static int decode_environment(const struct cli_command *c, const char *prefix, c
     return 0;
 }
 
-/* The options of the command line decoded last, for cli_is_given. */
-static const void *given[128];
-static size_t ngiven;
-
-bool cli_is_given(const void *dst)
-{
-    for (size_t i = 0; i < ngiven; i++)
-        if (given[i] == dst)
-            return true;
-    return false;
-}
-
 int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e)
 {
     bool seen[128] = {false};
     int n = 0, i;
 
-    ngiven = 0;
     *nrest = 0;
     *rest = argv + argc;
     for (i = 0; i < argc; i++) {
@@ -229,8 +216,6 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
         }
         if (store(o, value, e))
             return err_prefix(e, "%s", c->name);
-        if (!seen[o - c->options])
-            given[ngiven++] = o->dst;
         seen[o - c->options] = true;
     }
     *noperands = n;

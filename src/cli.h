@@ -14,7 +14,9 @@ enum cli_type {
     CLI_STRING, /* dst: const char **, points into argv or the environment */
     CLI_INT,    /* dst: long *, checked against min..max unless both are 0 */
     CLI_DOUBLE, /* dst: double *, checked likewise */
-    CLI_LIST    /* dst: struct cli_list *, may be given several times */
+    CLI_LIST,   /* dst: struct cli_list *, may be given several times */
+    CLI_TYPED = 16 /* or'ed with one of these: only the command line fills dst, as the variable of
+                    * this name says something else or is read elsewhere */
 };
 
 #define CLI_LIST_MAX 256
@@ -63,9 +65,6 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
  * words behind "--" stay at *rest. 0, or -1 with ERR_USAGE. Exposed for tests. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
-
-/* Was the option that fills dst on the command line decoded last, rather than in the environment? */
-bool cli_is_given(const void *dst);
 
 /* The name in names (NULL-terminated) nearest to word by edit distance, or NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *names);

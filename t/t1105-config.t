@@ -35,6 +35,7 @@ is "$(value slurm.time --set slurm.time=5:00:00)" "5:00:00 command line --set" "
 unset UNETCTL_SLURM_TIME
 is "$(UNETCTL_GPUS=3 value gpus)" "3 environment \$UNETCTL_GPUS" "an option's variable"
 is "$(UNETCTL_GPUS=3 value gpus --gpus 4)" "4 command line --gpus" "and the option"
+is "$(UNETCTL_MODEL=resnet20 value model.name)" "resnet20 command line --model" "a variable of an option alone"
 
 # What is in force is what runs.
 exits 0 "generate" unetctl generate -C one --gpus 2 --set train.epochs=7

@@ -14,6 +14,11 @@ ok "images" unet-train data synth --out synth --count 12 --size 32x48
 unetctl init here --data synth --site local 2>/dev/null
 exits 0 "nothing stands in the way" unetctl doctor -C here
 is "$(grep -cv '^ok' "$OUT")" 0 "and nothing is found"
+exits 3 "a site that is not there" unetctl doctor -C here --site nonsense
+like "$ERR" "unknown site 'nonsense'" "is refused"
+exits 5 "another site than the study's" env SLURM_CONF="$TMP/none" unetctl doctor -C here --site generic
+like "$OUT" '^error +scheduler' "is looked at"
+exits 0 "the study's counts in a variable" env UNETCTL_GPUS=1..4 unetctl doctor -C here
 exits 0 "stale variables and a proxy" env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl doctor -C here
 finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG"
 finding warning proxies 'http_proxy=http://p' "a proxy"

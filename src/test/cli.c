@@ -7,11 +7,13 @@
 static bool flag;
 static const char *word;
 static long number;
+static const char *typed;
 static struct cli_list list;
 static const struct cli_option options[] = {
     {"verbose", 'v', CLI_FLAG, NULL, "say more", &flag, 0, 0},
     {"gpus", 'g', CLI_STRING, "LIST", "counts", &word, 0, 0},
     {"port-base", 0, CLI_INT, "P", "first port", &number, 1, 65535},
+    {"site", 0, CLI_STRING | CLI_TYPED, "SITE", "where", &typed, 0, 0},
     {"set", 'S', CLI_LIST, "K=V", "override", &list, 0, 0},
     {0}};
 static const struct cli_command command = {
@@ -22,7 +24,7 @@ static int decode(char **argv, int *noperands, int *nrest, struct err *e)
     char **rest;
     int argc = 0;
 
-    flag = false, word = NULL, number = 0, list.count = 0;
+    flag = false, word = typed = NULL, number = 0, list.count = 0;
     while (argv[argc])
         argc++;
     return cli_decode(&command, "UTEST_", argc, argv, noperands, nrest, &rest, e);
@@ -51,6 +53,9 @@ int main(void)
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && number == 77, "the environment fills in");
     ok(decode((char *[]){"--port-base", "5", NULL}, &n, &nrest, &e) == 0 && number == 5,
        "the command line wins over the environment");
+    setenv("UTEST_SITE", "x", 1);
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && !typed, "but a typed option");
+    ok(decode((char *[]){"--site", "y", NULL}, &n, &nrest, &e) == 0 && typed, "it is typed");
     setenv("UTEST_PORT_BASE", "x", 1);
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == -1 && strstr(e.text, "UTEST_PORT_BASE"),
        "a bad variable is named: %s", e.text);
