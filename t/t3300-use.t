@@ -53,6 +53,37 @@ ok "a network of two classes" unet-train train --data data --size 64x64 --base 4
 ok "predicts" unet-train predict --checkpoint two --threads 1 --out classes --probabilities --overlay large/images/0001.png
 is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" "a probability per class"
 
+# --- what -c takes; model.json says how masks were read ---
+printf '7 ground\n255 "a, mark"\n0 ground\n99 ignore\n' >three.txt
+ok "classes with names, from a file" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 \
+    --epochs 1 --batch-size 4 --classes 2 --class-file three.txt --out named
+mv three.txt gone.txt
+like named/checkpoint/model.json '"class_names":\["ground","\\"a, mark\\""\],"class_file":"7 ground' \
+    "names and the class file are in model.json"
+exits 0 "eval needs neither" unet-train eval -c named --data data --threads 1 --json
+like "$OUT" '"name":"ground"' "and names the classes"
+ok "a value to ignore" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 1 \
+    --batch-size 4 --ignore 7 --out ignoring
+like ignoring/checkpoint/model.json '"ignore":"7"' "is in model.json"
+mkdir -p study/attempt-{1,2,10,11}
+cp -r run/checkpoint study/attempt-2
+exits 9 "a run of which no attempt is DONE" unet-train eval -c study --data data
+like "$ERR" 'none of its attempts is DONE; the newest is attempt-11' "is refused with the reason"
+touch study/attempt-{1,2,10}/DONE
+mkdir -p study/attempt-{1,10}/checkpoint && cp -r named/checkpoint study/attempt-10
+for path in study study/attempt-10 study/attempt-10/checkpoint study/attempt-10/checkpoint/weights.safetensors; do
+    ok "export -c $path" unet-train export -c $path --safetensors "${path//\//-}.out"
+    ok "is the newest that is DONE" cmp "${path//\//-}.out" named/checkpoint/weights.safetensors
+done
+sed -i 's/,"scale":.*,"weights/,"weights/' study/attempt-2/checkpoint/model.json
+ok "an older model.json" unet-train eval -c study/attempt-2 --data data --threads 1
+printf '\377' | dd of=study/attempt-10/checkpoint/weights.safetensors bs=1 seek=2000 conv=notrunc 2>"$ERR"
+for verb in "eval --data data" "predict --out damaged large/images/0001.png" "export --onnx damaged.onnx"; do
+    # shellcheck disable=SC2086
+    exits 9 "$verb with a damaged byte in the weights" unet-train ${verb%% *} -c study ${verb#* }
+    like "$ERR" 'attempt-10/checkpoint/weights.safetensors: .*damaged or replaced' "names the file"
+done
+
 # --- export ---
 ok "export" unet-train export --checkpoint run --onnx net.onnx --safetensors net.safetensors
 ok "safetensors as the run's" cmp net.safetensors run/checkpoint/weights.safetensors

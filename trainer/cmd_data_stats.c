@@ -230,7 +230,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (nclasses) {
         int value;
         if (mask_ignore_decode(ignore, &value, e) ||
-            !(c = classes_create((int)nclasses, value, class_file, e)))
+            !(c = classes_create((int)nclasses, value, class_file, NULL, e)))
             return -1;
         rc = frequency_count(dir, c, &f, e);
     }

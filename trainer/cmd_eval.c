@@ -26,8 +26,7 @@ static long opt_threads;
 static bool opt_soft_masks, opt_json;
 
 static const struct cli_option options[] = {
-    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
-     &opt_checkpoint, 0, 0},
+    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
     {"data", 'd', CLI_STRING, "DIR", "images and masks, or images with classes: all of them",
      &opt_data, 0, 0},
     {"split", 0, CLI_STRING, "FILE", "split.json: only its validation part", &opt_split, 0, 0},
@@ -49,14 +48,15 @@ static const struct cli_option options[] = {
 static const char details[] =
     "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) /\n"
     "(P + T + 1). Of several classes, \"all\" is the mean over those that are there or predicted. With the\n"
-    "split of a run and the run's size, the result equals the run's.\n"
+    "split of a run and the run's size, the result equals the run's. Masks are read as in training\n"
+    "(model.json) unless options say otherwise.\n"
     "\n"
-    "  unet-train eval --checkpoint RUN/checkpoint --data DATA --split RUN/split.json --json\n";
+    "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
 static int configure(struct network_config *config, struct err *e)
 {
     if (!opt_checkpoint)
-        return err_set(e, ERR_USAGE, "eval: --checkpoint FILE is missing");
+        return err_set(e, ERR_USAGE, "eval: --checkpoint PATH is missing");
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
     *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
@@ -119,12 +119,13 @@ static int score_images(struct evaluation *v, struct err *e)
     return 0;
 }
 
-static int report(struct network *network, const struct network_config *config,
-                  struct dataset *dataset, struct err *e)
+static int report(struct trained *t, struct dataset *dataset, struct err *e)
 {
+    const struct network_config *config = &t->config;
     struct evaluation v;
     double began = clock_now();
-    int rc = evaluate_open(&v, network, config, dataset, DATASET_VAL, false, e) || score_images(&v, e)
+    int rc = evaluate_open(&v, t->network, config, dataset, DATASET_VAL, false, e) ||
+                     score_images(&v, e)
                  ? -1
                  : 0;
     const int64_t *total = v.scores + v.images * score_size(config->classes);
@@ -139,35 +140,45 @@ static int report(struct network *network, const struct network_config *config,
     return rc;
 }
 
-static int evaluate(struct network_config *config, struct err *e)
+/* Masks are read as in training, unless options say otherwise. */
+static struct dataset *open_data(const struct trained *t, struct err *e)
 {
-    struct dataset *dataset = NULL;
-    int rc = -1;
-
-    struct network *network = trained_open(opt_checkpoint, config, e);
-    bool whole = network && model_find(config->model)->whole;
+    const struct network_config *c = &t->config;
+    const struct checkpoint_classes *classes = &t->classes;
+    bool whole = model_find(c->model)->whole, own = !opt_class_file && *classes->file;
     struct dataset_config data = {
-        .split_file = opt_split, .dir = opt_data, .height = config->height,
-        .width = config->width, .channels = config->channels, .soft_masks = opt_soft_masks,
-        .classes = whole ? 1 : config->classes, .ignore = opt_ignore, .class_file = opt_class_file};
-    if (network)
-        dataset = dataset_open(&data, e);
-    if (dataset && task_check(config->model, dataset, &config->classes, e) == 0)
-        rc = report(network, config, dataset, e);
+        .split_file = opt_split, .dir = opt_data, .height = c->height, .width = c->width,
+        .channels = c->channels, .soft_masks = opt_soft_masks || classes->soft_masks,
+        .classes = whole ? 1 : c->classes, .ignore = opt_ignore ? opt_ignore : classes->ignore,
+        .class_file = own ? "the class file in model.json" : opt_class_file,
+        .class_text = own ? classes->file : NULL};
+
+    return dataset_open(&data, e);
+}
+
+static int evaluate(struct trained *t, struct err *e)
+{
+    if (trained_open(t, opt_checkpoint, e))
+        return -1;
+    struct dataset *dataset = open_data(t, e);
+    int rc = !dataset || task_check(t->config.model, dataset, &t->config.classes, e)
+                 ? -1
+                 : report(t, dataset, e);
     dataset_close(dataset);
-    network_destroy(network);
     return rc;
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct network_config config;
+    struct trained t = {0};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     shutdown_catch(false);
     if (opt_json)
         log_open("unet-train", LOG_WARN);
-    return configure(&config, e) ? -1 : evaluate(&config, e);
+    int rc = configure(&t.config, e) ? -1 : evaluate(&t, e);
+    trained_close(&t);
+    return rc;
 }
 
 const struct cli_command cmd_eval = {

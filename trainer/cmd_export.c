@@ -6,6 +6,7 @@
 
 #include "src/log.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/compute_option.h"
 #include "trainer/export/onnx.h"
 #include "trainer/trained.h"
 #include "trainer/trainer.h"
@@ -13,8 +14,7 @@
 static const char *opt_checkpoint, *opt_onnx, *opt_safetensors;
 
 static const struct cli_option options[] = {
-    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
-     &opt_checkpoint, 0, 0},
+    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
     {"onnx", 0, CLI_STRING, "FILE", "network and weights for onnxruntime and others",
      &opt_onnx, 0, 0},
     {"safetensors", 0, CLI_STRING, "FILE", "weights by PyTorch's names", &opt_safetensors, 0, 0},
@@ -44,25 +44,22 @@ static int write_safetensors(const char *path, const struct weights *w, struct e
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct network_config config = {.backend = "ref", .threads = 1};
-    int rc = 0;
+    struct trained t = {.config = {.backend = "ref", .threads = 1}};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!opt_checkpoint || (!opt_onnx && !opt_safetensors))
-        return err_set(e, ERR_USAGE, "export: give --checkpoint FILE and --onnx FILE or --safetensors "
+        return err_set(e, ERR_USAGE, "export: give --checkpoint PATH and --onnx FILE or --safetensors "
                        "FILE, or both");
-    struct network *n = trained_open(opt_checkpoint, &config, e);
-    if (!n)
-        return -1;
-    if (opt_onnx)
-        rc = onnx_write(opt_onnx, &config, network_weights(n), e);
+    int rc = trained_open(&t, opt_checkpoint, e);
     if (rc == 0 && opt_onnx)
-        log_info("%s: ONNX, %zu weights", opt_onnx, weights_trainable(network_weights(n)));
+        rc = onnx_write(opt_onnx, &t.config, network_weights(t.network), e);
+    if (rc == 0 && opt_onnx)
+        log_info("%s: ONNX, %zu weights", opt_onnx, weights_trainable(network_weights(t.network)));
     if (rc == 0 && opt_safetensors)
-        rc = write_safetensors(opt_safetensors, network_weights(n), e);
+        rc = write_safetensors(opt_safetensors, network_weights(t.network), e);
     if (rc == 0 && opt_safetensors)
         log_info("%s: safetensors", opt_safetensors);
-    network_destroy(n);
+    trained_close(&t);
     return rc;
 }
 

@@ -35,8 +35,7 @@ static double opt_threshold = 0.5;
 static bool opt_probabilities, opt_overlay;
 
 static const struct cli_option options[] = {
-    {"checkpoint", 'c', CLI_STRING, "FILE", "weights.safetensors, its folder, or the run's",
-     &opt_checkpoint, 0, 0},
+    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
     {"out", 'o', CLI_STRING, "DIR", "folder for the masks; made if need be", &opt_out, 0, 0},
     {"tile", 0, CLI_STRING, "HxW", "what the network sees at once (the size of training)",
      &opt_tile, 0, 0},
@@ -374,7 +373,7 @@ static int predict_all(struct network *n, const struct network_config *c, char *
 static int check_options(struct network_config *c, struct err *e)
 {
     if (!opt_checkpoint || !opt_out)
-        return err_set(e, ERR_USAGE, "predict: give --checkpoint FILE and --out DIR");
+        return err_set(e, ERR_USAGE, "predict: give --checkpoint PATH and --out DIR");
     for (const char *at = opt_crop; at;) {
         char *end;
         long crop = strtol(at, &end, 10);
@@ -398,22 +397,20 @@ static int check_options(struct network_config *c, struct err *e)
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct network_config c = {.backend = opt_backend, .threads = (int)opt_threads};
-    int rc = 0;
+    struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
 
     (void)nrest, (void)rest;
     shutdown_catch(false);
-    if (check_options(&c, e) || check_names(noperands, operands, e))
+    if (check_options(&t.config, e) || check_names(noperands, operands, e))
         return -1;
-    struct network *n = trained_open(opt_checkpoint, &c, e);
-    if (!n)
-        return -1;
-    if (mkdir(opt_out, 0777) && errno != EEXIST)
+    int rc = trained_open(&t, opt_checkpoint, e);
+    if (rc == 0 && mkdir(opt_out, 0777) && errno != EEXIST)
         rc = err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
     if (rc == 0)
-        rc = model_find(c.model)->whole ? classify_all(n, &c, operands, noperands, e)
-                                        : predict_all(n, &c, operands, noperands, e);
-    network_destroy(n);
+        rc = model_find(t.config.model)->whole
+                 ? classify_all(t.network, &t.config, operands, noperands, e)
+                 : predict_all(t.network, &t.config, operands, noperands, e);
+    trained_close(&t);
     return rc;
 }
 

@@ -11,6 +11,9 @@
 #define COMPUTE_OPTION_DTYPE(word)                                                              \
     {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", \
      &(word), 0, 0}
+#define COMPUTE_OPTION_CHECKPOINT(path)                                                         \
+    {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest attempt that is DONE), of " \
+     "an attempt or of a checkpoint, or weights.safetensors", &(path), 0, 0}
 #define COMPUTE_OPTION_THREADS(n) \
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &(n), 0, 4096}
 

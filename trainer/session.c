@@ -445,6 +445,19 @@ static int evaluate(struct session *s, struct record_end *end, struct err *e)
     return leave > 0;
 }
 
+static int write_weights(struct session *s, const char *dir, char sha256[65], struct err *e)
+{
+    const struct run_config *c = s->config;
+    char *names[RUN_CONFIG_CLASSES];
+    struct checkpoint_classes classes = {
+        .names = names, .count = dataset_classes(s->dataset), .ignore = c->data.ignore,
+        .file = (char *)(uintptr_t)dataset_class_file(s->dataset), .soft_masks = c->data.soft_masks};
+
+    for (int i = 0; i < classes.count; i++)
+        names[i] = (char *)(uintptr_t)dataset_class_name(s->dataset, i);
+    return checkpoint_write(dir, &s->network_config, &classes, network_weights(s->network), sha256, e);
+}
+
 static int write_results(struct session *s, struct record_end *end, struct err *e)
 {
     struct score_summary summary = score_summarize(end->score, s->config->data.classes);
@@ -461,8 +474,7 @@ static int write_results(struct session *s, struct record_end *end, struct err *
 
     snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(s->record));
     if (record_check(s->record, e) ||
-        checkpoint_write(dir, &s->network_config, network_weights(s->network),
-                         end->weights_sha256, e))
+        write_weights(s, dir, end->weights_sha256, e))
         return -1;
     if (check_interrupt(s, e) || record_done(s->record, end, e))
         return -1;

@@ -3,11 +3,25 @@
 #ifndef UNETCTL_TRAINER_TRAINED_H
 #define UNETCTL_TRAINER_TRAINED_H
 
+#include <limits.h>
+
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/core/network.h"
 
-/* path: weights.safetensors, its folder, or the run's folder. config: backend, dtype, threads (0: the
- * cores of this process) and, unless 0, height and width are given; the rest is filled in. NULL:
+struct trained {
+    char file[PATH_MAX]; /* the weights */
+    struct network_config config;
+    struct checkpoint_classes classes;
+    struct network *network;
+};
+
+/* path: as COMPUTE_OPTION_CHECKPOINT says. t->config: backend, dtype, threads (0: the cores of this process) and,
+ * unless 0, height and width are given; the rest is filled in. To be closed after an error, too.
  * ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
-struct network *trained_open(const char *path, struct network_config *config, struct err *e);
+int trained_open(struct trained *t, const char *path, struct err *e);
+void trained_close(struct trained *t);
+
+/* The name of class i, or its number where the checkpoint has no names. */
+const char *trained_class_name(const struct trained *t, int i, char number[16]);
 
 #endif

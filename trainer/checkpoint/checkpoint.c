@@ -16,7 +16,7 @@
 #include "src/sha256.h"
 #include "trainer/checkpoint/safetensors.h"
 
-#define MODEL_LIMIT 262144
+#define MODEL_LIMIT (4 << 20) /* a class file may have 1 MiB */
 
 static const char *const batch_norms[] = {
     [BATCH_NORM_NONE] = "none", [BATCH_NORM_LOCAL] = "local", [BATCH_NORM_SYNC] = "sync"};
@@ -43,26 +43,45 @@ static int write_weights(const char *path, const struct weights *w, struct err *
     return rc;
 }
 
-static int write_model(const char *path, const struct network_config *c, const char *sha256,
-                       struct err *e)
+static void add_text(struct buf *b, const char *key, const char *text)
 {
+    buf_addf(b, ",\"%s\":", key);
+    buf_add_json_string(b, text);
+}
+
+static void add_classes(struct buf *b, const struct checkpoint_classes *c)
+{
+    buf_add(b, ",\"class_names\":[");
+    for (int i = 0; i < c->count; i++) {
+        buf_add(b, i ? "," : "");
+        buf_add_json_string(b, c->names[i]);
+    }
+    buf_add(b, "]");
+    if (*c->ignore)
+        add_text(b, "ignore", c->ignore);
+    if (*c->file)
+        add_text(b, "class_file", c->file);
+    if (c->soft_masks)
+        buf_add(b, ",\"soft_masks\":true");
+}
+
+static int write_model(const char *path, const struct network_config *c,
+                       const struct checkpoint_classes *classes, const char *sha256, struct err *e)
+{
+    const struct model *model = model_find(c->model);
     struct buf b = {0};
 
-    const struct model *model = model_find(c->model);
-
-    buf_add(&b, "{\"schema\":1,\"name\":");
-    buf_add_json_string(&b, model ? model->title : c->model);
-    if (model && model->text) {
-        buf_add(&b, ",\"description\":");
-        buf_add_json_string(&b, model->text);
-    }
+    buf_add(&b, "{\"schema\":1");
+    add_text(&b, "name", model ? model->title : c->model);
+    if (model && model->text)
+        add_text(&b, "description", model->text);
     buf_addf(&b,
-             ",\"base\":%d,\"depth\":%d,\"channels\":%d,"
-             "\"classes\":%d,"
-             "\"batch_norm\":\"%s\",\"height\":%d,\"width\":%d,\"weights_sha256\":\"%s\"}\n",
+             ",\"base\":%d,\"depth\":%d,\"channels\":%d,\"classes\":%d,\"batch_norm\":\"%s\","
+             "\"height\":%d,\"width\":%d,\"scale\":\"fit\"",
              c->base, c->depth, c->channels, c->classes ? c->classes : 1,
-             batch_norms[c->batch_norm], c->height,
-             c->width, sha256);
+             batch_norms[c->batch_norm], c->height, c->width);
+    add_classes(&b, classes);
+    buf_addf(&b, ",\"weights_sha256\":\"%s\"}\n", sha256);
     size_t n = b.length;
     char *text = buf_steal(&b);
     int rc = text ? atomicfile_write(path, text, n, 0666, e)
@@ -71,7 +90,8 @@ static int write_model(const char *path, const struct network_config *c, const c
     return rc;
 }
 
-int checkpoint_write(const char *dir, const struct network_config *config, const struct weights *w,
+int checkpoint_write(const char *dir, const struct network_config *config,
+                     const struct checkpoint_classes *classes, const struct weights *w,
                      char sha256[65], struct err *e)
 {
     char path[PATH_MAX];
@@ -82,7 +102,7 @@ int checkpoint_write(const char *dir, const struct network_config *config, const
     if (write_weights(path, w, e) || sha256_file(path, sha256, e))
         return -1;
     snprintf(path, sizeof path, "%s/model.json", dir);
-    return write_model(path, config, sha256, e);
+    return write_model(path, config, classes, sha256, e);
 }
 
 static int read_int(const cJSON *root, const char *name, int min, int max, int *dst,
@@ -130,12 +150,71 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     return err_set(e, ERR_CHECKPOINT, "batch_norm: must be none, local or sync");
 }
 
-int checkpoint_read_model(const char *file, struct network_config *config, struct err *e)
+/* The text under name, "" where there is none; NULL without memory. */
+static char *read_text(const cJSON *root, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+
+    return strdup(text ? text : "");
+}
+
+/* Files of before class_names have none of these keys. */
+static int read_classes(const cJSON *root, int count, struct checkpoint_classes *c, struct err *e)
+{
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names"), *name;
+
+    c->soft_masks = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "soft_masks"));
+    c->ignore = read_text(root, "ignore");
+    c->file = read_text(root, "class_file");
+    if (!c->ignore || !c->file)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (!names)
+        return 0;
+    if (!cJSON_IsArray(names) || cJSON_GetArraySize(names) != count)
+        return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of %d names", count);
+    c->names = calloc((size_t)count, sizeof *c->names);
+    cJSON_ArrayForEach(name, names) {
+        if (!cJSON_IsString(name))
+            return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of names");
+        if (!c->names || !(c->names[c->count] = strdup(name->valuestring)))
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        c->count++;
+    }
+    return 0;
+}
+
+void checkpoint_classes_free(struct checkpoint_classes *c)
+{
+    for (int i = 0; i < c->count; i++)
+        free(c->names[i]);
+    free(c->names);
+    free(c->ignore);
+    free(c->file);
+    *c = (struct checkpoint_classes){0};
+}
+
+static int read_document(const cJSON *root, struct network_config *config,
+                         struct checkpoint_classes *classes, char sha256[65], struct err *e)
+{
+    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(root, "weights_sha256");
+
+    if (!cJSON_IsObject(root))
+        return err_set(e, ERR_CHECKPOINT, "is not a JSON object");
+    snprintf(sha256, 65, "%s", cJSON_IsString(hash) ? hash->valuestring : "");
+    return read_model_document(root, config, e) ||
+                   read_classes(root, config->classes ? config->classes : 1, classes, e)
+               ? -1
+               : 0;
+}
+
+int checkpoint_read_model(const char *file, struct network_config *config,
+                          struct checkpoint_classes *classes, char sha256[65], struct err *e)
 {
     char path[PATH_MAX];
     const char *slash = strrchr(file, '/');
     size_t n;
 
+    *classes = (struct checkpoint_classes){0};
     snprintf(path, sizeof path, "%.*smodel.json", slash ? (int)(slash - file + 1) : 0, file);
     char *text = atomicfile_read(path, MODEL_LIMIT, &n, e);
     if (!text) {
@@ -143,18 +222,30 @@ int checkpoint_read_model(const char *file, struct network_config *config, struc
         return -1;
     }
     cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, NULL, true);
-    int rc = cJSON_IsObject(root) ? read_model_document(root, config, e)
-                                  : err_set(e, ERR_CHECKPOINT, "is no JSON object");
+    int rc = read_document(root, config, classes, sha256, e);
     cJSON_Delete(root);
     free(text);
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-int checkpoint_read_weights(const char *file, struct weights *w, struct err *e)
+static int check_hash(const struct safetensors *s, const char *file, const char *want, struct err *e)
+{
+    char hex[65];
+
+    safetensors_hash(s, hex);
+    if (!*want || strcmp(hex, want) == 0)
+        return 0;
+    return err_set(e, ERR_CHECKPOINT, "%s: is not the file that was written with the model.json beside "
+                   "it (SHA-256 %.16s..., recorded %.16s...): it was damaged or replaced; restore it",
+                   file, hex, want);
+}
+
+int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e)
 {
     struct safetensors *s = safetensors_open(file, e);
     size_t n;
-    struct safetensors_entry *list = s ? list_weights(w, &n, e) : NULL;
+    struct safetensors_entry *list =
+        s && check_hash(s, file, sha256, e) == 0 ? list_weights(w, &n, e) : NULL;
     int rc = list ? safetensors_read(s, list, n, e) : -1;
 
     free(list);

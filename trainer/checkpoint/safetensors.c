@@ -180,6 +180,15 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, key));
 }
 
+void safetensors_hash(const struct safetensors *s, char hex[65])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_add(&h, s->bytes, (size_t)(s->data - s->bytes) + s->nbytes);
+    sha256_finish(&h, hex);
+}
+
 int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e)
 {
     const char *want = safetensors_metadata(s, key);

@@ -39,6 +39,9 @@ void safetensors_close(struct safetensors *s);
 /* NULL if there is none; lives as long as s. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 
+/* SHA-256 of the whole file. */
+void safetensors_hash(const struct safetensors *s, char hex[65]);
+
 /* Is the file as it was written with SAFETENSORS_HASH for key? */
 int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e);
 

@@ -169,7 +169,8 @@ static int open_rules(struct mask_rules *rules, struct err *e)
         return -1;
     if (config->classes < 2)
         return 0;
-    rules->classes = classes_create(config->classes, rules->ignore, config->class_file, e);
+    rules->classes = classes_create(config->classes, rules->ignore, config->class_file,
+                                    config->class_text, e);
     return rules->classes ? 0 : -1;
 }
 

@@ -21,6 +21,7 @@ struct entry {
 
 struct classes {
     int count;
+    char *text; /* of the file; NULL without one */
     bool coloured, named;
     char names[CLASSES_MAX][NAME_SIZE];
     struct entry entries[MAX_ENTRIES]; /* in the order of the file */
@@ -98,11 +99,10 @@ static int parse_line(struct classes *c, char *line, struct err *e)
     return add_entry(c, (uint32_t)(coloured ? v[0] << 16 | v[1] << 8 | v[2] : v[0]), label, e);
 }
 
-static int read_file(struct classes *c, const char *file, struct err *e)
+static int parse_file(struct classes *c, const char *file, struct err *e)
 {
-    size_t n;
-    char *text = atomicfile_read(file, MAX_FILE, &n, e), *next;
-    int rc = text ? 0 : -1, number = 0;
+    char *text = strdup(c->text), *next;
+    int rc = text ? 0 : err_set(e, ERR_INTERNAL, "no memory for the classes"), number = 0;
 
     c->named = true;
     c->count = 0;
@@ -118,10 +118,16 @@ static int read_file(struct classes *c, const char *file, struct err *e)
     return rc;
 }
 
-static int fill(struct classes *c, int count, int ignore, const char *file, struct err *e)
+static int fill(struct classes *c, int count, int ignore, const char *file, const char *text,
+                struct err *e)
 {
+    size_t n;
+
     if (file && *file) {
-        if (read_file(c, file, e))
+        c->text = text ? strdup(text) : atomicfile_read(file, MAX_FILE, &n, e);
+        if (!c->text)
+            return text ? err_set(e, ERR_INTERNAL, "no memory for the classes") : -1;
+        if (parse_file(c, file, e))
             return -1;
         if (c->count != count)
             return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
@@ -139,7 +145,8 @@ static int fill(struct classes *c, int count, int ignore, const char *file, stru
     return ignore >= 0 ? add_entry(c, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
 }
 
-struct classes *classes_create(int count, int ignore, const char *file, struct err *e)
+struct classes *classes_create(int count, int ignore, const char *file, const char *text,
+                               struct err *e)
 {
     struct classes *c = calloc(1, sizeof *c);
 
@@ -148,8 +155,8 @@ struct classes *classes_create(int count, int ignore, const char *file, struct e
         return NULL;
     }
     c->count = count;
-    if (fill(c, count, ignore, file, e)) {
-        free(c);
+    if (fill(c, count, ignore, file, text, e)) {
+        classes_destroy(c);
         return NULL;
     }
     memset(c->of_value, UNKNOWN, sizeof c->of_value);
@@ -160,7 +167,14 @@ struct classes *classes_create(int count, int ignore, const char *file, struct e
 
 void classes_destroy(struct classes *c)
 {
+    if (c)
+        free(c->text);
     free(c);
+}
+
+const char *classes_text(const struct classes *c)
+{
+    return c->text ? c->text : "";
 }
 
 int classes_count(const struct classes *c)

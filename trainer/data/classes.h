@@ -19,12 +19,16 @@
 struct classes;
 
 /* count: from 2, what the file must have; ignore: a value that does not count, -1 for none; file:
- * NULL or "" for none. ERR_DATA with FILE:LINE. */
-struct classes *classes_create(int count, int ignore, const char *file, struct err *e);
+ * NULL or "" for none; text: what stands in it, NULL to read it. ERR_DATA with FILE:LINE. */
+struct classes *classes_create(int count, int ignore, const char *file, const char *text,
+                               struct err *e);
 void classes_destroy(struct classes *c);
 
 int classes_count(const struct classes *c);
 const char *classes_name(const struct classes *c, int i); /* its number without a file */
+
+/* What stands in the file, "" without one. */
+const char *classes_text(const struct classes *c);
 
 /* Do masks hold colours (three numbers in the file)? They are then decoded as pictures. */
 bool classes_are_coloured(const struct classes *c);

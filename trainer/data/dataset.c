@@ -127,7 +127,8 @@ static struct split *split_of_all(const struct dataset_config *config, struct er
 {
     struct split_config all = {.dir = config->dir, .val_fraction = 1,
                                .soft_masks = config->soft_masks, .classes = config->classes,
-                               .ignore = config->ignore, .class_file = config->class_file};
+                               .ignore = config->ignore, .class_file = config->class_file,
+                               .class_text = config->class_text};
 
     return split_create(&all, e);
 }
@@ -152,7 +153,8 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
     if (mask_ignore_decode(config->ignore, &ds->ignore, e))
         return -1;
     if (config->classes >= 2) {
-        ds->classes = classes_create(config->classes, ds->ignore, config->class_file, e);
+        ds->classes = classes_create(config->classes, ds->ignore, config->class_file,
+                                     config->class_text, e);
         if (!ds->classes)
             return -1;
     }
@@ -201,6 +203,11 @@ const char *dataset_class_name(const struct dataset *ds, int i)
 {
     return ds->split->nclasses ? ds->split->class_names[i]
            : ds->classes       ? classes_name(ds->classes, i) : "foreground";
+}
+
+const char *dataset_class_file(const struct dataset *ds)
+{
+    return ds->classes ? classes_text(ds->classes) : "";
 }
 
 /* Do pixels that don't count exist? Then targets are labels, never numbers between classes. */

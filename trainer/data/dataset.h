@@ -26,6 +26,7 @@ struct dataset_config {
                              * padding then is DATASET_IGNORE, and masks are resized by nearest. */
     const char *ignore;     /* mask value that does not count, as text; NULL or "" for none */
     const char *class_file; /* classes.h; NULL or "" where values are the classes */
+    const char *class_text; /* what stands in it; NULL to read it */
     const char *cache;      /* where decoded samples are kept: NULL or "off": in memory, as they are
                              * asked for; a folder: in a file there (cache.h), made at once; "auto":
                              * in memory up to 256 MiB for all `sharers`, else in the folder cache/
@@ -60,6 +61,9 @@ uint64_t dataset_hash(const struct dataset *ds);
  * number. */
 int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
+
+/* The text of the class file, "" without one. */
+const char *dataset_class_file(const struct dataset *ds);
 
 /* Sample i into image [height][width][channels], 0..1, and mask [dataset_targets]: 0..1, or the
  * number of the class when there are several, and -1 where a pixel does not count. Without a

@@ -45,6 +45,7 @@ struct split_config {
     int classes;            /* up to 1: foreground and background; from 2: classes.h */
     const char *ignore;     /* mask value that does not count, as text; NULL or "" for none */
     const char *class_file; /* classes.h; NULL or "" for none */
+    const char *class_text; /* what stands in it; NULL to read it */
 };
 
 /* Scans the folder, decodes and hashes every file, checks the masks' values, divides. ERR_DATA for

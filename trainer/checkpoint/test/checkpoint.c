@@ -47,7 +47,7 @@ static void refuse(const char *bytes, size_t n, const char *want)
 
     if (atomicfile_write(path, bytes, n, 0666, &e))
         bail_out("%s", e.text);
-    int rc = checkpoint_read_weights(path, network_weights(net), &e);
+    int rc = checkpoint_read_weights(path, "", network_weights(net), &e);
     ok(rc == -1 && e.code == ERR_CHECKPOINT && strstr(e.text, want) && strstr(e.text, path),
        "refused: %s", e.text);
     network_destroy(net);
@@ -71,7 +71,9 @@ static void refuse_edited(const char *good, size_t n, const char *from, const ch
 static void test_round_trip(void)
 {
     struct err e = {0};
-    char sha256[65];
+    char sha256[65], recorded[65], *names[] = {"mark"};
+    const struct checkpoint_classes classes = {names, 1, "128", "0 a\n255 \"b\"\n", true};
+    struct checkpoint_classes got;
     struct network *a = build(&small), *b;
     struct network_config other = small, read = {.backend = "ref", .threads = 1};
     struct weights *w = network_weights(a);
@@ -80,22 +82,31 @@ static void test_round_trip(void)
         for (size_t j = 0; j < w->entries[i].count; j++)
             (w->entries[i].role == WEIGHTS_PARAM ? w->value : w->state)[w->entries[i].offset + j] =
                 (float)sin((double)(31 * i + j));
-    ok(checkpoint_write(dir, &small, w, sha256, &e) == 0, "written %s", e.text);
-    ok(checkpoint_read_model(path, &read, &e) == 0 && read.base == 2 && read.depth == 1 &&
+    ok(checkpoint_write(dir, &small, &classes, w, sha256, &e) == 0, "written %s", e.text);
+    ok(checkpoint_read_model(path, &read, &got, recorded, &e) == 0 && read.base == 2 && read.depth == 1 &&
        read.channels == 1 && read.height == 8 && read.batch_norm == BATCH_NORM_LOCAL,
        "the model is read back %s", e.text);
+    ok(got.count == 1 && strcmp(got.names[0], "mark") == 0 && strcmp(got.ignore, "128") == 0 &&
+       strcmp(got.file, classes.file) == 0 && got.soft_masks, "with its classes");
+    checkpoint_classes_free(&got);
+    is_str(recorded, sha256, "and the hash of the weights");
     read.seed = 99;
     b = build(&read);
-    ok(checkpoint_read_weights(path, network_weights(b), &e) == 0, "the weights are read back %s",
+    ok(checkpoint_read_weights(path, "", network_weights(b), &e) == 0, "the weights are read back %s",
        e.text);
     ok(memcmp(w->value, network_weights(b)->value, w->nparams * sizeof(float)) == 0 &&
        memcmp(w->state, network_weights(b)->state, w->nstate * sizeof(float)) == 0,
        "bit by bit, state included");
+    ok(checkpoint_read_weights(path, sha256, network_weights(b), &e) == 0, "their hash is right");
+    sha256[0] ^= 1;
+    ok(checkpoint_read_weights(path, sha256, network_weights(b), &e) == -1 &&
+       e.code == ERR_CHECKPOINT && strstr(e.text, "damaged or replaced"), "another one is refused: %s",
+       e.text);
     network_destroy(b);
 
     other.base = 3;
     b = build(&other);
-    ok(checkpoint_read_weights(path, network_weights(b), &e) == -1 && e.code == ERR_CHECKPOINT,
+    ok(checkpoint_read_weights(path, "", network_weights(b), &e) == -1 && e.code == ERR_CHECKPOINT,
        "another model's weights are refused: %s", e.text);
     network_destroy(b);
     network_destroy(a);
@@ -134,36 +145,44 @@ static void test_damage(void)
 
 static void test_model(void)
 {
+    struct checkpoint_classes classes;
     struct network_config c = {0};
     struct err e = {0};
+    char sha256[65];
 
     static const char *const texts[] = {
         "", "[]", "{\"schema\":2}", "{\"schema\":1,\"name\":\"vgg\"}",
         "{\"schema\":1,\"name\":\"unet\",\"base\":0,\"depth\":1,\"channels\":1,\"height\":8,"
         "\"width\":8,\"batch_norm\":\"none\"}",
         "{\"schema\":1,\"name\":\"unet\",\"base\":2,\"depth\":1,\"channels\":1,\"height\":8,"
-        "\"width\":8,\"batch_norm\":\"group\"}"};
+        "\"width\":8,\"batch_norm\":\"group\"}",
+        "{\"schema\":1,\"name\":\"unet\",\"base\":2,\"depth\":1,\"channels\":1,\"height\":8,"
+        "\"width\":8,\"batch_norm\":\"none\",\"class_names\":[\"a\",\"b\"]}"};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (atomicfile_write(model_path, texts[i], strlen(texts[i]), 0666, &e))
             bail_out("%s", e.text);
-        ok(checkpoint_read_model(path, &c, &e) == -1 && e.code == ERR_CHECKPOINT, "refused: %s",
+        ok(checkpoint_read_model(path, &c, &classes, sha256, &e) == -1 && e.code == ERR_CHECKPOINT, "refused: %s",
            e.text);
+        checkpoint_classes_free(&classes);
     }
     unlink(model_path);
-    ok(checkpoint_read_model(path, &c, &e) == -1 && e.code == ERR_CHECKPOINT, "no model.json: %s",
+    ok(checkpoint_read_model(path, &c, &classes, sha256, &e) == -1 && e.code == ERR_CHECKPOINT, "no model.json: %s",
        e.text);
 }
 
 static struct network *load(const char *file)
 {
     struct network_config config = {.backend = "ref", .threads = 1, .seed = 1};
+    struct checkpoint_classes classes;
+    char sha256[65];
     struct err e;
 
-    if (checkpoint_read_model(file, &config, &e))
+    if (checkpoint_read_model(file, &config, &classes, sha256, &e))
         bail_out("%s", e.text);
+    checkpoint_classes_free(&classes);
     struct network *n = build(&config);
-    if (checkpoint_read_weights(file, network_weights(n), &e))
+    if (checkpoint_read_weights(file, sha256, network_weights(n), &e))
         bail_out("%s", e.text);
     return n;
 }

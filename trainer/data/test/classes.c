@@ -15,7 +15,7 @@ static struct classes *from_text(const char *text, int count, int ignore)
 {
     if (atomicfile_write(path, text, strlen(text), 0600, &e))
         bail_out("%s", e.text);
-    return classes_create(count, ignore, path, &e);
+    return classes_create(count, ignore, path, NULL, &e);
 }
 
 static bool labels_are(const struct classes *c, uint8_t *samples, int channels, uint32_t n,
@@ -31,7 +31,7 @@ static bool labels_are(const struct classes *c, uint8_t *samples, int channels, 
 
 static void test_values(void)
 {
-    struct classes *c = classes_create(12, 11, NULL, &e);
+    struct classes *c = classes_create(12, 11, NULL, NULL, &e);
 
     ok(!labels_are(c, (uint8_t[]){12}, 1, 1, "") && strstr(e.text, "value 12") &&
            strstr(e.text, "m.png") && strstr(e.text, "data.class_file"), "%s", e.text);
@@ -96,7 +96,7 @@ int main(void)
     refuse("0 0 0 a\n1 2 300 b\n", 2, -1, "300");
     refuse("0 a\n1 b\n", 2, 1, "given twice");
     refuse("0 0 0 a\n1 1 1 b\n", 2, 1, "has colours");
-    ok(!classes_create(2, -1, "none.txt", &e) && e.code == ERR_DATA, "%s", e.text);
+    ok(!classes_create(2, -1, "none.txt", NULL, &e) && e.code == ERR_DATA, "%s", e.text);
     unlink(path);
     return done_testing();
 }
