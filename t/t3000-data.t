@@ -157,6 +157,100 @@ is "$(sort -u sides)" 1 "equal pictures are on one side, with any seed"
 [ ! -e n.json ]
 report $? "no refused split was written"
 
+# --- layouts of others ----------------------------------------------------------------------------
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import os
+from png import *
+masks = [squares((0, 255), i) for i in range(5)]
+def text(path, words):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").write("\n".join(words) + "\n")
+dataset("lay/nnunet", masks, "imagesTr", "labelsTr", "case_%03d", "_0000")
+dataset("lay/channels", masks, "imagesTr", "labelsTr", "case_%03d", "_0000")
+write("lay/channels/imagesTr/case_000_0001.png", picture(9))
+dataset("lay/img", masks, "img", "label")
+dataset("lay/capital", masks, "Images", "Masks")
+dataset("lay/one", masks, ".", ".", mask_end="_mask")
+dataset("lay/marked", masks, "imgs", "masks", mask_end="_mask")
+dataset("lay/voc", masks, "JPEGImages", "SegmentationClass")
+write("lay/voc/JPEGImages/77.png", picture(7))
+text("lay/voc/ImageSets/Segmentation/train.txt", ["00", "01", "02"])
+text("lay/voc/ImageSets/Segmentation/val.txt", ["03"])
+dataset("lay/lists", masks)
+text("lay/lists/train.txt", ["00.png", "01.png"])
+text("lay/lists/val.txt", ["02.png", "03.png"])
+dataset("lay/notes", masks)
+text("lay/notes/train.txt", ["one fine day"])
+text("lay/notes/val.txt", ["it rained"])
+dataset("lay/wrong", masks)
+text("lay/wrong/train.txt", ["00.png", "1.png"])
+text("lay/wrong/val.txt", ["02.png"])
+for place in ("%s/images", "%s/masks"), ("images/%s", "masks/%s"):
+    name = "lay/" + ("above" if place[0][0] == "%" else "below")
+    dataset(name, masks[:3], place[0] % "train", place[1] % "train")
+    dataset(name, masks[3:], place[0] % "val", place[1] % "val")
+    for i in 0, 1:
+        write("%s/%s/%02d.png" % (name, place[0] % "val", i), picture(20 + i))
+dataset("lay/two", masks, "images", "labels")
+dataset("lay/two", masks, "images", "gt")
+dataset("lay/named", masks, "pics", "my_masks")
+dataset("lay/unnamed", masks, "scans", "truth")
+dataset("lay/nested/inner", masks)
+text("lay/coco/annotations/instances.json", ["{}"])
+write("lay/coco/images/0.png", picture(0))
+text("lay/yolo/labels/0.txt", ["0 1 1 1 1"])
+write("lay/yolo/images/0.png", picture(0))
+for i in range(4):
+    for k, name in enumerate(("cls/valid", "cls/invalid", "b/test/x", "b/test/y")):
+        write("lay/%s/%d.png" % (name, i), picture(4 * k + i))
+os.makedirs("lay/cls/empty")
+EOP
+    layout() { # SET TRAIN VAL TEXT
+        exits 0 "$4" unet-train data split --data "lay/$1" --out "lay/$1.json"
+        cp "$ERR" told.txt
+        is "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 2>&1)" "$2 $3 0" "$1: its pairs"
+    }
+    refused() { # SET REGEX TEXT
+        exits 7 "$3" unet-train data split --data "lay/$1" --out "lay/$1.json"
+        like "$ERR" "$2" "$1: with the reason"
+    }
+    layout nnunet 4 1 "nnU-Net's folders"
+    ok "the split has the names of the files" grep -q '"image":"imagesTr/case_000_0000.png","mask":"labelsTr/case_000.png"' lay/nnunet.json
+    layout img 4 1 "img/ and label/"
+    layout capital 4 1 "capitals in the names of folders"
+    layout one 4 1 "masks beside the images, named NAME_mask"
+    layout marked 4 1 "names of masks with a suffix"
+    layout voc 3 1 "Pascal VOC, divided by its lists"
+    layout lists 2 2 "train.txt and val.txt beside the folders"
+    like told.txt '1 images are on neither side' "what is in neither does not take part"
+    layout notes 4 1 "such files that name no image"
+    like told.txt 'train.txt and .*val.txt name none of the images' "divide nothing, which is said"
+    layout above 3 2 "train/images and val/images"
+    layout below 3 2 "images/train and images/val"
+    refused wrong 'names 1.png, which is not among the images' "a list with a wrong name"
+    refused channels 'case_000_0001.png is a second channel' "two channels of one image"
+    refused two 'masks may lie in labels/ or in gt/' "two folders that may hold the masks"
+    refused named 'my_masks/ seems to hold masks.*ln -s' "two folders that are no classes, by their name"
+    refused unnamed 'truth/ seems to hold masks.*ln -s' "and by what is in them"
+    refused nested 'name that one .lay/nested/inner' "a folder too high"
+    refused coco 'is a COCO set' "COCO's outlines"
+    refused yolo 'labels/; what is there is not read, such as 0.txt' "YOLO's boxes"
+    refused b 'none to train: train/ is missing' "images to validate alone"
+    exits 0 "classes that are called valid and invalid" unet-train data split --data lay/cls --out lay/cls.json
+    like "$ERR" '1 folder holds no images and is not a class' "an empty folder is no class"
+    like lay/cls.json '"classes":\["invalid","valid"\]' "the others are"
+    ok "a divided set as PNG" unet-train data convert --data lay/lists --to png --out lay/again
+    is "$(find lay/again -name '*.png' | sort | cut -d/ -f 3,4 | uniq -c | xargs)" \
+        "1 test/images 1 test/masks 2 train/images 2 train/masks 2 val/images 2 val/masks" "stays divided"
+    layout again 2 2 "and is read again"
+else
+    skip "python3 is not installed" "layouts"
+fi
+
 # --- the shared collection -----------------------------------------------------------------------
 bad=$UNETCTL_SHARED/bad-inputs
 if ! shared bad-inputs/expect.tsv; then

@@ -24,6 +24,7 @@
 struct sample {
     const char *name;         /* without folders and suffix */
     enum source_side side;
+    bool held_out;            /* of no side in a source that is divided */
     const struct pixels *image, *mask; /* mask NULL: label */
     int label;
     const char *class_name;
@@ -244,10 +245,12 @@ static int put_record(struct job *job, const struct source_item *item, const str
 static int put_all(struct job *job, struct err *e)
 {
     struct source *source = job->source;
+    bool divided = source_is_divided(source);
 
     for (size_t i = 0; i < source->count; i++) {
         const struct source_item *item = &source->items[i];
-        struct sample s = {.side = item->side, .label = item->label};
+        struct sample s = {.side = item->side, .label = item->label,
+                           .held_out = divided && item->side == SOURCE_ANY};
         bool files = source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS;
         if (source->nclasses)
             s.class_name = source->class_names[item->label];
@@ -257,9 +260,9 @@ static int put_all(struct job *job, struct err *e)
     return 0;
 }
 
-static const char *side_folder(enum source_side side, const char *val)
+static const char *side_folder(const struct sample *s, const char *val)
 {
-    return side == SOURCE_TRAIN ? "/train" : side == SOURCE_VAL ? val : "";
+    return s->side == SOURCE_TRAIN ? "/train" : s->side == SOURCE_VAL ? val : s->held_out ? "/test" : "";
 }
 
 static int write_png(const char *out, const char *side, const char *folder, const char *name,
@@ -279,7 +282,7 @@ static int write_png(const char *out, const char *side, const char *folder, cons
 
 static int png_sink(void *arg, const struct sample *s, struct err *e)
 {
-    const char *out = arg, *side = side_folder(s->side, "/val");
+    const char *out = arg, *side = side_folder(s, "/val");
 
     if (!s->mask)
         return write_png(out, side, s->class_name, s->name, s->image, e);
@@ -373,7 +376,7 @@ static int begin_side(const struct records *r, struct shards *s, const struct sa
                       struct err *e)
 {
     snprintf(s->dir, sizeof s->dir, "%.2000s%s", r->config->out,
-             side_folder(sample->side, "/valid"));
+             side_folder(sample, "/valid"));
     s->image = *sample->image;
     s->masks = sample->mask != NULL;
     if (s->masks)

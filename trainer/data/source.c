@@ -85,6 +85,14 @@ void source_close(struct source *s)
     free(s);
 }
 
+bool source_is_divided(const struct source *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].side != SOURCE_ANY)
+            return true;
+    return false;
+}
+
 static enum container_kind kind_of(enum source_format format)
 {
     return format == SOURCE_CIFAR ? CONTAINER_CIFAR

@@ -35,6 +35,14 @@ struct source {
  * image without a mask, two of one stem, one class only ... */
 struct source *source_open(const char *dir, struct err *e);
 
+/* The images that a file names, one per line (with or without folders and suffix), are of that side.
+ * ERR_DATA: one is not among them, or has a side already. */
+int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e);
+
+/* Does the folder itself say which samples train and which validate? Those of no side then do
+ * neither. */
+bool source_is_divided(const struct source *s);
+
 /* Without listing: locators are known from a split. */
 struct source *source_attach(const char *dir, enum source_format format, struct err *e);
 void source_close(struct source *s);

@@ -9,7 +9,6 @@
 #include "src/log.h"
 #include "src/rng.h"
 #include "trainer/data/candidates.h"
-#include "trainer/data/namelist.h"
 
 /* rng.h: the one stream of a split. */
 #define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
@@ -158,39 +157,6 @@ static int all_validate(struct candidate *c, size_t n)
     return 0;
 }
 
-/* By the name of its file, without the folders that the format has. */
-static struct candidate *find_image(struct candidate *c, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *slash = strrchr(c[i].item.image, '/');
-        if (strcmp(slash ? slash + 1 : c[i].item.image, name) == 0 ||
-            strcmp(c[i].item.image, name) == 0)
-            return &c[i];
-    }
-    return NULL;
-}
-
-static int apply_list(const char *path, enum candidate_side side, struct candidate *c, size_t n,
-                      struct err *e)
-{
-    struct namelist list;
-    int rc = namelist_read(path, &list, e);
-
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        struct candidate *found = find_image(c, n, list.names[i]);
-        if (!found)
-            rc = err_set(e, ERR_DATA, "%s: names %s, which is not among the images", path,
-                         list.names[i]);
-        else if (found->side != CANDIDATE_NONE)
-            rc = err_set(e, ERR_DATA, "%s: %s is listed twice, or for both sides", path,
-                         list.names[i]);
-        else
-            found->side = side;
-    }
-    namelist_free(&list);
-    return rc;
-}
-
 static struct by_hash *sort_candidates(const struct candidate *c, size_t n, struct err *e)
 {
     const char **hash = calloc(n, sizeof *hash);
@@ -232,7 +198,7 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
 static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
 {
     struct by_hash *sorted = sort_candidates(c, n, e);
-    size_t ndropped = 0;
+    size_t ndropped = 0, nneither = 0;
 
     for (size_t i = 0, first; sorted && i < n; i++) {
         bool validates = false;
@@ -245,22 +211,16 @@ static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
             }
         i--;
     }
+    for (size_t i = 0; i < n; i++)
+        nneither += c[i].side == CANDIDATE_NONE;
+    if (nneither > ndropped)
+        log_info("%zu images are on neither side of the set's own division and do not take part",
+                 nneither - ndropped);
     if (ndropped)
         log_warn("%zu training images are also among the validation images and don't train",
                  ndropped);
     free(sorted);
     return sorted ? 0 : -1;
-}
-
-static int divide_by_lists(const struct split_config *config, struct candidate *c, size_t n,
-                           struct err *e)
-{
-    if (!config->train_list || !config->val_list)
-        return err_set(e, ERR_USAGE, "a given split needs both --train-list and --val-list");
-    if (apply_list(config->train_list, CANDIDATE_TRAIN, c, n, e) ||
-        apply_list(config->val_list, CANDIDATE_VAL, c, n, e))
-        return -1;
-    return refuse_leak(c, n, e);
 }
 
 /* Moves the items of one side, in order. */
@@ -281,30 +241,40 @@ static int take_side(struct candidate *c, size_t n, enum candidate_side side, st
     return 0;
 }
 
-/* Whoever says it first: lists, "all validate", the folder, the seed. */
-static int divide(const struct split_config *config, const struct source *source,
-                  struct candidate *c, struct split *s, struct err *e)
+/* The lists that were given take the place of what the folder says. */
+static int assign_lists(const struct split_config *config, struct source *source, struct err *e)
 {
-    bool given = config->train_list || config->val_list, all = config->val_fraction >= 1;
-    bool divided = source->items[0].side != SOURCE_ANY;
-    size_t n = source->count;
+    if (!config->train_list && !config->val_list)
+        return 0;
+    if (!config->train_list || !config->val_list)
+        return err_set(e, ERR_USAGE, "a given split needs both --train-list and --val-list");
+    for (size_t i = 0; i < source->count; i++)
+        source->items[i].side = SOURCE_ANY;
+    return source_assign(source, config->train_list, SOURCE_TRAIN, e) ||
+                   source_assign(source, config->val_list, SOURCE_VAL, e)
+               ? -1 : 0;
+}
+
+/* The first that says it: lists, "all validate", the folder, the seed. */
+static int divide(const struct split_config *config, bool divided, size_t n, struct candidate *c,
+                  struct split *s, struct err *e)
+{
+    bool given = config->train_list, all = !given && config->val_fraction >= 1;
     int rc;
 
-    for (size_t i = 0; given && i < n; i++)
-        c[i].side = CANDIDATE_NONE;
     if (given)
-        rc = divide_by_lists(config, c, n, e);
+        rc = refuse_leak(c, n, e);
     else if (all)
         rc = all_validate(c, n);
     else if (divided)
         rc = divide_as_it_is(c, n, e);
     else
         rc = divide_by_seed(config, c, n, e);
-    if (rc == 0 && (given || !all))
+    if (rc == 0 && !all)
         rc = take_side(c, n, CANDIDATE_TRAIN, &s->train, e);
     if (rc || take_side(c, n, CANDIDATE_VAL, &s->val, e))
         return -1;
-    bool computed = given || (divided && !all);
+    bool computed = divided && !all;
     s->seed = computed ? 0 : config->seed;
     s->val_fraction = computed ? (double)s->val.count / (double)(s->train.count + s->val.count)
                                : config->val_fraction;
@@ -336,9 +306,10 @@ struct split *split_create(const struct split_config *config, struct err *e)
         err_errno(e, ERR_DATA, errno, "%s", config->dir);
         goto out;
     }
-    c = candidates_read(config, source, &s->mask_scale, e);
+    if (assign_lists(config, source, e) == 0)
+        c = candidates_read(config, source, &s->mask_scale, e);
     if (c)
-        rc = divide(config, source, c, s, e);
+        rc = divide(config, source_is_divided(source), source->count, c, s, e);
     take_classes(source, s);
 out:
     for (size_t i = 0; c && i < source->count; i++)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# PNG files of odd kinds for tests, without other packages.
+import os, struct, zlib
+
+
+def write(path, rows, palette=None):
+    """rows: of numbers 0..255 (grey, or an index where there is a palette), or of (r, g, b)."""
+    def chunk(name, body):
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    colour = isinstance(rows[0][0], tuple)
+    kind = 2 if colour else 3 if palette else 0
+    data = b"".join(b"\0" + bytes(v for p in r for v in (p if colour else (p,))) for r in rows)
+    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, kind, 0, 0, 0)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head))
+        if palette:
+            f.write(chunk(b"PLTE", bytes(v for p in palette for v in p)))
+        f.write(chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
+
+
+def picture(i, side=32):
+    """Picture i, unlike all others."""
+    return [[(x * 7 + y * 3 + i * 11 + (x * y + i) % 13 * 5) % 256 for x in range(side)] for y in range(side)]
+
+
+def squares(values, i=0, side=32):
+    """A mask of a ground of values[0] with a square of each other value, moved by i."""
+    rows = [[values[0]] * side for _ in range(side)]
+    step = side // max(1, len(values) - 1)
+    for k, v in enumerate(values[1:]):
+        for y in range(4 + (i + k) % 8, 20):
+            for x in range(k * step, k * step + max(1, step - 1)):
+                rows[y][x] = v
+    return rows
+
+
+def dataset(folder, masks, images="images", truth="masks", name="%02d", image_end="", mask_end=""):
+    """One image for each mask."""
+    for i, mask in enumerate(masks):
+        write("%s/%s/%s%s.png" % (folder, images, name % i, image_end), picture(i, len(mask)))
+        write("%s/%s/%s%s.png" % (folder, truth, name % i, mask_end), mask)
