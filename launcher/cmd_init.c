@@ -146,16 +146,36 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     return data_look_sample(dst, look, e);
 }
 
-/* A site file that is named from here must be found from the study's folder, too. */
-static const char *remember_site(const char *folder, char path[PATH_MAX])
+/* A path of the command line as study.yaml has it: from the study's folder where it lies there, else
+ * absolute. */
+static int place_path(const char *folder, const struct yaml_key *key, struct yaml_setting *setting,
+                      struct buf *dst, struct err *e)
 {
-    char below[PATH_MAX];
+    char *path = yaml_table_resolve(key, NULL, setting->value), own[PATH_MAX];
+    size_t n = realpath(folder, own) ? strlen(own) : 0;
 
-    if (!site || !strchr(site, '/') || site[0] == '/')
-        return site;
-    if (snprintf(below, sizeof below, "%s/%s", folder, site) < PATH_MAX && access(below, F_OK) == 0)
-        return site;
-    return realpath(site, path) ? path : site;
+    if (!path)
+        return err_errno(e, ERR_INTERNAL, errno, "%s %s", setting->where, setting->value);
+    bool inside = n && strncmp(path, own, n) == 0 && path[n] == '/';
+    buf_addf(dst, "%s%s", inside ? "." : "", inside ? path + n : path);
+    free(path);
+    setting->value = dst->data ? dst->data : "";
+    return 0;
+}
+
+static int place_paths(const char *folder, struct yaml_setting *settings, size_t n, struct buf *texts,
+                       struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct yaml_key *key = yaml_table_find(study_keys, settings[i].path);
+        if (!key || key->type != YAML_PATH || strncmp(settings[i].where, "--", 2) != 0)
+            continue;
+        struct buf *text = &texts[YAML_KEYS_MAX + (key - study_keys)];
+        buf_destroy(text);
+        if (place_path(folder, key, &settings[i], text, e))
+            return -1;
+    }
+    return 0;
 }
 
 /* What the user's file says goes into the study, except what is the site's to say. */
@@ -193,8 +213,7 @@ static int encode(const char *folder, const struct study *user, struct buf *text
 {
     struct yaml_setting settings[YAML_KEYS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
-    char data[PATH_MAX], derived[65], site_path[PATH_MAX], height[24], width[24];
-    char templates_path[PATH_MAX], engine_paths[ENGINE_ROWS][64];
+    char data[PATH_MAX], derived[65], height[24], width[24], engine_paths[ENGINE_ROWS][64];
     struct data_look look;
     size_t n = 3;
     long h, w;
@@ -211,14 +230,15 @@ static int encode(const char *folder, const struct study *user, struct buf *text
     if (model)
         settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
     if (site)
-        settings[n++] = (struct yaml_setting){"site", remember_site(folder, site_path), "--site"};
+        settings[n++] = (struct yaml_setting){"site", site, "--site"};
     if (engine)
         n += take_engine(engine_paths, settings + n);
-    if (templates && !realpath(templates, templates_path))
+    if (templates && access(templates, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "--templates %s", templates);
     if (templates)
-        settings[n++] = (struct yaml_setting){"templates", templates_path, "--templates"};
-    if (study_decode_set(&set, settings + n, e))
+        settings[n++] = (struct yaml_setting){"templates", templates, "--templates"};
+    if (study_decode_set(&set, settings + n, e) ||
+        place_paths(folder, settings, n + set.count, texts, e))
         return -1;
     choose_size(&look, choose_step(settings + 3, n - 3 + set.count, user), &h, &w);
     snprintf(height, sizeof height, "%ld", h);
@@ -234,7 +254,7 @@ static int encode(const char *folder, const struct study *user, struct buf *text
 
 static int write_study(const char *folder, const char *file, struct err *e)
 {
-    struct buf b = {0}, texts[YAML_KEYS_MAX] = {{0}};
+    struct buf b = {0}, texts[2 * YAML_KEYS_MAX] = {{0}}; /* of the user's file, of the command line */
     struct study user;
     int rc;
 
@@ -245,7 +265,7 @@ static int write_study(const char *folder, const char *file, struct err *e)
         rc = b.failed ? err_set(e, ERR_INTERNAL, "init: no memory")
                       : atomicfile_write(file, b.data, b.length, 0666, e);
     buf_destroy(&b);
-    for (size_t i = 0; i < YAML_KEYS_MAX; i++)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         buf_destroy(&texts[i]);
     study_close(&user);
     return rc;
@@ -259,7 +279,7 @@ static int check_written(const char *folder, const char *file, struct err *e)
     int rc = study_open(&study, folder, NULL, 0, e);
 
     if (rc == 0) {
-        rc = site_open(&profile, study.site, study.dir, e);
+        rc = site_open(&profile, study.site, e);
         if (rc == 0)
             site_close(&profile);
         study_close(&study);

@@ -18,7 +18,7 @@ static char *read_site(const char *name, struct site *site, struct err *e)
     char *text;
     size_t n;
 
-    if (site_open(site, name, ".", e))
+    if (site_open(site, name, e))
         return NULL;
     text = atomicfile_read(site->file, MAX_SITE, &n, e);
     if (!text)

@@ -125,14 +125,13 @@ static int unknown_site(const char *name, struct err *e)
     return -1;
 }
 
-static int locate(struct site *s, const char *name, const char *base_dir, struct err *e)
+static int locate(struct site *s, const char *name, struct err *e)
 {
     char folder[PATH_MAX];
     int rc;
 
     if (strchr(name, '/')) {
-        rc = name[0] == '/' ? asprintf(&s->file, "%s", name)
-                            : asprintf(&s->file, "%s/%s", base_dir, name);
+        rc = asprintf(&s->file, "%s", name);
     } else {
         if (paths_data("templates/sites", folder, sizeof folder, e))
             return -1;
@@ -148,10 +147,10 @@ static int locate(struct site *s, const char *name, const char *base_dir, struct
     return s->name ? 0 : err_errno(e, ERR_INTERNAL, errno, "site %s", name);
 }
 
-int site_open(struct site *s, const char *name, const char *base_dir, struct err *e)
+int site_open(struct site *s, const char *name, struct err *e)
 {
     *s = (struct site){0};
-    if (locate(s, name, base_dir, e) || yaml_table_read(site_keys, s->file, YAML_SITE, s, &s->origins, e)) {
+    if (locate(s, name, e) || yaml_table_read(site_keys, s->file, YAML_SITE, s, &s->origins, e)) {
         site_close(s);
         return -1;
     }

@@ -34,9 +34,9 @@ struct site {
 
 extern const struct yaml_key site_keys[];
 
-/* The profile called name; a name with a slash is a file, from base_dir if relative. 0, or -1 with
- * ERR_CONFIG and nothing to destroy; an unknown name lists the known ones. */
-int site_open(struct site *s, const char *name, const char *base_dir, struct err *e);
+/* The profile called name; a name with a slash is the path of a file. 0, or -1 with ERR_CONFIG and
+ * nothing to destroy; an unknown name lists the known ones. */
+int site_open(struct site *s, const char *name, struct err *e);
 void site_close(struct site *s);
 
 /* The names of the profiles that come with unetctl, sorted, each to be freed, and NULL. */

@@ -67,6 +67,16 @@ static const char *check_model(const char *text)
                                        "one of these with -projection; or a FILE.yaml)";
 }
 
+static bool is_site_file(const char *text)
+{
+    return strchr(text, '/') != NULL;
+}
+
+static bool is_cache_folder(const char *text)
+{
+    return strcmp(text, "auto") != 0 && strcmp(text, "off") != 0;
+}
+
 bool study_model_is_file(const char *name)
 {
     size_t n = strlen(name);
@@ -132,7 +142,7 @@ const struct yaml_key study_keys[] = {
              .help = "who trains: embedded, tensorflow, horovod, pytorch, command"),
     YAML_KEY("templates", YAML_PATH, AT(templates), "", .on_demand = true,
              .help = "folder with a run_file.sh or submit_file.sh of your own"),
-    YAML_KEY("site", YAML_TEXT, AT(site), "generic", .check = check_filled,
+    YAML_KEY("site", YAML_PATH, AT(site), "generic", .check = check_filled, .is_path = is_site_file,
              .help = "a name of unetctl site list, or the path of a site file (with a /)"),
     YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .check = check_gpus,
              .help = "GPU counts: N, N..M, N..M:STEP, comma lists"),
@@ -162,7 +172,8 @@ const struct yaml_key study_keys[] = {
              .help = "mask value of pixels that do not count"),
     YAML_KEY("data.class_file", YAML_PATH, AT(data.class_file), "",
              .help = "which value or colour of a mask is which class"),
-    YAML_KEY("data.cache", YAML_TEXT, AT(data.cache), "auto", .check = check_filled,
+    YAML_KEY("data.cache", YAML_PATH, AT(data.cache), "auto", .check = check_filled,
+             .is_path = is_cache_folder,
              .help = "decoded images: auto, off (in memory), or a folder"),
     YAML_KEY("data.workers", YAML_INT, AT(data.workers), "2", .min = 0, .max = 256,
              .help = "threads per GPU that load images ahead of the step"),
@@ -188,7 +199,8 @@ const struct yaml_key study_keys[] = {
              .help = "cuts off up to this share of a side"),
     YAML_KEY("augment.elastic", YAML_REAL, AT(augment.elastic), "0", .min = 0, .max = 1000,
              .help = "moves each pixel by up to so many, smoothly"),
-    YAML_KEY("model.name", YAML_TEXT, AT(model.name), "unet", .check = check_model,
+    YAML_KEY("model.name", YAML_PATH, AT(model.name), "unet", .check = check_model,
+             .is_path = study_model_is_file,
              .help = "masks: unet, fcnn; a class per image: resnet20 ... 110, chips; a FILE.yaml"),
     YAML_KEY("model.base", YAML_INT, AT(model.base), "0", .min = 0, .max = 1024,
              .help = "filters of the first level; 0: the usual (unet 8, resnet 16)"),
@@ -397,31 +409,13 @@ static int check_together(const struct study *s, struct err *e)
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
                        "sync: set model.batch_norm to local, or use bucketed or native", place(s, "train.allreduce"));
+    if (study_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
+        return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", place(s, "model.name"),
+                         s->model.name);
     return check_side(s, "data.height", s->data.height, e) ||
                    check_side(s, "data.width", s->data.width, e)
                ? -1
                : 0;
-}
-
-/* A model's file is meant from the study's folder, or from the current one where a word names it. */
-static int resolve_model(struct study *s, struct err *e)
-{
-    enum yaml_layer layer = yaml_table_origin(study_keys, &s->origins, "model.name")->layer;
-    char path[PATH_MAX], full[PATH_MAX];
-
-    if (!study_model_is_file(s->model.name))
-        return 0;
-    bool from_study = layer == YAML_STUDY && s->model.name[0] != '/';
-    if (snprintf(path, sizeof path, "%s%s%s", from_study ? s->dir : "", from_study ? "/" : "",
-                 s->model.name) >= PATH_MAX || !realpath(path, full))
-        return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", place(s, "model.name"),
-                         s->model.name);
-    char *copy = strdup(full);
-    if (!copy)
-        return err_errno(e, ERR_INTERNAL, errno, "model.name");
-    free(s->model.name);
-    s->model.name = copy;
-    return 0;
 }
 
 /* A user without a home has no file there either. */
@@ -456,8 +450,7 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
         yaml_table_add_file(study_keys, s->file, YAML_STUDY, s, &s->origins, e) ||
         yaml_environment_add(study_keys, STUDY_ENV_PREFIX, other_variables, s, &s->origins, e) ||
         add_settings(s, settings, nsettings, e) ||
-        yaml_table_finish(study_keys, s->file, &s->origins, e) || resolve_model(s, e) ||
-        check_together(s, e)) {
+        yaml_table_finish(study_keys, s->file, &s->origins, e) || check_together(s, e)) {
         study_close(s);
         return -1;
     }

@@ -14,7 +14,6 @@ static const char *filled(const char *text)
     return *text ? text : NULL;
 }
 
-/* What the site says about jobs goes below the study's own words and above the user's file. */
 /* The words of sbatch that a file lists, one an item. */
 static int take_words_of(const char *file, const char *key, const struct yaml_lines *list,
                          struct job_options *dst, struct err *e)
@@ -25,6 +24,7 @@ static int take_words_of(const char *file, const char *key, const struct yaml_li
     return err_prefix(e, "%s: %s", file, key);
 }
 
+/* What the site says about jobs goes below the study's own words and above the user's file. */
 static int merge_options(struct workspace *w, struct err *e)
 {
     const struct study_slurm *o = &w->study.slurm;
@@ -59,28 +59,12 @@ static int check_kind(const char *kind, struct err *e)
                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* A site's path is meant from the folder of the file that names it, or from the current one. */
-static void site_base(const struct study *s, char dst[PATH_MAX])
-{
-    const struct yaml_origin *o = yaml_table_origin(study_keys, &s->origins, "site");
-    const char *slash = o->where ? strrchr(o->where, '/') : NULL;
-
-    if (o->layer == YAML_STUDY)
-        snprintf(dst, PATH_MAX, "%s", s->dir);
-    else
-        snprintf(dst, PATH_MAX, "%.*s", o->layer == YAML_USER && slash ? (int)(slash - o->where) : 1,
-                 o->layer == YAML_USER && slash ? o->where : ".");
-}
-
 /* The site, and the scheduler that new jobs go to. */
 static int choose_site(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
-    char base[PATH_MAX];
-
     if (args->scheduler && check_kind(args->scheduler, e))
         return -1;
-    site_base(&w->study, base);
-    if (site_open(&w->site, w->study.site, base, e))
+    if (site_open(&w->site, w->study.site, e))
         return -1;
     w->scheduler = args->scheduler ? args->scheduler : w->site.scheduler;
     if (strcmp(w->scheduler, "dry") == 0 || strcmp(w->scheduler, w->site.scheduler) == 0)
@@ -89,7 +73,7 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
         return err_set(e, ERR_CONFIG, "--scheduler %s: site %s is for scheduler %s; choose another "
                        "with --site", w->scheduler, w->site.name, w->site.scheduler);
     site_close(&w->site);
-    return site_open(&w->site, "local", ".", e);
+    return site_open(&w->site, "local", e);
 }
 
 /* What the command line says, as settings of the study. */

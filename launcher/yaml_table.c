@@ -3,11 +3,13 @@
 #include "launcher/yaml_table.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "src/cli.h"
@@ -162,17 +164,28 @@ static int set_number(const struct reader *r, const struct yaml_key *key, const 
     return wrong(r, key, line, text, why, e);
 }
 
-/* A relative path is meant from the folder of the file that names it. */
-static char *resolve_path(const char *file, const char *text)
+char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const char *text)
 {
-    const char *slash = strrchr(file, '/');
-    char *path;
+    char here[PATH_MAX], *path;
 
-    if (text[0] == '/' || text[0] == 0 || !slash)
+    if (key->type != YAML_PATH || !*text || *text == '/' || (key->is_path && !key->is_path(text)))
         return strdup(text);
-    if (asprintf(&path, "%.*s/%s", (int)(slash - file), file, text) < 0)
-        return NULL;
-    return path;
+    if (!folder)
+        folder = getcwd(here, sizeof here);
+    while (strncmp(text, "./", 2) == 0)
+        text += 2 + strspn(text + 2, "/");
+    return folder && asprintf(&path, "%s%s%s", folder, *text ? "/" : "", text) >= 0 ? path : NULL;
+}
+
+/* The text as the key's member has it. */
+static char *resolve(const struct reader *r, const struct yaml_key *key, const char *text)
+{
+    const char *slash = r->document ? strrchr(r->file, '/') : NULL;
+    char folder[PATH_MAX];
+
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - r->file), r->file);
+    return yaml_table_resolve(key, slash ? folder : NULL, text);
 }
 
 static int set_scalar(const struct reader *r, const struct yaml_key *key, const char *text,
@@ -196,8 +209,7 @@ static int set_scalar(const struct reader *r, const struct yaml_key *key, const 
         if (key->check && !(key->preset && strcmp(text, key->preset) == 0) && key->check(text))
             return wrong(r, key, line, text, key->check(text), e);
         char **dst = member(r, key);
-        char *copy = key->type == YAML_PATH && r->document ? resolve_path(r->file, text)
-                                                           : strdup(text);
+        char *copy = resolve(r, key, text);
         if (!copy)
             return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
         free(*dst);
@@ -529,7 +541,7 @@ int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml
     return rc;
 }
 
-static const struct yaml_key *find_key(const struct yaml_key *keys, const char *path)
+const struct yaml_key *yaml_table_find(const struct yaml_key *keys, const char *path)
 {
     while (keys->path && strcmp(keys->path, path) != 0)
         keys++;
@@ -555,7 +567,7 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
                         struct yaml_origins *origins, struct err *e)
 {
     const struct reader r = {keys, where, layer, NULL, dst, origins};
-    const struct yaml_key *key = find_key(keys, path);
+    const struct yaml_key *key = yaml_table_find(keys, path);
 
     if (!key)
         return unknown_path(keys, path, where, e);
@@ -579,7 +591,7 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section, const
         struct buf text = {0};
 
         snprintf(path, sizeof path, "%s.%s", section, k->path);
-        const struct yaml_key *own = find_key(keys, path);
+        const struct yaml_key *own = yaml_table_find(keys, path);
         if (!own || own->type != k->type || k->type == YAML_LINES || k->type == YAML_PAIRS)
             continue;
         struct yaml_origin *mine = &origins->at[own - keys];
@@ -610,7 +622,7 @@ int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_lay
 const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
                                             const struct yaml_origins *origins, const char *path)
 {
-    return &origins->at[find_key(keys, path) - keys];
+    return &origins->at[yaml_table_find(keys, path) - keys];
 }
 
 static void format_lines(const struct yaml_lines *list, struct buf *dst)
@@ -646,7 +658,7 @@ static int check_settings(const struct yaml_key *keys, const struct yaml_setting
                           size_t nsettings, struct err *e)
 {
     for (size_t i = 0; i < nsettings; i++)
-        if (!find_key(keys, settings[i].path))
+        if (!yaml_table_find(keys, settings[i].path))
             return unknown_path(keys, settings[i].path, "", e);
     return 0;
 }

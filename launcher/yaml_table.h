@@ -14,7 +14,8 @@
 
 enum yaml_type {
     YAML_TEXT,   /* char *, one line */
-    YAML_PATH,   /* char *, one line; relative ones are taken from the file's folder */
+    YAML_PATH,   /* char *, one line; made absolute: from the file's folder, or from the current one for
+                  * words of the command line and the environment */
     YAML_WORD,   /* const char *, the entry of words */
     YAML_INT,    /* long */
     YAML_REAL,   /* double */
@@ -50,6 +51,7 @@ struct yaml_key {
                           * and no lines */
     double min, max;          /* of YAML_INT and YAML_REAL; both 0: any */
     const char *const *words; /* of YAML_WORD, NULL-terminated */
+    bool (*is_path)(const char *text); /* of YAML_PATH: false for words that are kept; NULL: all are paths */
     bool blank; /* "" (or 0) says nothing: what a lower layer says holds */
     /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the preset. */
     const char *(*check)(const char *text);
@@ -94,6 +96,13 @@ int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_lay
 /* The origin of the key called path, which the table has. */
 const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
                                             const struct yaml_origins *origins, const char *path);
+
+/* The value of a key, where text stands in a file in this folder (NULL: is a word of the command line):
+ * of a path the absolute one, any other as it is. To be freed; NULL with errno set. */
+char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const char *text);
+
+/* The row of the key called path, or NULL. */
+const struct yaml_key *yaml_table_find(const struct yaml_key *keys, const char *path);
 
 /* The value of a key as a file would have it; lists one item after the other with ", ". */
 void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst);

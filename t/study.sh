@@ -13,7 +13,7 @@ make_study() {
     shift 2
     mkdir -p "$TMP/data/images" "$TMP/data/masks" "$dir"
     { cat "${srcdir:?}/templates/sites/$site.yaml"; echo "trainer: $srcdir/t/trainer.sh"; } >"$dir/site.yaml"
-    unetctl init "$dir" --data "$TMP/data" --name demo --site ./site.yaml --set data.height=96 \
+    unetctl init "$dir" --data "$TMP/data" --name demo --site "$dir/site.yaml" --set data.height=96 \
         --set data.width=128 "$@" 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
     echo '{"schema":1}' >"$dir/split.json"
 }

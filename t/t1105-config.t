@@ -75,6 +75,33 @@ exits 3 "values that contradict each other" unetctl plan -C one
 like "$ERR" 'study.yaml:[0-9]+: data.height 100 .* multiple of 16, such as 112 .*model.depth 4, .*study.yaml:[0-9]+' \
     "both with their lines"
 
+# ---- relative paths: in study.yaml from its folder, on the command line and in variables from here
+mkdir -p paths/in/m.yaml m.yaml
+cp "$srcdir/templates/sites/local.yaml" paths/in/s.yaml
+cp "$srcdir/templates/sites/local.yaml" s.yaml
+cat >paths/study.yaml <<'Y'
+name: paths
+site: in/s.yaml
+templates: ./in/t
+data: {dir: ./in/d, height: 32, width: 32, classes: 3, class_file: in/k, cache: ././in/c}
+model: {name: ./in/m.yaml}
+command: {script: in/x}
+Y
+keys="site templates data.dir data.class_file data.cache model.name command.script"
+# shellcheck disable=SC2086 # a list
+where() { sed -n "s|^[a-z._]*: $1||p" < <(unetctl config -C paths "${@:2}" $keys 2>"$ERR") | tr '\n' ' '; }
+is "$(where "$TMP/paths/in/")" "t s.yaml d k c m.yaml x " "each is taken from the study's folder"
+is "$(where "$TMP/" -s site=./s.yaml -s templates=t -s data.dir=./d -s data.class_file=k -s data.cache=./c \
+    -s model.name=./m.yaml -s command.script=./x)" "t s.yaml d k c m.yaml x " "or from the current one"
+is "$(UNETCTL_DATA_CACHE=./c UNETCTL_COMMAND_SCRIPT=x unetctl config -C paths data.cache command.script | tr '\n' ' ')" \
+    "data.cache: $TMP/c command.script: $TMP/x " "so are those of variables"
+is "$(unetctl config -C paths -s data.cache=off -s model.name=fcnn -s site=local site data.cache model.name | tr '\n' ' ')" \
+    "site: local data.cache: off model.name: fcnn " "words are no paths"
+exits 0 "init" unetctl init paths/own --data data -s templates=./paths/own/t -s data.cache=./c -s data.class_file=k \
+    -s data.classes=3
+is "$(grep -hoE '(templates|cache|class_file): [^ ]*' paths/own/study.yaml | tr '\n' ' ')" \
+    "templates: ./t class_file: $TMP/k cache: $TMP/c " "keeps what lies in the study relative to it"
+
 # ---- init looks at the images
 ok "images" unet-train data synth --out synth --count 12 --size 100x150
 exits 0 "init" unetctl init two --data synth

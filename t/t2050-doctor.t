@@ -44,7 +44,7 @@ sed -i 's/^strategy: auto/strategy: multi-worker/' here/study.yaml
 exits 0 "a rehearsal on this machine" unetctl doctor -C here --gpus 2
 finding ok ranks 'all 2 started' "its ranks ran"
 mkdir other && cp "$srcdir/templates/sites/generic.yaml" other/site.yaml
-unetctl init other --data synth --site ./site.yaml 2>/dev/null
+unetctl init other --data synth --site ./other/site.yaml 2>/dev/null
 exits 5 "no Slurm" env SLURM_CONF="$TMP/none" unetctl doctor -C other
 finding error scheduler 'SLURM_CONF|built without Slurm' "is one finding of several"
 

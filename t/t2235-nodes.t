@@ -16,7 +16,7 @@ unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
 make_training() { # STUDY EPOCHS
     mkdir "$1"
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
-    unetctl init "$1" --data data --name "$1" --site ./site.yaml --set data.height=64 --set data.width=64 \
+    unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 --set data.width=64 \
         --set model.base=4 --set model.depth=2 --set train.epochs="$2" --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.3 --set train.timeout_s=6 2>"$ERR"
 }

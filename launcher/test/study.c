@@ -145,24 +145,26 @@ static void check_site(void)
 {
     static const char good[] = "gpus_per_node: 4\nsetup:\n  - module load x\nenv:\n  A: b c\n";
     static const char bad_env[] = "gpus_per_node: 4\nenv:\n  A-B: c\n";
+    char file[128];
     struct site s;
     struct err e = {0};
 
-    if (!ok(site_open(&s, "generic", dir, &e) == 0, "site generic"))
+    if (!ok(site_open(&s, "generic", &e) == 0, "site generic"))
         bail_out("%s", e.text);
     is_str(s.scheduler, "slurm", "its scheduler");
     ok(strstr(s.launcher, "srun --mpi=pmix") != NULL, "its launcher");
     site_close(&s);
-    ok(site_open(&s, "genric", dir, &e) == -1 && strstr(e.text, "'generic'"), "unknown site: nearest");
+    ok(site_open(&s, "genric", &e) == -1 && strstr(e.text, "'generic'"), "unknown site: nearest");
     ok(strstr(e.text, "local") && strstr(e.text, "sandbox"), "and the known ones");
+    snprintf(file, sizeof file, "%s/my.yaml", dir);
     write_text("my.yaml", good, strlen(good));
-    if (!ok(site_open(&s, "./my.yaml", dir, &e) == 0, "a file of the user's own"))
+    if (!ok(site_open(&s, file, &e) == 0, "a file of the user's own"))
         bail_out("%s", e.text);
     is_int(s.setup.count, 1, "setup lines");
     is_str(s.env.lines[0], "A=b c", "environment");
     site_close(&s);
     write_text("my.yaml", bad_env, strlen(bad_env));
-    ok(site_open(&s, "./my.yaml", dir, &e) == -1 && strstr(e.text, "my.yaml:3"),
+    ok(site_open(&s, file, &e) == -1 && strstr(e.text, "my.yaml:3"),
        "a bad variable's name: file and line");
 }
 
