@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/run_dir.h"
+#include "launcher/run_settings.h"
 #include "launcher/script.h"
 #include "launcher/script_template.h"
 #include "src/atomicfile.h"
@@ -79,26 +80,6 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
     return rc;
 }
 
-int attempt_compare(const struct workspace *w, const struct run *run, struct err *e)
-{
-    char *text = NULL, *old = NULL;
-    struct run planned;
-    int rc = run_dir_read(w->study.dir, run->id, &planned, &old, e);
-
-    if (rc)
-        err_prefix(e, "run %s has begun, and its plan cannot be read (put it back from a copy, or remove the "
-                   "folder of the run, submit and resume)", run->id);
-    else
-        text = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);
-    rc = text ? rc : -1;
-    if (rc == 0 && run_plan_compare(old, text, e))
-        rc = err_prefix(e, "run %s has begun, and %s has changed since (put it back, or make "
-                        "another study with 'unetctl init')", run->id, w->study.file);
-    free(old);
-    free(text);
-    return rc;
-}
-
 /* ---- scripts ---- */
 
 /* The reference's templates name the other file script.sh; its generator calls this one
@@ -155,12 +136,44 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
     return rc;
 }
 
+/* w: with the settings that the attempt has. */
+static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
+                       struct staging *files, struct err *e)
+{
+    char path[PATH_MAX], name[48];
+
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (staging_add_folder(files, path, e))
+        return -1;
+    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (!run->own_plan)
+        unlink(path); /* of a job of this attempt that never began */
+    else if (add_run_json(w, run, name, files, e))
+        return -1;
+    return add_scripts(w, run, attempt, files, e);
+}
+
+static int add_next(const struct workspace *w, const struct run *run, int attempt,
+                    struct staging *files, struct err *e)
+{
+    struct run next = *run;
+    struct workspace own;
+
+    if (run_settings_open(w, run->id, &own, &next.own_plan, e))
+        return -1;
+    next.own_plan |= run->resized;
+    int rc = add_attempt(&own, &next, attempt, files, e);
+    run_settings_close(&own);
+    return rc;
+}
+
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct staging *files, struct err *e)
 {
-    char path[PATH_MAX], name[32];
     struct run_attempt newest;
-    bool begun;
+    char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/runs", w->study.dir);
     if (mkdir(path, 0777) && errno != EEXIST)
@@ -168,22 +181,11 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
     run_dir_path(w->study.dir, run->id, NULL, path);
     if (staging_add_run(files, path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
         return -1;
-    begun = newest.number > 1 || newest.begun;
-    if (begun ? attempt_compare(w, run, e) : add_run_json(w, run, "run.json", files, e))
-        return -1;
     if (newest.begun && newest.number >= attempt)
-        return 0;
-    snprintf(name, sizeof name, "attempt-%d", attempt);
-    run_dir_path(w->study.dir, run->id, name, path);
-    if (staging_add_folder(files, path, e))
-        return -1;
-    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
-    if (run->resized && add_run_json(w, run, name, files, e))
-        return -1;
-    run_dir_path(w->study.dir, run->id, name, path);
-    if (!run->resized && newest.number >= attempt)
-        unlink(path); /* of a resized job of this attempt that never began */
-    return add_scripts(w, run, attempt, files, e);
+        return run_settings_compare(w, run, e);
+    if (newest.begun || newest.number > 1)
+        return add_next(w, run, attempt, files, e);
+    return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
 }
 
 /* 1: may end in the middle of what should be there; 0; -1: cannot be read. */

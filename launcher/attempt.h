@@ -17,12 +17,10 @@ struct attempt_job {
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e);
 
-/* Is run.json of a run still what the study says? 0, or -1 with ERR_CONFIG that names the value. */
-int attempt_compare(const struct workspace *w, const struct run *run, struct err *e);
-
-/* Add what the attempt needs to files, as a run of its own: run.json (once per run; of a resized attempt
- * its own, too), run_file.sh, submit_file.sh, attempt-K/. If an attempt of the run has begun, run.json
- * is compared instead, and a study that has changed since is ERR_CONFIG. Under the ledger's lock. */
+/* Add what the attempt needs to files, as a run of its own: run.json (once per run; of an attempt with a
+ * plan of its own that, too), run_file.sh, submit_file.sh, attempt-K/. A run that has begun keeps its
+ * run.json. If this attempt has begun, nothing is added, and a study that says anything else than the
+ * run began with is ERR_CONFIG. Under the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct staging *files, struct err *e);
 

@@ -15,6 +15,7 @@ static long gpus;
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_SITE(args),
+    WORKSPACE_OPTION_SET(args),
     WORKSPACE_OPTION_TEMPLATES(args),
     WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
     {"gpus", 'g', CLI_INT | CLI_TYPED, "N",
@@ -89,6 +90,9 @@ const struct cli_command cmd_resume = {
         "Each such run (all of them without operands) gets a new attempt, which goes on from the\n"
         "newest checkpoint of the earlier ones, or starts from the beginning if there is none. Nothing\n"
         "of an old attempt is overwritten.\n"
+        "\n"
+        "A run keeps the settings that it began with. --set changes how its job runs (slurm.time=2:00:00)\n"
+        "and where its files lie (data.dir=DIR). A study that was moved resumes in its new place.\n"
         "\n"
         "With --gpus the attempt has another number of GPUs. The batch over all of them stays, and so do\n"
         "steps and learning rates: the curve goes on as it would have, up to rounding, unless batch norm is\n"

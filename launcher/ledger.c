@@ -238,15 +238,28 @@ static bool is_same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Is the study whose .unetctl is place this one? */
+static bool is_this_study(const struct ledger *l, const char *place)
+{
+    char file[PATH_MAX + 8], *id;
+    struct err ignored;
+    size_t size;
+
+    snprintf(file, sizeof file, "%s/id", place);
+    if (access(file, F_OK) != 0)
+        return false;
+    id = atomicfile_read(file, 64, &size, &ignored);
+    bool same = id && *l->study_id && strncmp(id, l->study_id, strlen(l->study_id)) == 0;
+    free(id);
+    return same;
+}
+
 /* A copy has the tags of the study that it was copied from, whose jobs it would cancel. One that was moved
  * has left no study behind. */
 static int check_copy(const struct ledger *l, const char *place, struct err *e)
 {
-    char text[256 + PATH_MAX], other[PATH_MAX + 8], *before, *id;
+    char text[256 + PATH_MAX], *before;
     ssize_t n = pread(l->lock_fd, text, sizeof text - 1, 0);
-    struct err ignored;
-    size_t size;
-    int rc = 0;
 
     text[n > 0 ? n : 0] = 0;
     before = strchr(text, '\n');
@@ -254,16 +267,16 @@ static int check_copy(const struct ledger *l, const char *place, struct err *e)
         return 0;
     before++;
     before[strcspn(before, "\n")] = 0;
-    snprintf(other, sizeof other, "%s/id", before);
-    if (strcmp(before, place) == 0 || is_same_folder(before, place) || access(other, F_OK) != 0)
+    if (strcmp(before, place) == 0 || is_same_folder(before, place))
         return 0;
-    id = atomicfile_read(other, 64, &size, &ignored);
-    if (id && *l->study_id && strncmp(id, l->study_id, strlen(l->study_id)) == 0)
-        rc = err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs it would take "
-                     "for its own; remove this folder and the runs/ beside it (then it is another study), or the "
-                     "original", place, before);
-    free(id);
-    return rc;
+    if (is_this_study(l, before))
+        return err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs it would take "
+                       "for its own; remove this folder and the runs/ beside it (then it is another study), or the "
+                       "original", place, before);
+    char *slash = strrchr(before, '/');
+    log_info("the study was moved here from %.*s; jobs that were submitted there no longer find its files",
+             slash ? (int)(slash - before) : 0, before);
+    return 0;
 }
 
 static int choose_study_id(struct ledger *l, struct err *e)

@@ -273,39 +273,81 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     return text;
 }
 
-static int compare_values(const char *path, const json_t *was, const json_t *now, struct err *e)
+/* Replaces the folder was by is at the beginning of every text below value. */
+static void move_texts(json_t *value, const char *was, const char *is)
 {
-    char inner[128], *a, *b;
+    size_t n = strlen(was), i;
+    const char *key, *text = json_string_value(value);
+    char path[PATH_MAX];
+    json_t *inner;
+
+    if (text && strncmp(text, was, n) == 0 && (text[n] == '/' || !text[n])) {
+        snprintf(path, sizeof path, "%s%s", is, text + n);
+        json_string_set(value, path);
+    }
+    json_object_foreach(value, key, inner) move_texts(inner, was, is);
+    json_array_foreach(value, i, inner) move_texts(inner, was, is);
+}
+
+json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
+{
+    json_error_t error;
+    json_t *plan = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
+    const char *slash = split ? strrchr(split, '/') : NULL;
+    char was[PATH_MAX];
+
+    if (!plan)
+        err_set(e, ERR_CONFIG, "not JSON: %s", error.text);
+    if (study_dir && slash && slash > split) {
+        snprintf(was, sizeof was, "%.*s", (int)(slash - split), split);
+        if (strcmp(was, study_dir) != 0)
+            move_texts(plan, was, study_dir);
+    }
+    return plan;
+}
+
+static void note_difference(const char *path, const json_t *was, const json_t *is,
+                            struct run_difference *dst)
+{
+    char *a = was ? json_dumps(was, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
+    char *b = json_dumps(is, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+
+    if (dst->count++ == 0) {
+        snprintf(dst->path, sizeof dst->path, "%s", path);
+        snprintf(dst->was, sizeof dst->was, "%s", a ? a : "missing");
+        snprintf(dst->is, sizeof dst->is, "%s", b ? b : "?");
+    }
+    free(a);
+    free(b);
+}
+
+static void compare_values(const char *path, const json_t *was, const json_t *is,
+                           struct run_difference *dst)
+{
+    char inner[128];
     const char *key;
     json_t *value;
 
-    if (json_is_object(was) && json_is_object(now)) {
-        json_object_foreach((json_t *)now, key, value) {
+    if (json_is_object(was) && json_is_object(is))
+        json_object_foreach((json_t *)is, key, value) {
             snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", key);
-            if (compare_values(inner, json_object_get(was, key), value, e))
-                return -1;
+            compare_values(inner, json_object_get(was, key), value, dst);
         }
-        return 0;
-    }
-    if (json_equal(was, now))
-        return 0;
-    a = was ? json_dumps(was, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
-    b = json_dumps(now, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    err_set(e, ERR_CONFIG, "%s is %s, the study now says %s", path, a ? a : "missing", b ? b : "?");
-    free(a);
-    free(b);
-    return -1;
+    else if (!json_equal(was, is))
+        note_difference(path, was, is, dst);
 }
 
-int run_plan_compare(const char *old_text, const char *new_text, struct err *e)
+int run_plan_compare(const char *old_text, const char *new_text, const char *study_dir,
+                     struct run_difference *dst, struct err *e)
 {
-    json_error_t error;
-    json_t *was = json_loads(old_text, JSON_REJECT_DUPLICATES, &error);
-    json_t *now = was ? json_loads(new_text, JSON_REJECT_DUPLICATES, &error) : NULL;
-    int rc = now ? compare_values("", was, now, e)
-                 : err_set(e, ERR_CONFIG, "not JSON: %s", error.text);
+    json_t *was = run_plan_decode(old_text, study_dir, e);
+    json_t *is = was ? run_plan_decode(new_text, NULL, e) : NULL;
 
+    *dst = (struct run_difference){0};
+    if (is)
+        compare_values("", was, is, dst);
     json_decref(was);
-    json_decref(now);
-    return rc;
+    json_decref(is);
+    return is ? 0 : -1;
 }

@@ -3,6 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_RUN_PLAN_H
 #define UNETCTL_LAUNCHER_RUN_PLAN_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "launcher/engine.h"
@@ -20,8 +21,8 @@ struct run {
     int seed;
     const char *allreduce, *dtype; /* of terms_allreduces and terms_dtypes */
     struct layout layout;
-    /* An attempt with other than the planned GPUs (unetctl resume --gpus) has a run.json of its own. */
-    bool resized;
+    bool resized;  /* an attempt with other than the planned GPUs (unetctl resume --gpus) */
+    bool own_plan; /* an attempt with a run.json of its own: resized, or its files have moved */
     long batch;    /* images of a step that it goes on with; 0: as the study says for its GPUs */
     int rate_gpus; /* for which the learning rate is scaled; 0: likewise */
 };
@@ -54,8 +55,17 @@ struct run_batch run_plan_batch(const struct study *study, const struct run *run
 int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
                     bool scale, struct err *e);
 
-/* Do two run.json texts mean the same run? 0, or -1 with ERR_CONFIG that names the first value that
- * differs: "train.lr is 0.001, study.yaml now says 0.01". */
-int run_plan_compare(const char *old_text, const char *new_text, struct err *e);
+/* run.json as JSON, to be released; NULL with ERR_CONFIG. study_dir: where the study is, if paths in
+ * it are to follow it there; or NULL. */
+json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
+
+/* How two run.json texts differ: in how many values, and the first of them, as JSON. study_dir: of the
+ * old one, as above. 0, or -1 with ERR_CONFIG. */
+struct run_difference {
+    size_t count;
+    char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */
+};
+int run_plan_compare(const char *old_text, const char *new_text, const char *study_dir,
+                     struct run_difference *dst, struct err *e);
 
 #endif

@@ -363,7 +363,7 @@ static int set_variables(struct script_values *s, struct err *e)
             add_export(&b, name, strlen(name), script_values_get(s, rows[i].marker));
         }
         snprintf(json, sizeof json, "%s/run.json",
-                 script_values_get(s, s->run->resized ? "attempt_dir" : "run_dir"));
+                 script_values_get(s, s->run->own_plan ? "attempt_dir" : "run_dir"));
         add_export(&b, "UNETCTL_RUN_JSON", strlen("UNETCTL_RUN_JSON"), json);
         if (s->run->engine->is_python)
             rc = add_python_path(&b, e);

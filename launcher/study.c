@@ -123,7 +123,7 @@ const char *study_check_time(const char *text)
 /* What an engine other than ours runs: a section of its own name. */
 #define ENGINE_KEYS(engine_, script_help)                                                         \
     YAML_KEY(#engine_ ".script", YAML_PATH, AT(engine_.script), "", .on_demand = true,            \
-             .help = script_help),                                                                \
+             .is_place = true, .help = script_help),                                                                \
     YAML_KEY(#engine_ ".args", YAML_LINES, AT(engine_.args), "", .on_demand = true,               \
              .help = "its words, with markers such as {{attempt_dir}}"),                          \
     YAML_KEY(#engine_ ".python", YAML_TEXT, AT(engine_.python), "python3", .on_demand = true,     \
@@ -150,7 +150,7 @@ const struct yaml_key study_keys[] = {
              .help = "each count runs with the seeds 1..SEEDS"),
     YAML_KEY("strategy", YAML_WORD, AT(strategy), "auto", .words = strategies,
              .help = "auto, mirrored (one process per node), multi-worker (per GPU)"),
-    YAML_KEY("data.dir", YAML_PATH, AT(data.dir), NULL, .check = check_filled,
+    YAML_KEY("data.dir", YAML_PATH, AT(data.dir), NULL, .is_place = true, .check = check_filled,
              .help = "images/ and masks/ with equal names, or images of one class each"),
     YAML_KEY("data.height", YAML_INT, AT(data.height), NULL, .min = 1, .max = MAX_SIDE,
              .help = "every image is resized, aspect kept, and padded to this"),
@@ -170,9 +170,9 @@ const struct yaml_key study_keys[] = {
              .help = "1: foreground and background; else a class per value"),
     YAML_KEY("data.ignore", YAML_TEXT, AT(data.ignore), "", .check = check_mask_value,
              .help = "mask value of pixels that do not count"),
-    YAML_KEY("data.class_file", YAML_PATH, AT(data.class_file), "",
+    YAML_KEY("data.class_file", YAML_PATH, AT(data.class_file), "", .is_place = true,
              .help = "which value or colour of a mask is which class"),
-    YAML_KEY("data.cache", YAML_PATH, AT(data.cache), "auto", .check = check_filled,
+    YAML_KEY("data.cache", YAML_PATH, AT(data.cache), "auto", .is_place = true, .check = check_filled,
              .is_path = is_cache_folder,
              .help = "decoded images: auto, off (in memory), or a folder"),
     YAML_KEY("data.workers", YAML_INT, AT(data.workers), "2", .min = 0, .max = 256,
@@ -378,9 +378,10 @@ static int locate(struct study *s, const char *dir, struct err *e)
     return 0;
 }
 
-/* FILE:LINE (or the variable, or the option) of a key. */
-static const char *place(const struct study *s, const char *path)
+const char *study_place(const struct study *s, const char *path)
 {
+    if (!yaml_table_find(study_keys, path))
+        return s->file;
     const struct yaml_origin *o = yaml_table_origin(study_keys, &s->origins, path);
 
     return o->where ? o->where : "built-in";
@@ -393,8 +394,8 @@ static int check_side(const struct study *s, const char *path, long side, struct
     if (side % step == 0 || !study_model_halves(s->model.name))
         return 0;
     return err_set(e, ERR_CONFIG, "%s: %s %ld must be a multiple of %ld, such as %ld (2 to the power of "
-                   "model.depth %ld, %s)", place(s, path), path, side, step, below + step,
-                   study_depth(s), place(s, "model.depth"));
+                   "model.depth %ld, %s)", study_place(s, path), path, side, step, below + step,
+                   study_depth(s), study_place(s, "model.depth"));
 }
 
 /* What one key alone cannot tell. */
@@ -402,15 +403,15 @@ static int check_together(const struct study *s, struct err *e)
 {
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore))
         return err_set(e, ERR_CONFIG, "%s: data.soft_masks does not go with values that stand for "
-                       "classes (data.classes, data.ignore)", place(s, "data.soft_masks"));
+                       "classes (data.classes, data.ignore)", study_place(s, "data.soft_masks"));
     if (*s->data.class_file && s->data.classes < 2)
         return err_set(e, ERR_CONFIG, "%s: data.class_file: data.classes must say how many it has",
-                       place(s, "data.class_file"));
+                       study_place(s, "data.class_file"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
-                       "sync: set model.batch_norm to local, or use bucketed or native", place(s, "train.allreduce"));
+                       "sync: set model.batch_norm to local, or use bucketed or native", study_place(s, "train.allreduce"));
     if (study_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
-        return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", place(s, "model.name"),
+        return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", study_place(s, "model.name"),
                          s->model.name);
     return check_side(s, "data.height", s->data.height, e) ||
                    check_side(s, "data.width", s->data.width, e)
@@ -477,6 +478,17 @@ int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struc
         dst[i] = (struct yaml_setting){set->values[i], equals + 1, "--set"};
     }
     return 0;
+}
+
+int study_copy(const struct study *src, struct study *dst, struct err *e)
+{
+    *dst = *src;
+    dst->dir = strdup(src->dir);
+    dst->file = strdup(src->file);
+    if (yaml_table_copy(study_keys, src, &src->origins, dst, &dst->origins, e) == 0 && dst->dir && dst->file)
+        return 0;
+    study_close(dst);
+    return err_errno(e, ERR_INTERNAL, ENOMEM, "study %s", src->dir);
 }
 
 void study_close(struct study *s)

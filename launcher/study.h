@@ -87,6 +87,12 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
                size_t nsettings, struct err *e);
 void study_close(struct study *s);
 
+/* A study of its own with the values of src. 0, or -1 and nothing to destroy. */
+int study_copy(const struct study *src, struct study *dst, struct err *e);
+
+/* FILE:LINE (or the variable, or the option) that says what is in force for a key. */
+const char *study_place(const struct study *s, const char *path);
+
 /* Add the text of a commented study.yaml with these values and presets for the rest. 0, or -1 with
  * ERR_USAGE for an unknown key; study_open checks the values. */
 int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,

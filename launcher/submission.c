@@ -12,6 +12,7 @@
 #include "launcher/batch.h"
 #include "launcher/in_flight.h"
 #include "launcher/run_dir.h"
+#include "launcher/run_settings.h"
 #include "launcher/run_status.h"
 #include "src/log.h"
 
@@ -151,7 +152,7 @@ static void forget_vanished(struct run_status *s)
     s->phase = RUN_PLANNED;
 }
 
-/* A run that was submitted under another study.yaml is refused, even if it needs nothing. One whose
+/* A run that was submitted with other settings is refused, even if it needs nothing. One whose
  * files a power failure took away gets them again. */
 static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
                        struct err *e)
@@ -161,7 +162,7 @@ static int check_files(const struct workspace *w, const struct run *run, const s
 
     int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
     if (whole)
-        return whole < 0 ? -1 : attempt_compare(w, run, e);
+        return whole < 0 ? -1 : run_settings_compare(w, run, e);
     log_warn("%s: its files are written again (%s)", run->id, damage.text);
     return attempt_write(w, run, attempt, e);
 }
@@ -340,10 +341,16 @@ static int add_again(const struct workspace *w, const struct run_status *s,
 {
     int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
     struct run run = s->run;
+    struct workspace own;
+    int rc;
 
-    if (size->gpus && run_plan_resize(&w->study, &w->site, &run, size->gpus, size->scale, e))
+    if (run_settings_open(w, run.id, &own, NULL, e))
         return -1;
-    return batch_add(b, &run, s->attempt.number + 1, from, e);
+    rc = run_settings_tell(w, &own, &run, e);
+    if (rc == 0 && size->gpus)
+        rc = run_plan_resize(&own.study, &w->site, &run, size->gpus, size->scale, e);
+    run_settings_close(&own);
+    return rc ? -1 : batch_add(b, &run, s->attempt.number + 1, from, e);
 }
 
 static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,

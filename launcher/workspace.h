@@ -32,6 +32,9 @@ struct workspace_args {
 #define WORKSPACE_OPTION_SITE(args)                                                     \
     {"site", 0, CLI_STRING | CLI_TYPED, "SITE", "site profile (default: the study's)",  \
      &(args).site, 0, 0}
+#define WORKSPACE_OPTION_SET(args)                                                      \
+    {"set", 's', CLI_LIST, "KEY=VALUE",                                                 \
+     "any key over study.yaml's, such as slurm.time=30:00", &(args).set, 0, 0}
 #define WORKSPACE_OPTIONS_PLAN(args)                                                    \
     {"gpus", 'g', CLI_STRING | CLI_TYPED, "LIST",                                       \
      "GPU counts, such as 1..14 (default: the study's)", &(args).gpus, 0, 0},           \
@@ -42,8 +45,7 @@ struct workspace_args {
      &(args).engine, 0, 0},                                                             \
     {"model", 0, CLI_STRING, "NAME", "network: unet, resnet44 ... (the study's)",        \
      &(args).model, 0, 0},                                                              \
-    {"set", 's', CLI_LIST, "KEY=VALUE", "any key over study.yaml's, such as train.epochs=30",   \
-     &(args).set, 0, 0},                                                                \
+    WORKSPACE_OPTION_SET(args),                                                         \
     WORKSPACE_OPTION_SITE(args)
 
 /* For the verbs that write job scripts. */

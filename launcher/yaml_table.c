@@ -69,6 +69,16 @@ static bool is_section(const struct yaml_key *key, const char *section, size_t l
     return strncmp(key->path, section, length) == 0 && key->path[length] == '.';
 }
 
+static bool is_list(const struct yaml_key *key)
+{
+    return key->type == YAML_LINES || key->type == YAML_PAIRS;
+}
+
+static bool is_text(const struct yaml_key *key)
+{
+    return key->type == YAML_TEXT || key->type == YAML_PATH;
+}
+
 static void *member(const struct reader *r, const struct yaml_key *key)
 {
     return (char *)r->dst + key->offset;
@@ -226,13 +236,13 @@ static void clear_lines(struct yaml_lines *list)
     *list = (struct yaml_lines){0};
 }
 
-static int append_line(const struct reader *r, struct yaml_lines *list, char *line, struct err *e)
+static int append_line(const char *file, struct yaml_lines *list, char *line, struct err *e)
 {
     char **lines = line ? realloc(list->lines, (list->count + 1) * sizeof *lines) : NULL;
 
     if (!lines) {
         free(line);
-        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", file);
     }
     list->lines = lines;
     list->lines[list->count++] = line;
@@ -271,7 +281,7 @@ static int set_lines(const struct reader *r, const struct yaml_key *key, const y
          i++) {
         const char *text =
             node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
-        if (!text || append_line(r, list, strdup(text), e))
+        if (!text || append_line(r->file, list, strdup(text), e))
             return -1;
     }
     return 0;
@@ -319,7 +329,7 @@ static int set_pairs(const struct reader *r, const struct yaml_key *key, const y
             return wrong(r, key, line_of(name_node), name, "is not a variable's name", e);
         if (asprintf(&line, "%s=%s", name, value) < 0)
             line = NULL;
-        if (append_line(r, list, line, e))
+        if (append_line(r->file, list, line, e))
             return -1;
     }
     return 0;
@@ -350,7 +360,7 @@ static int set_key(const struct reader *r, const struct yaml_key *key, const yam
     const char *text;
     int rc;
 
-    if (key->type == YAML_LINES || key->type == YAML_PAIRS) {
+    if (is_list(key)) {
         clear_lines(member(r, key));
         rc = key->type == YAML_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
         return rc ? -1 : note_origin(r, key, line_of(value), e);
@@ -486,22 +496,63 @@ static int read_document(const struct reader *r, struct err *e)
     return root ? read_mapping(r, NULL, root, e) : 0;
 }
 
+static void clear_members(const struct yaml_key *keys, void *dst)
+{
+    for (const struct yaml_key *k = keys; k->path; k++)
+        memset((char *)dst + k->offset, 0,
+               is_list(k) ? sizeof(struct yaml_lines) : is_text(k) ? sizeof(char *) : 0);
+}
+
 int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
                       struct err *e)
 {
     const struct reader r = {.keys = keys, .file = "built-in values", .dst = dst};
 
     *origins = (struct yaml_origins){0};
-    for (const struct yaml_key *k = keys; k->path; k++) {
-        size_t size = k->type == YAML_LINES || k->type == YAML_PAIRS ? sizeof(struct yaml_lines)
-                      : k->type == YAML_TEXT || k->type == YAML_PATH ? sizeof(char *)
-                                                                     : 0;
-        memset((char *)dst + k->offset, 0, size);
-    }
+    clear_members(keys, dst);
     for (const struct yaml_key *k = keys; k->path; k++)
-        if (k->preset && k->type != YAML_LINES && k->type != YAML_PAIRS &&
-            set_scalar(&r, k, k->preset, 0, e))
+        if (k->preset && !is_list(k) && set_scalar(&r, k, k->preset, 0, e))
             return -1;
+    return 0;
+}
+
+int yaml_table_set_lines(const struct yaml_key *key, const char *const *lines, size_t n, void *dst,
+                         struct err *e)
+{
+    struct yaml_lines *list = (struct yaml_lines *)((char *)dst + key->offset);
+
+    clear_lines(list);
+    for (size_t i = 0; i < n; i++)
+        if (append_line(key->path, list, strdup(lines[i]), e))
+            return -1;
+    return 0;
+}
+
+int yaml_table_copy(const struct yaml_key *keys, const void *src, const struct yaml_origins *src_origins,
+                    void *dst, struct yaml_origins *origins, struct err *e)
+{
+    *origins = (struct yaml_origins){0};
+    clear_members(keys, dst);
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        const void *from = (const char *)src + k->offset;
+        const struct yaml_origin *o = &src_origins->at[k - keys];
+        struct yaml_origin *copy = &origins->at[k - keys];
+
+        if (is_list(k)) {
+            const struct yaml_lines *list = from;
+            if (yaml_table_set_lines(k, (const char *const *)list->lines, list->count, dst, e))
+                return -1;
+        } else if (is_text(k)) {
+            char *text = strdup(*(char *const *)from);
+            if (!text)
+                return err_errno(e, ERR_INTERNAL, errno, "%s", k->path);
+            *(char **)((char *)dst + k->offset) = text;
+        }
+        copy->layer = o->layer;
+        copy->where = o->where ? strdup(o->where) : NULL;
+        if (o->where && !copy->where)
+            return err_errno(e, ERR_INTERNAL, errno, "%s", k->path);
+    }
     return 0;
 }
 
@@ -571,7 +622,7 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
 
     if (!key)
         return unknown_path(keys, path, where, e);
-    if (key->type == YAML_LINES || key->type == YAML_PAIRS)
+    if (is_list(key))
         return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where, path);
     if (!is_one_line(text, strlen(text)))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
@@ -592,7 +643,7 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section, const
 
         snprintf(path, sizeof path, "%s.%s", section, k->path);
         const struct yaml_key *own = yaml_table_find(keys, path);
-        if (!own || own->type != k->type || k->type == YAML_LINES || k->type == YAML_PAIRS)
+        if (!own || own->type != k->type || is_list(k))
             continue;
         struct yaml_origin *mine = &origins->at[own - keys];
         if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
@@ -668,11 +719,11 @@ static void add_value(struct buf *dst, const struct yaml_key *key, const char *v
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
 
-    if (!*value && (key->type == YAML_LINES || key->type == YAML_PAIRS))
+    if (!*value && is_list(key))
         buf_add(dst, key->type == YAML_LINES ? "[]" : "{}");
     else if (*value && *value != '-' && *value != ',' && strspn(value, plain) == strlen(value))
         buf_add(dst, value);
-    else if (key->type == YAML_TEXT || key->type == YAML_PATH || !*value)
+    else if (is_text(key) || !*value)
         buf_add_json_string(dst, value);
     else
         buf_add(dst, value);
@@ -722,10 +773,10 @@ void yaml_table_destroy(const struct yaml_key *keys, void *dst, struct yaml_orig
     *origins = (struct yaml_origins){0};
     for (const struct yaml_key *k = keys; k->path; k++) {
         void *p = (char *)dst + k->offset;
-        if (k->type == YAML_TEXT || k->type == YAML_PATH) {
+        if (is_text(k)) {
             free(*(char **)p);
             *(char **)p = NULL;
-        } else if (k->type == YAML_LINES || k->type == YAML_PAIRS) {
+        } else if (is_list(k)) {
             clear_lines(p);
         }
     }

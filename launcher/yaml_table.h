@@ -52,6 +52,7 @@ struct yaml_key {
     double min, max;          /* of YAML_INT and YAML_REAL; both 0: any */
     const char *const *words; /* of YAML_WORD, NULL-terminated */
     bool (*is_path)(const char *text); /* of YAML_PATH: false for words that are kept; NULL: all are paths */
+    bool is_place; /* of YAML_PATH: the file may lie elsewhere later, and means the same */
     bool blank; /* "" (or 0) says nothing: what a lower layer says holds */
     /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the preset. */
     const char *(*check)(const char *text);
@@ -88,6 +89,14 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section, const
                          struct yaml_origins *origins, struct err *e);
 int yaml_table_finish(const struct yaml_key *keys, const char *file,
                       const struct yaml_origins *origins, struct err *e);
+
+/* The value of a key that is a list, whose origin stays. */
+int yaml_table_set_lines(const struct yaml_key *key, const char *const *lines, size_t n, void *dst,
+                         struct err *e);
+
+/* Gives dst, which has the bytes of src, texts, lists and origins of its own. */
+int yaml_table_copy(const struct yaml_key *keys, const void *src, const struct yaml_origins *src_origins,
+                    void *dst, struct yaml_origins *origins, struct err *e);
 
 /* The same from one file alone. */
 int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_layer layer, void *dst,

@@ -75,6 +75,33 @@ exits 2 "a run that is done is not resumed" unetctl resume unet-g01-s1
 exits 0 "resume of the rest" unetctl resume --wait
 ok "now all are done" all_states . COMPLETED
 
+# ---- a run keeps the settings that it began with
+echo fail >behave
+exits 1 "a run with settings of the command line" unetctl submit --gpus 8,9 -s train.epochs=7 -s train.lr=0.002 --wait
+exits 3 "submit without them" unetctl submit --gpus 8
+like "$ERR" "unet-g08-s1 has begun with other settings: train.epochs is 7, and .*study.yaml:[0-9]+ says 200 .*'unetctl resume'" \
+    "names the value, and what says otherwise"
+exits 2 "resume with another setting" unetctl resume -s train.lr=0.5 unet-g08-s1
+like "$ERR" 'error: --set train.lr: run unet-g08-s1 began with 0.002' "is refused"
+exits 2 "one that only a plan has" unetctl resume -s seeds=3 unet-g08-s1
+rm behave
+exits 0 "resume without them, but with more time" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 --wait
+like "$ERR" 'unet-g08-s1: continues with the settings that it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; others' \
+    "says which settings hold"
+like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has its time"
+ok "the plan is the first attempt's" test ! -e runs/unet-g08-s1/attempt-2/run.json
+
+# ---- also where the study was moved, and its data
+cd "$TMP" && mv study elsewhere && mv data data2
+exits 0 "resume in a study that was moved" unetctl resume -C elsewhere -s data.dir=data2 unet-g09-s1 --wait
+like "$ERR" "the study was moved here from $TMP/study;" "says so"
+is "$(field elsewhere/runs/unet-g09-s1/attempt-2/run.json 'd["data"]["split"], d["data"]["dir"], d["train"]["epochs"]')" \
+    "('$TMP/elsewhere/split.json', '$TMP/data2', 7)" "the attempt has the files' new places"
+exits 0 "submit" unetctl submit -C elsewhere --gpus 1..5 -s data.dir="$TMP/data"
+like "$ERR" '0 runs submitted; before: 0 active, 5 done' "knows its runs"
+unlike "$ERR" 'moved' "and says it once"
+mv elsewhere study && mv data2 data && cd study || exit 255
+
 echo hang >behave
 unetctl submit --gpus 6 --wait 2>watch.err &
 pid=$!

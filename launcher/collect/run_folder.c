@@ -361,15 +361,20 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
     return check_done(path_format(path, "%s/DONE", attempt_dir), &end, e);
 }
 
-/* Had one of the attempts first..last a plan of its own? */
-static void find_resized(const char *attempt_dir, int first, int last, char worlds[200])
+/* Had one of the attempts first..last another number of GPUs than the plan? */
+static void find_resized(const char *attempt_dir, const struct result *r, int first, char worlds[200])
 {
     char path[PATH_MAX];
+    struct err ignored;
 
     *worlds = 0;
-    for (int k = first; k <= last && !*worlds; k++)
-        if (has_file(path_format(path, "%s/../attempt-%d", attempt_dir, k), "run.json"))
+    for (int k = first; k <= r->attempt && !*worlds; k++) {
+        path_format(path, "%s/../attempt-%d/run.json", attempt_dir, k);
+        json_t *own = access(path, F_OK) == 0 ? read_document(path, ERR_CONFIG, &ignored) : NULL;
+        if (own && get_integer(json_object_get(own, "layout"), "gpus", 1, 1 << 20) != r->gpus)
             snprintf(worlds, 200, "another number of GPUs in attempt %d", k);
+        json_decref(own);
+    }
 }
 
 /* worlds: as run_record has them; of an engine without a record, from its attempts' run.json. */
@@ -381,10 +386,10 @@ static int read_done(const char *attempt_dir, struct result *r, char worlds[200]
     int rc = -1;
 
     if (strncmp(r->engine, EMBEDDED, strlen(EMBEDDED)) && !has_file(attempt_dir, "record.jsonl")) {
-        find_resized(attempt_dir, 1, r->attempt, worlds);
+        find_resized(attempt_dir, r, 1, worlds);
         return read_log_only(attempt_dir, r, e);
     }
-    find_resized(attempt_dir, r->attempt, r->attempt, worlds);
+    find_resized(attempt_dir, r, r->attempt, worlds);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
     path_format(log_path, "%s/log.csv", attempt_dir);
     path_format(done_path, "%s/DONE", attempt_dir);

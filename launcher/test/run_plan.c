@@ -89,6 +89,7 @@ static void check_encode(void)
 {
     struct run_plan p;
     struct err e = {0};
+    struct run_difference d;
     char *old, *new;
 
     if (run_plan_compute(&study, &site, "3", 1, &p, &e))
@@ -97,14 +98,18 @@ static void check_encode(void)
     ok(old && strstr(old, "\"study_id\": \"0123456789abcdef\"") && strstr(old, "\"lr\": 0.001") &&
            strstr(old, "\"split\": \"/studies/s/split.json\""),
        "run.json is written");
-    is_int(run_plan_compare(old, old, &e), 0, "equal to itself");
+    ok(run_plan_compare(old, old, NULL, &d, &e) == 0 && d.count == 0, "equal to itself");
+    ok(run_plan_compare(old, old, "/moved", &d, &e) == 0 && d.count == 1, "not where the study was moved");
+    is_str(d.path, "data.split", "its files are elsewhere then");
     study.train.lr = 0.01;
     new = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
-    is_int(run_plan_compare(old, new, &e), -1, "another learning rate is seen");
-    is_str(e.text, "train.lr is 0.001, the study now says 0.01", "and named");
+    ok(run_plan_compare(old, new, NULL, &d, &e) == 0 && d.count == 1, "another learning rate is seen");
+    ok(strcmp(d.path, "train.lr") == 0 && strcmp(d.was, "0.001") == 0 && strcmp(d.is, "0.01") == 0,
+       "and named");
     study.train.lr = 0.001;
-    is_int(run_plan_compare("{}", new, &e), -1, "a missing value is a difference");
-    is_int(run_plan_compare("{", new, &e), -1, "what is no JSON is refused");
+    ok(run_plan_compare("{}", new, NULL, &d, &e) == 0 && strcmp(d.was, "missing") == 0,
+       "a missing value is a difference");
+    is_int(run_plan_compare("{", new, NULL, &d, &e), -1, "what is no JSON is refused");
     free(old);
     free(new);
     run_plan_destroy(&p);
