@@ -136,6 +136,8 @@ static int report(struct trained *t, struct dataset *dataset, struct err *e)
         rc = print_json(total, config->classes, dataset, seconds, e);
     else if (rc == 0)
         print_table(total, config->classes, dataset, seconds);
+    if (rc == 0)
+        evaluate_warn(total, config->classes, dataset);
     evaluate_close(&v);
     return rc;
 }

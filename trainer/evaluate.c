@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/log.h"
 
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
 {
@@ -106,6 +107,37 @@ void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *to
     memset(total, 0, size * sizeof *total);
     for (size_t i = 0; i < images * size; i++)
         total[i % size] += scores[i];
+}
+
+static bool is_by_accuracy(const struct dataset *ds)
+{
+    return ds && dataset_targets(ds) == 1;
+}
+
+void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
+                       struct evaluate_constant *dst)
+{
+    bool by_accuracy = is_by_accuracy(ds);
+    struct score_summary s = score_summarize(score, classes);
+    int class = 0;
+
+    dst->quality = score_constant(score, classes, by_accuracy, &class);
+    dst->name = classes > 1 ? dataset_class_name(ds, class) : class ? "foreground" : "background";
+    dst->reaches = (by_accuracy ? s.accuracy : s.iou) < dst->quality + SCORE_MARGIN;
+}
+
+void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
+{
+    struct evaluate_constant c;
+    bool by_accuracy = is_by_accuracy(ds);
+
+    evaluate_constant(score, classes, ds, &c);
+    if (c.quality == 1)
+        log_warn("this score tells nothing: the truth is \"%s\" everywhere, and so is predicting that "
+                 "without looking at an image (%s 1.0000)", c.name, by_accuracy ? "accuracy" : "IoU");
+    else if (c.reaches)
+        log_warn("predicting \"%s\" everywhere gets %s %.4f: this network is no better, and has "
+                 "learnt nothing that shows", c.name, by_accuracy ? "accuracy" : "IoU", c.quality);
 }
 
 /* A name in quotes where a comma or quote would break the row. */

@@ -40,6 +40,18 @@ void evaluate_free(struct network *n, void *p); /* NULL is fine */
 /* total = the sum of so many scores. */
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);
 
+/* What a prediction of one class everywhere gets on the truth of a score. ds may be NULL where there is
+ * one class. */
+struct evaluate_constant {
+    double quality;   /* its IoU, or accuracy where images have classes */
+    const char *name; /* of the class */
+    bool reaches;     /* is the score itself no better? */
+};
+void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
+                       struct evaluate_constant *dst);
+/* A warning where it reaches the score. */
+void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds);
+
 /* The scores of a part's images (score_size(classes) numbers each) as a table, atomically:
  *     image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels
  * one row "all" per image and, of several classes, one for each that is there or predicted. */

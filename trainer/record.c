@@ -22,6 +22,7 @@
 #include "src/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/evaluate.h"
 #include "trainer/export/events.h"
 
 #define PROGRESS_S 2.0
@@ -557,6 +558,10 @@ void record_add_score(struct buf *b, const int64_t *score, int classes, const st
     add_summary(b, &s, score_total(score, classes));
     add_double(b, "accuracy", s.accuracy);
     add_int(b, "pixels", score[SCORE_PIXELS]);
+    struct evaluate_constant constant;
+    evaluate_constant(score, classes, names, &constant);
+    add_double(b, "constant", constant.quality);
+    add_string(b, "constant_class", constant.name);
     if (classes == 1)
         return;
     buf_add(b, ",\"classes\":[");

@@ -466,6 +466,7 @@ static int write_results(struct session *s, struct record_end *end, struct err *
     log_info("validation: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f over %zu "
              "images", summary.iou, summary.dice, summary.precision, summary.recall,
              summary.accuracy, end->val_images);
+    evaluate_warn(end->score, s->config->data.classes, s->dataset);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(s->record));
     if (record_check(s->record, e) ||
         evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes,

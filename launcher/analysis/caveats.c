@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LEARNT_IOU 0.1   /* a network below has not learnt to segment */
+#define MARGIN 0.005     /* of quality above one class everywhere: less is no better */
 #define TOO_GOOD 1.1     /* no speed-up of training, but a base case that was slowed down */
 #define FEWER_IMAGES 0.6 /* of the base case's evaluation time: fewer images were scored */
 
@@ -77,6 +78,20 @@ static void add_machine(struct decision *d, const struct series *s)
             counts);
 }
 
+/* Runs that score no better than a prediction of one class everywhere. */
+static size_t count_blind(const struct series *s, const struct result **first)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nrows; i++) {
+        const struct result *r = &s->rows[i];
+        bool blind = result_quality(r) < r->constant + MARGIN; /* false where one is not known */
+        *first = blind && !n ? r : *first;
+        n += blind;
+    }
+    return n;
+}
+
 static void add_quality(struct decision *d, const struct series *s)
 {
     double best = NAN, first = s->points[0].q[QUANTITY_EVALUATION].median;
@@ -90,7 +105,22 @@ static void add_quality(struct decision *d, const struct series *s)
                                     : p->q[QUANTITY_EVALUATION].median < FEWER_IMAGES * first)
             fewer = p;
     }
-    if (best < LEARNT_IOU)
+    const struct result *blind = NULL;
+    size_t nblind = count_blind(s, &blind);
+    if (nblind && blind->constant == 1)
+        add(d, CAVEAT_NOT_LEARNT,
+            "The quality tells nothing: every validation image has the same single class, and "
+            "predicting it without looking gets %s 1.0000, too. See what the masks hold "
+            "(unet-train data stats --data DIR).",
+            s->quality);
+    else if (nblind)
+        add(d, CAVEAT_NOT_LEARNT,
+            "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the first is "
+            "%.60s with %.4f. The times hold, such quality tells nothing. Train longer, or see what "
+            "the masks hold (unet-train data stats --data DIR).",
+            nblind, s->nrows, plural(s->nrows), s->nrows == 1 ? "s" : "", s->quality,
+            blind->constant, blind->run, result_quality(blind));
+    else if (best < LEARNT_IOU)
         add(d, CAVEAT_NOT_LEARNT,
             "No network has learnt its task (the best %s is %.3f): the times hold, the quality "
             "tells nothing yet. Train longer.",

@@ -65,6 +65,7 @@ static const struct column columns[] = {
     COLUMN(REAL, accuracy),
     COLUMN(TEXT, metric),
     COLUMN(SEED, parameters),
+    COLUMN(REAL, constant),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

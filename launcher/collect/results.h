@@ -43,6 +43,7 @@ struct result {
     double loss;         /* of the last epoch */
     double iou, dice;
     double accuracy;       /* share of the images, or pixels, that are right */
+    double constant;       /* the quality of predicting one class everywhere */
     char metric[16];       /* the quality: "accuracy" where images have classes; "iou", or "" */
     double startup_s;      /* process start to first step */
     double comm_s, data_s; /* in an epoch after the first, median; exposed waiting */

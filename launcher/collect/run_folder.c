@@ -308,6 +308,7 @@ static int measure(struct result *r, const struct run_record *record, const char
     r->energy_j = record->energy_j;
     r->iou = record->iou;
     r->dice = record->dice;
+    r->constant = record->constant;
     r->accuracy = record->accuracy;
     result_set_text(r->metric, sizeof r->metric, record->by_accuracy ? "accuracy" : "iou");
     return 0;

@@ -223,6 +223,7 @@ static int decode_end(struct reader *r, const json_t *o)
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
     d->dice = optional_number(o, "dice");
+    d->constant = optional_number(o, "constant");
     d->startup_s = optional_number(o, "startup_s");
     d->energy_j = optional_number(o, "energy_j");
     if (optional_count(o, "val_images"))

@@ -30,7 +30,7 @@ struct run_record {
     bool done; /* there is an end line that says so; only then the next are filled */
     bool stopped_early; /* a quality was reached, or got no better: fewer epochs than planned */
     bool by_accuracy;   /* images have a class as a whole: accuracy is their quality */
-    double training_time, test_time, startup_s, iou, dice, accuracy, energy_j;
+    double training_time, test_time, startup_s, iou, dice, accuracy, constant, energy_j;
     char error[256]; /* of an end line "failed" */
     int exit_code;
 };

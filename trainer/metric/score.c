@@ -122,3 +122,45 @@ struct iou_counts score_total(const int64_t *score, int classes)
     }
     return sum;
 }
+
+/* Of one class: 0 background, 1 foreground. */
+static int64_t truth_of(const int64_t *score, int classes, int i)
+{
+    int64_t truth = score_class(score, classes == 1 ? 0 : i)->truth;
+
+    return classes == 1 && i == 0 ? score[SCORE_PIXELS] - truth : truth;
+}
+
+/* IoU if class k were predicted everywhere. */
+static double constant_iou(const int64_t *score, int classes, int k)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < classes; i++) {
+        bool predicted = classes == 1 ? k == 1 : i == k;
+        struct iou_counts c = {.truth = score_class(score, i)->truth};
+        c.pred = predicted ? score[SCORE_PIXELS] : 0;
+        c.intersection = predicted ? c.truth : 0;
+        if (classes > 1 && iou_union(&c) == 0)
+            continue;
+        sum += iou_value(&c);
+        n++;
+    }
+    return n ? sum / n : 1;
+}
+
+double score_constant(const int64_t *score, int classes, bool by_accuracy, int *class)
+{
+    double best = -1;
+
+    for (int k = 0; k < (classes == 1 ? 2 : classes); k++) {
+        double value = by_accuracy ? ratio(truth_of(score, classes, k), score[SCORE_PIXELS], 0)
+                                   : constant_iou(score, classes, k);
+        if (value > best) {
+            best = value;
+            *class = k;
+        }
+    }
+    return best;
+}

@@ -7,6 +7,7 @@
 #ifndef UNETCTL_TRAINER_METRIC_SCORE_H
 #define UNETCTL_TRAINER_METRIC_SCORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,12 @@ struct score_summary score_summarize(const int64_t *score, int classes);
 
 /* The same of one class; accuracy is that of the whole score. */
 struct score_summary score_summarize_class(const int64_t *score, int i);
+
+/* The best score on the same truth of a prediction that is one class everywhere: IoU, or accuracy.
+ * *class: that class; of one class 1 is foreground, 0 background. A network that scores no more
+ * than SCORE_MARGIN above it has learnt nothing that shows. */
+#define SCORE_MARGIN 0.005
+double score_constant(const int64_t *score, int classes, bool by_accuracy, int *class);
 
 /* Sum of the counts over the classes. */
 struct iou_counts score_total(const int64_t *score, int classes);

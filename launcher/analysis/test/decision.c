@@ -110,7 +110,8 @@ static void check_caveats(void)
         ok(d.caveats[i - 1].kind < d.caveats[i].kind, "the heavier first: %s", d.caveats[i].text);
     ok(caveat(CAVEAT_FAKE_GPUS) && strstr(caveat(CAVEAT_FAKE_GPUS), "(1..16)"), "fake GPUs");
     ok(caveat(CAVEAT_FEW_CORES) && strstr(caveat(CAVEAT_FEW_CORES), "with 4..16 GPUs"), "few cores");
-    ok(caveat(CAVEAT_NOT_LEARNT) != NULL, "nothing learnt");
+    ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "No network has learnt"),
+       "nothing learnt");
     ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES), "224 with 1 GPU, 16 with 16"),
        "unequal images");
     ok(caveat(CAVEAT_FEW_RUNS) != NULL, "few runs");
@@ -123,6 +124,20 @@ static void check_caveats(void)
     }
     compute();
     ok(caveat(CAVEAT_BASE) && strstr(caveat(CAVEAT_BASE), "The base case is 2 GPUs"), "another base case");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].constant = table.rows[i].iou - (i ? 0.01 : 0.001);
+    compute();
+    ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "No network has learnt"),
+       "better than one class everywhere");
+    table.rows[table.count - 1].constant = table.rows[table.count - 1].iou;
+    compute();
+    ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "1 of 8 runs score no better"),
+       "one run is not: %s", caveat(CAVEAT_NOT_LEARNT));
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].constant = table.rows[i].iou = 1;
+    compute();
+    ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "the same single class"),
+       "nothing to tell apart");
     ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD), "unequal epochs, and too good to be true");
 }
 

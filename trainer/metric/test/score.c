@@ -54,9 +54,34 @@ static void test_classes(void)
     ok(s.iou == 1 && s.accuracy == 1, "no pixel at all: nothing wrong");
 }
 
+static void is_near(double got, double want, const char *text)
+{
+    ok(fabs(got - want) < 1e-12, "%s: %g", text, got);
+}
+
+static void test_constant(void)
+{
+    /* 10 pixels count: 3 of the foreground; 5, 4 and 1 of three classes of four */
+    const int64_t binary[] = {10, 0, 0, 0, 3}, none[] = {10, 10, 0, 0, 0};
+    int64_t four[SCORE_CLASSES + 12] = {10, 0, 0, 0, 5, 0, 0, 4, 0, 0, 1};
+    int class = -1;
+
+    is_near(score_constant(binary, 1, false, &class), 4.0 / 11, "foreground everywhere");
+    is_int(class, 1, "is the better of two by IoU");
+    is_near(score_constant(binary, 1, true, &class), 0.7, "background everywhere");
+    is_int(class, 0, "by accuracy");
+    is_near(score_constant(none, 1, false, &class), 1, "where there is no foreground");
+    is_int(class, 0, "background gets all");
+    is_near(score_constant(four, 4, false, &class), (6.0 / 11 + 1.0 / 5 + 1.0 / 2) / 3,
+            "of classes: the mean over those that are there or predicted");
+    is_int(class, 0, "the commonest");
+    is_near(score_constant(four, 4, true, &class), 0.5, "and by accuracy");
+}
+
 int main(void)
 {
     test_binary();
+    test_constant();
     test_classes();
     return done_testing();
 }
