@@ -54,13 +54,13 @@ static int choose_gpus(struct answer *a, struct err *e)
 
     if (opt.is_tf && per_node < 0 && per_task != 0)
         per_node = spec_gpus_count();
-    if (opt.is_tf && per_task < 0 && per_node > 0) {
+    if (opt.is_tf && per_task < 0 && per_node >= 0) {
         per_task = per_node / a->source.max_tasks;
-        if (per_task == 0)
+        if (per_task == 0 && per_node > 0)
             return err_set(e, ERR_PEER,
-                           "a node has %ld GPUs for %d tasks; give --gpus-per-node, or "
+                           "a node has %ld GPU%s for %d tasks; give --gpus-per-node, or "
                            "--gpus-per-task 0 for tasks without GPUs",
-                           per_node, a->source.max_tasks);
+                           per_node, per_node > 1 ? "s" : "", a->source.max_tasks);
     }
     a->gpus_per_task = (int)per_task;
     a->spec.gpus_per_node = (int)per_node;

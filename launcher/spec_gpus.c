@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/spec_gpus.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,24 @@ static int count_listed(void)
     return pclose(f) == 0 ? n : -1;
 }
 
+/* CUDA sees the devices before the first that is none: -1, nothing, or the word that Slurm puts there. */
+static bool is_device(const char *name)
+{
+    return *name && *name != ',' && *name != '-' && strncmp(name, "NoDevFiles", 10) != 0;
+}
+
 int spec_gpus_count(void)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    int n = 1;
+    int n = 0;
 
     if (!visible)
         return count_listed();
-    for (; *visible; visible++)
-        n += *visible == ',';
+    while (is_device(visible)) {
+        n++;
+        visible += strcspn(visible, ",");
+        visible += *visible == ',';
+    }
     return n;
 }
 

@@ -99,8 +99,10 @@ printf '#!/bin/sh\n[ "$1" = --list-gpus ] && printf "GPU 0: a\\nGPU 1: b\\nnote\
 chmod +x bin/nvidia-smi
 is "$(env PATH="$PWD/bin:$PATH" "${TF[@]}" unetctl spec --resolver tf -- printenv CUDA_VISIBLE_DEVICES)" 0,1 \
     '... by nvidia-smi'
-exits 5 'fewer GPUs than tasks on a node' spec "${MULTI[@]}" -- --resolver tf
-like "$ERR" '1 GPUs for 2 tasks.*--gpus-per-task 0' '... and what to type'
+is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES= -- --resolver tf --json | grep -o '"num_acc.*')" '"num_accelerators":{"GPU":0}}' \
+    'an empty CUDA_VISIBLE_DEVICES: no GPUs'
+exits 5 'fewer GPUs than tasks on a node' spec "${MULTI[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf
+like "$ERR" '1 GPU for 2 tasks.*--gpus-per-task 0' '... and what to type'
 ok '... which works' spec "${MULTI[@]}" -- --resolver tf --gpus-per-task 0
 exits 5 'jobs that do not add up' spec "${TF[@]}" -- --resolver tf --jobs ps:1,worker:3
 like "$ERR" 'requested 4 tasks but 3 were assigned' '... are told'

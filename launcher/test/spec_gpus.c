@@ -22,7 +22,13 @@ int main(void)
     setenv("CUDA_VISIBLE_DEVICES", "GPU-1234", 1);
     is_int(spec_gpus_count(), 1, "a UUID too");
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    is_int(spec_gpus_count(), 1, "an empty list is one, as TensorFlow counts");
+    is_int(spec_gpus_count(), 0, "an empty list has none");
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    is_int(spec_gpus_count(), 0, "nor has -1");
+    setenv("CUDA_VISIBLE_DEVICES", "0,2,-1,3", 1);
+    is_int(spec_gpus_count(), 2, "which hides what follows it");
+    setenv("CUDA_VISIBLE_DEVICES", "NoDevFiles", 1);
+    is_int(spec_gpus_count(), 0, "Slurm's word for none");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("PATH", "/nonexistent", 1);
     is_int(spec_gpus_count(), -1, "without nvidia-smi nobody tells");

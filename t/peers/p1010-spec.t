@@ -75,7 +75,8 @@ for i in range(count):
                       SLURM_STEP_NUM_TASKS=str(total))
     keys, options = {}, []
     if random.random() < .5:
-        os.environ["CUDA_VISIBLE_DEVICES"] = random.choice(["0,1,2,3", "0,1,2,3", "4,5,6,7", "0,1", ""])
+        # Not the empty list, in which TensorFlow counts a device that CUDA does not see.
+        os.environ["CUDA_VISIBLE_DEVICES"] = random.choice(["0,1,2,3", "0,1,2,3", "4,5,6,7", "0,1"])
     else:
         keys["gpus_per_node"] = random.choice([2, 4, 8, 8])
         options += ["--gpus-per-node", str(keys["gpus_per_node"])]
