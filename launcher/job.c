@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/sbatch_help.h"
 #include "src/buf.h"
 #include "src/cli.h"
 
@@ -283,6 +284,34 @@ static int refuse_bundle(const char *text, struct err *e)
     return err_set(e, ERR_USAGE, "'%s': write each option of sbatch as a word of its own", text);
 }
 
+/* The value of given[*i], which is the next word: into extra. */
+static int add_value(struct job_options *o, int nwords, char **given, int *i, struct err *e)
+{
+    if (*i + 1 == nwords)
+        return err_set(e, ERR_USAGE, "'%s' needs a value", given[*i]);
+    return add_extra(o, given[++*i], e);
+}
+
+/* An option of a plugin of Slurm's, or of a Slurm younger than the table; else a typing error. */
+static int take_unknown(struct job_options *o, int nwords, char **given, int *i, struct err *e)
+{
+    const char *text = given[*i];
+    bool is_long = strncmp(text, "--", 2) == 0, has_value = strchr(text, '=') != NULL;
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    enum sbatch_help help = is_long ? sbatch_help_find(name + 2, o->in_sandbox) : SBATCH_HELP_NONE;
+    if (help != SBATCH_HELP_NONE) {
+        if (add_extra(o, text, e))
+            return -1;
+        return help == SBATCH_HELP_VALUE && !has_value ? add_value(o, nwords, given, i, e) : 0;
+    }
+    const char *near = is_long ? nearest_option(name + 2) : NULL;
+    if (near || !is_long || strpbrk(text, " \t") == text + strcspn(text, "= \t"))
+        return refuse_word(text, near, e);
+    return add_extra(o, text, e);
+}
+
 /* given[*i] and its value, where that is a word of its own: into extra. */
 static int take_further(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
@@ -293,14 +322,8 @@ static int take_further(struct job_options *o, int nwords, char **given, int *i,
     if (text[0] != '-' || !text[1] || strcmp(text, "--") == 0)
         return refuse_word(text, NULL, e);
     f = find_further(text, &has_value);
-    if (!f) {
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
-        const char *near = strncmp(text, "--", 2) == 0 ? nearest_option(name + 2) : NULL;
-        if (near || strncmp(text, "--", 2) != 0 || strpbrk(text, " \t") == text + strcspn(text, "= \t"))
-            return refuse_word(text, near, e);
-        return add_extra(o, text, e);
-    }
+    if (!f)
+        return take_unknown(o, nwords, given, i, e);
     if (f->kind == FURTHER_OURS)
         return err_set(e, ERR_USAGE, "'%s': unetctl itself decides on --%s: %s", text, f->name, f->why);
     if (f->kind == FURTHER_FLAG && is_bundle(text))
@@ -310,11 +333,7 @@ static int take_further(struct job_options *o, int nwords, char **given, int *i,
                        "--gres asks for them say gpu_type and gpu_request of the site file", text);
     if (add_extra(o, text, e))
         return -1;
-    if (f->kind != FURTHER_VALUE || has_value)
-        return 0;
-    if (*i + 1 == nwords)
-        return err_set(e, ERR_USAGE, "'%s' needs a value", text);
-    return add_extra(o, given[++*i], e);
+    return f->kind == FURTHER_VALUE && !has_value ? add_value(o, nwords, given, i, e) : 0;
 }
 
 /* The word's table entry; *value is what stands behind "=" or the letter, or NULL. */

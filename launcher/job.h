@@ -21,6 +21,7 @@ struct job_options {
 #define JOB_EXTRA_MAX 64
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
+    bool in_sandbox; /* whose sbatch knows which options there are */
     char **given; /* all words of the command line, NULL for none */
     int ngiven;
 };

@@ -40,6 +40,7 @@ static int merge_options(struct workspace *w, struct err *e)
         .licenses = filled(w->site.licenses),
         .mem = filled(o->mem),
         .time_min = *o->time ? job_time_decode(o->time) : 0,
+        .in_sandbox = w->site.sandbox,
     };
     return take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||
                    take_words_of(w->study.file, "slurm.options", &o->options, &w->options, e)

@@ -21,32 +21,33 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Levenshtein distance of two short words; long ones count as far apart. */
+/* Letters added, left out, changed, or swapped with the next; long words count as far apart. */
 static int edit_distance(const char *a, const char *b)
 {
-    int row[MAX_WORD + 1];
+    int rows[3][MAX_WORD + 1];
     size_t na = strlen(a), nb = strlen(b);
 
     if (na > MAX_WORD || nb > MAX_WORD)
         return MAX_WORD;
     for (size_t j = 0; j <= nb; j++)
-        row[j] = (int)j;
+        rows[0][j] = (int)j;
     for (size_t i = 1; i <= na; i++) {
-        int diagonal = row[0];
+        const int *above = rows[(i - 1) % 3], *second = rows[(i + 1) % 3];
+        int *row = rows[i % 3];
         row[0] = (int)i;
         for (size_t j = 1; j <= nb; j++) {
-            int above = row[j];
-            row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
+            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = min3(row[j], row[j], second[j - 2] + 1);
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *cli_nearest(const char *word, const char *const *names)
 {
     const char *best = NULL;
-    int best_distance = 1 + (int)strlen(word) / 3;
+    int best_distance = ((int)strlen(word) + 1) / 3;
 
     for (; *names; names++) {
         int d = edit_distance(word, *names);

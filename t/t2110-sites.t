@@ -41,6 +41,32 @@ exits 0 "submit again" unetctl submit -C passed --gpus 3
 is "$(login squeue -h -o %k | sort | uniq -d | wc -l)" 0 "and no second job"
 exits 4 "an option that Slurm does not know" unetctl submit -C passed --gpus 1 -- --frobnicate=7
 like "$ERR" "frobnicate" "sbatch's own words"
+exits 4 "one that is near none" unetctl submit -C passed --gpus 1 -- --foo
+unlike "$ERR" 'did you mean' "is not taken for a slip"
+if echo '#include <slurm/spank.h>' | ${CC:-gcc} -fsyntax-only -xc - 2>/dev/null; then
+    cat >plugin.c <<'C'
+#include <slurm/spank.h>
+SPANK_PLUGIN(images, 1)
+static int take(int value, const char *text, int remote) { return 0; }
+int slurm_spank_init(spank_t spank, int n, char **words)
+{
+    static struct spank_option image = {"container-image", "IMAGE", "the image to start", 1, 0, take};
+    return spank_option_register(spank, &image);
+}
+C
+    ok "a plugin of Slurm's" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
+    exits 2 "its option, before it is there" unetctl submit -C passed --gpus 1 -- --container-image=x
+    like "$ERR" "'--container-image' is no option of sbatch; did you mean --container" "is taken for a slip"
+    conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
+    echo "optional $TMP/plugin.so" >"$conf"
+    exits 0 "a plugin's option" unetctl submit -C passed --gpus 5 -- --hold --container-image=x
+    exits 0 "with its value as a word" unetctl submit -C passed --gpus 2 -- --hold --container-image y
+    like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-image' "stands in the script"
+    exits 2 "a slip in it" unetctl submit -C passed --gpus 4 -- --container-imgae=x
+    rm "$conf"
+else
+    skip "slurm/spank.h or a compiler is not installed" "options of plugins"
+fi
 exits 4 "a value that Slurm refuses" unetctl submit -C passed --gpus 1 -- --switches=x --time=1 --partition=nowhere
 is "$(login squeue -h -n demo-unet-g01-s1 | wc -l)" 0 "nothing was submitted"
 login scancel -u "$(id -un)" >/dev/null

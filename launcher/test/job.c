@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/job.h"
 
+#include "launcher/sbatch_help.h"
 #include "t/tap.h"
 
 static int decode(struct job_options *o, char **words, struct err *e)
@@ -172,6 +173,24 @@ static void test_directives(void)
     free(text);
 }
 
+static void check_help(void)
+{
+    static const char text[] = "Usage: sbatch [OPTIONS...] script [args...]\n"
+                               "  -A, --account=name          charge job to specified account\n"
+                               "      --exclusive[=user]      see --hold-on\n"
+                               "  -H, --hold                  submit job in held state\n"
+                               "Options provided by plugins:\n"
+                               "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n"
+                               "      --container-writable\n";
+
+    is_int(sbatch_help_parse(text, "container-image"), SBATCH_HELP_VALUE, "a plugin's option with a value");
+    is_int(sbatch_help_parse(text, "container-writable"), SBATCH_HELP_FLAG, "one without");
+    is_int(sbatch_help_parse(text, "exclusive"), SBATCH_HELP_OPTIONAL, "with one or without");
+    is_int(sbatch_help_parse(text, "hold"), SBATCH_HELP_FLAG, "behind a letter");
+    is_int(sbatch_help_parse(text, "container"), SBATCH_HELP_NONE, "the beginning of one is none");
+    is_int(sbatch_help_parse(text, ""), SBATCH_HELP_NONE, "nor is nothing");
+}
+
 int main(void)
 {
     test_words();
@@ -181,5 +200,6 @@ int main(void)
     test_times();
     test_memory();
     test_directives();
+    check_help();
     return done_testing();
 }

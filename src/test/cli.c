@@ -59,5 +59,9 @@ int main(void)
     setenv("UTEST_PORT_BASE", "x", 1);
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == -1 && strstr(e.text, "UTEST_PORT_BASE"),
        "a bad variable is named: %s", e.text);
+    static const char *const names[] = {"qos", "time", "hold", "train.epochs", NULL};
+    ok(!cli_nearest("foo", names) && !cli_nearest("load", names), "two of a few letters are no slip");
+    is_str(cli_nearest("tiem", names), "time", "two that are swapped are one");
+    is_str(cli_nearest("train.epcohs", names), "train.epochs", "also in a longer word");
     return done_testing();
 }
