@@ -43,12 +43,13 @@ int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
     return 0;
 }
 
+/* Half-written files (atomicfile.h) are nothing. */
 static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);
     struct dirent *d = NULL;
 
-    while (dir && (d = readdir(dir)) && d->d_name[0] == '.')
+    while (dir && (d = readdir(dir)) && (d->d_name[0] == '.' || strstr(d->d_name, ".tmp-")))
         ;
     if (dir)
         closedir(dir);

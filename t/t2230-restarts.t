@@ -82,7 +82,7 @@ ok "all are done" wait_until 300 all_done
 for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"; do
     read -r study gpus attempt <<<"$s"
     what="$study, $gpus GPUs"
-    like <(output "$study" "$gpus" "$attempt") 'goes on from .*attempt-1/checkpoint/state-' "$what: went on"
+    like <(output "$study" "$gpus" "$attempt") 'continues from .*attempt-1/checkpoint/state-' "$what: went on"
     is "$(weights "$study" "$gpus" "$attempt")" "$(weights calm "$gpus")" "to the same weights"
     is "$(curve "$study" "$gpus" "$attempt")" "$(curve calm "$gpus")" "and the same curve"
     is "$(find "$(run "$study" "$gpus")/attempt-$attempt" -name FAILED -o -name 'running-*' -o -name '*.tmp*')" "" \

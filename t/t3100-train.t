@@ -26,8 +26,8 @@ is "$(wc -l <good/log.csv)" 16 "and 15 rows"
 is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" "0.010000 0.005000 0.002500 0.001250 " \
     "the rate goes down in steps"
 # With progress between them where an epoch takes long.
-is "$(sed -n 's/^{"kind":"\([a-z]*\)".*/\1/p' good/record.jsonl | grep -v progress | uniq | tr '\n' ' ')" "run epoch end " \
-    "record.jsonl: run, epochs, end"
+is "$(sed -n 's/^{"kind":"\([a-z]*\)".*/\1/p' good/record.jsonl | grep -v progress | uniq | tr '\n' ' ')" "run epoch checkpoint end " \
+    "record.jsonl: run, epochs, the last state, end"
 for k in schema study run seed engine attempt_dir started version host hosts gpus nodes world_size devices \
     strategy backend comm dtype threads cores oversubscribed model height width channels batch_per_gpu \
     global_batch epochs train_images val_images repeat remainder optimizer lr lr_scaling lr_schedule \
@@ -38,7 +38,8 @@ is "$(cat missing)" "" "the first line has every key of logs/SCHEMA.md"
 is "$(tail -n 1 good/record.jsonl)" "$(cat good/DONE)" "DONE holds the last line"
 is "$(field good/DONE weights_sha256)" "$(sha256sum good/checkpoint/weights.safetensors | cut -c1-16)" \
     "the hash is the checkpoint's"
-is "$(field good/record.jsonl images)" 32 "every training image is used"
+images() { sed -n 's/^{"kind":"epoch".*"images":\([0-9]*\).*/\1/p' "$1/record.jsonl" | tail -n 1; }
+is "$(images good)" 32 "every training image is used"
 first=$(sed -n 2p good/log.csv | cut -d, -f3) last=$(tail -n 1 good/log.csv | cut -d, -f3)
 ok "the loss falls ($first to $last)" awk "BEGIN { exit !($last < $first / 2) }"
 iou=$(field good/DONE iou)
@@ -75,7 +76,7 @@ is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)"
 
 # --- repeat and drop ---
 ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --repeat 2 --remainder drop --out drop
-is "$(field drop/record.jsonl images)" 63 "63 of 2 x 32 images fill batches of 7"
+is "$(images drop)" 63 "63 of 2 x 32 images fill batches of 7"
 
 # --- refusals ---
 exits 3 "a folder that holds a run is refused" "${train[@]}" --epochs 1 --out good
@@ -97,7 +98,9 @@ exits 3 "no run.json" unet-train train --run none.json --out r
 ok "nothing was made for what was refused" test ! -e r
 exits 7 "no data" "${train[@]}" --data none --out nodata
 ok "is marked" no_result nodata
-like nodata/FAILED '"exit_code":7,"error":"none' "FAILED has code and reason"
+exits 0 "with data the same folder serves" "${train[@]}" --epochs 1 --batch-size 16 --out nodata
+ok "and what failed is set aside" test -e nodata/DONE -a -e nodata/restart-1/FAILED
+like nodata/restart-1/FAILED '"exit_code":7,"error":"none' "FAILED has code and reason"
 
 # --- run.json ---
 cat >run.json <<END
@@ -119,12 +122,19 @@ ok "is no success" no_result nan
 like nan/FAILED 'diverged' "FAILED says why"
 like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "so does record.jsonl"
 
-"${train[@]}" --epochs 100000 --out killed 2>/dev/null &
+# A step of seconds: 32 batches.
+"${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --accumulate 32 --out killed 2>/dev/null &
 pid=$!
-ok "it is under way" wait_until 60 grep -q '"kind":"epoch"' killed/record.jsonl
+ok "it is under way" wait_until 60 grep -q '"kind":"run"' killed/record.jsonl
+sleep 0.5
 kill -INT $pid
+sleep 0.3
+ok "SIGINT waits for the step's end" kill -0 $pid
+kill -INT $pid
+ended=$SECONDS
 wait $pid
-is $? 130 "SIGINT ends it with 130"
+is $? 130 "a second one ends it with 130"
+ok "at once" test $((SECONDS - ended)) -le 3
 ok "and marks it" no_result killed
 like killed/FAILED '"exit_code":130,"error":"stopped by signal 2' "with the reason"
 

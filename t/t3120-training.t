@@ -79,9 +79,19 @@ is "$(norms twelve)" "" "one batch has none to compare"
 ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 --warmup-epochs 2 --lr-steps 3:0.5 --out warm
 is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002000 0.001000 " \
     "ends at the scaled rate, then the list"
-exits 3 "a list that is none" "${train[@]}" --lr-steps 3-0.5 --out bad
-like "$ERR" 'is no list of .*EPOCH:FACTOR' "is told"
-rm -rf bad
+why_not() { # LIST REGEX: why --lr-steps LIST is refused
+    exits 3 "--lr-steps $1" "${train[@]}" --lr-steps "$1" --out bad
+    like "$ERR" "train.lr_steps: $2" "is refused with the reason"
+}
+why_not 3-0.5 "'3-0.5' in '3-0.5': is not EPOCH:FACTOR"
+why_not 2:0.5,5:1e9 "'5:1e9' in '2:0.5,5:1e9': the factor must be above 0 and at most 1e6"
+why_not 5:0.1,5:0.01 "'5:0.01' .* epochs must rise"
+ok "before anything is made" test ! -e bad
+ok "a rate that destroys" "${train[@]}" --batch-size 8 --epochs 2 --optimizer adam --lr 1000 --out lost
+like "$ERR" 'warning: the training loss of epoch 2 is [0-9.e+]+, above the 0.6931 of a constant prediction' \
+    "is no plain success"
+like lost/DONE '"warning":"the training loss of epoch 2' "nor in the record"
+unlike warm/DONE '"warning"' "unlike one that learns"
 
 # --- validation on the way, ends before the last epoch ---
 learn=("${train[@]}" --batch-size 4 --lr 0.01)
@@ -113,6 +123,12 @@ is "$(field best/DONE iou) $(field best/DONE best_iou)" "$top $top" "the result 
 ok "which was not the last" test "$(field best/DONE best_epochs)" -lt 11
 ok "eval of the checkpoint" unet-train eval --checkpoint best --data data --split split.json --threads 1 --json
 is "$(field "$OUT" iou)" "$top" "gives it again"
+exits 1 "a rate that is too high in the end" "${train[@]}" --batch-size 4 --batch-norm none --lr 0.01 \
+    --epochs 6 --keep best --lr-steps 3:1e6 --out fallen
+like fallen/FAILED 'diverged.*; the best weights, those after epoch [123], are in .*fallen/best"' "the marker names the best weights"
+kept=$(sed -n 's/^{"kind":"kept","epochs":[123],"iou":\([0-9.]*\),"weights_sha256":"[0-9a-f]*"}$/\1/p' fallen/record.jsonl)
+ok "eval of them" unet-train eval --checkpoint fallen/best --data data --split split.json --threads 1 --json
+is "$(field "$OUT" iou)" "$kept" "gives their quality, which the record has"
 ok "a plateau" "${train[@]}" --batch-size 4 --lr 0.05 --epochs 16 --lr-plateau 2:0.5 --out plateau
 python3 - plateau >"$OUT" 2>"$ERR" <<'EOP'
 import json, sys

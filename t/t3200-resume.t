@@ -73,11 +73,12 @@ ok "its split" unet-train data split --data data --out split.json
 # --- killed at any moment ---
 one=("${train[@]}" --batch-size 4)
 ok "a run that is left alone" "${one[@]}" --checkpoint-seconds 0 --out one
-ok "has no checkpoint of its way" test -z "$(newest one)"
+is "$(find one/checkpoint -name 'state-*' | wc -l)" 1 "has the state of its end only"
 ok "the same, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
 is "$(result killed)" "$(result one)" "ends with the same weights and the same curve"
 ok "went on from checkpoints" test "$(resumes killed)" -ge 1
-ok "and has removed them when it was done" test -z "$(find killed/checkpoint -name 'state-*')"
+is "$(find killed/checkpoint -name 'state-*' | sed 's/.*state-//')" "0000012-0000000000.safetensors" \
+    "and keeps the last when it is done"
 is "$(sed -n 's/^{"kind":"epoch","epoch":\([0-9]*\).*/\1/p' killed/record.jsonl | tr '\n' ' ')" \
     "0 1 2 3 4 5 6 7 8 9 10 11 " "its record has every epoch once"
 
@@ -93,7 +94,12 @@ for signal in TERM USR1; do
     ok "and no marker" unmarked "left-$signal"
     ok "a checkpoint" test -n "$(newest "left-$signal")"
 done
-cp -r left-USR1 torn && cp -r left-USR1 bits && cp -r left-USR1 lost && cp -r left-TERM again
+is "$(leave INT left-INT "${one[@]}" "${often[@]}" --out left-INT)" 130 "SIGINT: exit code 130"
+ok "and no marker" unmarked left-INT
+ok "the same command continues" "${one[@]}" --out left-INT
+is "$(result left-INT)" "$(result one)" "to the same end"
+cp -r left-USR1 torn && cp -r left-USR1 bits && cp -r left-USR1 lost && cp -r left-TERM again &&
+    cp -r left-TERM own
 ok "the same command goes on" "${one[@]}" --out left-TERM
 is "$(result left-TERM)" "$(result one)" "to the same end"
 ok "and so does --resume in another folder" "${one[@]}" --resume left-USR1 --out next
@@ -116,8 +122,8 @@ exits 0 "one with a wrong byte" "${one[@]}" --out bits
 like "$ERR" 'its hash is not the one it was written with; not used' "is passed over, too"
 is "$(result bits)" "$(result one)" "to the same end"
 rm lost/checkpoint/state-*
-exits 0 "none at all" "${one[@]}" --resume nowhere --out lost
-like "$ERR" 'no checkpoint found in nowhere: starts at the beginning' "is told"
+exits 0 "none at all" "${one[@]}" --out lost
+like "$ERR" 'no checkpoint found in .*lost: starts at the beginning' "is told"
 like lost/record.jsonl '"kind":"resume","from":null' "and recorded"
 is "$(result lost)" "$(result one)" "to the same end"
 
@@ -131,7 +137,7 @@ refused() { # REGEX TEXT OPTION...
     rm -rf refused
 }
 refused 'was made with model.base 4, but this run has 6' "another network" --base 6
-refused 'was made with train.lr 0.001.*, but this run has 0.01' "another training" --lr 0.01
+refused "was made with train.optimizer adam, but this run has sgd" "another training" --optimizer sgd
 refused 'was made with seed 1, but this run has 2' "another seed" --seed 2
 cp -r data other
 mapfile -t images < <(grep -o '"image":"[^"]*"' split.json | sed 's/.*:"//; s/"$//')
@@ -139,6 +145,33 @@ cp "other/${images[0]}" "other/${images[1]}"
 ok "a split of other data" unet-train data split --data other --out other.json
 refused 'was made with other images' "other data" --data other --split other.json
 exits 3 "a folder where the run is done" "${one[@]}" --out one
+exits 9 "another rate in its own folder" "${one[@]}" --lr 0.01 --out own
+like "$ERR" 'was made with train.lr 0.001.*begin in another folder with --resume' "is refused, and the way is told"
+exits 9 "--resume of a folder without a run" "${one[@]}" --resume nowhere --out nothing
+like "$ERR" '[-]-resume nowhere: it has no checkpoint' "is refused"
+ok "before anything is made" test ! -e nothing
+mkdir -p hollow/checkpoint && echo x >hollow/checkpoint/state-0000001-0000000000.safetensors
+exits 9 "--resume of damaged checkpoints only" "${one[@]}" --resume hollow --out nothing
+like "$ERR" 'hollow/checkpoint: no whole checkpoint' "is refused, too"
+
+# --- a run that is done is continued ---
+flat=("${one[@]}" --lr-schedule constant)
+exits 0 "more epochs and another rate" "${flat[@]}" --epochs 14 --lr 0.002 --resume one --out more
+like "$ERR" "train.lr: '0.002.*' from here on, it was '0.001" "are told"
+like more/record.jsonl '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001.* -> 0.002.*, train.lr_schedule step -> constant"' \
+    "and recorded"
+is "$(cut -d, -f4 more/log.csv | sed -n '2p;13,15p' | tr '\n' ' ')" "0.001000 0.000125 0.002000 0.002000 " \
+    "twelve epochs had the old rate, two have the new one"
+ok "a whole run of constant rate" "${flat[@]}" --epochs 3 --out whole
+ok "a shorter one" "${flat[@]}" --epochs 2 --out part
+ok "with one more epoch" "${flat[@]}" --epochs 3 --resume part --out part-more
+is "$(result part-more)" "$(result whole)" "ends as the whole one, to the last bit"
+ok "nothing more to train" "${flat[@]}" --epochs 3 --resume part-more --out part-same
+is "$(result part-same)" "$(result whole)" "is the same result"
+exits 9 "fewer epochs than are done" "${flat[@]}" --epochs 2 --resume part-more --out part-less
+like "$ERR" 'has 3 epochs done, and train.epochs is 2' "are refused"
+ok "a corrected command in the folder of that failure" "${flat[@]}" --epochs 4 --resume part-more --out part-less
+ok "which is set aside" test -e part-less/restart-1/FAILED -a -e part-less/DONE
 mkdir failed && cp -r again/checkpoint again/record.jsonl failed && echo '{}' >failed/FAILED
 exits 3 "a run that failed does not go on by itself" "${one[@]}" --out failed
 like "$ERR" 'already holds FAILED .*--resume' "the text says how"

@@ -37,7 +37,7 @@ for rank in 0 1; do
     like spans "^$rank .*\('forward, backward', 16\) \('images', 16\) \('update', 16\) \('validate', 1\) \('wait for sums', 16\)" \
         "replica $rank: four parts of 16 steps"
 done
-like spans "^0 \('checkpoint', 4\)" "checkpoints"
+like spans "^0 \('checkpoint', 5\)" "checkpoints, the last state's too"
 # base 4, depth 2: 5 blocks of 2 batch norms, each with a sum forward and one backward.
 is "$(grep -c ' 320 norms, 0 gradients' spans)" 2 "batch norm's sums lie in the steps, 20 in each of 16"
 ok "each tensor summed by a thread" "${train[@]}" --allreduce native --epochs 4 --out native

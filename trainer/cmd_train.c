@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/lifeline.h"
@@ -104,9 +106,10 @@ static const struct cli_option options[] = {
      "run.json of the run, unless --out has one; no option below --resume goes with it",
      &opt_run, 0, 0},
     {"out", 'o', CLI_STRING, "DIR",
-     "folder for the results; made if need be; a run that was cut off there goes on", &opt_out, 0, 0},
-    {"resume", 0, CLI_STRING, "DIR", "results of a run to go on from: its newest checkpoint",
-     &opt_resume, 0, 0},
+     "folder for the results; made if need be; a run that was cut off there continues",
+     &opt_out, 0, 0},
+    {"resume", 0, CLI_STRING, "DIR",
+     "results of a run, done or not, to continue from: its newest checkpoint", &opt_resume, 0, 0},
     {"data", 'd', CLI_STRING, "DIR",
      "images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
      &keyed[OPT_DATA], 0, 0},
@@ -249,16 +252,20 @@ static const char details[] =
     "Several tasks must have been started by mpirun or srun; with run.json, TF_CONFIG tells each\n"
     "who it is. A run does not start when the sources disagree (exit code 5).\n"
     "\n"
-    "SIGTERM or SIGUSR1: the ranks finish their step, rank 0 writes a checkpoint, all leave with\n"
-    "exit code 75 and no marker. The same command goes on from there, and from the newest\n"
-    "checkpoint after a crash; --resume goes on in another folder, also with another --gpus:\n"
+    "SIGTERM, SIGUSR1 or Ctrl-C: the ranks finish their step, rank 0 writes a checkpoint, all\n"
+    "leave with exit code 75 (130 after Ctrl-C) and no marker; a second Ctrl-C ends at once. The\n"
+    "same command continues from there, and from the newest checkpoint after a crash. --resume\n"
+    "continues in another folder: with another --gpus or batch, with more --epochs than a run had\n"
+    "that is done, and with other --lr, --lr-scaling, --lr-schedule, --lr-steps, --lr-plateau,\n"
+    "--warmup, --warmup-epochs, --eval-epochs, --until or --patience. A schedule by share of the\n"
+    "epochs follows the new number:\n"
     "\n"
-    "  unet-train train --data DATA --size 96x128 --resume RUN --out RUN-again\n"
+    "  unet-train train --data DATA --size 96x128 --epochs 300 --resume RUN --out RUN-again\n"
     "\n"
-    "With the same number of GPUs and the same batch the result is that of a run that was never cut\n"
-    "off, to the last bit. With another number batch and rate follow it; what RUN had on K GPUs stays\n"
-    "with --global-batch (its batch-size times K) and --lr-gpus K. A checkpoint of another network, data set or training is refused (exit\n"
-    "code 9).\n";
+    "With the same settings the result is that of a run that was never cut off, to the last bit.\n"
+    "With another number of GPUs batch and rate follow it; what RUN had on K GPUs stays with\n"
+    "--global-batch (its batch-size times K) and --lr-gpus K. A checkpoint of another network,\n"
+    "data set or training is refused, and so is --resume without one (exit code 9).\n";
 
 /* Tasks and devices when nothing but --gpus and --strategy is known. */
 static int set_layout(struct run_config *c, struct err *e)
@@ -421,8 +428,22 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
 
 static int set_left(struct err *e)
 {
-    return err_set(e, ERR_RESUMABLE, "left, as a signal asked; the same command goes on from the "
+    return err_set(e, ERR_RESUMABLE, "left, as a signal asked; the same command continues from the "
                    "newest checkpoint");
+}
+
+/* What --resume names must be there before anything is made. */
+static int check_resume(struct err *e)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+
+    snprintf(own, sizeof own, "%s/checkpoint", opt_out);
+    snprintf(other, sizeof other, "%s/checkpoint", opt_resume ? opt_resume : "");
+    if (!opt_resume || snapshot_exists(own) || snapshot_exists(other))
+        return 0;
+    return err_set(e, ERR_CHECKPOINT, "train: --resume %s: it has no checkpoint/state-* to "
+                   "continue from; name the folder of a run that has, or leave --resume out to begin anew",
+                   opt_resume);
 }
 
 /* No signal may be lost while ranks that are not there yet are waited for. */
@@ -501,7 +522,8 @@ static int train(struct run_config *c, double process_start, struct err *e)
     if (strategy_launched_task() != 0) {
         log_open("unet-train", LOG_WARN); /* one rank talks */
     } else {
-        start.record = record_open(opt_out, &start.again, &start.record_error);
+        if (check_resume(&start.record_error) == 0)
+            start.record = record_open(opt_out, &start.again, &start.record_error);
         if (start.record)
             shutdown_watch(start.record);
     }
@@ -532,6 +554,8 @@ static int train(struct run_config *c, double process_start, struct err *e)
         log_info("done: %s", record_dir(start.record));
     shutdown_unwatch();
     record_close(start.record);
+    if (rc && e->code == ERR_RESUMABLE && shutdown_request == SIGINT)
+        e->code = ERR_INTERRUPT;
     return rc && relayed ? e->code : rc; /* rank 0 tells it */
 }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -42,7 +43,7 @@ struct record {
 /* What a run leaves at the top of its folder; the markers first, the folder last. */
 #define CHECKPOINT "checkpoint"
 static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
-                                     "tensorboard", CHECKPOINT};
+                                     "tensorboard", "best", CHECKPOINT};
 #define NTRACES (sizeof traces / sizeof *traces)
 
 static char *path_in(const char *dir, const char *name)
@@ -117,6 +118,31 @@ static bool is_being_written(const char *dir)
     return locked;
 }
 
+/* Has the run whose record lies in dir got any further than its first steps? */
+static bool has_trained(const char *dir)
+{
+    char *path = path_in(dir, "record.jsonl"), *line = NULL;
+    FILE *f = path ? fopen(path, "re") : NULL;
+    size_t size = 0;
+    bool trained = !path || (!f && errno != ENOENT);
+
+    while (f && !trained && getline(&line, &size, f) >= 0)
+        trained = strncmp(line, "{\"kind\":\"epoch\"", 15) == 0 ||
+                  strncmp(line, "{\"kind\":\"checkpoint\"", 20) == 0;
+    if (f)
+        fclose(f);
+    free(line);
+    free(path);
+    return trained;
+}
+
+/* A start that failed, of a wrong setting perhaps, and left nothing but its record. */
+static bool is_mere_failure(const char *dir)
+{
+    return exists_in(dir, "FAILED") && !exists_in(dir, "DONE") && !exists_in(dir, "log.csv") &&
+           !exists_in(dir, CHECKPOINT) && !has_trained(dir);
+}
+
 /* Nothing of an earlier run may be mixed up with this one. */
 static int make_room(const char *dir, bool *again, struct err *e)
 {
@@ -134,10 +160,14 @@ static int make_room(const char *dir, bool *again, struct err *e)
         return 0;
     if (!marker_has_start(dir) && is_being_written(dir))
         return err_set(e, ERR_CONFIG, "%s: another process is writing this run's results", dir);
+    if (!restarted && is_mere_failure(dir)) {
+        *again = false;
+        return set_aside(dir, false, e);
+    }
     if (strcmp(found, "DONE") == 0 || (strcmp(found, "FAILED") == 0 && !restarted) || !*again)
         return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, and nothing is "
                        "overwritten; choose another folder with --out%s", dir, found,
-                       has_snapshot ? " (and --resume with this one to go on from its checkpoint)"
+                       has_snapshot ? " (--resume with this one continues from its checkpoint)"
                                     : ", or remove that one");
     return set_aside(dir, has_snapshot, e);
 }
@@ -406,6 +436,8 @@ int record_resume(struct record *r, const struct record_resume *resume, struct e
     add_int(&b, "images", (int64_t)resume->images);
     if (resume->from)
         add_int(&b, "gpus", resume->gpus);
+    if (resume->changed && *resume->changed)
+        add_string(&b, "changed", resume->changed);
     if (resume->nworlds > 1)
         add_worlds(&b, resume->worlds, resume->nworlds);
     buf_add(&b, "}");
@@ -600,6 +632,18 @@ static void add_goal(const struct record *r, const struct record_end *end, struc
     buf_addf(b, ",\"stopped_early\":%s", end->state->stopped ? "true" : "false");
 }
 
+int record_kept(struct record *r, const struct goal *goal, const struct goal_state *state,
+                const char sha256[65], struct err *e)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "{\"kind\":\"kept\"");
+    add_int(&b, "epochs", state->best_epoch);
+    add_double(&b, goal->by_accuracy ? "accuracy" : "iou", state->best);
+    buf_addf(&b, ",\"weights_sha256\":\"%.16s\"}", sha256);
+    return write_line(r, &b, e);
+}
+
 static void encode_end(struct record *r, const struct record_end *end, double training_time,
                        struct buf *b)
 {
@@ -617,6 +661,8 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
     add_goal(r, end, b);
     buf_addf(b, ",\"weights_sha256\":\"%.16s\"", end->weights_sha256);
     add_double(b, "peak_rss_mib", (double)usage.ru_maxrss / 1024);
+    if (*end->warning)
+        add_string(b, "warning", end->warning);
     buf_add(b, "}");
 }
 

@@ -20,8 +20,9 @@
 struct record;
 
 /* Makes dir if need be. Of a run that was cut off in dir, the record moves to dir/restart-K and its
- * checkpoints stay (*again is then true). Refused (ERR_CONFIG): a run that is done; one that has
- * failed, unless Slurm has restarted its job (SLURM_RESTART_COUNT); one that is being written. */
+ * checkpoints stay (*again is then true). The record of a start that failed in its first epoch
+ * moves, too. Refused (ERR_CONFIG): a run that is done; one that has failed later, unless Slurm has
+ * restarted its job (SLURM_RESTART_COUNT); one that is being written. */
 struct record *record_open(const char *dir, bool *again, struct err *e);
 void record_close(struct record *r); /* NULL is fine */
 
@@ -60,6 +61,7 @@ struct record_resume {
     int epoch;
     size_t images;    /* of that epoch that are done */
     int gpus;         /* that it was made with */
+    const char *changed; /* settings since, "KEY OLD -> NEW, .."; NULL or "": none */
     const struct record_world *worlds; /* in order, the last one begins now */
     size_t nworlds;
 };
@@ -102,6 +104,10 @@ const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 /* A validation after so many epochs; kept for checkpoints too. */
 int record_eval(struct record *r, int epochs, const struct record_eval *eval, struct err *e);
 
+/* The run fails, and its best weights so far are kept. */
+int record_kept(struct record *r, const struct goal *goal, const struct goal_state *state,
+                const char sha256[65], struct err *e);
+
 struct record_end {
     double test_time, startup_s;
     int64_t *score; /* over all validation images (score.h) */
@@ -110,6 +116,7 @@ struct record_end {
     const struct goal_state *state;
     size_t val_images;
     char weights_sha256[65];
+    char warning[256]; /* why the result may be worth nothing; "": there is no reason to think so */
 };
 /* Adds ",KEY:VALUE.." with all that is known from a score (score.h). names: of the classes, where
  * there are several. */

@@ -21,6 +21,8 @@ struct origin {
     int parts;
     size_t step_images;
     size_t items; /* of the epoch that are done */
+    bool other;   /* another run's, whose settings this one may change in part */
+    char changed[400]; /* which it does, as text; "": none */
 };
 
 static void folder_of(const char *attempt, char dst[PATH_MAX])
@@ -54,8 +56,9 @@ static void encode_config(const struct run_config *c, struct buf *b)
 {
     char key[64], number[64];
     const char *text;
+    bool adjustable;
 
-    for (size_t i = 0; run_config_fixed(c, i, key, number, &text); i++) {
+    for (size_t i = 0; run_config_fixed(c, i, key, number, &text, &adjustable); i++) {
         buf_addf(b, "%s\"%s\":", i ? "," : "", key);
         buf_add_json_string(b, text);
     }
@@ -186,7 +189,7 @@ int resume_write(struct session *s, size_t items, bool must, struct err *e)
     if (rc == 0 && s->record) {
         rc = write_snapshot(s, items, loss, e);
         if (rc && !must) {
-            log_warn("no checkpoint: %s; the training goes on", e->text);
+            log_warn("no checkpoint: %s; the training continues", e->text);
             rc = 0;
         }
     }
@@ -202,18 +205,32 @@ static double number(const cJSON *root, const char *name)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
 }
 
-static int check_config(const cJSON *root, const struct run_config *c, struct err *e)
+static void add_change(struct origin *from, const char *key, const char *was, const char *text)
+{
+    size_t n = strlen(from->changed);
+
+    log_info("%s: '%s' from here on, it was '%s'", key, text, was);
+    snprintf(from->changed + n, sizeof from->changed - n, "%s%s %s -> %s", n ? ", " : "", key,
+             *was ? was : "none", *text ? text : "none");
+}
+
+static int check_config(const cJSON *root, const struct run_config *c, struct origin *from,
+                        struct err *e)
 {
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(root, "config");
     char key[64], digits[64];
     const char *text;
+    bool adjustable;
 
-    for (size_t i = 0; run_config_fixed(c, i, key, digits, &text); i++) {
+    for (size_t i = 0; run_config_fixed(c, i, key, digits, &text, &adjustable); i++) {
         const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, key));
-        if (!was || strcmp(was, text) != 0)
-            return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; go on with "
-                           "the same value, or begin in another folder without --resume", key,
-                           was ? was : "unknown", text);
+        if (was && strcmp(was, text) == 0)
+            continue;
+        if (!was || !adjustable || !from->other)
+            return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
+                           "with the same value, or begin in another folder %s --resume", key,
+                           was ? was : "unknown", text, adjustable ? "with" : "without");
+        add_change(from, key, was, text);
     }
     return 0;
 }
@@ -230,11 +247,12 @@ static int check_hash(const cJSON *root, const char *name, uint64_t own, const c
                : err_set(e, ERR_CHECKPOINT, "was made with %s", what);
 }
 
-static int check_state(const struct session *s, const cJSON *root, struct err *e)
+static int check_state(const struct session *s, const cJSON *root, struct origin *from,
+                       struct err *e)
 {
     if (number(root, "schema") != 1)
         return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
-    if (check_config(root, s->config, e) ||
+    if (check_config(root, s->config, from, e) ||
         check_hash(root, "plan", network_plan_hash(s->network), "another plan of the network, by "
                    "another unet-train; continue with that one", e) ||
         check_hash(root, "data", dataset_hash(s->dataset), "other images or masks, or another "
@@ -347,13 +365,36 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
     o->scaling->rate = o->rate;
 }
 
+/* What was reached or given up, and by how much the rate was lowered, depends on settings that may
+ * have changed: the next validation decides again. */
+static int adjust(struct session *s, const struct origin *from, struct err *e)
+{
+    int epochs = s->config->train.epochs;
+
+    if (s->at.epoch > epochs || (s->at.epoch == epochs && from->items > 0))
+        return err_set(e, ERR_CHECKPOINT, "has %d epochs done, and train.epochs is %d: give more "
+                       "(--epochs)", s->at.epoch, epochs);
+    if (s->at.epoch == epochs)
+        log_info("all %d epochs are done, which is validated; --epochs N trains on up to epoch N",
+                 epochs);
+    if (!from->other || !*from->changed)
+        return 0;
+    s->at.due = s->at.due || s->at.goal.stopped;
+    s->at.goal.reached = s->at.goal.stopped = 0;
+    if (strstr(from->changed, "train.lr")) {
+        s->at.goal.cuts = 0;
+        s->at.goal.cut_epoch = s->at.epoch;
+    }
+    return 0;
+}
+
 static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
                   double *loss, struct err *e)
 {
     cJSON *root = cJSON_Parse(snapshot->state);
     size_t n;
-    int rc = check_state(s, root, e);
-    struct safetensors_entry *list = 
+    int rc = check_state(s, root, from, e);
+    struct safetensors_entry *list =
         rc ? NULL : list_state(s, s->best_value && number(root, "best_epoch") > 0, &n, e);
 
     if (!list || safetensors_read(snapshot->file, list, n, e)) {
@@ -364,9 +405,10 @@ static int decode(struct session *s, const struct snapshot *snapshot, struct ori
         s->optim->rate = number(root, "optimizer_rate");
         decode_scaling(root, s->optim);
         decode_losses(root, from, s->comm->size, loss);
-        rc = decode_worlds(s, root, from, e);
+        rc = adjust(s, from, e) || decode_worlds(s, root, from, e) ? -1 : 0;
         struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
                                     .images = from->items, .gpus = from->parts,
+                                    .changed = from->changed,
                                     .worlds = s->worlds, .nworlds = s->nworlds};
         rc = rc || record_resume(s->record, &row, e) || decode_history(s, root, e) ? -1 : 0;
     }
@@ -396,24 +438,27 @@ static int take_over(struct session *s, struct origin *from, double *loss, struc
     int found = snapshot_open(own, &snapshot, e);
     if (found == 0 && s->resume_from) {
         folder_of(s->resume_from, other);
+        from->other = true;
         found = snapshot_open(other, &snapshot, e);
+        if (found == 0)
+            return err_set(e, ERR_CHECKPOINT, "%s: no whole checkpoint (state-*) is left to "
+                           "continue from; leave --resume out, or remove that folder, to begin anew", other);
     }
     if (found < 0)
         return -1;
     if (!found) {
         if (begin_world(s, e))
             return -1;
-        if (!s->again && !s->resume_from)
+        if (!s->again)
             return 0;
-        log_info("no checkpoint found in %s: starts at the beginning",
-                 s->resume_from ? s->resume_from : record_dir(s->record));
+        log_info("no checkpoint found in %s: starts at the beginning", record_dir(s->record));
         return record_resume(s->record, &(struct record_resume){0}, e);
     }
     from->found = 1;
     int rc = decode(s, &snapshot, from, loss, e);
     if (rc == 0)
-        log_info("goes on from %s: epoch %d, %zu images of it done", snapshot.path, s->at.epoch + 1,
-                 from->items);
+        log_info("continues from %s: epoch %d, %zu images of it done", snapshot.path,
+                 s->at.epoch + 1, from->items);
     snapshot_close(&snapshot);
     return rc;
 }

@@ -39,7 +39,7 @@ int resume_write(struct session *s, size_t items, bool must, struct err *e);
 /* Collective, after the record's first line. Sets s->at: from the newest whole checkpoint in the
  * run's own folder, else in that of s->resume_from, else the beginning. Rank 0 then has the weights
  * and the record the epochs so far; the optimizer's state is shared. ERR_CHECKPOINT: it belongs to
- * another network, plan or data. */
+ * another network, plan or data, has more epochs than the run, or s->resume_from has none. */
 int resume_read(struct session *s, struct err *e);
 
 #endif

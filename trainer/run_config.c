@@ -16,6 +16,8 @@
 #include "src/cli.h"
 #include "src/terms.h"
 #include "trainer/core/model.h"
+#include "trainer/goal.h"
+#include "trainer/optim/schedule.h"
 
 #define SIZE_LIMIT (1 << 20)
 #define MAX_SIDE 65535
@@ -34,7 +36,8 @@ struct key {
 
 enum {
     OPEN = 1,    /* may change when a run is continued: who it is, where, with what means */
-    OPTIONAL = 2 /* run.json may leave it out: then it has its default */
+    OPTIONAL = 2, /* run.json may leave it out: then it has its default */
+    ADJUSTABLE = 4 /* another run that continues this one may have another value */
 };
 
 static const char *const engines[] = {"embedded", NULL};
@@ -74,7 +77,7 @@ static const struct key keys[] = {
     {"model", "base", KEY_INT, AT(model.base), "0", 0, 1024, NULL, 0},
     {"model", "depth", KEY_INT, AT(model.depth), "0", 0, 8, NULL, 0},
     {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "sync", 0, 0, terms_batch_norms, 0},
-    {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, 0},
+    {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, ADJUSTABLE},
     {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
     {"train", "global_batch", KEY_INT, AT(train.global_batch), "0", 0, 1 << 24, NULL, OPEN | OPTIONAL},
     {"train", "rate_gpus", KEY_INT, AT(train.rate_gpus), "0", 0, 100000, NULL, OPEN | OPTIONAL},
@@ -84,20 +87,27 @@ static const struct key keys[] = {
     {"train", "momentum", KEY_DOUBLE, AT(train.momentum), "0.9", 0, 0.999999, NULL, OPTIONAL},
     {"train", "nesterov", KEY_BOOL, AT(train.nesterov), "false", 0, 0, NULL, OPTIONAL},
     {"train", "weight_decay", KEY_DOUBLE, AT(train.weight_decay), "0", 0, 1, NULL, OPTIONAL},
-    {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, 0},
-    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0, terms_lr_scalings, 0},
-    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0, terms_lr_schedules, 0},
-    {"train", "lr_steps", KEY_STRING, AT(train.lr_steps), "", 0, 0, NULL, OPTIONAL},
-    {"train", "lr_plateau", KEY_STRING, AT(train.lr_plateau), "", 0, 0, NULL, OPTIONAL},
-    {"train", "warmup_epochs", KEY_INT, AT(train.warmup_epochs), "0", 0, 1000000, NULL, OPTIONAL},
-    {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0, terms_warmups, OPTIONAL},
+    {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, ADJUSTABLE},
+    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0,
+     terms_lr_scalings, ADJUSTABLE},
+    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0,
+     terms_lr_schedules, ADJUSTABLE},
+    {"train", "lr_steps", KEY_STRING, AT(train.lr_steps), "", 0, 0, NULL, OPTIONAL | ADJUSTABLE},
+    {"train", "lr_plateau", KEY_STRING, AT(train.lr_plateau), "", 0, 0,
+     NULL, OPTIONAL | ADJUSTABLE},
+    {"train", "warmup_epochs", KEY_INT, AT(train.warmup_epochs), "0", 0, 1000000,
+     NULL, OPTIONAL | ADJUSTABLE},
+    {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0,
+     terms_warmups, OPTIONAL | ADJUSTABLE},
     {"train", "momentum_correction", KEY_BOOL, AT(train.momentum_correction), "true", 0, 0, NULL,
      OPTIONAL},
     {"train", "accumulate", KEY_INT, AT(train.accumulate), "1", 1, 4096, NULL, OPEN | OPTIONAL},
     {"train", "clip_norm", KEY_DOUBLE, AT(train.clip_norm), "0", 0, 1e12, NULL, OPTIONAL},
-    {"train", "eval_epochs", KEY_INT, AT(train.eval_epochs), "0", 0, 1000000, NULL, OPTIONAL},
-    {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL},
-    {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000, NULL, OPTIONAL},
+    {"train", "eval_epochs", KEY_INT, AT(train.eval_epochs), "0", 0, 1000000,
+     NULL, OPTIONAL | ADJUSTABLE},
+    {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL | ADJUSTABLE},
+    {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000,
+     NULL, OPTIONAL | ADJUSTABLE},
     {"train", "keep", KEY_WORD, AT(train.keep), "last", 0, 0, terms_keeps, OPTIONAL},
     {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
     {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
@@ -456,6 +466,23 @@ static int check_comm(const struct run_config *c, struct err *e)
     return 0;
 }
 
+/* Texts that are parsed again where they are used. */
+static int check_texts(const struct run_config *c, struct err *e)
+{
+    struct schedule schedule;
+    struct goal goal;
+    float weights[RUN_CONFIG_CLASSES];
+
+    if (*c->train.lr_plateau && *c->train.lr_steps)
+        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: only one of them");
+    return run_config_class_weights(c, weights, e) < 0 ||
+                   (*c->train.lr_steps && schedule_parse(&schedule, c->train.lr_steps, e)) ||
+                   goal_parse(&goal, c->train.until, c->train.patience, e) ||
+                   goal_parse_plateau(&goal, c->train.lr_plateau, e)
+               ? -1
+               : 0;
+}
+
 int run_config_step_batch(const struct run_config *c)
 {
     size_t gpus = (size_t)c->layout.gpus;
@@ -499,7 +526,6 @@ int run_config_check(const struct run_config *c, struct err *e)
 {
     struct network_config network = {.base = c->model.base, .depth = c->model.depth};
     int side;
-    float weights[RUN_CONFIG_CLASSES];
 
     if (!c->data.dir || !*c->data.dir)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
@@ -520,8 +546,8 @@ int run_config_check(const struct run_config *c, struct err *e)
         strcmp(c->train.backend, "ref") != 0 && strcmp(c->train.backend, "cuda") != 0)
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
                        "number of threads; use train.backend ref, auto or cuda", c->train.backend);
-    return check_masks(c, e) || run_config_class_weights(c, weights, e) < 0 || check_layout(c, e) ||
-           check_comm(c, e) ? -1 : 0;
+    return check_masks(c, e) || check_texts(c, e) || check_layout(c, e) || check_comm(c, e) ? -1
+                                                                                            : 0;
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)
@@ -563,13 +589,14 @@ uint64_t run_config_hash(const struct run_config *c)
 }
 
 bool run_config_fixed(const struct run_config *c, size_t i, char path[64], char number[64],
-                      const char **text)
+                      const char **text, bool *adjustable)
 {
     for (size_t k = 0; k < NKEYS; k++) {
         if ((keys[k].flags & OPEN) || i-- > 0)
             continue;
         path_of(&keys[k], path);
         *text = text_of(c, &keys[k], number);
+        *adjustable = keys[k].flags & ADJUSTABLE;
         return true;
     }
     return false;

@@ -112,9 +112,10 @@ int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CL
 /* Over every key and value: equal on all ranks of one run. */
 uint64_t run_config_hash(const struct run_config *c);
 
-/* The i-th key that must not change when a run is continued, and its value as text, which may stand
- * in number. False when there are no more. */
+/* The i-th key that a checkpoint remembers, and its value as text, which may stand in number: it
+ * must not change when a run is continued, or (*adjustable) only when that is done in another folder.
+ * False when there are no more. */
 bool run_config_fixed(const struct run_config *c, size_t i, char path[64], char number[64],
-                      const char **text);
+                      const char **text, bool *adjustable);
 
 #endif

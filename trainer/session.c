@@ -458,6 +458,31 @@ static int write_weights(struct session *s, const char *dir, char sha256[65], st
     return checkpoint_write(dir, &s->network_config, &classes, network_weights(s->network), sha256, e);
 }
 
+/* Of a prediction that gives every class the same chance everywhere. */
+static double constant_loss(const struct network_config *c)
+{
+    double ce = log(c->classes > 1 ? c->classes : 2);
+
+    return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
+}
+
+/* A loss that is finite says nothing yet. */
+static void judge_loss(const struct session *s, struct record_end *end)
+{
+    size_t n;
+    const struct record_epoch *epochs = record_epochs(s->record, &n);
+    size_t last = s->goal.keep_best ? (size_t)s->at.goal.best_epoch : n;
+    double constant = constant_loss(&s->network_config);
+
+    if (last == 0 || last > n || epochs[last - 1].loss <= constant)
+        return;
+    snprintf(end->warning, sizeof end->warning,
+             "the training loss of epoch %zu is %.4g, above the %.4g of a constant prediction: the "
+             "network has learnt nothing, or training diverged; try a lower learning rate "
+             "(train.lr, --lr), or more epochs", last, epochs[last - 1].loss, constant);
+    log_warn("%s", end->warning);
+}
+
 static int write_results(struct session *s, struct record_end *end, struct err *e)
 {
     struct score_summary summary = score_summarize(end->score, s->config->data.classes);
@@ -467,6 +492,7 @@ static int write_results(struct session *s, struct record_end *end, struct err *
              "images", summary.iou, summary.dice, summary.precision, summary.recall,
              summary.accuracy, end->val_images);
     evaluate_warn(end->score, s->config->data.classes, s->dataset);
+    judge_loss(s, end);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(s->record));
     if (record_check(s->record, e) ||
         evaluate_write(path, s->dataset, DATASET_VAL, s->config->data.classes,
@@ -477,10 +503,45 @@ static int write_results(struct session *s, struct record_end *end, struct err *
     if (record_check(s->record, e) ||
         write_weights(s, dir, end->weights_sha256, e))
         return -1;
-    if (check_interrupt(s, e) || record_done(s->record, end, e))
+    return check_interrupt(s, e) || record_done(s->record, end, e) ? -1 : 0;
+}
+
+/* What a run with more epochs continues from. One state is enough of a run that is done. */
+static int write_last_state(struct session *s, struct err *e)
+{
+    char dir[PATH_MAX];
+
+    if (write_checkpoint(s, 0, false, e))
         return -1;
-    snapshot_clean(dir, true);
+    if (s->record) {
+        snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(s->record));
+        snapshot_clean(dir, true);
+    }
     return 0;
+}
+
+/* The best weights so far outlive a training that fails, be it by a rate that was too high. */
+static void rescue_best(struct session *s, struct err *e)
+{
+    struct weights *w = network_weights(s->network);
+    char dir[PATH_MAX], sha256[65];
+    struct err cause = *e, why;
+    double loss = 0;
+
+    if (!s->best_value || s->at.goal.best_epoch == 0 || network_wait(s->network, &loss, &why))
+        return;
+    memcpy(w->value, s->best_value, w->nparams * sizeof *w->value);
+    memcpy(w->state, s->best_state, w->nstate * sizeof *w->state);
+    /* Not among the checkpoints: no training continues from there. */
+    snprintf(dir, sizeof dir, "%s/best", record_dir(s->record));
+    if (record_check(s->record, &why) ||
+        write_weights(s, dir, sha256, &why) ||
+        record_kept(s->record, &s->goal, &s->at.goal, sha256, &why)) {
+        log_warn("the best weights are lost: %s", why.text);
+        return;
+    }
+    err_set(e, cause.code, "%s; the best weights, those after epoch %d, are in %s", cause.text,
+            s->at.goal.best_epoch, dir);
 }
 
 static int make_plan(const struct session *s, struct shard_plan *plan, struct err *e)
@@ -511,8 +572,6 @@ static int make_schedule(struct session *s, struct err *e)
                                                                 : SCHEDULE_CONSTANT,
         .warmup_epochs = c->train.warmup_epochs,
         .warmup_by_epoch = strcmp(c->train.warmup, "epoch") == 0};
-    if (s->goal.plateau && *c->train.lr_steps)
-        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: only one of them");
     if (s->goal.plateau)
         s->schedule.shape = SCHEDULE_CONSTANT;
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
@@ -562,7 +621,8 @@ static int validate(struct session *s, struct err *e)
     return tells_evals(s) ? tell_eval(s, &summary, e) : 0;
 }
 
-/* The best weights become the result, with the scores they have. 1: all replicas leave. */
+/* The best weights become the result, with the scores they have. 1: all replicas leave; the last
+ * state is written. */
 static int restore_best(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->network);
@@ -574,12 +634,7 @@ static int restore_best(struct session *s, struct err *e)
         memcpy(w->state, s->best_state, w->nstate * sizeof *w->state);
         log_info("the best weights are those after epoch %d", s->at.goal.best_epoch);
     }
-    if (share_weights(s, e))
-        return -1;
-    int rc = evaluate(s, &s->end, e);
-    if (rc > 0)
-        return write_checkpoint(s, 0, true, e) ? -1 : 1;
-    return rc;
+    return share_weights(s, e) ? -1 : evaluate(s, &s->end, e);
 }
 
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
@@ -592,6 +647,8 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         s->at.due = true; /* by a process that did not write the results */
     while (rc == 0 && (s->at.due || (s->at.epoch < epochs && !s->at.goal.stopped)))
         rc = s->at.due ? validate(s, e) : train_epoch(s, plan, progress, e);
+    if (rc == 0)
+        rc = write_last_state(s, e);
     if (rc == 0)
         rc = restore_best(s, e);
     if (rc)
@@ -635,6 +692,8 @@ int session_run(struct session *s, struct err *e)
     s->last_checkpoint = clock_now();
     open_progress(s, &plan, &progress);
     rc = train_and_evaluate(s, &plan, &progress, e);
+    if (rc < 0 && e->code != ERR_RESUMABLE)
+        rescue_best(s, e);
     if (s->record)
         progress_close(&progress);
     return rc;

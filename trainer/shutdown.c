@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "src/log.h"
 #include "trainer/comm/comm.h"
@@ -13,6 +14,8 @@
 atomic_int shutdown_signal, shutdown_request, shutdown_any;
 
 #define NAPS_PER_CHECK 10
+#define NAPS_PER_MARKER 3
+#define NAPS_PER_END 10
 
 static pthread_t watcher;
 static bool watching;
@@ -28,12 +31,21 @@ static void note_request(int n)
     shutdown_request = shutdown_any = n;
 }
 
+static void note_interrupt(int n)
+{
+    if (shutdown_any)
+        note_signal(n);
+    else
+        note_request(n);
+}
+
 void shutdown_catch(bool resumable)
 {
-    struct sigaction end = {.sa_handler = note_signal}, leave = {.sa_handler = note_request};
+    struct sigaction end = {.sa_handler = note_signal}, leave = {.sa_handler = note_request},
+                     interrupt = {.sa_handler = note_interrupt};
 
     shutdown_signal = shutdown_request = shutdown_any = 0;
-    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGINT, resumable ? &interrupt : &end, NULL);
     sigaction(SIGTERM, resumable ? &leave : &end, NULL);
     if (resumable)
         sigaction(SIGUSR1, &leave, NULL);
@@ -43,6 +55,12 @@ void shutdown_catch(bool resumable)
 static void nap(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static void nap_until_done(int naps)
+{
+    for (int i = 0; i < naps && !done; i++)
+        nap();
 }
 
 static void *watch(void *arg)
@@ -56,12 +74,14 @@ static void *watch(void *arg)
             note_signal(SIGTERM);
         }
     }
-    for (int i = 0; i < 3 && !done; i++)
-        nap();
-    if (!done) {
-        comm_set_interrupted(&e, shutdown_signal);
-        record_failed(arg, &e);
-    }
+    nap_until_done(NAPS_PER_MARKER);
+    if (done)
+        return NULL;
+    comm_set_interrupted(&e, shutdown_signal);
+    record_failed(arg, &e);
+    nap_until_done(NAPS_PER_END);
+    if (!done)
+        _exit(128 + shutdown_signal); /* a step may take minutes */
     return NULL;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals that end a run.
  *
- * SIGINT: after the step it is in, with exit code 130 and the marker FAILED. Who sends it may not
- * wait for that (mpirun kills after a second), so a thread writes the marker when the step takes
- * longer. SIGTERM and SIGUSR1 ask a training to finish its step, write a checkpoint and leave
- * without a marker, to be continued; elsewhere SIGTERM is as SIGINT.
+ * SIGTERM, SIGUSR1 and a first SIGINT ask a training to finish its step, write a checkpoint and
+ * leave without a marker, to be continued; with SIGINT its exit code is 130. A second SIGINT ends
+ * it at once, with the marker FAILED: a thread writes that when the step takes longer (mpirun kills
+ * after a second), and a second later ends the process. Elsewhere SIGINT and SIGTERM end the
+ * process in order.
  *
- * The same thread ends, as SIGINT does, a process whose folder a later start has taken over
- * (record_check), even while it waits for ranks that are gone. */
+ * The same thread ends, as a second SIGINT does, a process whose folder a later start has taken
+ * over (record_check), even while it waits for ranks that are gone. */
 #ifndef UNETCTL_TRAINER_SHUTDOWN_H
 #define UNETCTL_TRAINER_SHUTDOWN_H
 

@@ -54,7 +54,7 @@ exits 0 "resume" unetctl resume unet-g02-s1
 like "$ERR" 'attempt 2 goes on from the checkpoint of attempt 1' "from the checkpoint of TERM"
 ok "the requeued one ends" wait_until 900 is_state 1 COMPLETED
 whole 1
-like <(cat "$(attempt 1)"/slurm-*.out) "goes on from .*: epoch [0-9]+, " "it went on"
+like <(cat "$(attempt 1)"/slurm-*.out) "continues from .*: epoch [0-9]+, " "it went on"
 ok "the resumed one ends, too" wait_until 900 is_state 2 COMPLETED
 whole 2 2
 is "$(find runs -name 'attempt-2' | wc -l)" 1 "only that one needed a second attempt"

@@ -135,7 +135,7 @@ static int choose_half_written(const struct dirent *d)
     return is_half_written(d->d_name);
 }
 
-void snapshot_clean(const char *dir, bool all)
+void snapshot_clean(const char *dir, bool older)
 {
     struct dirent **names;
     char path[PATH_MAX];
@@ -147,6 +147,6 @@ void snapshot_clean(const char *dir, bool all)
     }
     if (n >= 0)
         free_names(names, n);
-    if (all)
-        prune(dir, 0);
+    if (older)
+        prune(dir, 1);
 }

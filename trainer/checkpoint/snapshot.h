@@ -28,7 +28,8 @@ void snapshot_close(struct snapshot *s);
 /* Is there one in dir, whole or not? */
 bool snapshot_exists(const char *dir);
 
-/* Remove what a writer that was killed has left half-written; all: every snapshot as well. */
-void snapshot_clean(const char *dir, bool all);
+/* Remove what a writer that was killed has left half-written; older: all but the newest snapshot as
+ * well. */
+void snapshot_clean(const char *dir, bool older);
 
 #endif

@@ -4,30 +4,41 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+static int set_bad_step(const char *text, const char *at, const char *why, struct err *e)
+{
+    return err_set(e, ERR_CONFIG, "train.lr_steps: '%.*s' in '%s': %s; it takes up to %d "
+                   "EPOCH:FACTOR, such as 30:0.1,60:0.01", (int)strcspn(at, ","), at, text, why,
+                   SCHEDULE_MAX_STEPS);
+}
 
 int schedule_parse(struct schedule *s, const char *text, struct err *e)
 {
     const char *at = text;
-    char *end;
+    char *colon, *end;
+    int last = -1;
 
     s->shape = SCHEDULE_LIST;
     for (s->nsteps = 0; s->nsteps < SCHEDULE_MAX_STEPS; at = end + 1) {
-        long epoch = strtol(at, &end, 10);
-        if (end == at || *end != ':' || epoch < 0 || epoch > 1000000)
-            break;
-        if (s->nsteps > 0 && epoch <= s->steps[s->nsteps - 1].epoch)
-            break;
-        at = end + 1;
-        double factor = strtod(at, &end);
-        if (end == at || !(factor > 0 && factor <= 1e6) || (*end && *end != ','))
-            break;
-        s->steps[s->nsteps].epoch = (int)epoch;
+        long epoch = strtol(at, &colon, 10);
+        if (colon == at || *colon != ':')
+            return set_bad_step(text, at, "is not EPOCH:FACTOR", e);
+        if (epoch < 0 || epoch > 1000000)
+            return set_bad_step(text, at, "the epoch must be from 0 to 1000000", e);
+        if (epoch <= last)
+            return set_bad_step(text, at, "epochs must rise", e);
+        double factor = strtod(colon + 1, &end);
+        if (end == colon + 1 || (*end && *end != ','))
+            return set_bad_step(text, at, "the factor is not a number", e);
+        if (!(factor > 0 && factor <= 1e6))
+            return set_bad_step(text, at, "the factor must be above 0 and at most 1e6", e);
+        s->steps[s->nsteps].epoch = last = (int)epoch;
         s->steps[s->nsteps++].factor = factor;
         if (!*end)
             return 0;
     }
-    return err_set(e, ERR_CONFIG, "'%s' is no list of up to %d EPOCH:FACTOR with rising epochs, such "
-                   "as 30:0.1,60:0.01", text, SCHEDULE_MAX_STEPS);
+    return set_bad_step(text, at, "is one step too many", e);
 }
 
 static double scale(const struct schedule *s)

@@ -38,7 +38,8 @@ struct schedule {
     struct { int epoch; double factor; } steps[SCHEDULE_MAX_STEPS];
 };
 
-/* "30:0.1,60:0.01": factor 0.1 from epoch 30 on. ERR_CONFIG for anything else. */
+/* "30:0.1,60:0.01": factor 0.1 from epoch 30 on. ERR_CONFIG with the step that is
+ * wrong and why. */
 int schedule_parse(struct schedule *s, const char *text, struct err *e);
 
 double schedule_rate(const struct schedule *s, int epoch, size_t step, size_t steps);

@@ -21,12 +21,13 @@ static bool has(const char *name)
 
 static void clear(void)
 {
-    static const char *const names[] = {"DONE", "FAILED", "log.csv", "record.jsonl"};
+    static const char *const names[] = {"DONE", "FAILED", "log.csv", "record.jsonl",
+                                         "restart-1/FAILED", "restart-1/record.jsonl", "restart-1"};
     char path[128];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        unlink(path);
+        remove(path);
     }
     rmdir(dir);
 }
@@ -75,6 +76,15 @@ int main(void)
     is_str(text, "{\"schema\":1,\"exit_code\":5,\"error\":\"rank 2: \\\"gone\\\"\\n\"}\n",
            "FAILED is JSON whatever the reason holds");
     free(text);
+    ok(record_open(dir, &again, &e) == NULL && has("FAILED"), "an epoch was trained: refused");
+    clear();
+    r = record_open(dir, &again, &e);
+    record_failed(r, &reason);
+    record_close(r);
+    r = record_open(dir, &again, &e);
+    ok(r && !again && !has("FAILED") && has("restart-1/FAILED") && has("restart-1/record.jsonl"),
+       "none was: set aside");
+    record_close(r);
     clear();
     record_close(NULL);
     return done_testing();

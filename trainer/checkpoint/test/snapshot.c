@@ -99,6 +99,7 @@ int main(void)
     snapshot_clean(dir, false);
     ok(access(half, F_OK) && !access(name_of(0, 12), F_OK), "what is half-written is removed");
     snapshot_clean(dir, true);
-    ok(!snapshot_exists(dir) && rmdir(dir) == 0, "then all of them");
+    ok(access(name_of(0, 12), F_OK) && !access(name_of(1, 0), F_OK), "then all but the newest");
+    ok(unlink(name_of(1, 0)) == 0 && rmdir(dir) == 0, "and nothing else is there");
     return done_testing();
 }
