@@ -15,6 +15,7 @@ struct atomicfile {
     char *path; /* where it goes, no symbolic link */
     char *tmp;
     FILE *stream;
+    bool is_new; /* nothing may be at path */
 };
 
 static void destroy(struct atomicfile *a)
@@ -172,10 +173,49 @@ int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e)
     return s->code ? err_errno(e, ERR_INTERNAL, s->code, "cannot sync the folder of %s", s->path) : 0;
 }
 
+static int refuse_existing(const char *path, struct err *e)
+{
+    return err_set(e, ERR_CONFIG, "%s exists, and nothing is overwritten; give another name, or remove "
+                   "it", path);
+}
+
+int atomicfile_check_new(const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == 0)
+        return refuse_existing(path, e);
+    return errno == ENOENT ? 0 : err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+}
+
+struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e)
+{
+    struct atomicfile *a = atomicfile_check_new(path, e) ? NULL : atomicfile_open(path, mode, e);
+
+    if (a)
+        a->is_new = true;
+    return a;
+}
+
+/* 0, or -1 with errno. File systems without RENAME_NOREPLACE say EINVAL. */
+static int rename_new(const char *tmp, const char *path)
+{
+    if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (link(tmp, path) == 0)
+        return unlink(tmp);
+    return errno == EEXIST || access(path, F_OK) == 0 ? (errno = EEXIST, -1) : rename(tmp, path);
+}
+
 int atomicfile_commit(struct atomicfile *a, struct err *e)
 {
-    if (flush_stream(a) || rename(a->tmp, a->path)) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
+    if (flush_stream(a) || (a->is_new ? rename_new : rename)(a->tmp, a->path)) {
+        if (a->is_new && errno == EEXIST)
+            refuse_existing(a->path, e);
+        else
+            err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
         atomicfile_abort(a);
         return -1;
     }
@@ -184,18 +224,27 @@ int atomicfile_commit(struct atomicfile *a, struct err *e)
     return rc;
 }
 
-int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, struct err *e)
+/* a: NULL after an error. */
+static int write_whole(struct atomicfile *a, const void *data, size_t n, struct err *e)
 {
-    struct atomicfile *a = atomicfile_open(path, mode, e);
-
     if (!a)
         return -1;
     if (n && fwrite(data, 1, n, a->stream) != n) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
         atomicfile_abort(a);
         return -1;
     }
     return atomicfile_commit(a, e);
+}
+
+int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, struct err *e)
+{
+    return write_whole(atomicfile_open(path, mode, e), data, n, e);
+}
+
+int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e)
+{
+    return write_whole(atomicfile_create(path, mode, e), data, n, e);
 }
 
 /* 0, or -1 with errno. */

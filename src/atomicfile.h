@@ -41,6 +41,12 @@ struct atomicfile_sync {
 void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path);
 int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e);
 
+/* The same for a name that a user chose, where nothing may be lost: whatever exists at path, a dangling
+ * link too, stays and is ERR_CONFIG, now or at the commit. check: only whether something is there. */
+struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e);
+int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
+int atomicfile_check_new(const char *path, struct err *e);
+
 /* Many files that become durable together: add writes a temporary file, commit syncs their file system
  * once, renames all, and syncs it again. That costs two waits for the disk instead of two for each
  * file. All files lie in one file system. Zeroed is empty. */

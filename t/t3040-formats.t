@@ -132,6 +132,9 @@ stack("stack/masks/s.tif", 255)'
     ok "which is" unet-train data convert --data stack --to png --out pages
     is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" "s-p0002.png s-p0003.png s.png" "a pair for each page"
     is "$(samples pages/images | sort -u | wc -l)" 3 "three different ones"
+    ok "predict takes each page" unet-train predict -c run --threads 1 --out stacked stack/images
+    ok "and each image" unet-train predict -c run --threads 1 --out single pages/images
+    is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" "a page gets the mask of its own"
     ok "a set of pairs" unet-train data split --data pages --out pages.json
 else
     skip "built without libtiff" "pages of a TIFF"

@@ -58,6 +58,7 @@ for f in sorted(glob.glob("masks/*.png")):
     print(f.split("_")[-1] if "crop" in f else "whole", *struct.unpack(">II", open(f, "rb").read()[16:24]))
 EOF
 is "$(sort -u sizes | xargs)" "crop16.png 32 32 crop4.png 56 56 whole 64 64" "have their sizes"
-exits 2 "a crop of everything" unet-train predict --checkpoint all --crop 32 --out masks pairs/images/*0.png
+exits 7 "a crop of everything" unet-train predict --checkpoint all --crop 32 --out cropped pairs/images/*0.png
+is "$(ls cropped)" "" "writes no masks"
 exits 2 "a crop of nothing" unet-train predict --checkpoint all --crop x --out masks pairs/images/*0.png
 done_testing

@@ -9,8 +9,8 @@ check() { unet-train data check "$1" | cut -f 2-5 | tr '\t' ' '; } # width heigh
 hash_of() { unet-train data check "$1" | cut -f 6; }
 
 ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 1
-ok "a network" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 8 \
-    --batch-size 4 --lr 0.01 --lr-schedule constant --tensorboard --out run
+ok "a network" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 20 \
+    --batch-size 4 --lr 0.01 --lr-schedule constant --loss dice --tensorboard --out run
 ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
 use=(--checkpoint run --threads 1)
 
@@ -23,7 +23,8 @@ like <(unet-train data check masks/0001_prob.png) '201.150.1.16' "probabilities 
 like <(unet-train data check masks/0001_overlay.png) '201.150.3.8' "the overlay is in colour"
 mkdir -p scored/images scored/masks && cp large/images/0001.png scored/images && cp masks/0001.png scored/masks
 ok "a mask is a mask that eval takes" unet-train eval "${use[@]}" --data scored --size 64x64 --json
-ok "again, in other tiles" unet-train predict "${use[@]}" --out other --tile 96x96 --overlap 40 large/images/0001.png
+ok "again, in tiles" unet-train predict "${use[@]}" --out other --native --size 96x96 --overlap 40 large/images/0001.png
+ok "which is not the same" test "$(hash_of masks/0001.png)" != "$(hash_of other/0001.png)"
 is "$(hash_of masks/0001.png)" "$(unet-train predict "${use[@]}" --out same large/images/0001.png 2>/dev/null; hash_of same/0001.png)" \
     "the same command gives the same mask"
 ok "an image smaller than a tile" unet-train data synth --out small --count 1 --size 33x41 --seed 6
@@ -31,13 +32,17 @@ ok "is predicted" unet-train predict "${use[@]}" --out tiny small/images/0001.pn
 like <(unet-train data check tiny/0001.png) '41.33.1.8' "at its size"
 ok "a threshold of 0" unet-train predict "${use[@]}" --threshold 0 --out none large/images/0001.png
 ok "makes everything foreground" test "$(hash_of none/0001.png)" != "$(hash_of masks/0001.png)"
-exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png large/images/0001.png
-like "$ERR" 'would both become twice/0001' "are told"
+exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png data/images/../images/0001.png
+like "$ERR" 'would both become 0001; predict' "are told"
 ok "and nothing is written" test ! -e twice
 exits 7 "what is no image" unet-train predict "${use[@]}" --out bad /etc/passwd
 exits 9 "what is no checkpoint" unet-train predict --checkpoint data --out bad large/images/0001.png
-exits 3 "a tile that does not fit the depth" unet-train predict "${use[@]}" --tile 66x64 --out bad large/images/0001.png
-exits 2 "an overlap as large as the tile" unet-train predict "${use[@]}" --overlap 64 --out bad large/images/0001.png
+exits 3 "a size that does not fit the depth" unet-train predict "${use[@]}" --size 66x64 --out bad large/images/0001.png
+exits 2 "an overlap of tiles without tiles" unet-train predict "${use[@]}" --overlap 8 --out bad large/images/0001.png
+exits 2 "an overlap of nearly the tile" unet-train predict "${use[@]}" --native --overlap 49 --out bad large/images/0001.png
+like "$ERR" 'at most 48, .*computed 16 times' "is told with its cost"
+exits 0 "many tiles" unet-train predict "${use[@]}" --native --size 16x16 --overlap 12 --out many large/images/0001.png
+like "$ERR" 'large/images/0001.png: 1680 tiles' "are counted before they are computed"
 if unet-train data check --help >/dev/null && unet-train predict "${use[@]}" --format tiff -p --out tiff large/images/0001.png 2>"$ERR"; then
     like <(unet-train data check tiff/0001.tif) '201.150.1.8' "a mask as TIFF"
     is "$(hash_of tiff/0001.tif)" "$(hash_of masks/0001.png)" "has the same pixels"
@@ -45,6 +50,90 @@ if unet-train data check --help >/dev/null && unet-train predict "${use[@]}" --f
 else
     like "$ERR" 'built without libtiff' "TIFF is refused where there is none"
 fi
+
+# --- what predict writes is what eval has measured ---
+if command -v python3 >/dev/null; then
+    cat >iou.py <<'EOP'
+# iou.py TRUTH FOLDER: (I + 1) / (U + 1) of all masks, 8-bit grey PNGs
+import os, struct, sys, zlib
+def read(path):
+    data, at, packed = open(path, "rb").read(), 8, b""
+    while at < len(data):
+        n, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"IHDR":
+            width, height, bits, colour = struct.unpack_from(">IIBB", data, at + 8)
+            assert (bits, colour) == (8, 0), path
+        packed += data[at + 8:at + 8 + n] if kind == b"IDAT" else b""
+        at += n + 12
+    raw, rows, up = zlib.decompress(packed), [], bytearray(width)
+    for y in range(height):
+        kind, row = raw[y * (width + 1)], bytearray(raw[y * (width + 1) + 1:(y + 1) * (width + 1)])
+        for x in range(width):
+            a, b, c = row[x - 1] if x else 0, up[x], up[x - 1] if x else 0
+            paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth)[kind]) & 255
+        rows.append(row)
+        up = row
+    return [v > 127 for row in rows for v in row]
+both = either = 1
+for name in sorted(os.listdir(sys.argv[2])):
+    truth, mask = read(f"{sys.argv[1]}/{name}"), read(f"{sys.argv[2]}/{name}")
+    assert len(truth) == len(mask), name
+    both += sum(t and m for t, m in zip(truth, mask))
+    either += sum(t or m for t, m in zip(truth, mask))
+print(f"{both / either:.6f}")
+EOP
+    same() { # TEXT DATA TOLERANCE OPTION...
+        local text=$1 data=$2 tolerance=$3 want got
+        shift 3
+        rm -rf predicted
+        want=$(unet-train eval "${use[@]}" --data "$data" --json "$@" 2>"$ERR" | sed 's/.*"iou":\([0-9.]*\).*/\1/')
+        ok "$text: predict" unet-train predict "${use[@]}" --out predicted "$@" "$data/images"
+        got=$(python3 iou.py "$data/masks" predicted)
+        ok "its files' IoU, $got, is eval's, $want" \
+            awk "BEGIN { d = $got - $want; exit !($want > 0.1 && d * d <= $tolerance ^ 2) }"
+    }
+    same "images of the network's size" data 0.000001
+    same "larger ones, resized and back" large 0.03
+    same "larger ones at their own scale" large 0.000001 --native
+    same "in other tiles" large 0.000001 --native --size 96x96 --overlap 40
+else
+    skip 'python3 is not installed' "predict's files have eval's IoU"
+fi
+exits 2 "eval knows the bound of the overlap, too" unet-train eval "${use[@]}" --data large --native --overlap 49
+
+# --- nothing is overwritten ---
+for out in large/images masks; do
+    before=$(cat "$out"/*.png | sha256sum)
+    exits 3 "predict into $out" unet-train predict "${use[@]}" --out $out large/images/0002.png large/images/0001.png
+    like "$ERR" "$out/0002.png exists, and nothing is overwritten" "is refused"
+    is "$(cat "$out"/*.png | sha256sum)" "$before" "and changes nothing"
+done
+for name in x.onnx x.safetensors x.csv; do echo mine >$name; done
+exits 3 "export over a file" unet-train export -c run --onnx y.onnx --safetensors x.safetensors
+ok "writes nothing else either" test ! -e y.onnx
+exits 3 "export of ONNX over a file" unet-train export -c run --onnx x.onnx
+exits 3 "eval's table over a file" unet-train eval "${use[@]}" --data data --images x.csv
+ln -s nowhere dangling.onnx
+exits 3 "a link that leads nowhere is something, too" unet-train export -c run --onnx dangling.onnx
+is "$(cat x.*)" "mine
+mine
+mine" "all is as it was"
+
+# --- many images ---
+mkdir -p many-in/a many-in/b/deep
+cp large/images/0001.png many-in/a/1.png
+cp large/images/0002.png many-in/b/1.png
+cp large/images/0002.png many-in/b/deep/1.png
+echo broken >many-in/a/0.png
+exits 7 "a folder, an image among them broken" unet-train predict "${use[@]}" --out kept many-in none/2.png
+like "$ERR" 'many-in/a/0.png: is not an image' "it is named"
+like "$ERR" 'none/2.png: No such file' "and one that is not there"
+like "$ERR" '2 of 5 images were not predicted' "and counted"
+is "$(cd kept && find . -type f | sort | xargs)" "./a/1.png ./b/1.png ./b/deep/1.png" "the others are there, each in its folder"
+is "$(hash_of kept/a/1.png)" "$(hash_of masks/0001.png)" "with their own masks"
+mkdir empty
+exits 7 "a folder without images" unet-train predict "${use[@]}" --out bad empty
 
 # --- several classes ---
 printf '0 ground\n255 mark\n' >two.txt

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
@@ -22,8 +23,8 @@
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
 static const char *opt_images, *opt_backend = "auto", *opt_dtype = "f32";
-static long opt_threads;
-static bool opt_soft_masks, opt_json;
+static long opt_threads, opt_overlap = -1;
+static bool opt_soft_masks, opt_native, opt_json;
 
 static const struct cli_option options[] = {
     COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
@@ -32,6 +33,8 @@ static const struct cli_option options[] = {
     {"split", 0, CLI_STRING, "FILE", "split.json: only its validation part", &opt_split, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "resize to this (default: the size of training)",
      &opt_size, 0, 0},
+    COMPUTE_OPTION_NATIVE(opt_native),
+    COMPUTE_OPTION_OVERLAP(opt_overlap),
     {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
      &opt_soft_masks, 0, 0},
     COMPUTE_OPTION_BACKEND(opt_backend),
@@ -50,6 +53,8 @@ static const char details[] =
     "(P + T + 1). Of several classes, \"all\" is the mean over those that are there or predicted. With the\n"
     "split of a run and the run's size, the result equals the run's. Masks are read as in training\n"
     "(model.json) unless options say otherwise.\n"
+    "Images are resized to the network's size, as in training; with --native they keep theirs and are\n"
+    "cut into tiles of --size. `unet-train predict` gives the masks that are scored, with --native, too.\n"
     "\n"
     "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
@@ -57,6 +62,8 @@ static int configure(struct network_config *config, struct err *e)
 {
     if (!opt_checkpoint)
         return err_set(e, ERR_USAGE, "eval: --checkpoint PATH is missing");
+    if (opt_images && atomicfile_check_new(opt_images, e))
+        return -1;
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
     *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
@@ -106,10 +113,13 @@ static int print_json(const int64_t *score, int classes, const struct dataset *d
 
 static int score_images(struct evaluation *v, struct err *e)
 {
+    const struct tiles_watch watch = {.interrupt = &shutdown_signal};
+
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
             return comm_set_interrupted(e, shutdown_signal);
-        if (evaluate_image(v, i, e))
+        if (opt_native ? evaluate_image_tiled(v, i, (int)opt_overlap, &watch, e)
+                       : evaluate_image(v, i, e))
             return -1;
     }
     if (evaluate_wait(v, e))
@@ -160,7 +170,8 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
 
 static int evaluate(struct trained *t, struct err *e)
 {
-    if (trained_open(t, opt_checkpoint, e))
+    if (trained_open(t, opt_checkpoint, e) ||
+        tiles_check_option(&t->config, opt_native, &opt_overlap, e))
         return -1;
     struct dataset *dataset = open_data(t, e);
     int rc = !dataset || task_check(t->config.model, dataset, &t->config.classes, e)

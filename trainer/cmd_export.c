@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "src/atomicfile.h"
 #include "src/log.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/compute_option.h"
@@ -50,7 +51,11 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (!opt_checkpoint || (!opt_onnx && !opt_safetensors))
         return err_set(e, ERR_USAGE, "export: give --checkpoint PATH and --onnx FILE or --safetensors "
                        "FILE, or both");
-    int rc = trained_open(&t, opt_checkpoint, e);
+    int rc = (opt_onnx && atomicfile_check_new(opt_onnx, e)) ||
+                     (opt_safetensors && atomicfile_check_new(opt_safetensors, e)) ||
+                     trained_open(&t, opt_checkpoint, e)
+                 ? -1
+                 : 0;
     if (rc == 0 && opt_onnx)
         rc = onnx_write(opt_onnx, &t.config, network_weights(t.network), e);
     if (rc == 0 && opt_onnx)

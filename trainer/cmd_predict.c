@@ -11,44 +11,52 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
+#include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/comm.h"
 #include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
 #include "trainer/data/image_file.h"
+#include "trainer/data/image_list.h"
 #include "trainer/data/picture.h"
 #include "trainer/data/png_file.h"
 #include "trainer/data/resize.h"
 #ifdef HAVE_TIFF
 #include "trainer/data/tiff_file.h"
 #endif
+#include "trainer/evaluate.h"
+#include "trainer/fit.h"
 #include "trainer/shutdown.h"
 #include "trainer/size_option.h"
 #include "trainer/tiles.h"
 #include "trainer/trained.h"
 #include "trainer/trainer.h"
 
-static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_tile, *opt_format = "png", *opt_backend = "auto", *opt_dtype = "f32";
+#define PROGRESS_S 10   /* seconds between reports */
+#define MANY_TILES 1000 /* of an image: worth a line before they are computed */
+
+static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
+static const char *opt_backend = "auto", *opt_dtype = "f32";
 static long opt_overlap = -1, opt_threads;
 static double opt_threshold = 0.5;
-static bool opt_probabilities, opt_overlay;
+static bool opt_native, opt_probabilities, opt_overlay;
 
 static const struct cli_option options[] = {
     COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
     {"out", 'o', CLI_STRING, "DIR", "folder for the masks; made if need be", &opt_out, 0, 0},
-    {"tile", 0, CLI_STRING, "HxW", "what the network sees at once (the size of training)",
-     &opt_tile, 0, 0},
-    {"overlap", 0, CLI_INT, "N", "pixels that tiles share (a quarter of the tile's smaller side)",
-     &opt_overlap, 0, 65535},
-    {"threshold", 0, CLI_DOUBLE, "P", "foreground from this probability on, for one class (0.5)",
+    {"size", 's', CLI_STRING, "HxW", "resize to this, or tiles of this (the size of training)",
+     &opt_size, 0, 0},
+    COMPUTE_OPTION_NATIVE(opt_native),
+    COMPUTE_OPTION_OVERLAP(opt_overlap),
+    {"threshold", 0, CLI_DOUBLE, "P", "foreground above this probability, for one class (0.5)",
      &opt_threshold, 0, 1},
     {"format", 0, CLI_STRING, "WORD", "of masks and probabilities: png | tiff (png)",
      &opt_format, 0, 0},
     {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0, 0},
     {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
      &opt_overlay, 0, 0},
-    {"crop", 0, CLI_STRING, "N,N..", "also DIR/STEM_cropN.png, without N pixels at each side",
+    {"crop", 0, CLI_STRING, "N,N..", "also DIR/NAME_cropN.png, without N pixels at each side",
      &opt_crop, 0, 0},
     COMPUTE_OPTION_BACKEND(opt_backend),
     COMPUTE_OPTION_DTYPE(opt_dtype),
@@ -56,39 +64,29 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
-    "For each image STEM.* writes DIR/STEM.png: 0 and 255, or of several classes the number of the\n"
-    "most probable one. An image keeps its size: it is cut into overlapping tiles, whose\n"
-    "probabilities are blended. With --probabilities DIR/STEM_prob.png has 16 bits (65535 is 1) of\n"
-    "the foreground, or DIR/STEM_prob_CLASS.png of each class; as TIFF it is one file of 32-bit\n"
-    "floats with a sample per class. DIR/STEM_overlay.png shows the mask over the image.\n"
-    "A network that gives an image one class as a whole writes DIR/classes.csv: image, number of\n"
-    "the class, its probability, with --probabilities those of all classes.\n"
+    "For each image writes DIR/NAME.png of its size: 0 and 255, or of several classes the number of\n"
+    "the most probable one. A folder stands for the images in it and its subfolders. NAME is an image's\n"
+    "path below the folder that all of them have in common, without the ending; further pages of a\n"
+    "TIFF are NAME-p0002 and so on. Nothing that exists is overwritten. An image that cannot be read is\n"
+    "reported, the others are predicted, and the exit code is 7.\n"
     "\n"
-    "  unet-train predict --checkpoint RUN --out masks --overlay images/*.png\n";
+    "Images are resized to the network's size with their aspect kept and padded, as training and\n"
+    "`unet-train eval` do, and the probabilities are resized back. With --native they keep their scale:\n"
+    "they are cut into overlapping tiles, whose probabilities are blended.\n"
+    "\n"
+    "With --probabilities DIR/NAME_prob.png has 16 bits (65535 is 1) of the foreground, or\n"
+    "DIR/NAME_prob_CLASS.png of each class; as TIFF it is one file of 32-bit floats with a sample per\n"
+    "class. DIR/NAME_overlay.png shows the mask over the image.\n"
+    "A network that gives an image one class as a whole writes DIR/classes.csv: image (FILE#PAGE in a\n"
+    "TIFF of several), number and name of the class, its probability, with --probabilities those of all\n"
+    "classes.\n"
+    "\n"
+    "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
 
-/* DIR/STEM + suffix: the file's name without folder and ending. */
-static void path_for(const char *image, const char *suffix, char dst[PATH_MAX])
+/* DIR/NAME + suffix */
+static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 {
-    const char *slash = strrchr(image, '/'), *name = slash ? slash + 1 : image;
-    const char *dot = strrchr(name, '.');
-
-    snprintf(dst, PATH_MAX, "%s/%.*s%s", opt_out,
-             dot && dot != name ? (int)(dot - name) : (int)strlen(name), name, suffix);
-}
-
-static int check_names(int n, char **images, struct err *e)
-{
-    char a[PATH_MAX], b[PATH_MAX];
-
-    for (int i = 1; i < n; i++)
-        for (int k = 0; k < i; k++) {
-            path_for(images[i], "", a);
-            path_for(images[k], "", b);
-            if (strcmp(a, b) == 0)
-                return err_set(e, ERR_USAGE, "predict: %s and %s would both become %s; predict them "
-                               "into different folders", images[k], images[i], a);
-        }
-    return 0;
+    snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", opt_out, name, suffix);
 }
 
 struct result {
@@ -104,11 +102,11 @@ static void fill_mask(struct result *r)
         int best = 0;
         for (int k = 1; k < r->classes; k++)
             best = p[k] > p[best] ? k : best;
-        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] >= opt_threshold : best);
+        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > opt_threshold : best);
     }
 }
 
-static int write_mask(const char *image, const char *name, const struct result *r, struct err *e)
+static int write_mask(const char *name, const char *what, const struct result *r, struct err *e)
 {
     char suffix[32];
     size_t pixels = (size_t)r->height * (size_t)r->width;
@@ -121,8 +119,8 @@ static int write_mask(const char *image, const char *name, const struct result *
         return err_set(e, ERR_INTERNAL, "out of memory");
     for (size_t i = 0; i < pixels; i++)
         bytes[i] = r->classes == 1 ? (uint8_t)(r->mask[i] * 255) : r->mask[i];
-    snprintf(suffix, sizeof suffix, "%s%s", name, tiff ? ".tif" : ".png");
-    path_for(image, suffix, path);
+    snprintf(suffix, sizeof suffix, "%s%s", what, tiff ? ".tif" : ".png");
+    path_for(name, suffix, path);
 #ifdef HAVE_TIFF
     if (tiff)
         rc = tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 1, bytes, NULL, e);
@@ -134,14 +132,14 @@ static int write_mask(const char *image, const char *name, const struct result *
 }
 
 /* Class k, or the foreground, in 16 bits. */
-static int write_png_probabilities(const char *image, const struct result *r, int k, struct err *e)
+static int write_png_probabilities(const char *name, const struct result *r, int k, struct err *e)
 {
     struct pixels img = {.width = (uint32_t)r->width, .height = (uint32_t)r->height};
     char path[PATH_MAX], suffix[32] = "_prob.png";
 
     if (r->classes > 1)
         snprintf(suffix, sizeof suffix, "_prob_%d.png", k);
-    path_for(image, suffix, path);
+    path_for(name, suffix, path);
     if (pixels_allocate(&img, path, 1, 16, e))
         return -1;
     for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
@@ -154,19 +152,19 @@ static int write_png_probabilities(const char *image, const struct result *r, in
     return rc;
 }
 
-static int write_probabilities(const char *image, const struct result *r, struct err *e)
+static int write_probabilities(const char *name, const struct result *r, struct err *e)
 {
 #ifdef HAVE_TIFF
     char path[PATH_MAX];
 
     if (strcmp(opt_format, "tiff") == 0) {
-        path_for(image, "_prob.tif", path);
+        path_for(name, "_prob.tif", path);
         return tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, r->classes, NULL,
                                r->probabilities, e);
     }
 #endif
     for (int k = 0; k < r->classes; k++)
-        if (write_png_probabilities(image, r, k, e))
+        if (write_png_probabilities(name, r, k, e))
             return -1;
     return 0;
 }
@@ -183,7 +181,7 @@ static void colour_of(int class, float rgb[3])
 }
 
 /* pixels: [height][width][channels], 0..1 */
-static int write_overlay(const char *image, const float *pixels, int channels,
+static int write_overlay(const char *name, const float *pixels, int channels,
                          const struct result *r, struct err *e)
 {
     size_t n = (size_t)r->height * (size_t)r->width;
@@ -201,173 +199,287 @@ static int write_overlay(const char *image, const float *pixels, int channels,
             rgb[3 * i + (size_t)c] = (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
         }
     }
-    path_for(image, "_overlay.png", path);
+    path_for(name, "_overlay.png", path);
     int rc = png_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 3, rgb, e);
     free(rgb);
     return rc;
 }
 
+static int check_crops(const struct result *r, struct err *e)
+{
+    for (const char *at = opt_crop; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        long crop = strtol(at, NULL, 10);
+        if (r->height <= 2 * crop || r->width <= 2 * crop)
+            return err_set(e, ERR_DATA, "--crop %ld leaves nothing of %dx%d", crop, r->height,
+                           r->width);
+    }
+    return 0;
+}
+
 /* The borders, where a network sees zeros beyond the image, are cut off. */
-static int write_crops(const char *image, const struct result *r, struct err *e)
+static int write_crops(const char *name, const struct result *r, struct err *e)
 {
     const char *at = opt_crop;
     int rc = 0;
 
     while (at && rc == 0) {
-        char *end, name[24];
+        char *end, what[24];
         int crop = (int)strtol(at, &end, 10);
         struct result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL, NULL};
 
         at = *end ? end + 1 : NULL;
-        if (inner.height < 1 || inner.width < 1)
-            return err_set(e, ERR_USAGE, "predict: --crop %d leaves nothing of %s, which is %dx%d", crop,
-                           image, r->height, r->width);
         inner.mask = malloc((size_t)inner.height * (size_t)inner.width);
         if (!inner.mask)
             return err_set(e, ERR_INTERNAL, "out of memory");
         for (int y = 0; y < inner.height; y++)
             memcpy(inner.mask + (size_t)y * (size_t)inner.width,
                    r->mask + (size_t)(y + crop) * (size_t)r->width + crop, (size_t)inner.width);
-        snprintf(name, sizeof name, "_crop%d", crop);
-        rc = write_mask(image, name, &inner, e);
+        snprintf(what, sizeof what, "_crop%d", crop);
+        rc = write_mask(name, what, &inner, e);
         free(inner.mask);
     }
     return rc;
 }
 
-static int write_all(const char *image, const float *pixels, int channels, struct result *r,
+static int write_all(const char *name, const float *pixels, int channels, struct result *r,
                      struct err *e)
 {
     fill_mask(r);
-    if (write_mask(image, "", r, e) || write_crops(image, r, e) ||
-        (opt_probabilities && write_probabilities(image, r, e)) ||
-        (opt_overlay && write_overlay(image, pixels, channels, r, e)))
+    if (write_mask(name, "", r, e) || write_crops(name, r, e) ||
+        (opt_probabilities && write_probabilities(name, r, e)) ||
+        (opt_overlay && write_overlay(name, pixels, channels, r, e)))
         return -1;
     return 0;
 }
 
-static int predict_image(struct network *n, const struct network_config *c, const char *image,
-                         struct err *e)
+/* What a run does, and how far it is. */
+struct work {
+    struct trained *trained;
+    struct image_list list;
+    size_t at, failed;
+    double told; /* when progress was last reported */
+    FILE *table; /* of a network of whole images */
+};
+
+static void report_progress(void *arg, size_t done, size_t total)
 {
-    struct pixels img;
-    struct result r = {.classes = c->classes};
-    float *pixels = NULL;
+    struct work *w = arg;
+    double now = clock_now();
+
+    if (done == 1 && total > MANY_TILES)
+        log_info("%s: %zu tiles", w->list.items[w->at].path, total);
+    if (now - w->told < PROGRESS_S)
+        return;
+    w->told = now;
+    log_info("image %zu of %zu: tile %zu of %zu", w->at + 1, w->list.count, done, total);
+}
+
+static float *compute(struct work *w, const float *pixels, const struct result *r, struct err *e)
+{
+    const struct tiles_watch watch = {&shutdown_signal, report_progress, w};
+    struct trained *t = w->trained;
+
+    return opt_native ? tiles_predict(t->network, &t->config, pixels, r->height, r->width,
+                                      (int)opt_overlap, &watch, e)
+                      : fit_predict(t->network, &t->config, pixels, r->height, r->width, e);
+}
+
+/* The folders of DIR/NAME below DIR. */
+static int make_folders(const char *name, struct err *e)
+{
+    char path[PATH_MAX];
+
+    path_for(name, "", path);
+    for (char *slash = path + strlen(opt_out) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        if (mkdir(path, 0777) && errno != EEXIST)
+            return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", path);
+    }
+    return 0;
+}
+
+/* Writes the masks of a page; pixels: as in write_overlay. */
+static int predict_masks(struct work *w, const struct pixels *img, const float *pixels,
+                         const char *name, struct err *e)
+{
+    const struct network_config *c = &w->trained->config;
+    struct result r = {.height = (int)img->height, .width = (int)img->width, .classes = c->classes};
     int rc = -1;
 
-    if (image_file_read(image, PIXELS_PICTURE, &img, e))
+    if (check_crops(&r, e))
         return -1;
-    if (picture_check(&img, c->channels, image, e))
-        goto out;
-    r.height = (int)img.height;
-    r.width = (int)img.width;
-    size_t count = (size_t)img.height * img.width;
-    pixels = malloc(count * (size_t)c->channels * sizeof *pixels);
-    r.mask = malloc(count);
-    if (!pixels || !r.mask) {
-        err_set(e, ERR_INTERNAL, "%s: out of memory", image);
-        goto out;
-    }
-    picture_to_float(&img, c->channels, pixels);
-    r.probabilities = tiles_predict(n, c, pixels, r.height, r.width, (int)opt_overlap,
-                                    &shutdown_signal, e);
-    if (r.probabilities)
-        rc = write_all(image, pixels, c->channels, &r, e);
-out:
-    pixels_free(&img);
+    r.mask = malloc((size_t)img->height * img->width);
+    if (!r.mask)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    else if ((r.probabilities = compute(w, pixels, &r, e)) && make_folders(name, e) == 0)
+        rc = write_all(name, pixels, c->channels, &r, e);
     free(r.probabilities);
     free(r.mask);
-    free(pixels);
     return rc;
 }
 
-static int set_overlap(const struct network_config *c, struct err *e)
-{
-    int side = c->height < c->width ? c->height : c->width;
-
-    if (opt_overlap < 0)
-        opt_overlap = side / 4;
-    if (opt_overlap >= side)
-        return err_set(e, ERR_USAGE, "predict: --overlap %ld leaves nothing of tiles of %dx%d",
-                       opt_overlap, c->height, c->width);
-    return 0;
-}
-
 /* A row of classes.csv: the image at the size of the network. */
-static int classify(struct network *n, const struct network_config *c, const char *image, FILE *f,
-                    struct err *e)
+static int predict_class(struct work *w, const struct pixels *img, const float *pixels,
+                         const char *label, struct err *e)
 {
-    struct pixels img;
-    float *input = network_input(n, false, 1, e), p[256];
+    const struct network_config *c = &w->trained->config;
+    float *input = network_input(w->trained->network, false, 1, e), p[256];
     const float *logits;
+    char number[16];
     int best = 0;
 
-    if (!input || image_file_read(image, PIXELS_PICTURE, &img, e))
+    if (!input)
         return -1;
-    if (picture_check(&img, c->channels, image, e)) {
-        pixels_free(&img);
-        return -1;
-    }
-    float *pixels = malloc((size_t)img.height * img.width * (size_t)c->channels * sizeof *pixels);
-    if (pixels) {
-        picture_to_float(&img, c->channels, pixels);
-        resize_pad(pixels, (int)img.height, (int)img.width, input, c->height, c->width,
-                   c->channels);
-    }
-    pixels_free(&img);
-    free(pixels);
-    if (!pixels)
-        return err_set(e, ERR_INTERNAL, "%s: out of memory", image);
-    if (network_infer(n, 1, &logits, e))
+    resize_pad(pixels, (int)img->height, (int)img->width, input, c->height, c->width, c->channels);
+    if (network_infer(w->trained->network, 1, &logits, e))
         return -1;
     tiles_probabilities(logits, c->classes, p);
     for (int k = 1; k < c->classes; k++)
         best = p[k] > p[best] ? k : best;
-    fprintf(f, "%s,%d,%.6f", image, best, (double)p[best]);
+    evaluate_write_cell(w->table, label);
+    fprintf(w->table, ",%d,", best);
+    evaluate_write_cell(w->table, trained_class_name(w->trained, best, number));
+    fprintf(w->table, ",%.6f", (double)p[best]);
     for (int k = 0; k < c->classes && opt_probabilities; k++)
-        fprintf(f, ",%.6f", (double)p[k]);
-    putc('\n', f);
+        fprintf(w->table, ",%.6f", (double)p[k]);
+    putc('\n', w->table);
     return 0;
 }
 
-static int classify_all(struct network *n, const struct network_config *c, char **images, int count,
-                        struct err *e)
+static int predict_page(struct work *w, const struct pixels *img, int page, struct err *e)
+{
+    const struct image_list_item *item = &w->list.items[w->at];
+    int channels = w->trained->config.channels, rc;
+    char name[PATH_MAX], label[PATH_MAX];
+
+    if (picture_check(img, channels, "it", e))
+        return -1;
+    float *pixels = malloc((size_t)img->height * img->width * (size_t)channels * sizeof *pixels);
+    if (!pixels)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    picture_to_float(img, channels, pixels);
+    snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
+    snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
+    rc = w->table ? predict_class(w, img, pixels, label, e) : predict_masks(w, img, pixels, name, e);
+    free(pixels);
+    return rc;
+}
+
+/* All pages of the image w->at. */
+static int predict_image(struct work *w, struct err *e)
+{
+    const struct image_list_item *item = &w->list.items[w->at];
+    size_t nbytes;
+    char *bytes = atomicfile_read(item->path, PIXELS_MAX_FILE, &nbytes, e);
+    int rc = bytes ? 0 : -1, pages = 1;
+
+    for (int page = 0; rc == 0 && page < pages; page++) {
+        struct pixels img;
+        rc = image_file_decode((const uint8_t *)bytes, nbytes, item->path, page, PIXELS_PICTURE, &img,
+                               e);
+        if (rc)
+            break;
+        pages = img.pages;
+        rc = predict_page(w, &img, page, e);
+        if (rc)
+            err_prefix(e, pages > 1 ? "%s: page %d" : "%s", item->path, page + 1);
+        pixels_free(&img);
+    }
+    free(bytes);
+    return rc;
+}
+
+/* An image that cannot be read does not stop the others. */
+static int predict_images(struct work *w, struct err *e)
+{
+    w->told = clock_now();
+    for (w->at = 0; w->at < w->list.count; w->at++) {
+        if (shutdown_signal)
+            return comm_set_interrupted(e, shutdown_signal);
+        if (clock_now() - w->told >= PROGRESS_S) {
+            w->told = clock_now();
+            log_info("image %zu of %zu", w->at + 1, w->list.count);
+        }
+        if (predict_image(w, e) == 0)
+            continue;
+        if (e->code != ERR_DATA)
+            return -1;
+        w->failed++;
+        if (w->list.count > 1)
+            log_error("%s", e->text);
+    }
+    if (w->failed && w->list.count > 1)
+        err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons above",
+                w->failed, w->list.count);
+    return w->failed ? -1 : 0;
+}
+
+static int predict_all(struct work *w, struct err *e)
+{
+    const struct network_config *c = &w->trained->config;
+    int rc = predict_images(w, e);
+
+    if (w->at == w->list.count && w->failed < w->at)
+        log_info("%zu images predicted, %s %dx%d: %s", w->at - w->failed,
+                 opt_native ? "in tiles of" : "resized to", c->height, c->width, opt_out);
+    return rc;
+}
+
+static int classify_all(struct work *w, struct err *e)
 {
     char path[PATH_MAX];
-    int rc = 0;
+    struct err later;
 
-    snprintf(path, sizeof path, "%s/classes.csv", opt_out);
-    struct atomicfile *a = atomicfile_open(path, 0666, e);
+    path_for("classes.csv", "", path);
+    struct atomicfile *a = atomicfile_create(path, 0666, e);
     if (!a)
         return -1;
-    FILE *f = atomicfile_stream(a);
-    fputs("image,class,probability", f);
-    for (int k = 0; k < c->classes && opt_probabilities; k++)
-        fprintf(f, ",p%d", k);
-    putc('\n', f);
-    for (int i = 0; i < count && rc == 0; i++)
-        rc = shutdown_signal ? comm_set_interrupted(e, shutdown_signal)
-                             : classify(n, c, images[i], f, e);
-    if (rc) {
+    w->table = atomicfile_stream(a);
+    fputs("image,class,name,probability", w->table);
+    for (int k = 0; k < w->trained->config.classes && opt_probabilities; k++)
+        fprintf(w->table, ",p%d", k);
+    putc('\n', w->table);
+    int rc = predict_images(w, e);
+    if (w->at < w->list.count || w->failed == w->list.count) {
         atomicfile_abort(a);
-        return rc;
-    }
-    if (atomicfile_commit(a, e))
         return -1;
-    log_info("%d images classified: %s", count, path);
+    }
+    if (atomicfile_commit(a, rc ? &later : e))
+        return -1;
+    log_info("%zu images classified: %s", w->at - w->failed, path);
+    return rc;
+}
+
+/* No mask may exist before anything is computed; atomicfile_create guards what comes up later. */
+static int check_masks(const struct image_list *list, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (image_list_check_names(list, e))
+        return -1;
+    for (size_t i = 0; i < list->count; i++) {
+        path_for(list->items[i].name ? list->items[i].name : "",
+                 strcmp(opt_format, "tiff") == 0 ? ".tif" : ".png", path);
+        if (list->items[i].name && atomicfile_check_new(path, e))
+            return -1;
+    }
     return 0;
 }
 
-static int predict_all(struct network *n, const struct network_config *c, char **images, int count,
-                       struct err *e)
+static int predict(struct work *w, struct err *e)
 {
-    int rc = set_overlap(c, e);
+    struct trained *t = w->trained;
 
-    for (int i = 0; i < count && rc == 0; i++)
-        rc = predict_image(n, c, images[i], e);
-    if (rc == 0)
-        log_info("%d images predicted in tiles of %dx%d, overlap %ld: %s", count, c->height,
-                 c->width, opt_overlap, opt_out);
-    return rc;
+    if (trained_open(t, opt_checkpoint, e) ||
+        tiles_check_option(&t->config, opt_native, &opt_overlap, e))
+        return -1;
+    bool whole = model_find(t->config.model)->whole;
+    if (!whole && check_masks(&w->list, e))
+        return -1;
+    if (mkdir(opt_out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
+    return whole ? classify_all(w, e) : predict_all(w, e);
 }
 
 static int check_options(struct network_config *c, struct err *e)
@@ -390,33 +502,30 @@ static int check_options(struct network_config *c, struct err *e)
 #endif
     if (precision_parse(opt_dtype, &c->dtype, &c->tf32, e))
         return err_prefix(e, "predict: --dtype");
-    if (opt_tile && size_option_parse(opt_tile, &c->height, &c->width, e))
-        return err_prefix(e, "predict: --tile");
+    if (opt_size && size_option_parse(opt_size, &c->height, &c->width, e))
+        return err_prefix(e, "predict: --size");
     return 0;
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
+    struct work w = {.trained = &t};
 
     (void)nrest, (void)rest;
     shutdown_catch(false);
-    if (check_options(&t.config, e) || check_names(noperands, operands, e))
-        return -1;
-    int rc = trained_open(&t, opt_checkpoint, e);
-    if (rc == 0 && mkdir(opt_out, 0777) && errno != EEXIST)
-        rc = err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
-    if (rc == 0)
-        rc = model_find(t.config.model)->whole
-                 ? classify_all(t.network, &t.config, operands, noperands, e)
-                 : predict_all(t.network, &t.config, operands, noperands, e);
+    int rc = check_options(&t.config, e) || image_list_create(&w.list, operands, noperands, e) ||
+                     predict(&w, e)
+                 ? -1
+                 : 0;
+    image_list_free(&w.list);
     trained_close(&t);
     return rc;
 }
 
 const struct cli_command cmd_predict = {
     .name = "predict",
-    .args = "IMAGE...",
+    .args = "IMAGE|DIR...",
     .summary = "Write masks of images with a trained network",
     .details = details,
     .options = options,

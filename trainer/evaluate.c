@@ -93,6 +93,25 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     return 0;
 }
 
+int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap, const struct tiles_watch *watch,
+                         struct err *e)
+{
+    struct dataset_native own;
+    int classes = (int)classes_of(v);
+
+    if (dataset_get_native(v->dataset, v->part, i, &own, e))
+        return -1;
+    size_t pixels = (size_t)own.height * (size_t)own.width;
+    float *p = tiles_predict(v->network, v->config, own.image, own.height, own.width, overlap, watch, e);
+    for (size_t k = 0; p && classes == 1 && k < pixels; k++)
+        p[k] -= 0.5F; /* a score takes logits: foreground above 0 */
+    if (p)
+        score_add(v->scores + i * score_size(classes), classes, p, own.mask, pixels);
+    free(p);
+    dataset_native_free(&own);
+    return p ? 0 : -1;
+}
+
 int evaluate_wait(struct evaluation *v, struct err *e)
 {
     double none = 0;
@@ -140,18 +159,17 @@ void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
                  "learnt nothing that shows", c.name, by_accuracy ? "accuracy" : "IoU", c.quality);
 }
 
-/* A name in quotes where a comma or quote would break the row. */
-static void write_name(FILE *f, const char *name)
+void evaluate_write_cell(FILE *f, const char *text)
 {
-    if (!strpbrk(name, ",\"\r\n")) {
-        fputs(name, f);
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, f);
         return;
     }
     putc('"', f);
-    for (; *name; name++) {
-        if (*name == '"')
+    for (; *text; text++) {
+        if (*text == '"')
             putc('"', f);
-        putc(*name, f);
+        putc(*text, f);
     }
     putc('"', f);
 }
@@ -159,9 +177,9 @@ static void write_name(FILE *f, const char *name)
 static void write_row(FILE *f, const char *name, const char *class, const struct score_summary *s,
                       struct iou_counts c, int64_t pixels)
 {
-    write_name(f, name);
+    evaluate_write_cell(f, name);
     putc(',', f);
-    write_name(f, class);
+    evaluate_write_cell(f, class);
     fprintf(f, ",%.6f,%.6f,%.6f,%.6f,%.6f", s->iou, s->dice, s->precision, s->recall, s->accuracy);
     fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", c.intersection, c.pred, c.truth,
             pixels);

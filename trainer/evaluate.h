@@ -3,10 +3,13 @@
 #ifndef UNETCTL_TRAINER_EVALUATE_H
 #define UNETCTL_TRAINER_EVALUATE_H
 
+#include <stdio.h>
+
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
+#include "trainer/tiles.h"
 
 /* The images of a part. Where the network has a device, it reaches scores and losses. */
 struct evaluation {
@@ -32,6 +35,13 @@ void evaluate_clear(struct evaluation *v);
  * evaluate_wait: losses and scores in one pass, and while the next image is read. */
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
+
+/* The same of the image at its own size, in tiles (tiles.h). Of a network of masks. */
+int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap, const struct tiles_watch *watch,
+                         struct err *e);
+
+/* A cell of a table: in quotes where a comma, quote or line break would break the row. */
+void evaluate_write_cell(FILE *f, const char *text);
 
 /* Zeroed memory for counts that a network's device reaches, if it has one. */
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e);

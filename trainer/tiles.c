@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trainer/comm/comm.h"
+#include "trainer/core/model.h"
 
 struct canvas {
     const struct network_config *config;
@@ -90,36 +91,67 @@ static void add_tile(struct canvas *c, int y, int x, const float *logits)
         }
 }
 
-static int run_tiles(struct network *n, struct canvas *c, const atomic_int *interrupt,
+static int run_tile(struct network *n, struct canvas *c, int y, int x, struct err *e)
+{
+    float *input = network_input(n, false, 1, e);
+    const float *logits;
+
+    if (!input)
+        return -1;
+    cut_tile(c, y, x, input);
+    if (network_infer(n, 1, &logits, e))
+        return -1;
+    add_tile(c, y, x, logits);
+    return 0;
+}
+
+static int run_tiles(struct network *n, struct canvas *c, const struct tiles_watch *watch,
                      struct err *e)
 {
     int th = c->config->height, tw = c->config->width;
-    const float *logits;
+    int rows = tiles_count(c->height, th, c->overlap);
+    int columns = tiles_count(c->width, tw, c->overlap);
+    size_t total = (size_t)rows * (size_t)columns, done = 0;
 
-    for (int i = 0; i < tiles_count(c->height, th, c->overlap); i++)
-        for (int k = 0; k < tiles_count(c->width, tw, c->overlap); k++) {
-            int y = tiles_begin(c->height, th, c->overlap, i);
-            int x = tiles_begin(c->width, tw, c->overlap, k);
-            if (interrupt && *interrupt)
-                return comm_set_interrupted(e, *interrupt);
-            float *input = network_input(n, false, 1, e);
-            if (!input)
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < columns; k++) {
+            if (watch && watch->interrupt && *watch->interrupt)
+                return comm_set_interrupted(e, *watch->interrupt);
+            if (run_tile(n, c, tiles_begin(c->height, th, c->overlap, i),
+                         tiles_begin(c->width, tw, c->overlap, k), e))
                 return -1;
-            cut_tile(c, y, x, input);
-            if (network_infer(n, 1, &logits, e))
-                return -1;
-            add_tile(c, y, x, logits);
+            if (watch && watch->progress)
+                watch->progress(watch->arg, ++done, total);
         }
     return 0;
 }
 
+int tiles_check_option(const struct network_config *config, bool native, long *overlap, struct err *e)
+{
+    int side = config->height < config->width ? config->height : config->width, most = side * 3 / 4;
+    const struct model *model = model_find(config->model);
+
+    if (!native && *overlap >= 0)
+        return err_set(e, ERR_USAGE, "--overlap is of tiles: give --native, too");
+    if (native && model->whole)
+        return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes it at "
+                       "its own size only", model->title);
+    if (*overlap > most)
+        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller side of "
+                       "tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
+                       config->height, config->width);
+    if (*overlap < 0)
+        *overlap = side / 4;
+    return 0;
+}
+
 float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
-                     int height, int width, int overlap, const atomic_int *interrupt, struct err *e)
+                     int height, int width, int overlap, const struct tiles_watch *watch, struct err *e)
 {
     size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
     struct canvas c = {config, image, height, width, overlap, calloc(pixels * classes, sizeof(float)),
                        calloc(pixels, sizeof(float))};
-    int rc = c.sum && c.weight ? run_tiles(n, &c, interrupt, e)
+    int rc = c.sum && c.weight ? run_tiles(n, &c, watch, e)
                                : err_set(e, ERR_INTERNAL, "out of memory for the probabilities of "
                                          "%d x %d pixels", width, height);
 

@@ -166,6 +166,23 @@ static void batches(void)
     is_int(files_here(), before + 3, "nothing is left of it");
 }
 
+/* A name that a user chose: what is there stays, also what comes while the file is written. */
+static void only_new(void)
+{
+    ok(atomicfile_write_new("new", "one", 3, 0644, &e) == 0 && holds("new", "one"), "a new name");
+    int before = files_here();
+    ok(atomicfile_write_new("new", "two", 3, 0644, &e) == -1 && e.code == ERR_CONFIG &&
+           strstr(e.text, "new exists") && holds("new", "one"), "is not overwritten: %s", e.text);
+    struct atomicfile *a = atomicfile_create("late", 0644, &e);
+    ok(a && fputs("two", atomicfile_stream(a)) >= 0 && atomicfile_write("late", "one", 3, 0644, &e) == 0 &&
+           atomicfile_commit(a, &e) == -1 && e.code == ERR_CONFIG && holds("late", "one"),
+       "nor what has come since: %s", e.text);
+    ok(symlink("nowhere", "dangling") == 0 && !atomicfile_create("dangling", 0644, &e), "nor a link");
+    ok(atomicfile_check_new("sub", &e) == -1 && atomicfile_check_new("fresh", &e) == 0,
+       "a look beforehand");
+    is_int(files_here(), before + 2, "no temporary file is left");
+}
+
 int main(void)
 {
     char dir[] = "/tmp/unetctl-atomicfile.XXXXXX", command[64];
@@ -179,6 +196,7 @@ int main(void)
     reading();
     appending();
     batches();
+    only_new();
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return system(command) || done_testing();
 }

@@ -77,7 +77,7 @@ ok "one class" "${train[@]}" --base 8 --depth 4 --tensorboard --eval-epochs 2 --
 ok "two classes" "${train[@]}" --base 4 --depth 3 --classes 2 --class-file two.txt --out two
 for net in "one 4 8 1" "two 3 4 2"; do
     read -r run depth base classes <<<"$net"
-    ok "$run: probabilities" unet-train predict --checkpoint "$run" --tile 96x112 --format tiff -p --threads 1 \
+    ok "$run: probabilities" unet-train predict --checkpoint "$run" --size 96x112 --format tiff -p --threads 1 \
         --out "$run-p" large/images/0001.png
     compare "$run" "$run-p/0001_prob.tif" "$depth" "$base" 1 "$classes" large/images/0001.png
 done
@@ -122,7 +122,7 @@ for model in chips means.yaml; do
     ok "$model: onnxruntime computes the same" python3 compare.py onnx "$model.onnx" $model 16 3 4 "at-$model-p/classes.csv" sides/*/*.png
 done
 ok "fcnn" unet-train train --model fcnn --data data --size 64x80 --threads 1 --epochs 3 --batch-size 4 --lr 0.003 --out fcnn
-ok "fcnn: probabilities" unet-train predict --checkpoint fcnn -p --format tiff --overlap 0 --threads 1 --out fcnn-p data/images/0001.png
+ok "fcnn: probabilities" unet-train predict --checkpoint fcnn -p --format tiff --threads 1 --out fcnn-p data/images/0001.png
 ok "fcnn: export" unet-train export --checkpoint fcnn --onnx fcnn.onnx
 ok "fcnn: onnxruntime computes the same" python3 compare.py onnx fcnn.onnx fcnn 16 1 1 fcnn-p/0001_prob.tif data/images/0001.png
 

@@ -509,18 +509,52 @@ static void copy_labels(const struct record *r, const void *src, size_t n, uint8
             dst[i] = numbers[i] > 0.5f;
 }
 
+static void copy_sample(const struct dataset *ds, const struct record *r, float *image, float *mask)
+{
+    copy_numbers((enum kind)r->image_kind, record_image(r), 255,
+                 npixels_of(ds) * (size_t)ds->channels, image);
+    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
+                 dataset_targets(ds), mask);
+}
+
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e)
 {
     const struct record *r = get_record(ds, part, i, e);
-    size_t n = npixels_of(ds);
 
     if (!r)
         return -1;
-    copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
-    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
-                 dataset_targets(ds), mask);
+    copy_sample(ds, r, image, mask);
     return 0;
+}
+
+int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t i,
+                       struct dataset_native *dst, struct err *e)
+{
+    const struct split_item *item = &get_part(ds, part)->items[i];
+    struct dataset own = *ds; /* the same set at the size of this sample */
+    struct buf record = {0};
+
+    own.height = (int)item->height;
+    own.width = (int)item->width;
+    *dst = (struct dataset_native){
+        .height = own.height, .width = own.width,
+        .image = malloc(npixels_of(&own) * (size_t)own.channels * sizeof *dst->image),
+        .mask = malloc(dataset_targets(&own) * sizeof *dst->mask)};
+    int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : no_memory(e);
+    if (rc == 0)
+        copy_sample(&own, (const void *)record.data, dst->image, dst->mask);
+    else
+        dataset_native_free(dst);
+    buf_destroy(&record);
+    return rc;
+}
+
+void dataset_native_free(struct dataset_native *native)
+{
+    free(native->image);
+    free(native->mask);
+    *native = (struct dataset_native){0};
 }
 
 int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,

@@ -71,6 +71,15 @@ const char *dataset_class_file(const struct dataset *ds);
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 
+/* Sample i at the size of its files, to be freed; decoded each time. ERR_DATA. */
+struct dataset_native {
+    int height, width;
+    float *image, *mask; /* as in dataset_get */
+};
+int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t i,
+                       struct dataset_native *dst, struct err *e);
+void dataset_native_free(struct dataset_native *native);
+
 /* The same with labels [dataset_targets]: the class (0 and 1 where there are no several: 1 above
  * one half), or DATASET_IGNORE. */
 int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,

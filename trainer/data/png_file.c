@@ -214,7 +214,7 @@ int png_file_write_pixels(const char *path, const struct pixels *img, struct err
     if (rc == 0 && w.out.failed)
         rc = err_set(e, ERR_INTERNAL, "%s: no memory to make a PNG", path);
     if (rc == 0)
-        rc = atomicfile_write(path, w.out.data, w.out.length, 0666, e);
+        rc = atomicfile_write_new(path, w.out.data, w.out.length, 0666, e);
     buf_destroy(&w.out);
     return rc;
 }

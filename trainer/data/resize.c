@@ -38,18 +38,12 @@ static struct tap tap_at(int i, int nsrc, int ndst)
     return (struct tap){low < 0 ? 0 : low, high > nsrc - 1 ? nsrc - 1 : high, at - base};
 }
 
-void resize_pad(const float *src, int src_height, int src_width, float *dst, int dst_height,
-                int dst_width, int channels)
+/* Into the rectangle fit of dst, whose rows have dst_row numbers. */
+static void resize_into(const float *src, int src_height, int src_width, float *dst, size_t dst_row,
+                        struct resize_fit fit, size_t nc)
 {
-    struct resize_fit fit = resize_fit(src_height, src_width, dst_height, dst_width);
-    size_t nc = (size_t)channels;
-    size_t src_row = (size_t)src_width * nc, dst_row = (size_t)dst_width * nc;
+    size_t src_row = (size_t)src_width * nc;
 
-    if (src_height == dst_height && src_width == dst_width) {
-        memcpy(dst, src, (size_t)dst_height * dst_row * sizeof *dst);
-        return;
-    }
-    memset(dst, 0, (size_t)dst_height * dst_row * sizeof *dst);
     for (int y = 0; y < fit.height; y++) {
         struct tap ty = tap_at(y, src_height, fit.height);
         const float *top = src + (size_t)ty.low * src_row;
@@ -66,6 +60,27 @@ void resize_pad(const float *src, int src_height, int src_width, float *dst, int
             }
         }
     }
+}
+
+void resize_pad(const float *src, int src_height, int src_width, float *dst, int dst_height,
+                int dst_width, int channels)
+{
+    size_t nc = (size_t)channels, dst_row = (size_t)dst_width * nc;
+
+    if (src_height == dst_height && src_width == dst_width) {
+        memcpy(dst, src, (size_t)dst_height * dst_row * sizeof *dst);
+        return;
+    }
+    memset(dst, 0, (size_t)dst_height * dst_row * sizeof *dst);
+    resize_into(src, src_height, src_width, dst, dst_row,
+                resize_fit(src_height, src_width, dst_height, dst_width), nc);
+}
+
+void resize_stretch(const float *src, int src_height, int src_width, float *dst, int dst_height,
+                    int dst_width, int channels)
+{
+    resize_into(src, src_height, src_width, dst, (size_t)dst_width * (size_t)channels,
+                (struct resize_fit){dst_height, dst_width, 0, 0}, (size_t)channels);
 }
 
 /* floor((i + 1/2) * nsrc / ndst) in whole numbers. */

@@ -20,7 +20,11 @@ struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int 
 void resize_pad(const float *src, int src_height, int src_width, float *dst, int dst_height,
                 int dst_width, int channels);
 
-/* The same for labels, [height][width]: the nearest source pixel (that on whose area the centre of
+/* Without padding: every pixel of dst is from src, whatever the aspect ratios are. */
+void resize_stretch(const float *src, int src_height, int src_width, float *dst, int dst_height,
+                    int dst_width, int channels);
+
+/* As resize_pad for labels, [height][width]: the nearest source pixel (that on whose area the centre of
  * the destination's lies), `padding` around it. */
 void resize_pad_labels(const uint8_t *src, int src_height, int src_width, uint8_t *dst,
                        int dst_height, int dst_width, uint8_t padding);

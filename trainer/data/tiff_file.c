@@ -3,13 +3,14 @@
 #include "trainer/data/tiff_file.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tiffio.h>
 #include <unistd.h>
+
+#include "src/atomicfile.h"
 
 #define MAX_PAGES 10000               /* more directories than this are a loop or an attack */
 #define MAX_ALLOC ((tmsize_t)1 << 30) /* of one piece inside libtiff */
@@ -426,20 +427,26 @@ int tiff_file_write(const char *path, uint32_t width, uint32_t height, int chann
                     const uint8_t *samples, const float *numbers, struct err *e)
 {
     size_t row = (size_t)width * (size_t)channels * (numbers ? sizeof *numbers : 1);
-    char tmp[PATH_MAX];
 
-    snprintf(tmp, sizeof tmp, "%s.tmp-%ld", path, (long)getpid());
+    struct atomicfile *a = atomicfile_create(path, 0666, e);
+    if (!a)
+        return -1;
+    int fd = dup(fileno(atomicfile_stream(a)));
     TIFFSetErrorHandler(NULL);
-    TIFF *tif = TIFFOpen(tmp, "w");
-    if (!tif)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
-    set_fields(tif, width, height, channels, numbers != NULL);
+    TIFF *tif = fd < 0 ? NULL : TIFFFdOpen(fd, path, "w");
     errno = EIO;
-    int rc = write_rows(tif, height, row, numbers ? (const void *)numbers : (const void *)samples);
-    TIFFClose(tif);
-    if (rc || rename(tmp, path)) {
-        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
-        unlink(tmp);
-    }
-    return rc;
+    if (tif)
+        set_fields(tif, width, height, channels, numbers != NULL);
+    int rc = tif ? write_rows(tif, height, row,
+                              numbers ? (const void *)numbers : (const void *)samples)
+                 : -1;
+    if (tif)
+        TIFFClose(tif);
+    else if (fd >= 0)
+        close(fd);
+    if (rc == 0)
+        return atomicfile_commit(a, e);
+    err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    atomicfile_abort(a);
+    return -1;
 }

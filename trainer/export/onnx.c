@@ -306,7 +306,7 @@ int onnx_write(const char *path, const struct network_config *config, const stru
     if (rc == 0) {
         encode_model(&graph, &file);
         rc = file.failed ? err_set(e, ERR_INTERNAL, "out of memory for %s", path)
-                         : atomicfile_write(path, file.data, file.length, 0666, e);
+                         : atomicfile_write_new(path, file.data, file.length, 0666, e);
     }
     buf_destroy(&graph);
     buf_destroy(&file);

@@ -10,7 +10,7 @@
 
 #include "trainer/core/network.h"
 
-/* Atomically. ERR_INTERNAL for an op that ONNX has no name for. */
+/* Atomically, to a path where nothing is yet. ERR_INTERNAL for an op that ONNX has no name for. */
 int onnx_write(const char *path, const struct network_config *config, const struct weights *w,
                struct err *e);
 

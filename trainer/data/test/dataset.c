@@ -129,9 +129,11 @@ static void write_pair(const char *name, const uint8_t *samples, uint32_t width,
     char path[64];
 
     snprintf(path, sizeof path, "hand/images/%s.png", name);
+    unlink(path);
     if (png_file_write(path, width, height, 1, samples, &e))
         bail_out("%s", e.text);
     snprintf(path, sizeof path, "hand/masks/%s.png", name);
+    unlink(path);
     if (png_file_write(path, width, height, 1, samples, &e))
         bail_out("%s", e.text);
 }

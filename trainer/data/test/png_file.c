@@ -146,8 +146,10 @@ static void test_files(void)
        "the size from the header alone");
     struct pixels deep = {.width = 2, .height = 1, .channels = 3, .bits = 16,
                           .samples = (uint8_t[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
-    ok(png_file_write_pixels("rgb.png", &deep, &e) == 0 &&
-           image_file_read("rgb.png", PIXELS_RAW, &img, &e) == 0 && samples_are(3, 16, rgb, 12),
+    ok(png_file_write_pixels("rgb.png", &deep, &e) == -1 && e.code == ERR_CONFIG,
+       "what exists is kept: %s", e.text);
+    ok(png_file_write_pixels("deep.png", &deep, &e) == 0 &&
+           image_file_read("deep.png", PIXELS_RAW, &img, &e) == 0 && samples_are(3, 16, rgb, 12),
        "16-bit RGB written and read");
     ok(png_file_write("no/such.png", 2, 2, 3, rgb, &e) == -1, "can't be written: %s", e.text);
     ok(image_file_read("missing.png", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s",
@@ -161,7 +163,7 @@ static void test_files(void)
     ok(image_file_size("missing.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     close(open("empty.png", O_CREAT | O_WRONLY, 0600));
     ok(image_file_size("empty.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
-    unlink("rgb.png"), unlink("grey.png"), unlink("fifo.png"), unlink("empty.png");
+    unlink("rgb.png"), unlink("grey.png"), unlink("deep.png"), unlink("fifo.png"), unlink("empty.png");
     rmdir(dir);
 }
 
