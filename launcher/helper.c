@@ -15,15 +15,22 @@
 
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/log.h"
 #include "src/paths.h"
 
 /* Slurm's own calls give up after MessageTimeout and their retries; this is for a helper that hangs. */
 #define PATIENCE_S 300.0
+#define LIBRARY "unetctl-slurm"
+#define COMMANDS "unetctl-slurm-commands"
 #define ANSWER_LIMIT ((size_t)64 << 20)
 
 struct helper {
     struct sandbox sandbox;
     bool in_sandbox;
+    bool may_change; /* the program is LIBRARY, and COMMANDS will do where that fails */
+    bool misfits;    /* the cluster's release does not answer this program */
+    /* Why COMMANDS took its place, until COMMANDS has answered; "" for nothing. */
+    char note[sizeof ((struct err *)0)->text];
     char program[PATH_MAX];
     pid_t pid;     /* 0: not running */
     int socket;    /* its stdin and stdout */
@@ -33,7 +40,20 @@ struct helper {
     struct buf posted; /* requests sent ahead, one a line, whose answers were not read yet */
 };
 
-struct helper *helper_create(const struct sandbox *sandbox, struct err *e)
+/* The library cannot be used: takes the program that asks Slurm by its commands. False if that is
+ * missing too. */
+static bool change_to_commands(struct helper *h, const char *reason)
+{
+    struct err ignored;
+
+    if (paths_libexec(COMMANDS, h->program, sizeof h->program, &ignored))
+        return false;
+    h->may_change = false;
+    snprintf(h->note, sizeof h->note, "%s", reason);
+    return true;
+}
+
+struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e)
 {
     struct helper *h = calloc(1, sizeof *h);
 
@@ -46,13 +66,18 @@ struct helper *helper_create(const struct sandbox *sandbox, struct err *e)
         h->in_sandbox = true;
     }
     h->socket = -1;
-    if (paths_libexec("unetctl-slurm", h->program, sizeof h->program, e) < 0) {
-        e->code = ERR_SCHED;
-        err_prefix(e, "this unetctl was built without Slurm (libslurm-dev); rebuild it, or use --scheduler local");
-        free(h);
-        return NULL;
-    }
-    return h;
+    h->may_change = !interface || strcmp(interface, "auto") == 0;
+    bool by_commands = !h->may_change && strcmp(interface, "commands") == 0;
+    if (paths_libexec(by_commands ? COMMANDS : LIBRARY, h->program, sizeof h->program, e) == 0)
+        return h;
+    if (h->may_change && change_to_commands(h, "this unetctl was built without libslurm"))
+        return h;
+    e->code = ERR_SCHED;
+    if (!by_commands)
+        err_prefix(e, "this unetctl was built without libslurm; --set slurm.interface=commands, or "
+                      "rebuild it");
+    free(h);
+    return NULL;
 }
 
 /* In the child. A ^C on the terminal is not for the helper: it ends when its input ends. */
@@ -198,9 +223,10 @@ static int send_line(struct helper *h, const char *request, struct err *e)
     return send_all(h, request, strlen(request), e) || send_all(h, "\n", 1, e) ? -1 : 0;
 }
 
-static json_t *judge(json_t *answer, struct err *e)
+static json_t *judge(struct helper *h, json_t *answer, struct err *e)
 {
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
+        h->misfits = h->may_change && json_is_true(json_object_get(answer, "incompatible"));
         const char *why = json_string_value(json_object_get(answer, "error"));
         err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
         json_decref(answer);
@@ -245,7 +271,7 @@ static int start(struct helper *h, struct err *e)
 /* A first exchange tells a helper that could not start from one that lost a request. */
 static int greet(struct helper *h, struct err *e)
 {
-    json_t *answer = judge(receive(h, e), e);
+    json_t *answer = judge(h, receive(h, e), e);
 
     json_decref(answer);
     h->greeted = answer != NULL;
@@ -270,6 +296,27 @@ static json_t *receive_posted(struct helper *h, const char *request, bool *wante
     return answer;
 }
 
+/* Starts the program if it does not run, and exchanges greetings. */
+static int make_ready(struct helper *h, struct err *e)
+{
+    struct err later;
+
+    if ((h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0))
+        return 0;
+    if (!h->may_change || !change_to_commands(h, e->text))
+        return -1;
+    return start(h, &later) || greet(h, &later) ? -1 : 0;
+}
+
+/* Says once that Slurm is asked by its commands, and why. */
+static void tell_note(struct helper *h)
+{
+    if (*h->note)
+        log_info("Slurm is asked by its commands: %s (slurm.interface: commands silences this)",
+                 h->note);
+    *h->note = 0;
+}
+
 static json_t *converse(struct helper *h, const char *request, struct err *e)
 {
     bool wanted = false;
@@ -278,10 +325,10 @@ static json_t *converse(struct helper *h, const char *request, struct err *e)
     while (h->posted.length) {
         answer = receive_posted(h, request, &wanted, e);
         if (!answer || wanted)
-            return judge(answer, e);
+            return judge(h, answer, e);
         json_decref(answer);
     }
-    return send_line(h, request, e) ? NULL : judge(receive(h, e), e);
+    return send_line(h, request, e) ? NULL : judge(h, receive(h, e), e);
 }
 
 static char *encode(json_t *request, struct err *e)
@@ -299,8 +346,15 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
     char *text = encode(request, e);
     json_t *answer = NULL;
 
-    if (text && (h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0))
+    h->misfits = false;
+    if (text && make_ready(h, e) == 0)
         answer = converse(h, text, e);
+    if (h->misfits && change_to_commands(h, e->text)) {
+        forget(h);
+        answer = make_ready(h, e) ? NULL : converse(h, text, e);
+    }
+    if (answer)
+        tell_note(h);
     free(text);
     return answer;
 }
@@ -339,10 +393,10 @@ json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *
     char *text = encode(request, e);
     json_t *answer = NULL;
 
-    if (text && (h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0) &&
+    if (text && make_ready(h, e) == 0 &&
         drop_posted(h, e) == 0 && send_line(h, text, e) == 0) {
         if (send_lines(h, next, arg, e) == 0)
-            answer = judge(receive(h, e), e);
+            answer = judge(h, receive(h, e), e);
         else
             e->code = ERR_INTERNAL; /* what the request did is not known */
     }

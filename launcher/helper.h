@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The helper program unetctl-slurm as a conversation of JSON lines (launcher/slurm/PROTOCOL.md). */
+/* A helper program that asks Slurm, as a conversation of JSON lines (launcher/slurm/PROTOCOL.md). */
 #ifndef UNETCTL_LAUNCHER_HELPER_H
 #define UNETCTL_LAUNCHER_HELPER_H
 
@@ -10,9 +10,11 @@
 
 struct helper;
 
-/* sandbox: where it is to run; NULL: here. Copied. The program starts with the first request, and
- * again with the next one after it died. */
-struct helper *helper_create(const struct sandbox *sandbox, struct err *e);
+/* sandbox: where it runs; NULL: here. Copied. interface: "library" (unetctl-slurm), "commands"
+ * (unetctl-slurm-commands), or NULL or "auto": the first, and the second where the first is missing,
+ * cannot start or does not fit the cluster's release. The program starts with the first request, and
+ * again with the next one after it died. NULL with ERR_SCHED. */
+struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e);
 void helper_destroy(struct helper *h);
 
 /* Send a request (the reference is taken over) and wait for its answer, which the caller decrefs.

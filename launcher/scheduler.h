@@ -50,6 +50,7 @@ struct scheduler_config {
     const char *kind;        /* "slurm", "local" or "dry" */
     bool sandbox;            /* slurm: talk to the sandbox's Slurm, not to the machine's */
     const char *sandbox_dir; /* its folder; NULL: the one that runs (see sandbox_find) */
+    const char *interface;   /* slurm: "library", "commands", or NULL or "auto" for either */
     const char *state_dir;   /* local: where the queue is kept; NULL: the user's state folder */
     int max_in_flight;       /* local: jobs that run at once; 0 means 1 */
 };

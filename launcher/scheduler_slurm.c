@@ -72,7 +72,7 @@ static void set_words(json_t **o, const struct job *job)
     bool whole = !words.failed && json_array_size(list) == words.count;
     job_words_destroy(&words);
     if (*o && whole) {
-        json_object_set_new(*o, "sbatch", list);
+        json_object_set_new(*o, "words", list);
         return;
     }
     json_decref(list);
@@ -118,7 +118,8 @@ static json_t *encode_job(const struct job *job)
     if (job_takes_gres(job))
         json_object_set_new(o, "gres", json_true());
     if (goes_through_sbatch(job))
-        set_words(&o, job);
+        json_object_set_new(o, "by_sbatch", json_true());
+    set_words(&o, job);
     return o;
 }
 
@@ -459,7 +460,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
         return NULL;
     }
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
-    slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, e);
+    slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, config->interface, e);
     if (!slurm->helper) {
         free(slurm);
         return NULL;

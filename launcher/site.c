@@ -69,6 +69,7 @@ const struct yaml_key site_keys[] = {
     YAML_KEY("time", YAML_TEXT, AT(slurm.time), "", .blank = true, .check = study_check_time),
     YAML_KEY("cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "1", .min = 1, .max = 4096),
     YAML_KEY("mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
+    YAML_KEY("interface", YAML_WORD, AT(slurm.interface), "auto", .words = study_interfaces),
     YAML_KEY("options", YAML_LINES, AT(slurm.options), ""),
     YAML_KEY(NULL, YAML_TEXT, 0, NULL),
 };

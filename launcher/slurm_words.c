@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/slurm_words.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define NEVER "it never starts: 'unetctl cancel' it, and submit it "
@@ -30,6 +29,7 @@ static const struct explanation reasons[] = {
     {"PartitionNodeLimit",
      "more nodes than the partition allows, or too many are away; sinfo tells"},
     {"PartitionTimeLimit", "more time than the partition allows; " NEVER "with less (slurm.time)"},
+    {"PartitionConfig", "more than its partition allows; " NEVER "smaller, or for less time"},
     {"Reservation", "waits for its reservation to begin"},
     {"BadConstraints", "no node has what it asks for; " NEVER "with another slurm.constraint"},
     {"Cleaning", "its earlier start is still being cleared away"},
@@ -89,6 +89,11 @@ static const char *explain(const struct explanation *list, const char *text)
 const char *slurm_words_reason(const char *reason)
 {
     return explain(reasons, reason);
+}
+
+bool slurm_words_never(const char *reason)
+{
+    return strstr(explain(reasons, reason), NEVER) != NULL;
 }
 
 const char *slurm_words_state(const char *state)

@@ -135,6 +135,8 @@ const char *study_check_time(const char *text)
     YAML_KEY(#engine_ ".env", YAML_PAIRS, AT(engine_.env), "", .on_demand = true,                 \
              .help = "its environment, over the site's")
 
+const char *const study_interfaces[] = {"auto", "library", "commands", NULL};
+
 const struct yaml_key study_keys[] = {
     YAML_KEY("name", YAML_TEXT, AT(name), NULL, .check = study_check_name,
              .help = "part of the jobs' names"),
@@ -144,7 +146,7 @@ const struct yaml_key study_keys[] = {
              .help = "folder with a run_file.sh or submit_file.sh of your own"),
     YAML_KEY("site", YAML_PATH, AT(site), "generic", .check = check_filled, .is_path = is_site_file,
              .help = "a name of unetctl site list, or the path of a site file (with a /)"),
-    YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .is_joined = true, .check = check_gpus,
+    YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .check = check_gpus,
              .help = "GPU counts: N, N..M, N..M:STEP, comma lists"),
     YAML_KEY("seeds", YAML_INT, AT(seeds), "1", .min = 1, .max = 1000,
              .help = "each count runs with the seeds 1..SEEDS"),
@@ -216,7 +218,7 @@ const struct yaml_key study_keys[] = {
              .help = "images of a step, shared by the GPUs: the same training on any number"),
     YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", .words = terms_losses,
              .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
-    YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "", .is_joined = true,
+    YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "",
              .help = "of ce: one number per class, with commas; background,foreground for 1 class"),
     YAML_KEY("train.accumulate", YAML_INT, AT(train.accumulate), "1", .min = 1, .max = 4096,
              .help = "batches whose gradients make one step"),
@@ -240,7 +242,7 @@ const struct yaml_key study_keys[] = {
              .words = terms_lr_schedules,
              .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), step-tf (after 75 %), "
                      "constant"),
-    YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "", .is_joined = true,
+    YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "",
              .help = "instead: EPOCH:FACTOR,.. such as 30:0.1,60:0.01"),
     YAML_KEY("train.lr_plateau", YAML_TEXT, AT(train.lr_plateau), "",
              .help = "instead: EPOCHS:FACTOR without a better validation, such as 10:0.5"),
@@ -297,6 +299,9 @@ const struct yaml_key study_keys[] = {
              .help = "limit of each run, HH:MM:SS"),
     YAML_KEY("slurm.cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "0", .blank = true, .min = 0, .max = 4096),
     YAML_KEY("slurm.mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
+    YAML_KEY("slurm.interface", YAML_WORD, AT(slurm.interface), "auto", .words = study_interfaces,
+             .help = "how Slurm is asked: library (libslurm), commands (sbatch, squeue ...), or auto",
+             .on_demand = true),
     YAML_KEY("slurm.signal_s", YAML_INT, AT(again.signal_s), "120", .min = 0, .max = 65535,
              .help = "seconds before the limit at which a run writes a checkpoint"),
     YAML_KEY("slurm.requeues", YAML_INT, AT(again.requeues), "10", .min = 0, .max = 10000,
@@ -401,9 +406,12 @@ static int check_side(const struct study *s, const char *path, long side, struct
 /* What one key alone cannot tell. */
 static int check_together(const struct study *s, struct err *e)
 {
-    if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))
+    if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore))
         return err_set(e, ERR_CONFIG, "%s: data.soft_masks does not go with values that stand for "
-                       "classes (data.classes, data.ignore, data.class_file)", study_place(s, "data.soft_masks"));
+                       "classes (data.classes, data.ignore)", study_place(s, "data.soft_masks"));
+    if (*s->data.class_file && s->data.classes < 2)
+        return err_set(e, ERR_CONFIG, "%s: data.class_file: data.classes must say how many it has",
+                       study_place(s, "data.class_file"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
                        "sync: set model.batch_norm to local, or use bucketed or native", study_place(s, "train.allreduce"));

@@ -18,6 +18,7 @@
 /* What both a study and a site may say about jobs; "" and 0: not said. */
 struct study_slurm {
     char *partition, *account, *qos, *constraint, *time, *mem;
+    const char *interface; /* how Slurm is asked: auto, library or commands */
     long cpus_per_gpu;
     struct yaml_lines options; /* further words of sbatch, one each */
 };
@@ -75,6 +76,9 @@ struct study {
     struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
 };
 
+
+/* The words of slurm.interface. */
+extern const char *const study_interfaces[];
 
 /* The keys of study.yaml, of the user's file and of --set. */
 extern const struct yaml_key study_keys[];

@@ -157,6 +157,7 @@ struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, str
 {
     struct scheduler_config config = {.kind = kind,
                                       .sandbox = w->site.sandbox,
+                                      .interface = w->study.slurm.interface,
                                       .max_in_flight = (int)(w->max_in_flight ? w->max_in_flight
                                                                               : w->site.max_in_flight)};
 

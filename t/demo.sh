@@ -28,9 +28,7 @@ site=sandbox
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 without= # what the sandbox would need and this machine or build has not
-if [ ! -x "$builddir/unetctl-slurm" ]; then
-    without="libslurm was not there when this was built"
-elif ! unet-train devices --json | grep -q '"mpi"\]'; then
+if ! unet-train devices --json | grep -q '"mpi"\]'; then
     without="MPI was not there when this was built"
 elif say unetctl sandbox up --nodes 7 --gpus-per-node 2 --dir "$demo/sandbox" &&
     ! unetctl sandbox up --nodes 7 --gpus-per-node 2 --dir "$demo/sandbox"; then

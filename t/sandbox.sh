@@ -7,12 +7,19 @@
 #   sandbox_pgrep FOLDER OPTIONS OF pgrep         processes at work in FOLDER or below, as it numbers them: a
 #                                                 flat one shares the machine with others
 #   sandbox_stop_controller                       false if it does not end; $sandbox_controller has its process
+#   $sandbox_helper                               the program through which unetctl asks Slurm, as /proc/PID/comm
+#                                                 has it
 #   wait_job ID SECONDS                           until Slurm says that it ended; prints its state
 #   sandbox_restart_controller NODES              with slurm.conf as it is now; false if the NODES do not
 #                                                 come back
 #   sandbox_preempts MODE NODES                   from now on jobs of the partition short take nodes from
 #                                                 those of main, which Slurm ends as MODE says: CANCEL or
 #                                                 REQUEUE; likewise
+
+sandbox_helper=unetctl-slurm
+if [ "${UNETCTL_SLURM_INTERFACE:-}" = commands ] || [ ! -x "${builddir:?}/unetctl-slurm" ]; then
+    sandbox_helper=unetctl-slurm-c # the first 15 characters
+fi
 
 sandbox_up() {
     local program

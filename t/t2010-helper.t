@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The helper unetctl-slurm on a real Slurm: every operation, and what is refused.
+# The programs that ask Slurm, by its commands and by libslurm, on a real Slurm: every operation, and
+# what is refused. How unetctl chooses between them.
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
 
-[ -x "$builddir/unetctl-slurm" ] || skip_all "built without libslurm"
 sandbox_up --nodes 3
+helpers=(unetctl-slurm-commands)
+if [ -x "$builddir/unetctl-slurm" ]; then helpers+=(unetctl-slurm); fi
 
-ask() { printf '%s\n' "$@" | login "$builddir/unetctl-slurm"; }
+ask() { printf '%s\n' "$@" | login "$builddir/$helper"; }
 # Members of the last line of JSON in $OUT, as text; of a submission's only result
 member() {
     tail -n 1 "$OUT" | python3 -c 'import json,sys; a = json.load(sys.stdin); a = a["results"][0] if "results" in a else a
@@ -16,8 +19,22 @@ print(eval("a" + sys.argv[1], {"a": a}))' "$1"
 job() { # OP TAG NODES TASKS [MEMBERS]
     local open='"job":{' close='}'
     if [ "$1" = submit ]; then open='"jobs":[{' close='}]'; fi
-    printf '{"op":"%s",%s"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s%s}' \
-        "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$close"
+    printf '{"op":"%s",%s"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s,"words":[%s]%s}' \
+        "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" "$close"
+}
+# The same job as sbatch's words
+words() {
+    local word extra=${5-}
+    printf '"--job-name=job","--comment=%s","--chdir=%s","--output=%s","--nodes=%d","--ntasks=%d","--gpus-per-task=1","--cpus-per-task=1"' \
+        "$2" "$TMP" "$TMP/%j.out" "$3" "$4"
+    for word in ${extra//\",\"/\" \"}; do
+        case $word in
+        *hold*) printf ',"--hold"' ;;
+        *time_min*) printf ',"--time=%d"' "${word##*:}" ;;
+        *mem_mib*) printf ',"--mem=%d"' "${word##*:}" ;;
+        *) printf ',%s' "$(sed 's/^"\([a-z]*\)":"\(.*\)"$/"--\1=\2"/' <<<"$word")" ;;
+        esac
+    done
 }
 refused() { # REQUEST PATTERN TEXT
     ask "$1" >"$OUT" 2>"$ERR"
@@ -25,6 +42,8 @@ refused() { # REQUEST PATTERN TEXT
     like "$OUT" "$2" "and the reason is told"
 }
 
+test_requests() {
+    rm -f "$TMP/script"
 ok "ping" ask '{"op":"ping"}'
 is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostname)" "names cluster and controller"
 ok "partitions" ask '{"op":"partitions"}'
@@ -32,7 +51,7 @@ is "$(member '["partitions"][0]')" \
     "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
     "tells their sizes"
 
-refused 'no JSON' "no JSON" "what is no JSON"
+refused 'no JSON' "not JSON" "what is not JSON"
 refused '{"op":"dance"}' "unknown op" "an unknown operation"
 refused '{}' 'no ..op' "a request without one"
 refused '{"op":"submit"}' 'needs ..jobs' "a submission without jobs"
@@ -65,7 +84,7 @@ login scontrol update nodename=node3 state=resume
 
 # The same job through the helper and by hand has the same environment.
 export MARK="it's \"here\"" SLURM_NODEID=stale
-ok "submit" ask "$(job submit unetctl:id:run:1 2 3)"
+ok "submit" ask "$(job submit unetctl:$helper:run:1 2 3)"
 id=$(member '["id"]')
 is "$(wait_job "$id" 60)" COMPLETED "it runs"
 (cd "$TMP" && login sbatch -W -o "$TMP/hand.out" script >"$OUT")
@@ -79,17 +98,17 @@ like "$TMP/env.helper" "^SLURM_NODEID=0" "but not another job's"
 ok "its output is where it was asked for" test -e "$TMP/$id.out"
 
 printf '#!/bin/bash\nkill -SEGV $$\n' >"$TMP/script"
-ask "$(job submit unetctl:id:run:2 1 1)" "$(job submit unetctl:id:run:3 1 1 '"hold":true')" >"$OUT"
+ask "$(job submit unetctl:$helper:run:2 1 1)" "$(job submit unetctl:$helper:run:3 1 1 '"hold":true')" >"$OUT"
 killed=$(head -n 1 "$OUT" | grep -o '[0-9]*')
 held=$(member '["id"]')
 wait_job "$killed" 60 >"$OUT"
-ok "query by prefix" ask '{"op":"query","tag_prefix":"unetctl:id:"}'
+ok "query by prefix" ask "{\"op\":\"query\",\"tag_prefix\":\"unetctl:$helper:\"}"
 is "$(member '["jobs"].__len__()')" 3 "finds three jobs"
 is "$(member '["jobs"][0]["state"]') $(member '["jobs"][0]["exit_code"]')" "COMPLETED 0" "one that succeeded"
 is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 11" "one that was killed"
 is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" "one that waits, and why"
 ok "query by id" ask "{\"op\":\"query\",\"ids\":[\"$id\",\"4000000\"]}"
-is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:id:run:1 1" "finds the one that exists"
+is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:$helper:run:1 1" "finds the one that exists"
 ok "query of nobody's" ask '{"op":"query","tag_prefix":"other:"}'
 is "$(member '["jobs"]')" "[]" "finds none"
 refused '{"op":"query"}' "tag_prefix" "a query for nothing"
@@ -99,14 +118,59 @@ is "$(wait_job "$held" 30)" CANCELLED "ends the job"
 ok "cancel of what ended, and of what nobody knows" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" '{"op":"cancel","id":"4000000"}'
 is "$(grep -c '"ok":true' "$OUT")" 2 "is no error"
 refused '{"op":"cancel","id":"4x"}' "not the id" "what is no id"
+}
+for helper in "${helpers[@]}"; do
+    echo "# through $helper"
+    test_requests
+done
+
+# unetctl's choice: a helper that is missing, and one that was built for another release of libslurm
+make_study study sandbox
+libexec=$TMP/libexec
+mkdir "$libexec"
+cp -r "$builddir/launcher" "$builddir/unetctl-slurm-commands" "$libexec/"
+plan() { UNETCTL_LIBEXECDIR=$libexec unetctl plan -C study --gpus 1 --test-only "$@"; }
+ok "without the helper of libslurm a study is planned" plan
+is "$(grep -c "by its commands: .*built without libslurm" "$ERR")" 1 "and that is said once"
+ok "those who chose the commands need not be told" plan -s slurm.interface=commands
+unlike "$ERR" "by its commands" "so it is not"
+exits 4 "library alone, which is missing" plan -s slurm.interface=library
+like "$ERR" "slurm.interface=commands" "names the other way"
+if [ -x "$builddir/unetctl-slurm" ]; then
+    sed 's/libslurm\.so\.[0-9][0-9]/libslurm.so.99/g' "$builddir/unetctl-slurm" >"$libexec/unetctl-slurm"
+    chmod +x "$libexec/unetctl-slurm"
+    ok "with a helper for another libslurm a study is planned" plan
+    like "$ERR" "by its commands: .*libslurm.so.99" "and the reason is said"
+    exits 4 "library alone, which cannot start" plan -s slurm.interface=library
+    like "$ERR" "libslurm.so.99" "gives the reason"
+else
+    skip "built without libslurm" "a helper for another libslurm"
+fi
+
+# Where Slurm takes jobs that can never start
+dir=$XDG_STATE_HOME/unetctl/sandbox
+printf '#!/bin/bash\n' >"$TMP/script"
+sed -i 's/^EnforcePartLimits=.*/EnforcePartLimits=NO/' "$dir/etc/slurm.conf"
+login scontrol reconfigure
+for helper in "${helpers[@]}"; do
+    refused "$(job submit x 1 1 '"partition":"short,short","time_min":11')" "ok.:false" \
+        "a job that waits for ever, through $helper"
+done
+is "$(login squeue -h)" "" "none of them is left in the queue"
 
 # Slurm that can't be reached
-dir=$XDG_STATE_HOME/unetctl/sandbox
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$dir/etc/slurm.conf"
 sandbox_stop_controller
-refused '{"op":"ping"}' "contact slurm controller" "no controller"
+for helper in "${helpers[@]}"; do
+    refused '{"op":"ping"}' "contact slurm controller" "no controller, through $helper"
+done
 printf '\nNonsense=1\n' >>"$dir/etc/slurm.conf"
-exits 1 "a broken configuration ends the helper" login "$builddir/unetctl-slurm" </dev/null
-like "$ERR" "fatal" "with libslurm's words"
-exits 2 "arguments are refused" "$builddir/unetctl-slurm" --help
+helper=unetctl-slurm-commands
+refused '{"op":"ping"}' "configuration file" "a broken configuration"
+exits 2 "arguments are refused" "$builddir/unetctl-slurm-commands" --help
+if [ -x "$builddir/unetctl-slurm" ]; then
+    exits 1 "a broken configuration ends the one with libslurm" login "$builddir/unetctl-slurm" </dev/null
+    like "$ERR" "fatal" "in libslurm's words"
+    exits 2 "arguments are refused" "$builddir/unetctl-slurm" --help
+fi
 done_testing

@@ -19,17 +19,17 @@ if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot
 ok "unetctl makes system calls ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 8 | kill_at_each sandbox 4)" "" "unetctl killed"
 is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a)" "" "unetctl killed with its helper"
-calls=$(count_calls sandbox -p unetctl-slurm)
+calls=$(count_calls sandbox -p "$sandbox_helper")
 ok "the helper makes system calls ($calls)" test "$calls" -gt 100
-is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p unetctl-slurm)" "" "the helper killed"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p unetctl-slurm)" "" "the helper killed with unetctl"
+is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p "$sandbox_helper")" "" "the helper killed with unetctl"
 
 # All runs in one job.
 calls=$(count_calls one)
 ok "system calls with --one-allocation ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 6 | kill_at_each one 4)" "" "unetctl killed"
-calls=$(count_calls one -p unetctl-slurm)
-is "$(strata "$calls" 4 | kill_at_each one 4 -p unetctl-slurm)" "" "the helper killed"
+calls=$(count_calls one -p "$sandbox_helper")
+is "$(strata "$calls" 4 | kill_at_each one 4 -p "$sandbox_helper")" "" "the helper killed"
 
 # The local queue.
 calls=$(count_calls local)

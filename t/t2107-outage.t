@@ -19,12 +19,12 @@ cleanup_hooks+=(unmount)
 # What waits for an answer gives up soon.
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
 
-calls=$(count_calls sandbox -p unetctl-slurm 2>"$ERR")
+calls=$(count_calls sandbox -p "$sandbox_helper" 2>"$ERR")
 if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot be traced here"; fi
 middle=$((calls * 7 / 10)) # the helper submits then
 in_the_middle() { # STUDY COMMAND: runs it while the helper of a submission waits in the middle
     killed_study sandbox "$1"
-    killed_submit sandbox "$1" "$builddir/t/killat" -p unetctl-slurm -c "$2" $middle
+    killed_submit sandbox "$1" "$builddir/t/killat" -p "$sandbox_helper" -c "$2" $middle
 }
 control() { echo "unetctl sandbox exec -- $*"; }
 count_is() { # STUDY WHAT

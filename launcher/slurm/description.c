@@ -13,10 +13,8 @@
 
 #include "launcher/jobenv.h"
 #include "launcher/slurm/message.h"
+#include "launcher/slurm/request.h"
 #include "launcher/slurm/version.h"
-#include "src/atomicfile.h"
-
-#define SCRIPT_LIMIT ((size_t)4 << 20)
 
 static int add_variable(struct description *d, const char *name, const char *value)
 {
@@ -156,35 +154,19 @@ void description_free(struct description *d)
 
 json_t *description_load_script(struct description *d, const json_t *job)
 {
-    const char *file = message_text(job, "script");
-    struct err e = {.text = "out of memory"};
-    size_t n;
+    char *script;
+    json_t *refusal = request_read_script(job, &script);
 
-    if (!file)
-        return message_refuse("the job has no \"script\"");
+    if (refusal)
+        return refusal;
     free(d->script);
-    d->script = atomicfile_read(file, SCRIPT_LIMIT, &n, &e);
-    if (!d->script)
-        return message_refuse("%s", e.text);
-    /* Slurm takes a script without it, and the job fails with "Exec format error". */
-    if (strncmp(d->script, "#!", 2) != 0)
-        return message_refuse("%s does not start with #!", file);
-    d->msg.script = d->script;
+    d->msg.script = d->script = script;
     return NULL;
 }
 
 json_t *description_load(struct description *d, const json_t *job)
 {
-    static const char *const texts[] = {"tag", "name", "work_dir", "output", NULL};
-    static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
-
     *d = (struct description){0};
-    for (const char *const *s = texts; *s; s++)
-        if (!message_text(job, *s))
-            return message_refuse("the job has no \"%s\"", *s);
-    for (const char *const *s = numbers; *s; s++)
-        if (message_number(job, *s) < 1 || message_number(job, *s) > UINT16_MAX)
-            return message_refuse("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
     d->script = strdup("#!/bin/sh\n");
     describe(d, job);
     if (!d->script || fill_environment(d, job) < 0)

@@ -7,9 +7,10 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
-#include "launcher/slurm/cluster.h"
 #include "launcher/slurm/description.h"
 #include "launcher/slurm/message.h"
+#include "launcher/slurm/refusal.h"
+#include "launcher/slurm/request.h"
 #include "launcher/slurm/sbatch.h"
 
 bool forecast_may_pass(int code)
@@ -57,7 +58,7 @@ static json_t *judge_forecast(const struct forecast *f, int away)
     }
     if (forecast_may_pass(f->code) || (f->code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE && away > 0))
         return json_pack("{s:b, s:I, s:s}", "ok", 1, "start", (json_int_t)0, "nodes", "");
-    return message_refuse_slurm(f->code);
+    return refusal_of_slurm(f->code);
 }
 
 /* A check that will be asked for: Slurm is asked at once, while other questions are answered. */
@@ -96,6 +97,9 @@ json_t *forecast_foresee(json_t *job)
     json_t *refusal;
 
     take_ahead(NULL, NULL);
+    refusal = request_check_job(job);
+    if (refusal)
+        return refusal;
     refusal = description_load(&ahead.description, job);
     if (refusal || pthread_create(&ahead.thread, NULL, look_ahead, NULL) != 0)
         description_free(&ahead.description);
@@ -104,20 +108,18 @@ json_t *forecast_foresee(json_t *job)
     return refusal ? refusal : json_pack("{s:b}", "ok", 1);
 }
 
-json_t *forecast_check(const json_t *job)
+json_t *forecast_check(const json_t *job, int away)
 {
     struct description d;
     struct forecast forecast;
-    int away;
-    json_t *answer = description_load(&d, job);
+    json_t *answer;
 
-    if (!answer)
-        answer = cluster_check(job, &away);
+    if (json_object_get(job, "by_sbatch"))
+        return sbatch_forecast(job, away);
+    answer = description_load(&d, job);
     if (!answer && message_text(job, "script"))
         answer = description_load_script(&d, job);
-    if (!answer && json_object_get(job, "sbatch")) {
-        answer = sbatch_ask(job, "--test-only");
-    } else if (!answer) {
+    if (!answer) {
         if (!take_ahead(job, &forecast))
             forecast_load(&forecast, &d);
         answer = judge_forecast(&forecast, away);

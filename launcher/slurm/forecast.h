@@ -6,8 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The answer to "check". */
-json_t *forecast_check(const json_t *job);
+/* The answer to "check" for a job that fits its partition, of which away nodes are down. */
+json_t *forecast_check(const json_t *job, int away);
 
 /* The answer to "foresee": Slurm is asked in a thread; forecast_check of the same job takes what it said. */
 json_t *forecast_foresee(json_t *job);

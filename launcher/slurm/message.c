@@ -2,21 +2,9 @@
 #include "config.h"
 #include "launcher/slurm/message.h"
 
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-/* An answer that refuses. code: Slurm's errno, or 0 for a refusal of our own. */
-static json_t *refuse(int code, const char *text)
-{
-    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", code, "error", text);
-}
-
-json_t *message_refuse_slurm(int code)
-{
-    return refuse(code, slurm_strerror(code));
-}
+#include <string.h>
 
 json_t *message_refuse(const char *fmt, ...)
 {
@@ -26,7 +14,7 @@ json_t *message_refuse(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return refuse(0, text);
+    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", 0, "error", text);
 }
 
 const char *message_text(const json_t *o, const char *key)
@@ -49,4 +37,16 @@ json_t *message_string(const char *text)
     json_t *s = text ? json_string(text) : NULL;
 
     return s ? s : json_string("");
+}
+
+bool message_has_id(const json_t *ids, const char *id)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(ids, i, one) {
+        if (json_is_string(one) && strcmp(json_string_value(one), id) == 0)
+            return true;
+    }
+    return false;
 }

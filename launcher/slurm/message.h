@@ -6,14 +6,16 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* An answer that refuses, with Slurm's text for its errno; or for a reason of our own. */
-json_t *message_refuse_slurm(int code);
+/* Returns an answer that refuses for this reason. */
 json_t *message_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A member; NULL, 0 and false where it is absent or of another type. */
 const char *message_text(const json_t *o, const char *key);
 long message_number(const json_t *o, const char *key);
 bool message_flag(const json_t *o, const char *key);
+
+/* Is id one of this list of strings? */
+bool message_has_id(const json_t *ids, const char *id);
 
 /* A text as JSON; "" for NULL, and for what is not UTF-8. */
 json_t *message_string(const char *text);

@@ -2,130 +2,128 @@
 #include "config.h"
 #include "launcher/slurm/sbatch.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "launcher/jobenv.h"
+#include "launcher/slurm/command.h"
 #include "launcher/slurm/message.h"
-#include "src/buf.h"
 
-/* In the child: no shell, and nothing of another job. */
-static void become_sbatch(char **argv, int output)
-{
-    jobenv_clean();
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    int null = open("/dev/null", O_RDONLY);
-    if (null >= 0)
-        dup2(null, STDIN_FILENO);
-    execvp(argv[0], argv);
-    fprintf(stderr, "sbatch: %s\n", strerror(errno));
-    _exit(127);
-}
-
-/* Runs argv to its end. Its exit code; dst gets what it said. -1: it could not be started. */
-static int run_sbatch(char **argv, struct buf *dst)
-{
-    int ends[2], status;
-    char block[4096];
-    ssize_t n;
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
-    pid_t pid = fork();
-    if (pid == 0)
-        become_sbatch(argv, ends[1]);
-    close(ends[1]);
-    while (pid > 0 && ((n = read(ends[0], block, sizeof block)) > 0 || (n < 0 && errno == EINTR)))
-        if (n > 0)
-            buf_add_bytes(dst, block, (size_t)n);
-    close(ends[0]);
-    if (pid < 0)
-        return -1;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* The last line that says something, in place. */
-static char *last_line(char *text)
-{
-    char *hint = strstr(text, "\nTry \"sbatch --help\"");
-
-    if (hint)
-        *hint = 0;
-    size_t n = strlen(text);
-
-    while (n > 0 && text[n - 1] == '\n')
-        text[--n] = 0;
-    char *newline = strrchr(text, '\n');
-    return newline ? newline + 1 : text;
-}
-
-/* The id among the lines (a warning may stand beside it), or NULL. */
+/* Returns the job id among the lines, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
 static const char *find_id(const char *text, size_t *length)
 {
     for (; text; text = strchr(text, '\n'), text += text != NULL) {
         *length = strspn(text, "0123456789");
-        if (*length > 0 && (text[*length] == 0 || text[*length] == '\n' || text[*length] == ';'))
+        if (*length > 0 && strchr("\n;", text[*length]))
             return text;
     }
     return NULL;
 }
 
-/* Did sbatch fail without an answer of Slurm's? Its exit code does not tell, its words do: those of
- * slurm_strerror for a timeout or a connection that broke. One that a signal ended said nothing. */
-static bool lost_answer(int code, const char *words)
+static bool has_one_of(const char *text, const char *const *signs)
+{
+    while (*signs && !strstr(text, *signs))
+        signs++;
+    return *signs != NULL;
+}
+
+/* Did sbatch fail without an answer of Slurm's? Its exit code does not show it, its text does: the
+ * texts of slurm_strerror for a timeout or a connection that broke. */
+static bool is_lost(const struct command *c)
 {
     static const char *const signs[] = {"timed out", "Zero Bytes", "send/recv", "Connection reset",
                                         "Unexpected message", "communication", NULL};
 
-    for (const char *const *sign = signs; words && *sign; sign++)
-        if (strstr(words, *sign))
-            return true;
-    return code > 128;
+    return c->code > 128 || has_one_of(c->err.data, signs);
 }
 
-json_t *sbatch_ask(const json_t *job, const char *mode)
+/* Runs sbatch MODE WORDS SCRIPT; the arguments of front come first. */
+static json_t *run(const json_t *job, const char *const *front, const char *mode, struct command *c)
 {
-    const json_t *words = json_object_get(job, "sbatch"), *word;
-    char **argv = calloc(json_array_size(words) + 5, sizeof *argv);
+    const json_t *words = json_object_get(job, "words"), *word;
+    const char **argv = calloc(json_array_size(words) + 8, sizeof *argv);
     const char *script = message_text(job, "script");
-    bool submits = strcmp(mode, "--parsable") == 0;
-    struct buf said = {0};
     size_t n = 0, i;
-    json_t *answer;
 
+    *c = (struct command){0};
     if (!argv)
         return message_refuse("out of memory");
+    while (front && *front)
+        argv[n++] = *front++;
     argv[n++] = "sbatch";
-    argv[n++] = (char *)mode;
+    argv[n++] = mode;
     json_array_foreach(words, i, word) {
-        argv[n++] = (char *)(json_is_string(word) ? json_string_value(word) : "");
+        argv[n++] = json_is_string(word) ? json_string_value(word) : "";
     }
-    argv[n++] = (char *)(script ? script : "--wrap=true");
-    int code = run_sbatch(argv, &said);
+    argv[n++] = script ? script : "--wrap=true";
+    json_t *refusal = command_run(argv, c);
     free(argv);
-    const char *id = said.data ? find_id(said.data, &n) : NULL;
-    if (code < 0 || said.failed)
-        answer = message_refuse("sbatch cannot be started: %s", strerror(errno));
-    else if (code != 0)
-        answer = message_refuse("%s", said.data ? last_line(said.data) : "sbatch failed without a word");
-    else if (!submits)
-        answer = json_pack("{s:b, s:I, s:s}", "ok", 1, "start", (json_int_t)0, "nodes", "");
-    else if (!id)
-        answer = message_refuse("sbatch printed no job id");
-    else
+    return refusal;
+}
+
+json_t *sbatch_submit(const json_t *job)
+{
+    struct command c;
+    size_t n;
+    json_t *answer = run(job, NULL, "--parsable", &c);
+    const char *id = answer || c.code ? NULL : find_id(c.out.data, &n);
+
+    if (id) {
         answer = json_pack("{s:b, s:s#}", "ok", 1, "id", id, (int)n);
-    if (submits && code != 0 && lost_answer(code, said.data))
-        json_object_set_new(answer, "lost", json_true());
-    buf_destroy(&said);
+    } else if (!answer) {
+        bool lost = is_lost(&c);
+        answer = c.code ? command_refuse("sbatch", &c) : message_refuse("sbatch printed no job id");
+        if (lost || c.code == 0)
+            json_object_set_new(answer, "lost", json_true());
+    }
+    command_destroy(&c);
+    return answer;
+}
+
+/* Reasons to let a job wait for its turn, in the words of slurm_strerror, the same in Slurm 22.05
+ * to 26.05 (forecast_may_pass has their codes). */
+static bool may_pass(const char *text, int away)
+{
+    static const char *const signs[] = {"Requested nodes are busy",
+                                        "Required node not available",
+                                        "Job is in held state",
+                                        "Job dependency problem",
+                                        "Partition in DOWN state",
+                                        "Requested reservation is in use",
+                                        "maintenance reservation",
+                                        "Requested reservation not usable now",
+                                        "QOS usage threshold",
+                                        "Job violates accounting/QOS policy",
+                                        "Waiting for burst buffer",
+                                        NULL};
+
+    return has_one_of(text, signs) ||
+           (away > 0 && strstr(text, "Requested node configuration is not available"));
+}
+
+/* Decodes "Job 7 to start at SECONDS using 2 processors on nodes n[1-2] in partition main". */
+static json_t *decode_forecast(const char *text)
+{
+    const char *start = strstr(text, " to start at "), *nodes = strstr(text, " on nodes ");
+    long long seconds = start ? strtoll(start + strlen(" to start at "), NULL, 10) : 0;
+
+    nodes = nodes ? nodes + strlen(" on nodes ") : "";
+    return json_pack("{s:b, s:I, s:s#}", "ok", 1, "start", (json_int_t)seconds, "nodes", nodes,
+                     (int)strcspn(nodes, " \n"));
+}
+
+json_t *sbatch_forecast(const json_t *job, int away)
+{
+    static const char *const front[] = {COMMAND_EPOCH_TIMES, NULL};
+    struct command c;
+    json_t *answer = run(job, front, "--test-only", &c);
+
+    if (!answer && c.code == 0)
+        answer = decode_forecast(c.err.data);
+    else if (!answer && may_pass(c.err.data, away))
+        answer = decode_forecast("");
+    else if (!answer)
+        answer = command_refuse("sbatch", &c);
+    command_destroy(&c);
     return answer;
 }

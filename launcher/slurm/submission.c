@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,54 +13,19 @@
 #include <unistd.h>
 
 #include "launcher/slurm/cluster.h"
-#include "launcher/slurm/description.h"
-#include "launcher/slurm/forecast.h"
 #include "launcher/slurm/message.h"
-#include "launcher/slurm/sbatch.h"
-#include "launcher/slurm/version.h"
+#include "launcher/slurm/request.h"
+#include "launcher/slurm/way.h"
 #include "src/buf.h"
 
 #define SUBMITTERS 3 /* threads beside the main one */
 
-/* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
- * its accounting's and plugins'. Any other one (a timeout, a broken connection) leaves it open whether
- * Slurm got the request; only what could not even connect was never sent. */
-static bool is_answered(int code)
-{
-    return (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) || code >= ESLURM_DB_CONNECTION ||
-           code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
-           code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
-}
-
-/* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
- * the answer's error_code tells. */
-static json_t *submit(struct description *d)
-{
-    submit_response_msg_t *response = NULL;
-    char id[16];
-
-    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS) {
-        int code = errno;
-        json_t *refusal = message_refuse_slurm(code);
-        if (!is_answered(code))
-            json_object_set_new(refusal, "lost", json_true());
-        return refusal;
-    }
-    snprintf(id, sizeof id, "%u", VERSION_JOB_ID(response));
-    int code = (int)response->error_code;
-    slurm_free_submit_response_response_msg(response);
-    if (code && !forecast_may_pass(code)) {
-        slurm_kill_job2(id, SIGKILL, 0, NULL);
-        return message_refuse_slurm(code);
-    }
-    return json_pack("{s:b, s:s}", "ok", 1, "id", id);
-}
-
 /* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of both
  * sides, so several are under way at once. */
 struct batch {
+    const struct way *way;
     const json_t *jobs;
-    struct description *descriptions;
+    void **prepared; /* by way->prepare */
     json_t **answers; /* NULL: not submitted, since another one was refused */
     size_t count;
     atomic_size_t next;
@@ -87,11 +49,9 @@ static bool await_ready(struct batch *b, size_t i)
 static json_t *submit_one(struct batch *b, size_t i)
 {
     const json_t *job = json_array_get(b->jobs, i);
-    json_t *refusal = b->fed ? description_load_script(&b->descriptions[i], job) : NULL;
+    json_t *refusal = b->fed ? b->way->load_script(b->prepared[i], job) : NULL;
 
-    if (refusal)
-        return refusal;
-    return json_object_get(job, "sbatch") ? sbatch_ask(job, "--parsable") : submit(&b->descriptions[i]);
+    return refusal ? refusal : b->way->submit(b->prepared[i], job);
 }
 
 static void *submit_some(void *arg)
@@ -145,16 +105,13 @@ static void submit_all(struct batch *b)
 {
     pthread_t threads[SUBMITTERS];
     size_t n = 0;
-    bool forks = json_object_get(json_array_get(b->jobs, 0), "sbatch") != NULL;
 
     if (!b->fed)
         b->ready = b->count;
-    else if (forks) /* from a process of one thread */
-        read_ready(b);
-    while (!forks && n < SUBMITTERS && n + 1 < b->count &&
+    while (n < SUBMITTERS && n + 1 < b->count &&
            pthread_create(&threads[n], NULL, submit_some, b) == 0)
         n++;
-    if (b->fed && !forks)
+    if (b->fed)
         read_ready(b);
     submit_some(b);
     while (n > 0)
@@ -191,17 +148,21 @@ static json_t *submit_jobs(struct batch *b, const char *in_flight)
 
     for (; !refusal && b->count < json_array_size(b->jobs); b->count++) {
         const json_t *job = json_array_get(b->jobs, b->count);
-        refusal = description_load(&b->descriptions[b->count], job);
+        refusal = request_check_job(job);
         if (!refusal)
-            refusal = cluster_check(job, &away);
+            refusal = b->way->prepare(job, &b->prepared[b->count]);
+        if (!refusal)
+            refusal = cluster_check(b->way, job, &away);
         if (!refusal && !b->fed)
-            refusal = description_load_script(&b->descriptions[b->count], job);
+            refusal = b->way->load_script(b->prepared[b->count], job);
     }
     if (!refusal)
         refusal = mark_in_flight(in_flight, b->jobs);
     if (refusal)
         return refusal;
     submit_all(b);
+    if (b->way->review)
+        b->way->review(b->answers, b->count);
     if (in_flight && !b->lost)
         unlink(in_flight);
     results = json_array();
@@ -210,27 +171,28 @@ static json_t *submit_jobs(struct batch *b, const char *in_flight)
     return json_pack("{s:b, s:o}", "ok", 1, "results", results);
 }
 
-json_t *submission_answer(const json_t *request)
+json_t *submission_answer(const struct way *way, const json_t *request)
 {
     const json_t *jobs = json_object_get(request, "jobs");
     size_t count = json_array_size(jobs);
-    struct batch b = {.jobs = jobs,
+    struct batch b = {.way = way,
+                      .jobs = jobs,
                       .fed = message_flag(request, "fed"),
                       .lock = PTHREAD_MUTEX_INITIALIZER,
                       .more = PTHREAD_COND_INITIALIZER,
-                      .descriptions = calloc(count + 1, sizeof *b.descriptions),
+                      .prepared = calloc(count + 1, sizeof *b.prepared),
                       .answers = calloc(count + 1, sizeof *b.answers)};
     json_t *answer;
 
     if (!count)
         answer = message_refuse("submit needs \"jobs\"");
-    else if (!b.descriptions || !b.answers)
+    else if (!b.prepared || !b.answers)
         answer = message_refuse("out of memory");
     else
         answer = submit_jobs(&b, message_text(request, "in_flight"));
-    for (size_t i = 0; i < b.count; i++)
-        description_free(&b.descriptions[i]);
-    free(b.descriptions);
+    for (size_t i = 0; b.prepared && i < count; i++)
+        way->release(b.prepared[i]);
+    free(b.prepared);
     free(b.answers);
     return answer;
 }

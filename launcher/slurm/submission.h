@@ -5,7 +5,9 @@
 
 #include <jansson.h>
 
+struct way;
+
 /* The answer to "submit"; reads the "ready" lines that follow a fed one from stdin. */
-json_t *submission_answer(const json_t *request);
+json_t *submission_answer(const struct way *way, const json_t *request);
 
 #endif

@@ -20,6 +20,10 @@ static void state(const char *word, const char *part)
 
 int main(void)
 {
+    ok(slurm_words_never("PartitionTimeLimit") && slurm_words_never("QOSMaxCpuPerJobLimit"),
+       "reasons for which a job never starts");
+    ok(!slurm_words_never("Resources") && !slurm_words_never("QOSMaxJobsPerUserLimit") &&
+           !slurm_words_never("None"), "reasons for which it waits");
     reason("Resources", "no free nodes");
     reason("Dependency", "waits for another job");
     reason("DependencyNeverSatisfied", "it never starts: 'unetctl cancel'");

@@ -28,12 +28,12 @@ sweep() { # TEXT SITE [KILLAT OPTIONS]
     done
 }
 sweep "unetctl killed" sandbox
-sweep "the helper killed" sandbox -p unetctl-slurm
+sweep "the helper killed" sandbox -p "$sandbox_helper"
 sweep "unetctl killed with its helper" sandbox -a
-sweep "the helper killed with unetctl" sandbox -a -p unetctl-slurm
+sweep "the helper killed with unetctl" sandbox -a -p "$sandbox_helper"
 
 sweep "unetctl killed, one allocation" one
-sweep "the helper killed, one allocation" one -p unetctl-slurm
+sweep "the helper killed, one allocation" one -p "$sandbox_helper"
 
 sweep "unetctl killed, local queue" local
 done_testing
