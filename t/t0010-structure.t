@@ -19,7 +19,7 @@ trainer/optim|trainer/core/
 trainer/metric|trainer/core/
 trainer/data|trainer/core/
 trainer/checkpoint|trainer/core/
-trainer/export|trainer/core/'
+trainer/export|trainer/core/ trainer/checkpoint/'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/slurm/

@@ -177,6 +177,11 @@ done
 ok "export" unet-train export --checkpoint run --onnx net.onnx --safetensors net.safetensors
 ok "safetensors as the run's" cmp net.safetensors run/checkpoint/weights.safetensors
 like net.onnx 'BatchNormalization' "the ONNX file has operators"
+for word in height_multiple_of_4 image_channels grey trained_size 64x64 'multiples of 4' '["foreground"]'; do
+    ok "it says $word" grep -qaF "$word" net.onnx
+done
+ok "of named classes" unet-train export -c named --onnx named.onnx
+ok "their names" grep -qaF '["ground","\"a, mark\""]' named.onnx
 exits 2 "export to nothing" unet-train export --checkpoint run
 exits 1 "export to where nothing can be" unet-train export --checkpoint run --onnx /proc/none/net.onnx
 

@@ -22,8 +22,10 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
-    "ONNX (opset 13): input \"image\" [N][channels][H][W] with values 0..1, H and W multiples of 2 to\n"
-    "the power of a U-Net's depth; outputs \"logits\" and \"probabilities\" [N][classes][H][W], of a\n"
+    "ONNX (opset 13): input \"image\" [N][channels][H][W] with values 0..1; where the network takes other\n"
+    "sizes than that of training, names of dimensions such as height_multiple_of_16 say which. Metadata\n"
+    "has image_layout, image_channels, image_range, image_sizes, trained_size, scale, class_names,\n"
+    "ignore. Outputs \"logits\" and \"probabilities\" [N][classes][H][W], of a\n"
     "residual network [N][classes][1][1].\n"
     "safetensors: what PyTorch's load_state_dict takes for a U-Net with these names (enc1.conv1,\n"
     "enc1.bn1, ..., bridge, up1, dec1, ..., head) or a residual network (stem.conv1, stem.bn1,\n"
@@ -57,7 +59,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
                  ? -1
                  : 0;
     if (rc == 0 && opt_onnx)
-        rc = onnx_write(opt_onnx, &t.config, network_weights(t.network), e);
+        rc = onnx_write(opt_onnx, &t.config, &t.classes, network_weights(t.network), e);
     if (rc == 0 && opt_onnx)
         log_info("%s: ONNX, %zu weights", opt_onnx, weights_trainable(network_weights(t.network)));
     if (rc == 0 && opt_safetensors)

@@ -126,6 +126,46 @@ ok "fcnn: probabilities" unet-train predict --checkpoint fcnn -p --format tiff -
 ok "fcnn: export" unet-train export --checkpoint fcnn --onnx fcnn.onnx
 ok "fcnn: onnxruntime computes the same" python3 compare.py onnx fcnn.onnx fcnn 16 1 1 fcnn-p/0001_prob.tif data/images/0001.png
 
+# --- what an ONNX file says of itself ---
+cat >about.py <<'EOP'
+# about.py FILE SIZES KEY=VALUE...: declared sizes; other sizes run where they are declared, and only there
+import sys
+import numpy as np
+import onnx, onnxruntime
+path, sizes, *want = sys.argv[1:]
+model = onnx.load(path)
+shape = [d.dim_param or d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+assert "/".join(map(str, shape[2:])) == sizes, shape
+assert model.doc_string and "0 to 1" in model.graph.input[0].doc_string and model.graph.output[1].doc_string
+metadata = {p.key: p.value for p in model.metadata_props}
+for pair in want:
+    key, value = pair.split("=", 1)
+    assert metadata[key] == value, (key, metadata)
+session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+height, width = map(int, metadata["trained_size"].split("x"))
+def runs(more):
+    image = np.zeros((2, shape[1], height + more, width + more), np.float32)
+    return session.run(["probabilities"], {"image": image})[0].shape
+assert runs(0)[0] == 2
+if isinstance(shape[2], str):
+    assert runs(16)
+else:
+    try:
+        runs(16)
+    except Exception as e:
+        assert "nvalid dimensions" in str(e), e
+    else:
+        sys.exit("another size is accepted")
+EOP
+ok "a U-Net" python3 about.py one.onnx height_multiple_of_16/width_multiple_of_16 trained_size=64x80 scale=fit \
+    image_channels=grey image_range=0..1 image_layout=NCHW 'image_sizes=multiples of 16' 'class_names=["foreground"]'
+ok "of two classes" python3 about.py two.onnx height_multiple_of_8/width_multiple_of_8 'class_names=["ground","mark"]'
+ok "a residual network takes any size" python3 about.py resnet44.onnx height/width 'image_channels=R, G, B' \
+    image_sizes=any 'class_names=["side0","side1","side2","side3"]'
+for model in chips means.yaml; do
+    ok "$model takes that of training only" python3 about.py $model.onnx 32/32 'image_sizes=exactly 32x32'
+done
+
 need_python tensorboard
 cat >events.py <<'EOP'
 import sys

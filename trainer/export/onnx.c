@@ -11,7 +11,9 @@
 #include "trainer/core/model.h"
 
 /* Fields of the messages in onnx.proto. */
-enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
+enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_DOC = 6, MODEL_GRAPH = 7,
+       MODEL_OPSET = 8, MODEL_METADATA = 14 };
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5 };
@@ -19,7 +21,7 @@ enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8,
 enum { ATTRIBUTE_IS_FLOAT = 1, ATTRIBUTE_IS_INT = 2, ATTRIBUTE_IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW_DATA = 9,
        TENSOR_IS_FLOAT = 1, TENSOR_IS_INT64 = 7 };
-enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
+enum { VALUE_NAME = 1, VALUE_TYPE = 2, VALUE_DOC = 3, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 
 #define IR_VERSION 7
@@ -239,47 +241,166 @@ static void add_weights(struct buf *graph, const struct weights *w)
     }
 }
 
-/* whole: one value per channel and image. */
-static void add_value(struct buf *graph, int field, const char *name, int channels, bool whole)
-{
-    const char *const free_dims[] = {"batch", NULL, whole ? NULL : "height",
-                                     whole ? NULL : "width"};
-    struct buf value = {0}, type = {0}, tensor = {0}, shape = {0}, dim = {0};
+/* What an exported network says of itself. */
+struct description {
+    const struct network_config *config;
+    const struct checkpoint_classes *classes;
+    int multiple; /* of which height and width are; 0: only those of training */
+    char sizes[64];
+};
 
-    for (int d = 0; d < 4; d++) {
-        if (free_dims[d])
-            protobuf_add_text(&dim, DIM_PARAM, free_dims[d]);
-        else
-            protobuf_add_varint(&dim, DIM_VALUE, d == 1 ? channels : 1);
-        protobuf_add_message(&shape, SHAPE_DIM, &dim);
-    }
+/* Are they the same operators with weights of the same sizes? */
+static bool is_same(const struct graph *a, const struct graph *b)
+{
+    bool same = a->nops == b->nops && a->nparams == b->nparams;
+
+    for (size_t i = 0; same && i < a->nops; i++)
+        same = a->ops[i]->kind == b->ops[i]->kind &&
+               a->ops[i]->attr.channels == b->ops[i]->attr.channels;
+    for (size_t i = 0; same && i < a->nparams; i++)
+        same = tensor_count(a->params[i].tensor) == tensor_count(b->params[i].tensor);
+    return same;
+}
+
+/* Does the graph serve images of so many more pixels a side as well? */
+static bool serves(const struct model *model, const struct graph *g,
+                   const struct network_config *config, int height, int width)
+{
+    struct network_config larger = *config;
+    struct err why;
+    struct graph *other = graph_create(false, &why);
+
+    larger.height += height;
+    larger.width += width;
+    bool same = other && model_build(model, other, &larger, 1, &why) == 0 && is_same(g, other);
+    graph_destroy(other);
+    return same;
+}
+
+/* Sets the multiple by building the network for larger images: a step larger, and twice as large, as a
+ * pooling may hide a step. */
+static int find_sizes(struct description *d, const struct model *model, const struct graph *g,
+                      struct err *e)
+{
+    const struct network_config *c = d->config;
+
+    if (model_sides(model, c, &d->multiple, e))
+        return -1;
+    if (!serves(model, g, c, d->multiple, d->multiple) || !serves(model, g, c, c->height, c->width))
+        d->multiple = 0;
+    if (!d->multiple)
+        snprintf(d->sizes, sizeof d->sizes, "exactly %dx%d", d->config->height, d->config->width);
+    else if (d->multiple == 1)
+        snprintf(d->sizes, sizeof d->sizes, "any");
+    else
+        snprintf(d->sizes, sizeof d->sizes, "multiples of %d", d->multiple);
+    return 0;
+}
+
+static void add_dim(struct buf *shape, const char *name, int multiple, int value)
+{
+    struct buf dim = {0}, param = {0};
+
+    buf_addf(&param, multiple > 1 ? "%s_multiple_of_%d" : "%s", name, multiple);
+    if (multiple)
+        protobuf_add_bytes(&dim, DIM_PARAM, param.data, param.length);
+    else
+        protobuf_add_varint(&dim, DIM_VALUE, (uint64_t)value);
+    buf_destroy(&param);
+    protobuf_add_message(shape, SHAPE_DIM, &dim);
+}
+
+/* t: of the size of training. Sides of 1 are so for every size. */
+static void add_value(struct buf *graph, int field, const char *name, const struct description *d,
+                      const struct tensor *t, const char *doc)
+{
+    struct buf value = {0}, type = {0}, tensor = {0}, shape = {0};
+    const int64_t *dim = t->shape.dim;
+
+    add_dim(&shape, "batch", 1, 0);
+    add_dim(&shape, "channels", 0, (int)dim[DIM_C]);
+    add_dim(&shape, "height", dim[DIM_H] > 1 ? d->multiple : 0, (int)dim[DIM_H]);
+    add_dim(&shape, "width", dim[DIM_W] > 1 ? d->multiple : 0, (int)dim[DIM_W]);
     protobuf_add_varint(&tensor, TYPE_ELEMENT, TENSOR_IS_FLOAT);
     protobuf_add_message(&tensor, TYPE_SHAPE, &shape);
     protobuf_add_message(&type, TYPE_TENSOR, &tensor);
     protobuf_add_text(&value, VALUE_NAME, name);
     protobuf_add_message(&value, VALUE_TYPE, &type);
-    protobuf_add_message(graph, field, &value);
+    protobuf_add_text(&value, VALUE_DOC, doc);
+    protobuf_add_message(graph, (uint32_t)field, &value);
 }
 
-static int encode_graph(const struct graph *g, const struct network_config *config,
-                        const struct weights *w, struct buf *dst, struct err *e)
+static const char *name_channels(const struct network_config *c)
 {
-    int classes = config->classes ? config->classes : 1;
-    bool whole = g->logits->shape.dim[DIM_H] != g->input->shape.dim[DIM_H];
+    return c->channels == 1 ? "grey" : c->channels == 3 ? "R, G, B" : "as in the image files";
+}
 
+static void add_values(struct buf *dst, const struct graph *g, const struct description *d)
+{
+    int classes = d->config->classes ? d->config->classes : 1;
+    char doc[512];
+
+    snprintf(doc, sizeof doc, "Samples from 0 to 1 (of 8 bits: value / 255), channels %s; height and "
+             "width: %s. Trained on images resized to %dx%d with the aspect kept (bilinear, half-pixel "
+             "centres) and centred in zeros.", name_channels(d->config), d->sizes, d->config->height,
+             d->config->width);
+    add_value(dst, GRAPH_INPUT, "image", d, g->input, doc);
+    add_value(dst, GRAPH_OUTPUT, "logits", d, g->logits, "Before sigmoid or softmax.");
+    add_value(dst, GRAPH_OUTPUT, "probabilities", d, g->logits,
+              classes == 1 ? "Sigmoid: of the foreground." : "Softmax: of each class.");
+}
+
+static void add_entry(struct buf *model, const char *key, const char *value)
+{
+    struct buf entry = {0};
+
+    protobuf_add_text(&entry, ENTRY_KEY, key);
+    protobuf_add_text(&entry, ENTRY_VALUE, value);
+    protobuf_add_message(model, MODEL_METADATA, &entry);
+}
+
+static void add_metadata(struct buf *model, const struct description *d)
+{
+    const struct network_config *c = d->config;
+    struct buf names = {0};
+    char size[32];
+
+    snprintf(size, sizeof size, "%dx%d", c->height, c->width);
+    add_entry(model, "image_layout", "NCHW");
+    add_entry(model, "image_channels", name_channels(c));
+    add_entry(model, "image_range", "0..1");
+    add_entry(model, "image_sizes", d->sizes);
+    add_entry(model, "trained_size", size);
+    add_entry(model, "scale", "fit");
+    buf_add(&names, "[");
+    for (int i = 0; i < d->classes->count; i++) {
+        buf_add(&names, i ? "," : "");
+        buf_add_json_string(&names, d->classes->names[i]);
+    }
+    buf_add(&names, "]");
+    char *text = buf_steal(&names);
+    if (text && d->classes->count)
+        add_entry(model, "class_names", text);
+    model->failed |= !text;
+    free(text);
+    if (*d->classes->ignore)
+        add_entry(model, "ignore", d->classes->ignore);
+}
+
+static int encode_graph(const struct graph *g, const struct description *d, const struct weights *w,
+                        struct buf *dst, struct err *e)
+{
     for (size_t i = 0; i < g->nops; i++)
         if (add_op(dst, g, g->ops[i], e))
             return -1;
-    add_probabilities(dst, classes);
-    protobuf_add_text(dst, GRAPH_NAME, model_find(config->model)->title);
+    add_probabilities(dst, d->config->classes ? d->config->classes : 1);
+    protobuf_add_text(dst, GRAPH_NAME, model_find(d->config->model)->title);
     add_weights(dst, w);
-    add_value(dst, GRAPH_INPUT, "image", config->channels, false);
-    add_value(dst, GRAPH_OUTPUT, "logits", classes, whole);
-    add_value(dst, GRAPH_OUTPUT, "probabilities", classes, whole);
+    add_values(dst, g, d);
     return 0;
 }
 
-static void encode_model(struct buf *graph, struct buf *dst)
+static void encode_model(struct buf *graph, const struct description *d, struct buf *dst)
 {
     struct buf opset = {0};
 
@@ -287,13 +408,17 @@ static void encode_model(struct buf *graph, struct buf *dst)
     protobuf_add_varint(dst, MODEL_IR_VERSION, IR_VERSION);
     protobuf_add_text(dst, MODEL_PRODUCER, "unetctl");
     protobuf_add_text(dst, MODEL_VERSION, PACKAGE_VERSION);
+    protobuf_add_text(dst, MODEL_DOC, "Trained by unet-train; metadata_props say how images are to be "
+                      "prepared and what the classes are called.");
     protobuf_add_message(dst, MODEL_GRAPH, graph);
     protobuf_add_message(dst, MODEL_OPSET, &opset);
+    add_metadata(dst, d);
 }
 
-int onnx_write(const char *path, const struct network_config *config, const struct weights *w,
-               struct err *e)
+int onnx_write(const char *path, const struct network_config *config,
+               const struct checkpoint_classes *classes, const struct weights *w, struct err *e)
 {
+    struct description d = {.config = config, .classes = classes};
     const struct model *model = model_open(config->model, e);
     struct graph *g = model ? graph_create(false, e) : NULL;
     struct buf graph = {0}, file = {0};
@@ -301,10 +426,10 @@ int onnx_write(const char *path, const struct network_config *config, const stru
 
     if (!model)
         return -1;
-    if (g && model_build(model, g, config, 1, e) == 0)
-        rc = encode_graph(g, config, w, &graph, e);
+    if (g && model_build(model, g, config, 1, e) == 0 && find_sizes(&d, model, g, e) == 0)
+        rc = encode_graph(g, &d, w, &graph, e);
     if (rc == 0) {
-        encode_model(&graph, &file);
+        encode_model(&graph, &d, &file);
         rc = file.failed ? err_set(e, ERR_INTERNAL, "out of memory for %s", path)
                          : atomicfile_write_new(path, file.data, file.length, 0666, e);
     }
