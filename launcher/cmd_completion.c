@@ -12,6 +12,7 @@
 #include "launcher/run_dir.h"
 #include "launcher/site.h"
 #include "launcher/study.h"
+#include "launcher/trainer_program.h"
 
 static const char *study_dir;
 
@@ -53,6 +54,21 @@ static int print_sites(struct err *e)
     return rc;
 }
 
+/* The second words of unet-train's data, as its own manual has them. */
+static int print_data_verbs(struct err *e)
+{
+    static const char *const argv[] = {"--man", NULL};
+    static const char head[] = "\n.SS data ";
+    char *text;
+
+    if (trainer_program_read(argv, &text, e))
+        return -1;
+    for (char *p = strstr(text, head); p; p = strstr(p + 1, head))
+        printf("%.*s\n", (int)strcspn(p + sizeof head - 1, " \n"), p + sizeof head - 1);
+    free(text);
+    return 0;
+}
+
 static int print_words(const char *kind, struct err *e)
 {
     if (strcmp(kind, "runs") == 0)
@@ -69,9 +85,11 @@ static int print_words(const char *kind, struct err *e)
         puts("bash\nzsh\nfish");
     else if (strcmp(kind, "schedulers") == 0)
         puts("slurm\nlocal\ndry");
+    else if (strcmp(kind, "data") == 0)
+        return print_data_verbs(e);
     else
         return err_set(e, ERR_USAGE, "completion words: unknown kind '%s' (runs, sites, engines, "
-                       "schedulers, keys, shells)", kind);
+                       "schedulers, keys, shells, data)", kind);
     return 0;
 }
 
@@ -87,7 +105,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "words") == 0)
         return noperands == 2 ? print_words(operands[1], e)
-                              : err_set(e, ERR_USAGE, "completion words: which? runs, sites, engines, keys");
+                              : err_set(e, ERR_USAGE, "completion words: which? runs, sites, engines, keys, data");
     if (noperands == 2)
         return err_set(e, ERR_USAGE, "completion: unexpected operand '%s'", operands[1]);
     return print_script(operands[0], e);
@@ -95,14 +113,14 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
 const struct cli_command cmd_completion = {
     .name = "completion",
-    .args = "SHELL | words KIND",
+    .args = "SHELL | words runs|sites|engines|schedulers|keys|shells|data",
     .summary = "print the script that completes command lines in bash, zsh or fish",
     .details =
         "make install puts the scripts where the shells look for them. Without: put\n"
         "    eval \"$(unetctl completion bash)\"      into ~/.bashrc\n"
         "    eval \"$(unetctl completion zsh)\"       into ~/.zshrc, behind compinit\n"
         "    unetctl completion fish | source       into ~/.config/fish/config.fish\n"
-        "They ask 'completion words' for what only the moment knows: runs, sites, engines, keys.\n",
+        "They ask 'completion words' for run-time values: runs, sites, engines, keys.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 2,

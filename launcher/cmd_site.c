@@ -120,7 +120,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return as_json ? list_json(e) : list(e);
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
         return show(operands[1], e);
-    return err_set(e, ERR_USAGE, "site: 'list' or 'show NAME' is expected");
+    return err_set(e, ERR_USAGE, "site: 'list' or 'show SITE' is expected");
 }
 
 static const struct cli_option options[] = {
@@ -129,10 +129,11 @@ static const struct cli_option options[] = {
 
 const struct cli_command cmd_site = {
     .name = "site",
-    .args = "list | show NAME",
+    .args = "list | show SITE",
     .summary = "show the site profiles that come with unetctl",
-    .details = "list has a line for each, show prints one, to be copied and changed. doc/FORMATS.md has the\n"
-               "keys. A study names its site, or the file of one with a / in it: site: ./mysite.yaml\n",
+    .details = "list has a line for each, show prints one, to be copied and changed. doc/FORMATS.md in\n"
+               "PREFIX/share/doc/unetctl has the keys. A study names its site, or the file of one with a / in it:\n"
+               "site: ./mysite.yaml\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 2,

@@ -44,7 +44,8 @@ static const struct cli_program program = {
         "STUDY/runs/RUN/attempt-K/     output, record.jsonl, log.csv, checkpoint/, DONE or FAILED\n"
         "STUDY/logs/                   log_N.csv and results.csv, made by 'unetctl collect'\n"
         "STUDY/report/                 report.html and figures, made by 'unetctl report'\n"
-        "STUDY/.unetctl/               ledger of submissions, lock\n",
+        "STUDY/.unetctl/               ledger of submissions, lock\n"
+        "PREFIX/share/doc/unetctl/     README.md, doc/FORMATS.md, doc/SLURM.md, logs/SCHEMA.md ...\n",
 };
 
 int main(int argc, char **argv)

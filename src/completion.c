@@ -3,6 +3,8 @@
 #include "src/completion.h"
 
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Kinds of words by their name in the help; what is not here completes to nothing. */
@@ -10,7 +12,8 @@ static const struct {
     const char *arg, *kind;
 } kinds[] = {{"SITE", "sites"},  {"ENGINE", "engines"}, {"RUN", "runs"}, {"KEY", "keys"},
              {"KEY=VALUE", "keys"}, {"DIR", "files"},   {"STUDY", "files"}, {"PATH", "files"},
-             {"FILE", "files"},  {"SHELL", "shells"},   {"FOLDER", "files"}, {"KIND", "schedulers"}, {NULL, NULL}};
+             {"FILE", "files"},  {"SHELL", "shells"},   {"FOLDER", "files"}, {"KIND", "schedulers"},
+             {"VERB", "data"}, {NULL, NULL}};
 
 static const char *kind_of(const char *arg, size_t length)
 {
@@ -36,22 +39,49 @@ static const char *kind_of_operand(const struct cli_command *c)
     return kind_of(word, strcspn(word, " ]."));
 }
 
-/* Operands that are a choice: "up|down|status|exec [-- CMD]" gives "up down status exec", and
- * "list | show NAME" gives "list show". What is in capitals stands for something. */
+/* The operands' alternatives, as their text in the help: of "up|down [-- CMD]" up and down, of
+ * "list | show SITE" list and "show SITE". *rest begins at c->args; false when there are no more. */
+static bool next_alternative(const struct cli_command *c, const char **rest, const char **text, size_t *n)
+{
+    const char *end = c->args + strcspn(c->args, "[");
+    bool spaced = strstr(c->args, " | ") != NULL;
+
+    if (!memchr(c->args, '|', (size_t)(end - c->args)) || *rest >= end)
+        return false;
+    *text = *rest + strspn(*rest, " |");
+    const char *bar = spaced ? strstr(*text, " | ") : strchr(*text, '|');
+    *rest = bar && bar < end ? bar + (spaced ? 3 : 1) : end;
+    *n = (size_t)((bar && bar < end ? bar : end) - *text);
+    return true;
+}
+
+/* Their first words. What is in capitals stands for something. */
 static void print_choices(const struct cli_command *c)
 {
-    const char *word = c->args, *end = strchr(c->args, '[');
+    const char *rest = c->args, *text;
     size_t n;
 
-    if (!end)
-        end = c->args + strlen(c->args);
-    if (!memchr(c->args, '|', (size_t)(end - c->args)))
-        return;
-    for (; word < end; word += strcspn(word, "|"), word += *word == '|') {
-        word += strspn(word, " ");
-        n = strcspn(word, " |");
+    while (next_alternative(c, &rest, &text, &n))
+        if (islower((unsigned char)*text))
+            printf("%.*s ", (int)strcspn(text, " |"), text);
+}
+
+/* What follows a choice: " show=sites", or the words themselves, " show=run_file.sh|submit_file.sh". */
+static void print_followers(const struct cli_command *c)
+{
+    const char *rest = c->args, *text;
+    size_t n;
+
+    while (next_alternative(c, &rest, &text, &n)) {
+        size_t first = strcspn(text, " |"), second = first < n ? n - first - 1 : 0;
+        const char *word = text + first + 1;
+        if (!second || !islower((unsigned char)*text))
+            continue;
+        printf(" %.*s=", (int)first, text);
         if (islower((unsigned char)*word))
-            printf("%.*s ", (int)n, word);
+            printf("%.*s", (int)second, word);
+        else
+            printf("%s", *kind_of(word, second) ? kind_of(word, second) : "none");
     }
 }
 
@@ -96,7 +126,9 @@ static void print_cases(const struct cli_program *p)
         }
         printf(" '\n        operand='%s' choices='", kind_of_operand(*c));
         print_choices(*c);
-        printf("' ;;\n");
+        printf("' followers='");
+        print_followers(*c);
+        printf(" ' ;;\n");
     }
 }
 
@@ -129,7 +161,7 @@ static void print_bash(const struct cli_program *p)
     printf("# bash completion of %s, made by: %s --completion bash\n_", p->name, p->name);
     print_identifier(p->name);
     printf("() {\n    local cur prev verb='' second='' seconds='' study='' i word\n"
-           "    local options='' values='' operand='' choices='' kind=''\n"
+           "    local options='' values='' operand='' choices='' followers='' kind=''\n"
            "    cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
            "    COMPREPLY=()\n"
            "    # readline takes --option=value for three words\n"
@@ -161,7 +193,11 @@ static void print_bash(const struct cli_program *p)
            "    *) if [[ $cur == -* ]]; then\n"
            "            COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n            return\n"
            "        fi\n"
-           "        kind=$operand ;;\n    esac\n"
+           "        kind=$operand\n"
+           "        case $followers in *\" $prev=\"*)\n"
+           "            kind=${followers#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
+           "            case $kind in *'|'*) choices=${kind//'|'/ } kind='' ;; esac ;;\n"
+           "        esac ;;\n    esac\n"
            "    case $kind in\n    '' | none) COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\")) ;;\n"
            "    files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
            "    *)  if [ \"$kind\" = keys ] && [ \"$prev\" != config ]; then compopt -o nospace 2>/dev/null; fi\n"
@@ -177,7 +213,7 @@ static void print_zsh(const struct cli_program *p)
     printf("#compdef %s\n# zsh completion of %s, made by: %s --completion zsh\n_", p->name, p->name, p->name);
     print_identifier(p->name);
     printf("() {\n    emulate -L zsh\n    local cur=$words[CURRENT] prev=$words[CURRENT-1] verb='' second='' seconds=''\n"
-           "    local study='' options='' values='' operand='' choices='' kind='' i word\n"
+           "    local study='' options='' values='' operand='' choices='' followers='' kind='' i word\n"
            "    for ((i = 2; i < CURRENT; i++)); do\n"
            "        word=$words[i]\n"
            "        case $word in\n"
@@ -204,6 +240,9 @@ static void print_zsh(const struct cli_program *p)
            "    if [[ $values = *\" $prev=\"* ]]; then\n"
            "        kind=${values#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
            "    elif [[ $cur = -* ]]; then\n        compadd -- ${=options}\n        return\n"
+           "    elif [[ $followers = *\" $prev=\"* ]]; then\n"
+           "        kind=${followers#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
+           "        if [[ $kind = *'|'* ]]; then choices=${kind//'|'/ } kind=''; fi\n"
            "    else\n        kind=$operand\n    fi\n"
            "    case $kind in\n    '' | none) compadd -- ${=choices} ;;\n    files) _files ;;\n"
            "    *) compadd -- ${=choices} $($words[1] completion words $kind ${study:+-C} $study 2>/dev/null) ;;\n    esac\n}\n"
@@ -222,6 +261,30 @@ static void print_fish_values(const struct cli_program *p, const char *kind)
         printf(" -F");
     else if (*kind)
         printf(" -f -a '(%s completion words %s 2>/dev/null)'", p->name, kind);
+}
+
+static void print_fish_followers(const struct cli_program *p, const struct cli_command *c, const char *condition)
+{
+    const char *rest = c->args, *text;
+    size_t n;
+
+    while (next_alternative(c, &rest, &text, &n)) {
+        size_t first = strcspn(text, " |");
+        const char *word = text + first + 1;
+        if (first >= n || !islower((unsigned char)*text))
+            continue;
+        printf("complete -c %s -n '%s; and __fish_seen_subcommand_from %.*s'", p->name, condition, (int)first,
+               text);
+        if (islower((unsigned char)*word)) {
+            printf(" -a '");
+            for (size_t i = first + 1; i < n; i++)
+                putchar(text[i] == '|' ? ' ' : text[i]);
+            putchar('\'');
+        } else {
+            print_fish_values(p, kind_of(word, n - first - 1));
+        }
+        putchar('\n');
+    }
 }
 
 static void print_fish_command(const struct cli_program *p, const struct cli_command *c)
@@ -256,6 +319,7 @@ static void print_fish_command(const struct cli_program *p, const struct cli_com
         print_choices(c);
         printf("'\n");
     }
+    print_fish_followers(p, c, condition);
 }
 
 static void print_fish(const struct cli_program *p)

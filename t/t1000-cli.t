@@ -52,6 +52,17 @@ for program in unetctl unet-train; do
     done < <(verbs $program)
 done
 
+ok 'the documents are installed' make -s -C "$builddir" install-nobase_dist_docDATA DESTDIR="$TMP/installed"
+documents() { # that man, README and they themselves point to, and that are not there
+    local doc=$TMP/installed file
+    doc=$(dirname "$(find "$TMP/installed" -name README.md)")
+    {
+        for program in unetctl unet-train; do $program --man; done | sed 's/\\-/-/g' | grep -oE '(doc|logs)/[A-Z]+\.md'
+        sed -n 's/.*](\([^):]*\.\(md\|png\)\)).*/\1/p' "$doc/README.md"
+        sed -n 's/.*](\([^):#]*\.\(md\|png\)\)).*/doc\/\1/p' "$doc"/doc/*.md
+    } | sort -u | while read -r file; do [ -e "$doc/$file" ] || echo "$file"; done
+}
+is "$(documents)" '' '... all that man and they name'
 is "$(verbs unetctl | grep -cE '^(nodelist|sandbox|spec)$')" 3 'the verbs are found'
 is "$(options unetctl spec | sort -u | grep -c .)" 16 'the options are found'
 exits 2 'a verb with a typing error' unetctl nodelits

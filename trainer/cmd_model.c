@@ -32,7 +32,8 @@ static const struct cli_option options[] = {
 
 static const char details[] =
     "Builds the network and prints its layers with their results and parameters; nothing runs. A\n"
-    "FILE.yaml describes a network of your own (doc/MODELS.md); it is checked here before it trains:\n"
+    "FILE.yaml describes a network of your own (PREFIX/share/doc/unetctl/doc/MODELS.md); it is checked\n"
+    "here before it trains:\n"
     "\n"
     "  unet-train model unet --print >my.yaml\n"
     "  unet-train model my.yaml --size 96x128\n"

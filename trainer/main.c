@@ -34,7 +34,8 @@ static const struct cli_program program = {
         "OUT/log.csv                   one row per epoch, in the reference's columns\n"
         "OUT/checkpoint/               weights.safetensors, model.json; state-*: to continue from\n"
         "OUT/best/                     best weights of a run that failed (--keep best)\n"
-        "OUT/DONE, OUT/FAILED          the result, written last\n",
+        "OUT/DONE, OUT/FAILED          the result, written last\n"
+        "PREFIX/share/doc/unetctl/     README.md, doc/MODELS.md, logs/SCHEMA.md ...\n",
 };
 
 int main(int argc, char **argv)
