@@ -16,8 +16,10 @@ ok "and no picture of nothing is left" test ! -e s/report
 add_run s 2 1 2.5 0.9
 add_run s 4 1 2 0.9
 exits 0 "a report" unetctl report -C s
-is "$(head -n 1 "$OUT" | cut -c -26)" "Use 2 GPUs: 1.60x faster t" "the verdict is its first line"
-like "$OUT" 'What limits: with 4 GPUs .*0.50' "what limits is named"
+is "$(head -n 1 "$OUT" | cut -c -26)" "Within reach by time: up t" "the verdict is its first line"
+like "$OUT" '^Within reach by time: up to 2 GPUs, 1.60x faster than with 1 GPU' "one seed: the count that is within reach"
+like "$OUT" 'about 21$' "and how many seeds would decide"
+like "$OUT" 'Limit: with 4 GPUs .*0.50' "what limits is named"
 like "$OUT" '^But: ' "what weakens it is said"
 like "$OUT" 's/report/report.html' "and where the report is"
 r=s/report/report.json
@@ -25,13 +27,14 @@ is "$(json $r '[round(p["speedup_steady"],6) for p in r["engines"][0]["points"]]
 is "$(json $r '[round(p["speedup_total"],6) for p in r["engines"][0]["points"]]')" "[1.0, 1.6, 2.0]" "total speed-ups"
 is "$(json $r '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" "efficiencies"
 is "$(json $r '[round(p["images_per_s"]["median"],6) for p in r["engines"][0]["points"]]')" "[16.0, 25.6, 32.0]" "images per second"
-is "$(json $r 'r["engines"][0]["verdict"]["worth_gpus"]')" 2 "the verdict for programs"
+is "$(json $r '[r["engines"][0]["verdict"][k] for k in ("worth_gpus", "reach_gpus", "decided", "next_seeds")]')" \
+    "[None, 2, False, 21]" "the verdict for programs"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" "$(sed -n 's/^\*\*\(.*\)\*\*$/\1/p' s/report/report.md)" \
     "is the same in Markdown"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
     "$(sed -n 's/.*<h2 id="verdict-0">\(.*\)<\/h2>/\1/p' s/report/report.html)" "in the page"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
-    "$(sed '/^\(But\|What\)/,$d' "$OUT" | tr -s ' \n' ' ' | sed 's/ $//')" "and on a terminal"
+    "$(sed '/^\(But\|Limit\)/,$d' "$OUT" | tr -s ' \n' ' ' | sed 's/ $//')" "and on a terminal"
 
 # The files.
 html=s/report/report.html
@@ -62,13 +65,13 @@ like s/report/report.md '^\| 2 \|.* 1\.60 \(0\.80\) \|' "its speed-up and effici
 like s/report/report.md '^\| 4 \|.* 2\.00 \(0\.50\) \|' "and with 4"
 like s/report/report.md '^!\[Speed-up.*\]\(figures/speedup.png\)' "and the figures"
 
-ok "a fitted law's values are those of the law, at whole numbers of GPUs" python3 - $html $r <<'EOF'
+ok "a fitted model's values are those of its formula, at whole numbers of GPUs" python3 - $html $r <<'EOF'
 import json, math, re, sys
 page, (engine,) = open(sys.argv[1], encoding="utf-8").read(), json.load(open(sys.argv[2]))["engines"]
 a, b, c = next(m["coefficients"] for m in engine["models"] if m["chosen"])
 law = next(m["law"] for m in engine["models"] if m["chosen"])
 t = lambda n: a / n + (b * math.log2(n) if law == "logarithmic" else b) + c * (n - 1)
-tips = re.findall("fitted law[^<]*</text><text[^>]*>([0-9]+) GPUs?</text><text[^>]*>speed-up ([0-9.]+)<", page)
+tips = re.findall("fitted model[^<]*</text><text[^>]*>([0-9]+) GPUs?</text><text[^>]*>speed-up ([0-9.]+)<", page)
 assert [int(n) for n, _ in tips] == [1, 2, 3, 4, 5] and len(set(tips)) == 5, tips
 assert all(abs(float(v) - t(1) / t(int(n))) < 0.006 for n, v in tips), tips
 EOF
@@ -153,7 +156,7 @@ for seed in 1 2 3; do
 done
 exits 0 "three seeds" unetctl report -C t
 unlike "$OUT" 'One run per count' "are more than one"
-like "$OUT" '^Use 2 GPUs: 1.82?x faster than 1 \(95 % interval [0-9.]+-[0-9.]+\), IoU' \
+like "$OUT" '^Use 2 GPUs: 1.82?x faster than with 1 GPU \(95 % interval [0-9.]+-[0-9.]+\), IoU holds' \
     "the median of the base case counts, with its interval"
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
     "[5.0, 4.0, 6.0, 3]" "its spread is told"
@@ -165,7 +168,7 @@ for seed in 1 2 3; do
     add_run z 4 $seed 2 0.9
 done
 exits 0 "no scatter at all" unetctl report -C z --base 2 -o z-report
-like "$OUT" '^Use 4 GPUs: 2.00x faster than 2 \(95 % interval 2.00-2.00\), IoU unchanged' "is no trouble"
+like "$OUT" '^Use 4 GPUs: 2.00x faster than with 2 GPUs \(95 % interval 2.00-2.00\), IoU holds' "is no trouble"
 unlike z-report/report.html '>-?(nan|inf)' "and makes no number that is none"
 cp -r z/logs no-iou
 python3 - <<'EOF'
@@ -179,7 +182,7 @@ with open("no-iou/results.csv", "w") as f:
     w.writerows(rows)
 EOF
 exits 0 "no IoU" unetctl report --logs no-iou --base 2 -o no-iou-report
-like "$OUT" 'IoU not known' "is said"
+like "$OUT" 'IoU is not recorded' "is said"
 ok "and not drawn" test -e no-iou-report/figures/speedup.gp -a ! -e no-iou-report/figures/iou.gp
 make_study bad bad 1,2 1
 make_run bad unet-g01-s1 1 1

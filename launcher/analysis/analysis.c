@@ -99,15 +99,14 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
     as->steady_choice = model_choose(
         as->steady, as->series.mode == SERIES_WEAK ? MODEL_NLAWS : MODEL_GUSTAFSON);
     as->whole_choice = model_choose(as->whole, MODEL_GUSTAFSON);
-    advice_compute(&as->advice, &as->series, as->whole_choice, as->steady_choice,
-                   options->deadline_s);
+    advice_compute(&as->advice, &as->series, as->whole_choice, options->deadline_s);
     noise_scale_compute(&as->noise, &as->series);
     if (convergence_compute(&as->convergence, &as->series, options->score_target,
                             options->loss_target, e) ||
         add_levels(as, options, e))
         return -1;
     return as->series.npoints > 1
-               ? decision_compute(&as->decision, &as->series, &as->advice, table, e)
+               ? decision_compute(&as->decision, &as->series, as->steady_choice, table, e)
                : 0;
 }
 

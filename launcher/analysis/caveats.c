@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEARNT_IOU 0.1   /* a network below has not learnt to segment */
-#define MARGIN 0.005     /* of quality above one class everywhere: less is no better */
+#include "src/plural.h"
+
 #define TOO_GOOD 1.1     /* no speed-up of training, but a base case that was slowed down */
 #define FEWER_IMAGES 0.6 /* of the base case's evaluation time: fewer images were scored */
 
@@ -24,54 +24,36 @@ __attribute__((format(printf, 3, 4))) static void add(struct decision *d, enum c
     va_end(ap);
 }
 
-static const char *plural(size_t n)
+static bool is_fake(const struct decision *d, const struct series *s, size_t i)
 {
-    return n == 1 ? "" : "s";
+    (void)d;
+    return s->points[i].fake_gpus;
 }
 
-typedef bool point_f(const struct series_point *p);
-
-static bool is_fake(const struct series_point *p)
+static bool is_oversubscribed(const struct decision *d, const struct series *s, size_t i)
 {
-    return p->fake_gpus;
+    (void)d;
+    return s->points[i].oversubscribed;
 }
 
-static bool is_oversubscribed(const struct series_point *p)
+static bool is_near_threshold(const struct decision *d, const struct series *s, size_t i)
 {
-    return p->oversubscribed;
-}
+    const struct interval *known = &series_efficiency(s, &s->points[i])->interval;
 
-/* The counts for which f holds, neighbours as one: "2, 4..14"; false for none. */
-static bool list_counts(const struct series *s, point_f *f, char *dst, size_t size)
-{
-    size_t used = 0;
-
-    *dst = '\0';
-    for (size_t i = 0, last; i < s->npoints && used < size; i = last + 1) {
-        last = i;
-        if (!f(&s->points[i]))
-            continue;
-        while (last + 1 < s->npoints && f(&s->points[last + 1]))
-            last++;
-        used +=
-            (size_t)snprintf(dst + used, size - used, "%s%d", used ? ", " : "", s->points[i].gpus);
-        if (last > i && used < size)
-            used += (size_t)snprintf(dst + used, size - used, "%s%d", last > i + 1 ? ".." : ", ",
-                                     s->points[last].gpus);
-    }
-    return used > 0;
+    return d->iou[i] != DECISION_IOU_FALLS && interval_is_known(known) &&
+           known->low < DECISION_EFFICIENCY && known->high >= DECISION_EFFICIENCY;
 }
 
 static void add_machine(struct decision *d, const struct series *s)
 {
     char counts[120];
 
-    if (list_counts(s, is_fake, counts, sizeof counts))
+    if (decision_list_counts(d, s, is_fake, counts, sizeof counts))
         add(d, CAVEAT_FAKE_GPUS,
             "No GPU was used: the \"GPUs\" of these runs are groups of CPU cores (%s). The method "
             "is the same, the numbers are not those of GPUs.",
             counts);
-    if (list_counts(s, is_oversubscribed, counts, sizeof counts))
+    if (decision_list_counts(d, s, is_oversubscribed, counts, sizeof counts))
         add(d, CAVEAT_FEW_CORES,
             "This speed-up measures the machine, not the method: with %s GPUs the workers "
             "outnumber the cores they run on.",
@@ -85,7 +67,7 @@ static size_t count_blind(const struct series *s, const struct result **first)
 
     for (size_t i = 0; i < s->nrows; i++) {
         const struct result *r = &s->rows[i];
-        bool blind = result_quality(r) < r->constant + MARGIN; /* false where one is not known */
+        bool blind = decision_is_blind(r);
         *first = blind && !n ? r : *first;
         n += blind;
     }
@@ -115,12 +97,14 @@ static void add_quality(struct decision *d, const struct series *s)
             s->quality);
     else if (nblind)
         add(d, CAVEAT_NOT_LEARNT,
-            "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the first is "
-            "%.60s with %.4f. The times hold, such quality tells nothing. Train longer, or see what "
+            "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the "
+            "first is "
+            "%.60s with %.4f. The times hold, such quality tells nothing. Train longer, or see "
+            "what "
             "the masks hold (unet-train data stats --data DIR).",
-            nblind, s->nrows, plural(s->nrows), s->nrows == 1 ? "s" : "", s->quality,
+            nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
-    else if (best < LEARNT_IOU)
+    else if (!d->learnt && !isnan(best))
         add(d, CAVEAT_NOT_LEARNT,
             "No network has learnt its task (the best %s is %.3f): the times hold, the quality "
             "tells nothing yet. Train longer.",
@@ -129,49 +113,36 @@ static void add_quality(struct decision *d, const struct series *s)
         add(d, CAVEAT_UNEQUAL_IMAGES,
             "Quality (%s) is counted over different validation images: %ld with %d GPU%s, %ld with "
             "%d. Such values do not compare.",
-            s->quality, images, s->points[0].gpus, plural((size_t)s->points[0].gpus),
-            fewer->val_images, fewer->gpus);
+            s->quality, images, s->points[0].gpus, plural(s->points[0].gpus), fewer->val_images,
+            fewer->gpus);
     else if (fewer && !isnan(best))
         add(d, CAVEAT_UNEQUAL_IMAGES,
             "The logs do not say how many validation images were scored, and evaluation takes "
             "%.2f s with %d GPU%s but %.2f s with %d: either GPUs share this work or fewer "
             "were, and then these values "
             "of %s do not compare.",
-            first, s->points[0].gpus, plural((size_t)s->points[0].gpus),
+            first, s->points[0].gpus, plural(s->points[0].gpus),
             fewer->q[QUANTITY_EVALUATION].median, fewer->gpus, s->quality);
 }
 
 static void add_repeats(struct decision *d, const struct series *s)
 {
-    size_t fewest = s->points[0].nruns, most = fewest, needed = 0;
-    bool enough = true, known = false;
+    size_t most = 0;
+    char counts[120];
 
-    for (size_t i = 0; i < s->npoints; i++) {
-        size_t n = s->points[i].nruns;
-        fewest = n < fewest ? n : fewest;
-        most = n > most ? n : most;
-    }
-    for (size_t i = 1; i < s->npoints; i++) {
-        known |= !isnan(d->iou_change[i].difference);
-        enough &= d->iou_change[i].enough;
-        needed = d->iou_change[i].needed > needed ? d->iou_change[i].needed : needed;
-    }
+    for (size_t i = 0; i < s->npoints; i++)
+        most = s->points[i].nruns > most ? s->points[i].nruns : most;
     if (most == 1)
         add(d, CAVEAT_ONE_RUN,
-            "One run per count: how much runs differ is not known, so intervals hold for these "
-            "runs only, and no difference of %s can be told from chance. Not enough repeats to "
-            "say: 3 seeds tell the scatter, 10 are the least for a test without assumptions.",
-            s->quality);
-    else if (known && !enough && needed)
-        add(d, CAVEAT_FEW_RUNS,
-            "Not enough repeats to say whether %s changes by %.2g: %zu run%s per count at the "
-            "least, %zu are needed at the scatter seen so far.",
-            s->quality, DECISION_IOU_MARGIN, fewest, plural(fewest), needed);
-    else if (known && !enough)
-        add(d, CAVEAT_FEW_RUNS,
-            "Not enough repeats to say whether %s changes: some count has a single run. 3 seeds "
-            "tell the scatter, 10 are the least for a test without assumptions.",
-            s->quality);
+            "One run per count: intervals of times hold for these runs only, and nothing is known "
+            "of "
+            "how much further runs differ. 3 seeds show that.");
+    if (decision_list_counts(d, s, is_near_threshold, counts, sizeof counts))
+        add(d, CAVEAT_NEAR_THRESHOLD,
+            "With %s GPUs the interval of the efficiency includes the threshold of %.2f: these "
+            "runs "
+            "leave open whether it is reached.",
+            counts, DECISION_EFFICIENCY);
 }
 
 static void add_missing(struct decision *d, const struct series *s, const struct results *table)
@@ -193,11 +164,10 @@ static void add_missing(struct decision *d, const struct series *s, const struct
         add(d, CAVEAT_MISSING_COUNTS,
             "%zu of %zu runs have no result and are in no number here; the first is %.60s (%d "
             "GPU%s), %s.",
-            nmissing, nruns, first->run, first->gpus, plural((size_t)first->gpus),
+            nmissing, nruns, first->run, first->gpus, plural(first->gpus),
             result_state_name(first->state));
     if (s->points[0].gpus > 1)
-        add(d, CAVEAT_BASE,
-            "The base case is %d GPUs, not 1. An ideal speed-up is N / %d.",
+        add(d, CAVEAT_BASE, "The base case is %d GPUs, not 1. An ideal speed-up is N / %d.",
             s->points[0].gpus, s->points[0].gpus);
 }
 
@@ -231,8 +201,8 @@ static void add_numbers(struct decision *d, const struct series *s)
         add(d, CAVEAT_OUTLIERS,
             "%zu value%s of epoch time or %s lie%s far from the median of their count (first "
             "with %d GPU%s). None was dropped.",
-            noutliers, plural(noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus,
-            plural((size_t)where->gpus));
+            noutliers, plural((long)noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus,
+            plural(where->gpus));
 }
 
 void caveats_compute(struct decision *d, const struct series *s, const struct results *table)

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "launcher/analysis/distribution.h"
 #include "launcher/analysis/holm.h"
-#include "launcher/analysis/median.h"
 #include "launcher/analysis/rank_sum.h"
 #include "launcher/analysis/signed_rank.h"
 #include "launcher/analysis/student.h"
@@ -49,24 +49,19 @@ static size_t known_values(const struct result *rows, size_t n, enum quantity q,
     return known;
 }
 
-/* Both sides are sorted by seed. */
+/* Both sides are sorted by seed. A seed that only one side knows would leave runs out, and the
+ * difference would not be that of the means that a report shows: then there are no pairs. */
 static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
                     size_t nb, enum quantity q)
 {
-    for (size_t i = 0, j = 0; i < na && j < nb;) {
-        double difference = quantity_of(&b[j], q) - quantity_of(&a[i], q);
-        if (a[i].seed == b[j].seed && isfinite(difference))
-            s->pairs[s->npairs++] = difference;
-        long seed_a = a[i].seed, seed_b = b[j].seed;
-        i += seed_a <= seed_b;
-        j += seed_b <= seed_a;
+    for (size_t i = 0; na == nb && i < na; i++) {
+        double difference = quantity_of(&b[i], q) - quantity_of(&a[i], q);
+        if (a[i].seed != b[i].seed || !isfinite(difference)) {
+            s->npairs = 0;
+            return;
+        }
+        s->pairs[s->npairs++] = difference;
     }
-}
-
-static double median_of(double *values, size_t n)
-{
-    median_sort(values, n);
-    return median_of_sorted(values, n);
 }
 
 static void test_pairs(struct comparison *c, const struct sides *s)
@@ -75,7 +70,8 @@ static void test_pairs(struct comparison *c, const struct sides *s)
 
     c->n = s->npairs;
     c->interval = t.interval;
-    c->difference = t.mean;
+    c->df = t.df;
+    c->sd = stat_stddev(s->pairs, s->npairs);
     if (s->npairs < PAIRS_RANKED) {
         c->test = COMPARE_PAIRED_T;
         c->p = t.p;
@@ -83,19 +79,16 @@ static void test_pairs(struct comparison *c, const struct sides *s)
         c->test = COMPARE_SIGNED_RANK;
         c->p = signed_rank_test(s->pairs, s->npairs);
     }
-    c->needed = student_needed(stat_stddev(s->pairs, s->npairs), c->margin, COMPARE_ALPHA,
-                               COMPARE_POWER, 1);
-    c->enough = c->needed > 0 && s->npairs >= c->needed;
 }
 
 static void test_runs(struct comparison *c, const struct sides *s)
 {
     struct student t = student_welch(s->a, s->na, s->b, s->nb, INTERVAL_LEVEL);
-    double sd = hypot(stat_stddev(s->a, s->na), stat_stddev(s->b, s->nb)) / sqrt(2);
 
     c->n = s->na < s->nb ? s->na : s->nb;
     c->interval = t.interval;
-    c->difference = t.mean;
+    c->df = t.df;
+    c->sd = hypot(stat_stddev(s->a, s->na), stat_stddev(s->b, s->nb)) / sqrt(2);
     if (c->n < RUNS_RANKED) {
         c->test = isnan(t.p) ? COMPARE_NONE : COMPARE_WELCH;
         c->p = t.p;
@@ -103,8 +96,6 @@ static void test_runs(struct comparison *c, const struct sides *s)
         c->test = COMPARE_RANK_SUM;
         c->p = rank_sum_test(s->a, s->na, s->b, s->nb);
     }
-    c->needed = student_needed(sd, c->margin, COMPARE_ALPHA, COMPARE_POWER, 2);
-    c->enough = c->needed > 0 && c->n >= c->needed;
 }
 
 /* The same images under two trained networks. */
@@ -124,12 +115,23 @@ static int test_images(struct comparison *c, const struct scores *a, const struc
         c->test = COMPARE_IMAGES;
         c->nimages = n;
         c->p = signed_rank_test(iou_b, n);
-        struct student t = student_paired(iou_b, n, INTERVAL_LEVEL);
-        c->interval = t.interval;
-        c->difference = t.mean;
     }
     free(iou_a);
     return 0;
+}
+
+size_t compare_needed(const struct comparison *c, double distance, size_t nfamily)
+{
+    bool paired = c->test == COMPARE_PAIRED_T || c->test == COMPARE_SIGNED_RANK;
+
+    return student_needed(c->sd, distance, COMPARE_ALPHA / (double)nfamily, COMPARE_POWER,
+                          paired ? 1 : 2);
+}
+
+static void set_needed(struct comparison *c, size_t nfamily)
+{
+    c->needed = compare_needed(c, c->margin, nfamily);
+    c->enough = c->needed > 0 && c->n >= c->needed;
 }
 
 int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
@@ -141,8 +143,8 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
     int rc = 0;
 
     *c = (struct comparison){.a = NAN, .b = NAN, .difference = NAN,
-                             .interval = interval_none(), .p = NAN,
-                             .p_holm = NAN, .margin = margin};
+                             .interval = interval_none(), .df = NAN, .sd = NAN,
+                             .p = NAN, .p_holm = NAN, .margin = margin};
     if (!room)
         return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", na + nb);
     s.a = room;
@@ -151,28 +153,44 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
     s.na = known_values(a, na, q, s.a);
     s.nb = known_values(b, nb, q, s.b);
     pair_up(&s, a, na, b, nb, q);
-    c->a = median_of(s.a, s.na);
-    c->b = median_of(s.b, s.nb);
+    c->a = s.na ? stat_mean(s.a, s.na) : NAN;
+    c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;
+    c->difference = c->b - c->a;
     if (s.npairs >= 2)
         test_pairs(c, &s);
     else
         test_runs(c, &s);
-    if (c->test == COMPARE_NONE) {
-        c->difference = c->b - c->a;
-        if (q == QUANTITY_IOU && na == 1 && nb == 1 && a->scores && b->scores)
-            rc = test_images(c, a->scores, b->scores, e);
-    }
+    if (c->test == COMPARE_NONE && q == QUANTITY_IOU && na == 1 && nb == 1 && a->scores &&
+        b->scores)
+        rc = test_images(c, a->scores, b->scores, e);
+    set_needed(c, 1);
     c->p_holm = c->p;
     c->significant = c->p < COMPARE_ALPHA;
     free(room);
     return rc;
 }
 
+/* To the level that nfamily intervals hold together. */
+static void widen(struct comparison *c, size_t nfamily)
+{
+    double alpha = 1 - INTERVAL_LEVEL;
+    double factor = distribution_t_quantile(1 - alpha / 2 / (double)nfamily, c->df) /
+                    distribution_t_quantile(1 - alpha / 2, c->df);
+
+    if (!interval_is_known(&c->interval))
+        return;
+    c->interval.low = c->difference - factor * (c->difference - c->interval.low);
+    c->interval.high = c->difference + factor * (c->interval.high - c->difference);
+}
+
 void compare_correct(struct comparison *c, size_t n)
 {
+    size_t nfamily = 0;
     double *p = calloc(n + 1, sizeof *p), *corrected = calloc(n + 1, sizeof *corrected);
     bool done = false;
 
+    for (size_t i = 0; i < n; i++)
+        nfamily += !isnan(c[i].difference);
     for (size_t i = 0; p && i < n; i++)
         p[i] = c[i].p;
     if (p && corrected)
@@ -180,42 +198,11 @@ void compare_correct(struct comparison *c, size_t n)
     for (size_t i = 0; i < n; i++) { /* without memory Bonferroni's, which is never smaller */
         c[i].p_holm = done ? corrected[i] : fmin(1, c[i].p * (double)n);
         c[i].significant = c[i].p_holm < COMPARE_ALPHA;
+        if (isnan(c[i].difference))
+            continue;
+        widen(&c[i], nfamily);
+        set_needed(&c[i], nfamily);
     }
     free(p);
     free(corrected);
-}
-
-static void explain_needed(const struct comparison *c, struct buf *b)
-{
-    if (c->needed > c->n)
-        buf_addf(b, "; %zu runs per count would show a difference of %.3g", c->needed, c->margin);
-    else if (c->needed == 0 && c->n < 2)
-        buf_add(b, "; run 3 seeds per count to see how much they scatter");
-}
-
-void compare_explain(const struct comparison *c, enum quantity q, struct buf *b)
-{
-    if (isnan(c->difference)) {
-        buf_addf(b, "the %s is not known on both sides", quantity_name(q));
-        return;
-    }
-    if (c->test == COMPARE_NONE) {
-        buf_add(b, "not enough repeats to say");
-        explain_needed(c, b);
-    } else if (c->test == COMPARE_IMAGES) {
-        buf_addf(
-            b,
-            "%s on %zu images (p = %.2g), for these two trained networks; not enough repeats to "
-            "say so of others",
-            c->significant ? "significant" : "not significant", c->nimages, c->p_holm);
-        explain_needed(c, b);
-    } else if (c->significant) {
-        buf_addf(b, "significant (p = %.2g, %zu runs)", c->p_holm, c->n);
-    } else if (c->enough) {
-        buf_addf(b, "not significant (p = %.2g, %zu runs)", c->p_holm, c->n);
-    } else {
-        buf_addf(b, "not significant (p = %.2g), but %zu runs are not enough repeats to say",
-                 c->p_holm, c->n);
-        explain_needed(c, b);
-    }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Is a difference more than chance? Two groups of runs, paired where they can be. */
+/* Is a difference more than chance? Two groups of runs: paired where both have the same seeds,
+ * otherwise independent. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_COMPARE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_COMPARE_H
 
@@ -8,7 +9,6 @@
 
 #include "launcher/analysis/interval.h"
 #include "launcher/analysis/quantity.h"
-#include "src/buf.h"
 #include "src/err.h"
 
 #define COMPARE_ALPHA 0.05
@@ -28,14 +28,17 @@ struct comparison {
     enum compare_test test;
     size_t n;          /* pairs, or runs of the smaller side */
     size_t nimages;    /* common images, of COMPARE_IMAGES */
-    double a, b;       /* medians of the sides */
-    double difference; /* b - a: mean over pairs (of runs, of images), or of means */
-    struct interval interval; /* of the difference */
+    double a, b;       /* means of the sides */
+    double difference; /* b - a */
+    struct interval interval; /* of the difference over runs; simultaneous after
+                               * compare_correct */
+    double df;         /* degrees of freedom of the interval; NaN where there is none */
+    double sd;         /* standard deviation of a pair's difference, or of a run; NaN: not known */
     double p;          /* two-sided; NaN without a test */
     double p_holm;     /* corrected for the number of comparisons beside it (compare_correct) */
     bool significant;  /* p_holm below COMPARE_ALPHA */
     double margin;     /* difference that matters */
-    bool enough;       /* a difference of margin would be found with COMPARE_POWER */
+    bool enough;       /* runs suffice to find a difference of margin with COMPARE_POWER */
     size_t needed;     /* runs per count for that; 0: not known (no spread was observed) */
 };
 
@@ -46,10 +49,10 @@ const char *compare_test_name(enum compare_test test);
 int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
                  size_t nb, enum quantity q, double margin, struct err *e);
 
-/* Holm's correction over n comparisons made together. */
-void compare_correct(struct comparison *c, size_t n);
+/* Runs per count that find a difference of `distance` among nfamily comparisons made together. */
+size_t compare_needed(const struct comparison *c, double distance, size_t nfamily);
 
-/* "not enough repeats to say: 9 runs per count would show a difference of 0.010" and the like. */
-void compare_explain(const struct comparison *c, enum quantity q, struct buf *b);
+/* Corrections over n comparisons made together: p by Holm; intervals and needed by Bonferroni. */
+void compare_correct(struct comparison *c, size_t n);
 
 #endif

@@ -7,57 +7,171 @@
 #include <stdlib.h>
 
 #include "launcher/analysis/caveats.h"
+#include "launcher/analysis/student.h"
+
+#define MOST_SEEDS 1000 /* more runs per count are not practicable */
 
 const char *decision_iou_name(enum decision_iou iou)
 {
     static const char *const names[] = {
         [DECISION_IOU_UNKNOWN] = "unknown",
         [DECISION_IOU_HOLDS] = "holds",
-        [DECISION_IOU_UNCERTAIN] = "uncertain",
+        [DECISION_IOU_UNDECIDED] = "undecided",
         [DECISION_IOU_FALLS] = "falls",
     };
 
     return names[iou];
 }
 
-static enum decision_iou judge_iou(const struct comparison *c)
+void decision_rule(struct buf *b, const char *quality)
 {
-    if (isnan(c->a) || isnan(c->b))
-        return DECISION_IOU_UNKNOWN;
-    if (!(c->a - c->b > c->margin))
-        return DECISION_IOU_HOLDS;
-    if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
-        return DECISION_IOU_UNCERTAIN;
-    if (c->significant)
-        return DECISION_IOU_FALLS;
-    return c->enough && c->interval.high >= 0 ? DECISION_IOU_HOLDS : DECISION_IOU_UNCERTAIN;
+    buf_addf(
+        b,
+        "Use the fastest count measured whose steady epochs have an efficiency of at least %.2f "
+        "and whose %s holds: the 95 %% interval of its change against the base case, "
+        "simultaneous over all counts, lies above -%.2f. %s falls where that interval lies below "
+        "-%.2f, and is undecided otherwise and where a count has one run.",
+        DECISION_EFFICIENCY, quality, DECISION_IOU_MARGIN, *quality == 'I' ? quality : "It",
+        DECISION_IOU_MARGIN);
 }
 
-static int compare_iou(struct decision *d, const struct series *s, struct err *e)
+bool decision_is_efficient(const struct series *s, const struct series_point *p)
+{
+    return round(1000 * series_efficiency(s, p)->value) >= round(1000 * DECISION_EFFICIENCY);
+}
+
+int decision_efficiency_decimals(double efficiency)
+{
+    return fabs(efficiency - DECISION_EFFICIENCY) < 0.0051 ? 3 : 2;
+}
+
+static double quality_of(const struct series_point *p)
+{
+    return p->q[QUANTITY_IOU].median;
+}
+
+bool decision_is_blind(const struct result *r)
+{
+    return result_quality(r) < r->constant + DECISION_BLIND;
+}
+
+static bool is_blind(const struct series_point *p)
+{
+    for (size_t i = 0; i < p->nruns; i++)
+        if (!decision_is_blind(&p->rows[i]))
+            return false;
+    return true;
+}
+
+/* Why the quality of p can't be compared; NULL: it can. */
+static const char *find_unusable(const struct decision *d, const struct series_point *p)
+{
+    if (isnan(quality_of(d->base)) || isnan(quality_of(p)))
+        return "not recorded";
+    if (!d->learnt)
+        return "not comparable, as no network has learnt its task";
+    if (is_blind(d->base) || is_blind(p))
+        return "not comparable, as networks score no better than one class everywhere";
+    if (d->base->val_images && p->val_images && p->val_images != d->base->val_images)
+        return "not comparable, as it is counted over different validation images";
+    return NULL;
+}
+
+static enum decision_iou judge_iou(const struct decision *d, const struct series_point *p,
+                                   const struct comparison *c)
+{
+    if (find_unusable(d, p))
+        return DECISION_IOU_UNKNOWN;
+    if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+        return DECISION_IOU_UNDECIDED;
+    if (c->interval.low > -c->margin)
+        return DECISION_IOU_HOLDS;
+    return c->interval.high < -c->margin ? DECISION_IOU_FALLS : DECISION_IOU_UNDECIDED;
+}
+
+static enum decision_state judge(const struct series *s, const struct series_point *p,
+                                 enum decision_iou iou)
+{
+    if (p == s->points)
+        return DECISION_PASSES;
+    if (!decision_is_efficient(s, p) || iou == DECISION_IOU_FALLS)
+        return DECISION_FAILS;
+    return iou == DECISION_IOU_HOLDS ? DECISION_PASSES : DECISION_UNDECIDED;
+}
+
+static int judge_all(struct decision *d, const struct series *s, struct err *e)
 {
     const struct series_point *base = s->points;
 
+    for (size_t i = 0; i < s->npoints; i++)
+        d->learnt |= quality_of(&s->points[i]) >= DECISION_LEARNT;
     for (size_t i = 1; i < s->npoints; i++)
         if (compare_runs(&d->iou_change[i], base->rows, base->nruns, s->points[i].rows,
                          s->points[i].nruns, QUANTITY_IOU, DECISION_IOU_MARGIN, e))
             return -1;
     compare_correct(d->iou_change + 1, s->npoints - 1);
-    d->iou[0] = isnan(base->q[QUANTITY_IOU].median) ? DECISION_IOU_UNKNOWN : DECISION_IOU_HOLDS;
+    d->iou[0] = find_unusable(d, base) ? DECISION_IOU_UNKNOWN : DECISION_IOU_HOLDS;
     for (size_t i = 1; i < s->npoints; i++)
-        d->iou[i] = judge_iou(&d->iou_change[i]);
+        d->iou[i] = judge_iou(d, &s->points[i], &d->iou_change[i]);
+    for (size_t i = 0; i < s->npoints; i++)
+        d->state[i] = judge(s, &s->points[i], d->iou[i]);
     return 0;
 }
 
-static bool is_efficient(const struct series *s, const struct series_point *p)
+/* The fastest count of at most this state; of equally fast ones the smallest. */
+static const struct series_point *find_fastest(const struct decision *d, const struct series *s,
+                                               enum decision_state worst)
 {
-    return series_efficiency(s, p)->value >= DECISION_EFFICIENCY;
+    const struct series_point *best = s->points;
+
+    for (size_t i = 1; i < s->npoints; i++)
+        if (d->state[i] <= worst &&
+            series_speedup(s, &s->points[i])->value > series_speedup(s, best)->value)
+            best = &s->points[i];
+    return best;
 }
 
-static bool passes(const struct decision *d, const struct series *s, size_t i, int knee)
+/* Standard deviation within counts, pooled over those with two runs or more; NaN: there is none. */
+static double pool_scatter(const struct series *s)
 {
-    const struct series_point *p = &s->points[i];
+    double squares = 0, df = 0;
 
-    return is_efficient(s, p) && d->iou[i] <= DECISION_IOU_HOLDS && (!knee || p->gpus <= knee);
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct summary *q = &s->points[i].q[QUANTITY_IOU];
+        if (q->count < 2)
+            continue;
+        squares += pow(q->spread * q->mean, 2) * (double)(q->count - 1);
+        df += (double)(q->count - 1);
+    }
+    return sqrt(squares / df);
+}
+
+/* By the scatter seen at these counts, else at others, else an assumed one. Where runs suffice to
+ * see a change of the margin, the change is close to it: what decides then is the distance between
+ * both. */
+static void find_seeds(struct decision *d, const struct series *s)
+{
+    size_t i = (size_t)(d->reach - s->points), nfamily = 0;
+    const struct comparison *c = &d->iou_change[i];
+
+    if (d->state[i] != DECISION_UNDECIDED || d->iou[i] != DECISION_IOU_UNDECIDED)
+        return;
+    for (size_t k = 1; k < s->npoints; k++)
+        nfamily += !isnan(d->iou_change[k].difference);
+    d->seeds.scatter = c->sd;
+    d->seeds.change = c->enough ? c->difference : 0;
+    d->seeds.n = compare_needed(c, c->margin + d->seeds.change, nfamily);
+    if (isnan(c->sd)) {
+        double pooled = pool_scatter(s);
+        d->seeds.assumed = isnan(pooled);
+        d->seeds.scatter = d->seeds.assumed ? DECISION_SCATTER : pooled;
+        d->seeds.n = student_needed(d->seeds.scatter, c->margin, COMPARE_ALPHA / (double)nfamily,
+                                    COMPARE_POWER, 2);
+    }
+    if (d->seeds.n && d->seeds.n <= c->n)
+        d->seeds.n = c->n + 1;
+    if (d->seeds.n > MOST_SEEDS)
+        d->seeds.n = 0;
 }
 
 /* What an epoch of p waits for, where the records tell. */
@@ -67,8 +181,9 @@ static int explain_slow(const struct series *s, const struct series_point *p, ch
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
     double comm = 100 * p->q[QUANTITY_COMM].median / epoch,
            data = 100 * p->q[QUANTITY_DATA].median / epoch;
-    int n = snprintf(dst, size, "its efficiency is %.2f, below %.2f",
-                     series_efficiency(s, p)->value, DECISION_EFFICIENCY);
+    double efficiency = series_efficiency(s, p)->value;
+    int n = snprintf(dst, size, "efficiency drops to %.*f (threshold %.2f)",
+                     decision_efficiency_decimals(efficiency), efficiency, DECISION_EFFICIENCY);
 
     if (isnan(comm) && isnan(data))
         return n + snprintf(dst + n, size - (size_t)n, "; these logs do not say why");
@@ -85,59 +200,147 @@ static int explain_slow(const struct series *s, const struct series_point *p, ch
 static void explain_limit(struct decision *d, const struct series *s, size_t i)
 {
     const struct series_point *p = &s->points[i];
+    const struct comparison *c = &d->iou_change[i];
     size_t size = sizeof d->limit_why;
     int n = 0;
 
     d->limit = p;
     if (isnan(series_efficiency(s, p)->value))
         n = snprintf(d->limit_why, size, "there is no steady epoch to judge by");
-    else if (!is_efficient(s, p))
+    else if (!decision_is_efficient(s, p))
         n = explain_slow(s, p, d->limit_why, size);
-    else if (d->iou[i] <= DECISION_IOU_HOLDS)
-        n = snprintf(d->limit_why, size, "GPU-hours rise by a larger share than time falls");
-    if (d->iou[i] > DECISION_IOU_HOLDS)
-        snprintf(d->limit_why + n, size - (size_t)n, "%sits %s is %.3f against %.3f%s",
-                 n ? "; " : "", s->quality, d->iou_change[i].b, d->iou_change[i].a,
-                 d->iou[i] == DECISION_IOU_FALLS
-                     ? ""
-                     : ", and repeats are too few to call that chance");
+    else if (d->iou[i] != DECISION_IOU_FALLS)
+        n = snprintf(d->limit_why, size, "the speed-up is %.2f, not above the %.2f with %d",
+                     series_speedup(s, p)->value, series_speedup(s, d->reach)->value,
+                     d->reach->gpus);
+    if (d->iou[i] == DECISION_IOU_FALLS)
+        snprintf(d->limit_why + n, size - (size_t)n,
+                 "%s%s falls by %.3f (95 %% interval %.3f to %.3f, margin %.2f)", n ? "; " : "",
+                 s->quality, -c->difference, -c->interval.high, -c->interval.low, c->margin);
 }
 
-int decision_compute(struct decision *d, const struct series *s, const struct advice *advice,
+static double predict_efficiency(const struct series *s, const struct model *m, int gpus)
+{
+    return model_speedup(m, s->points[0].gpus, gpus) / series_ideal(s, gpus);
+}
+
+/* How far beyond the largest count the model predicts enough efficiency. */
+static void find_model_reach(struct decision *d, const struct series *s, const struct model *m)
+{
+    int gpus = d->reach->gpus;
+
+    if (d->limit || !m || !model_predicts(m) ||
+        predict_efficiency(s, m, gpus) < DECISION_EFFICIENCY)
+        return;
+    while (!model_is_extrapolation(m, gpus + 1) &&
+           predict_efficiency(s, m, gpus + 1) >= DECISION_EFFICIENCY)
+        gpus++;
+    d->model_reach = gpus;
+}
+
+/* Behind the largest count: where the model ends, or twice as far. */
+static void choose_larger(struct decision *d)
+{
+    int last = d->reach->gpus;
+
+    if (d->model_reach > last) {
+        d->next = d->model_reach;
+        snprintf(d->next_why, sizeof d->next_why,
+                 "the model predicts an efficiency of %.2f or more up to there",
+                 DECISION_EFFICIENCY);
+    } else if (d->model_reach) {
+        d->next = last + 1;
+        snprintf(d->next_why, sizeof d->next_why,
+                 "the model predicts that efficiency drops below %.2f there", DECISION_EFFICIENCY);
+    } else {
+        d->next = 2 * last;
+        snprintf(d->next_why, sizeof d->next_why,
+                 "no count was measured beyond %d, and no model predicts where efficiency drops",
+                 last);
+    }
+}
+
+static void choose_next(struct decision *d, const struct series *s)
+{
+    if (d->seeds.n) {
+        d->next_seeds = d->seeds.n;
+        snprintf(
+            d->next_why, sizeof d->next_why, "they would decide whether %s holds%s", s->quality,
+            d->seeds.assumed ? "; the first 3 show the scatter, which corrects their number" : "");
+    } else if (!d->limit) {
+        choose_larger(d);
+    } else {
+        int low = d->reach->gpus, high = d->limit->gpus;
+        int middle = (int)lround(sqrt((double)low * high));
+        if (middle > low && middle < high) {
+            d->next = middle;
+            snprintf(d->next_why, sizeof d->next_why, "the limit lies between %d and %d", low,
+                     high);
+        } else {
+            snprintf(d->next_why, sizeof d->next_why,
+                     "the counts on both sides of the limit, %d and %d, are measured", low, high);
+        }
+    }
+}
+
+size_t decision_list_counts(const struct decision *d, const struct series *s, decision_point_f *f,
+                            char *dst, size_t size)
+{
+    size_t used = 0, n = 0;
+
+    *dst = '\0';
+    for (size_t i = 0, last; i < s->npoints && used < size; i = last + 1) {
+        last = i;
+        if (!f(d, s, i))
+            continue;
+        while (last + 1 < s->npoints && f(d, s, last + 1))
+            last++;
+        n += last - i + 1;
+        used +=
+            (size_t)snprintf(dst + used, size - used, "%s%d", used ? ", " : "", s->points[i].gpus);
+        if (last > i && used < size)
+            used += (size_t)snprintf(dst + used, size - used, "%s%d", last > i + 1 ? ".." : ", ",
+                                     s->points[last].gpus);
+    }
+    return n;
+}
+
+int decision_compute(struct decision *d, const struct series *s, const struct model *steady,
                      const struct results *table, struct err *e)
 {
-    size_t best = 0;
-
-    *d = (struct decision){.base = s->points, .beyond_model = NAN,
+    *d = (struct decision){.base = s->points,
+                           .state = calloc(s->npoints, sizeof *d->state),
                            .iou = calloc(s->npoints, sizeof *d->iou),
                            .iou_change = calloc(s->npoints, sizeof *d->iou_change)};
-    if (!d->iou || !d->iou_change) {
+    if (!d->state || !d->iou || !d->iou_change) {
         decision_destroy(d);
         return err_set(e, ERR_INTERNAL, "out of memory for %zu counts", s->npoints);
     }
-    if (compare_iou(d, s, e)) {
+    if (judge_all(d, s, e)) {
         decision_destroy(d);
         return -1;
     }
-    for (size_t i = 1; i < s->npoints; i++)
-        if (passes(d, s, i, advice->knee))
-            best = i;
-    d->best = &s->points[best];
+    d->use = find_fastest(d, s, DECISION_PASSES);
+    d->reach = find_fastest(d, s, DECISION_UNDECIDED);
+    d->best = d->use == d->base ? d->reach : d->use;
     d->speedup = *series_speedup(s, d->best);
     d->efficiency = *series_efficiency(s, d->best);
-    d->beyond = advice->knee_is_last ? 0 : advice->knee;
-    if (!d->beyond && advice->model_knee > s->points[s->npoints - 1].gpus)
-        d->beyond_model = advice->model_knee;
-    if (best + 1 < s->npoints)
-        explain_limit(d, s, best + 1);
+    d->iou_unusable = find_unusable(d, d->reach);
+    find_seeds(d, s);
+    if (d->reach + 1 < s->points + s->npoints)
+        explain_limit(d, s, (size_t)(d->reach + 1 - s->points));
+    find_model_reach(d, s, steady);
+    choose_next(d, s);
     caveats_compute(d, s, table);
     return 0;
 }
 
 void decision_destroy(struct decision *d)
 {
+    free(d->state);
     free(d->iou);
     free(d->iou_change);
+    d->state = NULL;
     d->iou = NULL;
     d->iou_change = NULL;
 }

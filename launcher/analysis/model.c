@@ -178,10 +178,10 @@ static void derive(struct model *m)
         m->serial = c[1] / first;
     if (m->law == MODEL_USL) {
         m->coherency = c[2] / first;
-        m->peak = sqrt(c[0] / c[2]);
+        m->peak = fmax(1, sqrt(c[0] / c[2]));
     }
     if (m->law == MODEL_LOG)
-        m->peak = c[0] * log(2) / c[1];
+        m->peak = fmax(1, c[0] * log(2) / c[1]);
     if (isnan(m->peak))
         m->peak = INFINITY;
 }
@@ -345,6 +345,11 @@ double model_speedup(const struct model *m, double base, double gpus)
 bool model_is_extrapolation(const struct model *m, double gpus)
 {
     return gpus > EXTRAPOLATE * m->largest;
+}
+
+bool model_predicts(const struct model *m)
+{
+    return m->loo_error <= MODEL_POOR_FIT;
 }
 
 const struct model *model_choose(const struct model *models, size_t n)

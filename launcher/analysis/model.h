@@ -24,6 +24,7 @@ enum model_law { MODEL_IDEAL, MODEL_AMDAHL, MODEL_USL, MODEL_LOG, MODEL_GUSTAFSO
 
 #define MODEL_TERMS 3
 #define MODEL_REPEATS 999 /* of the bootstrap */
+#define MODEL_POOR_FIT 0.2 /* leave-one-out error above which a model predicts nothing */
 
 /* One run. */
 struct model_sample {
@@ -40,7 +41,7 @@ struct model {
     double error;     /* root mean square of relative errors */
     double loo_error; /* the same, of each count predicted from the others; NaN with too few */
     double aicc;      /* corrected Akaike information criterion; NaN with too few */
-    double peak;      /* count with the least time, sqrt((1 - sigma) / kappa); INFINITY: none */
+    double peak;      /* count with the least time, at least 1; INFINITY: none */
     struct interval peak_interval; /* high may be INFINITY */
     double largest;   /* measured count */
 };
@@ -60,6 +61,9 @@ double model_speedup(const struct model *m, double base, double gpus);
 
 /* More than twice the largest measured count: nobody should believe it. */
 bool model_is_extrapolation(const struct model *m, double gpus);
+
+/* Its leave-one-out error is small enough to use it for prediction. */
+bool model_predicts(const struct model *m);
 
 /* The fitted law with the least leave-one-out error; a law with more coefficients must be better
  * by a tenth. NULL when none is fitted. */

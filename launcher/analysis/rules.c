@@ -10,6 +10,7 @@
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/shapiro_wilk.h"
+#include "src/plural.h"
 
 #define NORMAL_ALPHA 0.05
 
@@ -51,8 +52,8 @@ struct facts {
     size_t nseries, fewest, most; /* runs per count */
     bool base_is_one, setup, records, knows_images, tested;
     int missing;
-    size_t nchecked;  /* counts whose times could be checked */
-    double normal;    /* p-value of that all of them are normal */
+    size_t nchecked; /* counts whose times could be checked */
+    double normal;   /* p-value of that all of them are normal */
 };
 
 /* p-value of that the point's steady epochs are normal; NaN where that can't be checked. */
@@ -86,8 +87,12 @@ static void gather_normality(struct facts *f, const struct analysis *a)
 
 static struct facts gather(const struct analysis *a)
 {
-    struct facts f = {.fewest = (size_t)-1, .base_is_one = true, .setup = true, .records = true,
-                      .knows_images = true, .tested = true};
+    struct facts f = {.fewest = (size_t)-1,
+                      .base_is_one = true,
+                      .setup = true,
+                      .records = true,
+                      .knows_images = true,
+                      .tested = true};
 
     for (size_t i = 0; i < a->nseries; i++) {
         const struct series *s = &a->series[i].series;
@@ -117,7 +122,7 @@ static void judge_base(struct rule *r, const struct analysis *a)
     say(r, RULE_MET,
         "The base case is %d GPU%s of the same program: %.4g s per steady epoch, %.4g s for the "
         "training%s.",
-        p->gpus, p->gpus == 1 ? "" : "s", p->q[QUANTITY_STEADY_EPOCH].median,
+        p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median,
         p->q[QUANTITY_TRAINING].median,
         p->gpus == 1 ? "" : "; 1 GPU was not measured, and that is said");
 }
@@ -126,9 +131,11 @@ static void judge_subset(struct rule *r, const struct facts *f)
 {
     if (f->missing)
         say(r, RULE_NOT_MET,
-            "%d runs have no result; the report names them and their reasons, but not why the "
-            "counts that were measured are enough.",
-            f->missing);
+            "%d run%s no result; the report names %s, but not why the counts that were measured "
+            "are "
+            "enough.",
+            f->missing, f->missing == 1 ? " has" : "s have",
+            f->missing == 1 ? "it and its reason" : "them and their reasons");
     else
         say(r, RULE_MET, "Every run that was asked for has a result and is shown.");
 }
@@ -154,19 +161,25 @@ static void judge_normality(struct rule *r, const struct facts *f)
         snprintf(found, sizeof found,
                  "Shapiro and Wilk's test of the steady epochs at %zu count%s, combined by "
                  "Fisher: p = %.2g. ",
-                 f->nchecked, f->nchecked == 1 ? "" : "s", f->normal);
+                 f->nchecked, plural((long)f->nchecked), f->normal);
     if (f->fewest >= 10)
-        say(r, RULE_MET, "%sNothing is taken as normal: medians have order-statistic intervals, "
-            "speed-ups bootstrap intervals.", found);
+        say(r, RULE_MET,
+            "%sNothing is taken as normal: medians have order-statistic intervals, "
+            "speed-ups bootstrap intervals.",
+            found);
     else if (f->most < 2)
-        say(r, RULE_NOT_APPLICABLE, "With one run per count nothing is known of how values are "
+        say(r, RULE_NOT_APPLICABLE,
+            "With one run per count nothing is known of how values are "
             "distributed.");
     else if (f->nchecked == 0)
-        say(r, RULE_NOT_MET, "With fewer than 10 runs per count speed-ups have Fieller's interval, "
+        say(r, RULE_NOT_MET,
+            "With fewer than 10 runs per count speed-ups have Fieller's interval, "
             "which takes times as normal; to check that takes 3 runs that differ.");
     else if (f->normal < NORMAL_ALPHA)
-        say(r, RULE_NOT_MET, "%sTimes are not normal, but with fewer than 10 runs per count "
-            "speed-ups have Fieller's interval, which takes them as such. Repeat 10 times.", found);
+        say(r, RULE_NOT_MET,
+            "%sTimes are not normal, but with fewer than 10 runs per count "
+            "speed-ups have Fieller's interval, which takes them as such. Repeat 10 times.",
+            found);
     else
         say(r, RULE_MET,
             "%sNothing speaks against normal times, which Fieller's interval of speed-ups "
@@ -178,19 +191,23 @@ static void judge_comparison(struct rule *r, const struct facts *f)
 {
     if (f->tested)
         say(r, RULE_MET,
-            "Quality is compared with the base case by a paired or rank test, corrected by Holm over "
-            "the counts.");
+            "Quality is compared with the base case by the interval of its change, simultaneous "
+            "over the "
+            "counts, and by a paired or rank test, corrected by Holm.");
     else
         say(r, RULE_NOT_MET,
-            "Not enough repeats: some count has one run, and nothing tells its quality from chance.");
+            "Not enough repeats: some count has one run, and nothing tells its quality from "
+            "chance.");
 }
 
 static void judge_setup(struct rule *r, const struct facts *f)
 {
     if (f->setup)
         say(r, RULE_MET,
-            "GPUs and seeds were varied; run.json and record.jsonl of each run hold the rest: "
-            "batch, network, data, versions, hosts.");
+            "GPUs%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
+            "network, "
+            "data, versions, hosts.",
+            f->most > 1 ? " and seeds" : ", but not seeds,");
     else
         say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");
 }
@@ -209,7 +226,7 @@ static void judge_timing(struct rule *r, const struct facts *f)
 static void judge_bound(struct rule *r, const struct facts *f)
 {
     say(r, RULE_MET,
-        "Ideal scaling is drawn beside each speed-up, and the fitted laws with their limit%s.",
+        "Ideal scaling is drawn beside each speed-up, and the fitted models with their limit%s.",
         f->knows_images ? "" : "; without counts of images it may be exceeded");
 }
 
@@ -238,5 +255,5 @@ void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
     judge_bound(&rules[10], &f);
     say(&rules[11], RULE_MET,
         "Figures show every count with its interval, and losses by epoch; lines join counts to "
-        "guide the eye, and laws are drawn no further than twice what was measured.");
+        "guide the eye, and models are drawn no further than twice what was measured.");
 }

@@ -28,7 +28,7 @@ enum series_mode {
 
 /* Over the runs of a count; NaN where nothing is known. */
 struct summary {
-    double median, min, max;
+    double median, mean, min, max;
     double spread; /* standard deviation / mean; NaN with one run */
     size_t count;  /* runs that know the value */
     size_t noutliers; /* of them, far from the median (outlier.h); they count all the same */

@@ -11,7 +11,7 @@
 
 static struct student unknown(double mean)
 {
-    return (struct student){mean, NAN, interval_none()};
+    return (struct student){mean, NAN, NAN, interval_none()};
 }
 
 /* A difference without any scatter is certain; so is none. */
@@ -23,7 +23,7 @@ static struct student decide(double mean, double error, double df, double level)
         p = mean == 0 ? 1 : 0;
     else
         p = 2 * distribution_t_cdf(-fabs(mean / error), df);
-    return (struct student){mean, p, {mean - t * error, mean + t * error, level, INTERVAL_T}};
+    return (struct student){mean, df, p, {mean - t * error, mean + t * error, level, INTERVAL_T}};
 }
 
 struct student student_paired(const double *differences, size_t n, double level)

@@ -14,10 +14,11 @@
 #include "launcher/report/gnuplot.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/plural.h"
 
 #define MAX_CURVE 240  /* points of a loss curve; longer ones are thinned */
 #define MAX_DOTS 400   /* single runs that are drawn */
-#define CURVE_STEPS 60 /* points of a fitted law, less one, at the least */
+#define CURVE_STEPS 60 /* points of a fitted model, less one, at the least */
 #define LAW_STOPS 16   /* values of it that are told, at the most */
 #define BEYOND 0.25    /* so much further than measured a law is drawn */
 
@@ -116,15 +117,16 @@ static int largest_count(const struct report *r)
     return largest;
 }
 
-/* The straight line y = height + slope x over all counts; what is no measurement. */
+/* The straight line y = height + slope x over all counts, which is not a measurement. A threshold
+ * is dashed, the ideal is not. */
 static void add_guide(struct chart *c, const struct report *r, double height, double slope,
-                      const char *label)
+                      bool threshold, const char *label)
 {
     struct chart_series *s = chart_add_series(c, CHART_LINE, CHART_INK, "%s", label);
     double largest = largest_count(r);
 
     if (s)
-        s->dashed = true;
+        s->dashed = threshold;
     chart_add_point(c, s, 0, height, NAN, NAN);
     chart_add_point(c, s, largest, height + slope * largest, NAN, NAN);
 }
@@ -137,7 +139,7 @@ static void add_ideal(struct chart *c, const struct report *r)
     for (size_t i = 1; i < r->nseries; i++)
         if (series_of(r, i)->points[0].gpus != base)
             return;
-    add_guide(c, r, 0, 1.0 / base, "ideal");
+    add_guide(c, r, 0, 1.0 / base, false, "ideal");
 }
 
 /* The chosen law from from to to GPUs. Told are its values at whole numbers of GPUs, behind first. */
@@ -167,10 +169,10 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
 
     if (!rs->as->steady_choice)
         return;
-    snprintf(fit, sizeof fit, "fitted law (%s)", model_name(rs->as->steady_choice->law));
+    snprintf(fit, sizeof fit, "fitted model (%s)", model_name(rs->as->steady_choice->law));
     add_law(c, add(c, r, i, CHART_LINE, fit), rs, from, to, 0);
     struct chart_series *beyond =
-        add(c, r, i, CHART_LINE, "fitted law, beyond what was measured");
+        add(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
     if (beyond)
         beyond->dashed = beyond->unlisted = true;
     add_law(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
@@ -195,7 +197,7 @@ static void make_speedup(struct chart *c, const struct report *r)
 {
     start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the steady epochs, with intervals of 95 % where there are enough "
-          "runs. Line: the law that fits best, dashed beyond what was measured; without one, "
+          "runs. Line: the best-fitting model, dashed beyond what was measured; without one, "
           "marks are joined to guide the eye. Open: the whole training, first epoch included.");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
@@ -252,14 +254,14 @@ static void make_iou(struct chart *c, const struct report *r)
 
 static void make_efficiency(struct chart *c, const struct report *r)
 {
-    char worth[48];
+    char threshold[48];
 
     start(c, "efficiency", "Parallel efficiency", "efficiency", 3,
           "Speed-up divided by the ideal. Filled: steady epochs, by images where they were "
           "counted. Open: whole training.");
-    add_guide(c, r, 1, 0, "ideal");
-    snprintf(worth, sizeof worth, "worth it from %.2f on", DECISION_EFFICIENCY);
-    add_guide(c, r, DECISION_EFFICIENCY, 0, worth);
+    add_guide(c, r, 1, 0, false, "ideal");
+    snprintf(threshold, sizeof threshold, "threshold of the rule, %.2f", DECISION_EFFICIENCY);
+    add_guide(c, r, DECISION_EFFICIENCY, 0, true, threshold);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         add_total(c, r, i, true);
@@ -438,7 +440,7 @@ static void add_curve(struct chart *c, const struct series_point *p, int colour)
 
     if (!curve)
         return;
-    s = chart_add_series(c, CHART_LINE, colour, "%d GPU%s", p->gpus, p->gpus == 1 ? "" : "s");
+    s = chart_add_series(c, CHART_LINE, colour, "%d GPU%s", p->gpus, plural(p->gpus));
     size_t step = (curve->n + MAX_CURVE - 1) / MAX_CURVE;
     for (size_t i = 0; i < curve->n; i += step)
         chart_add_point(c, s, (double)i, curve->loss[i], NAN, NAN);

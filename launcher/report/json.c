@@ -48,6 +48,7 @@ static json_t *encode_summary(const struct summary *s)
     json_t *o = json_object();
 
     json_object_set_new(o, "median", number(s->median));
+    json_object_set_new(o, "mean", number(s->mean));
     json_object_set_new(o, "min", number(s->min));
     json_object_set_new(o, "max", number(s->max));
     json_object_set_new(o, "spread", number(s->spread));
@@ -185,30 +186,36 @@ static json_t *encode_advice(const struct advice *a)
     json_object_set_new(o, "least_gpu_hours", encode_choice(&a->gpu_hours));
     json_object_set_new(o, "least_energy_kwh", encode_choice(&a->energy));
     json_object_set_new(o, "deadline", encode_choice(&a->deadline));
-    json_object_set_new(o, "knee_gpus", a->knee ? json_integer(a->knee) : json_null());
-    json_object_set_new(o, "knee_is_last", json_boolean(a->knee_is_last));
-    json_object_set_new(o, "model_knee", number(a->model_knee));
-    json_object_set_new(o, "next_gpus", a->next ? json_integer(a->next) : json_null());
-    json_object_set_new(o, "next_why", json_string(a->next_why));
     return o;
 }
 
 static void set_decision(json_t *o, const struct decision *d, size_t npoints)
 {
-    static const char *const iou_names[] = {"unknown", "holds", "not enough repeats", "falls"};
+    bool decided = d->use == d->reach;
     json_t *caveats = json_array(), *iou = json_array();
 
-    json_object_set_new(o, "worth_gpus", json_integer(d->best->gpus));
+    json_object_set_new(o, "worth_gpus", decided || d->use != d->base ? json_integer(d->use->gpus)
+                                                                     : json_null());
+    json_object_set_new(o, "reach_gpus", json_integer(d->reach->gpus));
+    json_object_set_new(o, "decided", json_boolean(decided));
+    json_object_set_new(o, "seeds_needed",
+                        d->seeds.n ? json_integer((json_int_t)d->seeds.n) : json_null());
+    json_object_set_new(o, "seeds_scatter", d->seeds.n ? number(d->seeds.scatter) : json_null());
+    json_object_set_new(o, "seeds_assumed", json_boolean(d->seeds.assumed));
     json_object_set_new(o, "base_gpus", json_integer(d->base->gpus));
     json_object_set_new(o, "speedup", encode_ratio(&d->speedup));
     json_object_set_new(o, "efficiency", encode_ratio(&d->efficiency));
     json_object_set_new(o, "limit_gpus", d->limit ? json_integer(d->limit->gpus) : json_null());
     json_object_set_new(o, "limit_why", json_string(d->limit ? d->limit_why : ""));
-    json_object_set_new(o, "beyond_gpus", d->beyond ? json_integer(d->beyond) : json_null());
-    json_object_set_new(o, "beyond_model", number(d->beyond_model));
+    json_object_set_new(o, "model_reach_gpus",
+                        d->model_reach ? json_integer(d->model_reach) : json_null());
+    json_object_set_new(o, "next_gpus", d->next ? json_integer(d->next) : json_null());
+    json_object_set_new(o, "next_seeds",
+                        d->next_seeds ? json_integer((json_int_t)d->next_seeds) : json_null());
+    json_object_set_new(o, "next_why", json_string(d->next_why));
     for (size_t i = 0; i < npoints; i++) {
         json_t *one = i ? encode_comparison(&d->iou_change[i]) : json_object();
-        json_object_set_new(one, "state", json_string(iou_names[d->iou[i]]));
+        json_object_set_new(one, "state", json_string(decision_iou_name(d->iou[i])));
         json_array_append_new(iou, one);
     }
     json_object_set_new(o, result_by_accuracy(d->base->rows) ? "accuracy" : "iou", iou);
@@ -430,6 +437,7 @@ char *json_encode_report(const struct report *r)
     for (size_t i = 0; i < r->analysis.npairs; i++)
         json_array_append_new(pairs, encode_pair(r, &r->analysis.pairs[i]));
     json_object_set_new(o, "pairs", pairs);
+    json_object_set_new(o, "rule", json_string(r->rule));
     json_object_set_new(o, "rules", encode_rules(r->analysis.rules));
     json_object_set_new(o, "problems", encode_lines(r->problems));
     for (size_t i = 0; i < r->nsources; i++)

@@ -76,6 +76,7 @@ char *markdown_encode(const struct report *r, const struct figures *f)
     buf_add(&b, ": how many GPUs are worth it?\n\n");
     for (size_t i = 0; i < r->nseries; i++)
         add_verdict(&b, &r->series[i]);
+    add_lines(&b, r->rule, "Rule: ", "\n\n");
     add_lines(&b, r->differences, "", "  \n");
     if (*r->differences)
         buf_add(&b, "\n");

@@ -9,6 +9,7 @@
 
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/plural.h"
 
 static int out_of_memory(struct err *e)
 {
@@ -46,7 +47,7 @@ static char *list_problems(const struct report *r)
             if (r->nsources > 1)
                 buf_addf(&b, "%s: ", r->sources[k].title);
             buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus,
-                     row->gpus == 1 ? "" : "s", result_state_name(row->state), row->note);
+                     plural(row->gpus), result_state_name(row->state), row->note);
         }
     if (nproblems > REPORT_MAX_PROBLEMS)
         buf_addf(&b, "and %zu more, in results.csv\n", nproblems - REPORT_MAX_PROBLEMS);
@@ -140,6 +141,17 @@ static char *list_differences(const struct report *r)
     return buf_steal(&b);
 }
 
+static char *describe_rule(const struct report *r)
+{
+    bool same = true;
+    struct buf b = {0};
+
+    for (size_t i = 1; i < r->nseries; i++)
+        same &= !strcmp(r->series[i].as->series.quality, r->series[0].as->series.quality);
+    decision_rule(&b, same ? r->series[0].as->series.quality : "quality");
+    return buf_steal(&b);
+}
+
 int report_create(struct report *r, const struct report_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e)
 {
@@ -157,9 +169,10 @@ int report_create(struct report *r, const struct report_source *sources, size_t 
     }
     if (add_series(r, options->deadline_s > 0, e))
         goto fail;
+    r->rule = describe_rule(r);
     r->problems = list_problems(r);
     r->differences = list_differences(r);
-    if (r->problems && r->differences)
+    if (r->rule && r->problems && r->differences)
         return 0;
     out_of_memory(e);
 fail:
@@ -172,6 +185,7 @@ void report_destroy(struct report *r)
     for (size_t i = 0; i < r->nseries; i++)
         words_destroy(&r->series[i].words);
     free(r->series);
+    free(r->rule);
     free(r->problems);
     free(r->differences);
     analysis_destroy(&r->analysis);

@@ -34,6 +34,7 @@ struct report {
     struct report_series *series; /* as many as analysis has */
     size_t nseries;
     char *problems;    /* runs without result, one per line, REPORT_MAX_PROBLEMS at most, or "" */
+    char *rule;        /* by which the verdicts are found, in words */
     char *differences; /* what differs between series, a sentence per line */
 };
 

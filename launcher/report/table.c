@@ -41,10 +41,15 @@ void table_addf(struct table *t, const char *fmt, ...)
     t->failed = true;
 }
 
+double table_round(double value, int decimals)
+{
+    return fabs(value) < 0.5 * pow(10, -decimals) ? 0 : value;
+}
+
 void table_add_number(struct table *t, double value, int decimals)
 {
     if (isfinite(value))
-        table_addf(t, "%.*f", decimals, value);
+        table_addf(t, "%.*f", decimals, table_round(value, decimals));
     else
         table_addf(t, "-");
 }

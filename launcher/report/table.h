@@ -30,6 +30,9 @@ void table_init(struct table *t, const struct table_column *columns, size_t ncol
 /* Add the next cell of the row. */
 void table_addf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* value, without a minus where these decimals print 0. */
+double table_round(double value, int decimals);
+
 /* A number with so many decimals; "-" for NaN. */
 void table_add_number(struct table *t, double value, int decimals);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/buf.h"
+#include "src/plural.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -15,15 +16,11 @@ tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_
                                            tables_fill_convergence, tables_fill_levels,
                                            NULL};
 
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void add_interval(struct table *t, const struct interval *i, int decimals)
 {
     if (interval_is_known(i))
-        table_addf(t, "%.*f..%.*f", decimals, i->low, decimals, i->high);
+        table_addf(t, "%.*f..%.*f", decimals, table_round(i->low, decimals), decimals,
+                   table_round(i->high, decimals));
     else
         table_addf(t, "-");
 }
@@ -115,24 +112,12 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
     }
 }
 
-static const char *iou_words(const struct decision *d, size_t i)
-{
-    if (i == 0)
-        return "base case";
-    switch (d->iou[i]) {
-    case DECISION_IOU_HOLDS: return "holds";
-    case DECISION_IOU_UNCERTAIN: return "not enough repeats to say";
-    case DECISION_IOU_FALLS: return "falls";
-    default: return "-";
-    }
-}
-
 void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
 #define QUALITY_COLUMNS(word)                         \
     {                                                 \
         {"GPUs", false},        {"runs", false},      \
-        {word, false},          {"95 % interval", false}, \
+        {word, false},          {"median", false},    \
         {"least", false},       {"most", false},      \
         {"change", false},      {"its interval", false}, \
         {"p (Holm)", false},    {"test", true},       \
@@ -146,9 +131,10 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct decision *d = &rs->as->decision;
 
     table_init(t, classes ? by_accuracy : by_iou, COUNT(by_iou),
-               "Quality of %s: medians over the runs of a count, after the last epoch; change "
-               "against the base case.",
-               rs->label);
+               "Quality of %s after the last epoch: %s is the mean over the runs of a count, change the "
+               "difference from the base case's; its 95 %% interval is simultaneous over all counts. "
+               "What is judged is whether that interval lies above -%.2f.",
+               rs->label, s->quality, DECISION_IOU_MARGIN);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct comparison none = {.p_holm = NAN, .difference = NAN};
@@ -156,8 +142,8 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         const struct summary *iou = &p->q[QUANTITY_IOU];
         table_addf(t, "%d", p->gpus);
         table_addf(t, "%zu", p->nruns);
-        table_add_number(t, iou->median, 4);
-        add_interval(t, &iou->interval, 4);
+        table_add_number(t, iou->mean, 4);
+        table_add_number(t, iou->count > 1 ? iou->median : NAN, 4);
         table_add_number(t, iou->count > 1 ? iou->min : NAN, 4);
         table_add_number(t, iou->count > 1 ? iou->max : NAN, 4);
         table_add_number(t, i ? c->difference : NAN, 4);
@@ -167,7 +153,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
             table_addf(t, "-");
         add_p(t, c);
         add_test(t, c);
-        table_addf(t, "%s", d->iou && isfinite(iou->median) ? iou_words(d, i) : "-");
+        table_addf(t, "%s", i == 0 ? "base case" : d->iou ? decision_iou_name(d->iou[i]) : "-");
         table_add_number(t, classes ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, p->q[QUANTITY_LOSS].median, 4);
         table_add_number(t, p->q[QUANTITY_IMAGES].median, 0);
@@ -259,13 +245,13 @@ static void add_model(struct table *t, const struct model *m, bool chosen)
 void tables_fill_models(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {
-        {"law", true}, {"formula", true}, {"serial share", false}, {"95 % interval", false},
+        {"model", true}, {"formula", true}, {"serial share", false}, {"95 % interval", false},
         {"coherency", false}, {"95 % interval", false}, {"error", false}, {"leave-one-out", false},
         {"AICc", false}, {"least time at", false}};
 
     table_init(
         t, columns, COUNT(columns),
-        "Laws fitted to the steady epochs of %s. Error: root mean square of relative errors; "
+        "Models fitted to the steady epochs of %s. Error: root mean square of relative errors; "
         "leave-one-out: the same, each count predicted from the others.",
         rs->label);
     for (int i = 0; i < MODEL_NLAWS; i++)
@@ -342,8 +328,8 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
 
     table_init(t, result_by_accuracy(&s->rows[0]) ? by_accuracy : by_iou, COUNT(by_iou),
-               "%s: speed-up of the whole training, of steady epochs, and their efficiency",
-               rs->label);
+               "%s: speed-up of the whole training, of steady epochs, and their efficiency; %s: mean over runs",
+               rs->label, s->quality);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         table_addf(t, "%d", p->gpus);
@@ -354,7 +340,7 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         table_add_number(t, series_speedup(s, p)->value, 2);
         add_interval(t, &series_speedup(s, p)->interval, 2);
         table_add_number(t, series_efficiency(s, p)->value, 3);
-        table_add_number(t, p->q[QUANTITY_IOU].median, 4);
+        table_add_number(t, p->q[QUANTITY_IOU].mean, 4);
     }
 }
 
@@ -373,7 +359,8 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
                                                   {"significant", true}};
 
     table_init(t, columns, COUNT(columns),
-               "%s (first) against %s (second), at each count that both ran on.",
+               "%s (first) against %s (second), at each count that both ran on: means over runs; first / "
+               "second is of medians.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
@@ -390,8 +377,8 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
             add_interval(t, &d->ratio.interval, 3);
         add_p(t, &d->compare);
         add_test(t, &d->compare);
-        table_addf(t, "%s", d->compare.test == COMPARE_NONE ? "too few runs"
-                            : d->compare.significant        ? "yes"
+        table_addf(t, "%s", d->compare.test <= COMPARE_IMAGES ? "too few runs"
+                            : d->compare.significant          ? "yes"
                             : d->compare.enough             ? "no"
                                                             : "no (few runs)");
     }

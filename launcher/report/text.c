@@ -117,6 +117,8 @@ void text_encode_verdict(const struct report *r, const struct text_form *form, s
         add_lines(b, r->series[i].words.reasons, "", form);
         buf_add(b, "\n");
     }
+    add_lines(b, r->rule, "Rule: ", form);
+    buf_add(b, "\n");
     if (*r->differences) {
         add_lines(b, r->differences, "", form);
         buf_add(b, "\n");

@@ -5,17 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "launcher/report/table.h"
 #include "src/buf.h"
+#include "src/plural.h"
 
 /* Below this difference of efficiencies what is no steady epoch is no matter. */
 #define OVERHEAD_SHARE 0.05
-/* A law that misses a count left out by more foretells nothing. */
-#define POOR_FIT 0.2
-
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
+/* The critical batch and the measured epochs disagree by more than this factor. */
+#define DISAGREE 1.2
 
 /* " (95 % interval 5.6-5.9)" */
 static void add_interval(struct buf *b, const struct interval *i, int decimals)
@@ -36,95 +33,194 @@ static int speedup_decimals(const struct ratio *r)
     return interval_is_known(&r->interval) && r->interval.high - r->interval.low >= 0.2 ? 1 : 2;
 }
 
-static void add_iou(struct buf *b, const struct decision *d, const char *quality, size_t best)
+/* "1.81x faster"; below 1 it is the other way round. */
+static void add_speed(struct buf *b, double ratio, int decimals)
 {
-    const struct comparison *c = &d->iou_change[best];
+    buf_addf(b, "%.*fx %s", decimals, ratio < 1 ? 1 / ratio : ratio,
+             ratio < 1 ? "slower" : "faster");
+}
 
-    if (d->iou[best] == DECISION_IOU_UNKNOWN) {
-        buf_addf(b, ", %s not known", quality);
-    } else if (c->significant && c->difference > 0) {
-        buf_addf(b, ", %s better (%.3f vs %.3f, significant)", quality, c->b, c->a);
-    } else if (c->significant) {
-        buf_addf(b, ", %s lower by less than %.3f (%.3f vs %.3f)", quality, c->margin, c->b, c->a);
-    } else if (c->test == COMPARE_NONE) {
-        buf_addf(b, ", %s %.3f vs %.3f (one run each: no test)", quality, c->b, c->a);
-    } else if (c->enough) {
-        buf_addf(b, ", %s unchanged (%.3f vs %.3f, difference not significant)", quality, c->b,
-                 c->a);
+/* " than with 1 GPU" */
+static void add_than(struct buf *b, const struct decision *d)
+{
+    buf_addf(b, " than with %d GPU%s", d->base->gpus, plural(d->base->gpus));
+}
+
+/* How fast best is; 1 is the base case. */
+static void add_speedup(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    int decimals = speedup_decimals(&d->speedup);
+
+    if (as->series.mode == SERIES_WEAK) {
+        buf_addf(b, "%.*fx the images per second of %d", decimals, d->speedup.value, d->base->gpus);
     } else {
-        buf_addf(
-            b,
-            ", %s %.3f vs %.3f (difference not significant, but too few runs to see one of %.3f)",
-            quality, c->b, c->a, c->margin);
+        add_speed(b, d->speedup.value, decimals);
+        add_than(b, d);
     }
+    add_interval(b, &d->speedup.interval, decimals);
+}
+
+static bool is_slower(const struct decision *d, const struct series *s, size_t i)
+{
+    (void)d;
+    return series_speedup(s, &s->points[i])->value < 1;
+}
+
+static bool is_inefficient(const struct decision *d, const struct series *s, size_t i)
+{
+    (void)d;
+    return !decision_is_efficient(s, &s->points[i]);
+}
+
+static void add_none(struct buf *b, const struct analysis_series *as)
+{
+    const struct series *s = &as->series;
+    char counts[120];
+
+    if (decision_list_counts(&as->decision, s, is_slower, counts, sizeof counts) == s->npoints - 1)
+        buf_add(b, ": every larger count measured is slower.");
+    else if (decision_list_counts(&as->decision, s, is_inefficient, counts, sizeof counts) ==
+             s->npoints - 1)
+        buf_addf(b, ": no larger count measured has an efficiency of %.2f.", DECISION_EFFICIENCY);
+    else
+        buf_addf(
+            b, ": no larger count measured is faster, has an efficiency of %.2f and keeps its %s.",
+            DECISION_EFFICIENCY, s->quality);
+}
+
+/* Why the quality with reach GPUs is undecided, and what would decide it; a sentence. */
+static void add_undecided(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct comparison *c = &d->iou_change[d->reach - as->series.points];
+    size_t fewest = d->base->nruns < d->reach->nruns ? d->base->nruns : d->reach->nruns;
+
+    if (d->iou_unusable) {
+        buf_addf(b, " %s is %s.", *as->series.quality == 'I' ? "IoU" : "Accuracy", d->iou_unusable);
+        return;
+    }
+    buf_addf(b, " %s with %d GPU%s is undecided (%.3f against %.3f): ",
+             *as->series.quality == 'I' ? "IoU" : "Accuracy", d->reach->gpus,
+             plural(d->reach->gpus), c->b, c->a);
+    if (fewest == 1)
+        buf_addf(b, "a count with one run cannot tell a fall of %.2f from chance; ", c->margin);
+    else
+        buf_addf(b,
+                 "the 95 %% interval of its change by %zu runs per count, %.3f to %.3f, includes "
+                 "-%.2f; ",
+                 fewest, table_round(c->interval.low, 3), table_round(c->interval.high, 3),
+                 c->margin);
+    if (!d->seeds.n) {
+        buf_add(b, "no practicable number of seeds would decide it.");
+        return;
+    }
+    buf_addf(b, "about %zu seeds per count would decide it if ", d->seeds.n);
+    if (d->seeds.change == 0)
+        buf_addf(b, "%s does not change", as->series.quality);
+    else
+        buf_addf(b, "its change stays %.3f", d->seeds.change);
+    buf_addf(b, " (power %.1f; %s standard deviation %.2g).", COMPARE_POWER,
+             d->seeds.assumed ? "assumed" : "observed", d->seeds.scatter);
 }
 
 static void add_use(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct decision *d = &as->decision;
-    size_t best = (size_t)(d->best - as->series.points);
+    const struct comparison *c = &d->iou_change[d->use - as->series.points];
 
-    buf_addf(b, "Use %d GPU%s", d->best->gpus, plural(d->best->gpus));
+    buf_addf(b, "Use %d GPU%s", d->use->gpus, plural(d->use->gpus));
     if (label)
         buf_addf(b, " (%s)", label);
-    if (d->best == d->base) {
-        buf_add(b, ": no larger number that was measured is worth it.");
+    if (d->use == d->base) {
+        add_none(b, as);
         return;
     }
-    int decimals = speedup_decimals(&d->speedup);
-    buf_addf(b,
-             as->series.mode == SERIES_WEAK ? ": %.*fx the images per second of %d"
-                                            : ": %.*fx faster than %d",
-             decimals, d->speedup.value, d->base->gpus);
-    add_interval(b, &d->speedup.interval, decimals);
-    add_iou(b, d, as->series.quality, best);
-    buf_add(b, ".");
+    buf_add(b, ": ");
+    add_speedup(b, as);
+    buf_addf(b, ", %s holds (%.3f against %.3f; change %.3f, 95 %% interval %.3f to %.3f).",
+             as->series.quality, c->b, c->a, table_round(c->difference, 3),
+             table_round(c->interval.low, 3), table_round(c->interval.high, 3));
+    if (d->reach == d->use)
+        return;
+    buf_addf(b, " Within reach by time: up to %d GPUs (%.2fx).", d->reach->gpus,
+             series_speedup(&as->series, d->reach)->value);
+    add_undecided(b, as);
 }
 
-static void add_beyond(struct buf *b, const struct analysis_series *as)
+/* By time some count passes, but by quality none is known to. */
+static void add_within_reach(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct decision *d = &as->decision;
-    int last = as->series.points[as->series.npoints - 1].gpus;
 
-    if (d->beyond) {
-        buf_addf(b, " Beyond %d the extra GPUs cost more than they save.", d->beyond);
+    buf_addf(b, "Within reach by time: up to %d GPUs", d->reach->gpus);
+    if (label)
+        buf_addf(b, " (%s)", label);
+    buf_add(b, ", ");
+    add_speedup(b, as);
+    buf_add(b, ".");
+    add_undecided(b, as);
+}
+
+static void add_limit(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    double efficiency = series_efficiency(&as->series, d->reach)->value;
+
+    if (d->limit) {
+        buf_addf(b, "Limit: with %d GPU%s %s.\n", d->limit->gpus, plural(d->limit->gpus),
+                 d->limit_why);
         return;
     }
-    if (d->best == d->base)
-        return;
-    buf_addf(b, " Up to %d, the most that was measured, extra GPUs save more than they cost", last);
-    if (isfinite(d->beyond_model))
-        buf_addf(b, "; by the fitted law that ends at about %.0f", d->beyond_model);
-    buf_add(b, ".");
+    buf_addf(
+        b, "Limit: none was measured; with %d GPUs, the most, efficiency is %.*f (threshold %.2f)",
+        d->reach->gpus, decision_efficiency_decimals(efficiency), efficiency, DECISION_EFFICIENCY);
+    if (d->model_reach > d->reach->gpus)
+        buf_addf(b, "; the model predicts %.2f or more up to %d", DECISION_EFFICIENCY,
+                 d->model_reach);
+    buf_add(b, ".\n");
 }
 
-static void add_limit(struct buf *b, const struct decision *d)
-{
-    if (d->limit)
-        buf_addf(b, "What limits: with %d GPUs %s.\n", d->limit->gpus, d->limit_why);
-    else
-        buf_addf(b, "No number measured was too large; what lies beyond %d GPUs is not known.\n",
-                 d->best->gpus);
-}
-
-/* The rule looks for the largest count; some below it may fail. */
+/* The rule looks for the fastest count; some below it may fail. */
 static void add_gaps(struct buf *b, const struct analysis_series *as)
 {
-    const char *before = "But not every smaller number passes: ";
+    const char *before = "Not every smaller count meets the rule: ";
     const struct decision *d = &as->decision;
 
-    for (const struct series_point *p = d->base + 1; p < d->best; p++) {
-        const struct ratio *efficiency = series_efficiency(&as->series, p);
-        enum decision_iou iou = d->iou[p - as->series.points];
-        if (efficiency->value >= DECISION_EFFICIENCY &&
-            (iou == DECISION_IOU_HOLDS || iou == DECISION_IOU_UNKNOWN))
+    for (const struct series_point *p = d->base + 1; p < d->reach; p++) {
+        size_t i = (size_t)(p - as->series.points);
+        double efficiency = series_efficiency(&as->series, p)->value;
+        if (d->state[i] != DECISION_FAILS)
             continue;
-        buf_addf(b, "%s%d GPUs (efficiency %.2f, %s %.3f)", before, p->gpus, efficiency->value,
-                 as->series.quality, p->q[QUANTITY_IOU].median);
+        buf_addf(b, "%s%d GPUs (", before, p->gpus);
+        if (!decision_is_efficient(&as->series, p))
+            buf_addf(b, "efficiency %.*f%s", decision_efficiency_decimals(efficiency), efficiency,
+                     d->iou[i] == DECISION_IOU_FALLS ? ", " : ")");
+        if (d->iou[i] == DECISION_IOU_FALLS)
+            buf_addf(b, "%s falls by %.3f)", as->series.quality, -d->iou_change[i].difference);
         before = ", ";
     }
     if (*before == ',')
         buf_add(b, ".\n");
+}
+
+static bool is_lower_by_chance(const struct decision *d, const struct series *s, size_t i)
+{
+    (void)s;
+    return d->iou[i] == DECISION_IOU_UNDECIDED &&
+           d->iou_change[i].difference < -DECISION_IOU_MARGIN;
+}
+
+/* Falls that were seen and not shown. */
+static void add_lower(struct buf *b, const struct analysis_series *as)
+{
+    char counts[120];
+
+    if (decision_list_counts(&as->decision, &as->series, is_lower_by_chance, counts, sizeof counts))
+        buf_addf(b,
+                 "In these runs %s is lower by more than %.2f with %s GPUs; the runs are too few "
+                 "to tell whether by chance.\n",
+                 as->series.quality, DECISION_IOU_MARGIN, counts);
 }
 
 /* What of a whole run is no steady epoch, and grows against the base case most of all. */
@@ -155,22 +251,21 @@ static void add_overhead(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
-static void add_law(struct buf *b, const struct analysis_series *as)
+static void add_model(struct buf *b, const struct analysis_series *as)
 {
     const struct model *m = as->steady_choice;
+    const struct series *s = &as->series;
 
     if (!m)
         return;
-    if (m->loo_error > POOR_FIT)
-        buf_addf(b, "No law fits well; the best is %s, ", model_name(m->law));
-    else
-        buf_addf(b, "The law that fits best: %s, ", model_name(m->law));
+    buf_addf(b, "%s: %s%s, ",
+             model_predicts(m) ? "Best-fitting model" : "No model fits well; the best one",
+             model_name(m->law), m->law == MODEL_IDEAL ? " scaling" : "");
     model_describe(m, b);
-    if (isfinite(m->loo_error))
-        buf_addf(b, "; a count left out is predicted within %.1f %%", 100 * m->loo_error);
-    if (isfinite(m->peak))
-        buf_addf(b, "; the least time would be with %.0f GPUs%s", m->peak,
-                 model_is_extrapolation(m, m->peak) ? ", far beyond what was measured" : "");
+    buf_addf(b, " (leave-one-out error %.1f %%)", 100 * m->loo_error);
+    if (model_predicts(m) && m->peak > s->points[s->npoints - 1].gpus &&
+        !model_is_extrapolation(m, m->peak))
+        buf_addf(b, "; it predicts the least time with %.0f GPUs", m->peak);
     buf_add(b, ".\n");
 }
 
@@ -181,7 +276,7 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
     if (!c->gpus)
         return;
     buf_addf(b, "%s%d GPU%s (%.4g %s%s%s)", before, c->gpus, plural(c->gpus), c->value, unit,
-             c->measured ? "" : ", by the fitted law",
+             c->measured ? "" : ", predicted by the model",
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
@@ -190,8 +285,9 @@ static void add_advice(struct buf *b, const struct analysis_series *as, bool dea
     const struct advice *a = &as->advice;
 
     if (as->series.mode == SERIES_WEAK) {
-        buf_add(b, "The work grows with the GPUs (weak scaling): a whole run with more of them is not "
-                   "faster or cheaper, it trains on more images.\n");
+        buf_add(b,
+                "The work grows with the GPUs (weak scaling): a whole run with more of them is not "
+                "faster or cheaper, it trains on more images.\n");
     } else if (a->time.gpus && a->gpu_hours.gpus) {
         add_choice(b, "Fastest whole run, start-up and evaluation included: ", &a->time, "s");
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
@@ -205,11 +301,18 @@ static void add_advice(struct buf *b, const struct analysis_series *as, bool dea
     } else if (deadline) {
         buf_addf(b, "The deadline: %s.\n", a->deadline.why);
     }
-    if (a->next)
-        buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", a->next, plural(a->next),
-                 a->next_why);
+}
+
+static void add_next(struct buf *b, const struct decision *d)
+{
+    if (d->next_seeds)
+        buf_addf(b, "Worth measuring next: %zu seeds with %d and %d GPUs (%s).\n", d->next_seeds,
+                 d->base->gpus, d->reach->gpus, d->next_why);
+    else if (d->next)
+        buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", d->next, plural(d->next),
+                 d->next_why);
     else
-        buf_addf(b, "Worth measuring next: no other number of GPUs; %s.\n", a->next_why);
+        buf_addf(b, "Worth measuring next: no other count (%s).\n", d->next_why);
 }
 
 static void add_convergence(struct buf *b, const struct analysis_series *as)
@@ -221,49 +324,92 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
         isnan(c->points[best].speedup))
         return;
     buf_addf(b,
-             "Time to %s %.4g: %.2fx faster than with %d GPU%s: epochs pass %.2fx as fast, and it "
-             "takes %.2fx as many.\n",
-             c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of", c->target,
-             c->points[best].speedup, as->decision.base->gpus, plural(as->decision.base->gpus),
-             c->points[best].epoch_s_ratio, c->points[best].epochs_ratio);
+             "Time to %s %.4g: ", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
+             c->target);
+    add_speed(b, c->points[best].speedup, 2);
+    add_than(b, &as->decision);
+    buf_add(b, ": each epoch is ");
+    add_speed(b, c->points[best].epoch_s_ratio, 2);
+    double epochs = c->points[best].epochs_ratio;
+    if (fabs(epochs - 1) < 0.005)
+        buf_add(b, ", and as many are needed.\n");
+    else
+        buf_addf(b, ", %s %.2fx as many are needed.\n",
+                 (c->points[best].epoch_s_ratio > 1) == (epochs > 1) ? "but" : "and", epochs);
 }
 
-/* What the critical batch means for the number of GPUs: the one that is advised, or the largest
- * where that is the base case. */
-static void add_batches(struct buf *b, const struct analysis_series *as)
+/* The count that the critical batch is told for: best, or the largest where that is the base case.
+ */
+static const struct series_point *noise_point(const struct analysis_series *as)
 {
-    const struct series_point *base = as->decision.base, *p = as->decision.best;
+    const struct decision *d = &as->decision;
 
-    if (p == base)
-        p = &as->series.points[as->series.npoints - 1];
+    return d->best == d->base ? &as->series.points[as->series.npoints - 1] : d->best;
+}
+
+/* By which factor more epochs it took with p to the same quality; NaN: not known. */
+static double measured_factor(const struct analysis_series *as, const struct series_point *p)
+{
+    const struct convergence *c = &as->convergence;
+    size_t i = (size_t)(p - as->series.points);
+
+    return c->metric == CONVERGENCE_NONE || i >= c->npoints ? NAN : c->points[i].epochs_ratio;
+}
+
+/* What the critical batch predicts for more GPUs, unless it was measured. */
+static void add_batches(struct buf *b, const struct analysis_series *as,
+                        const struct series_point *p, double factor, double measured)
+{
+    const struct series_point *base = as->decision.base;
     long from = base->rows[0].global_batch, to = p->rows[0].global_batch;
-    double images = noise_scale_images(&as->noise, from, to);
-    if (isnan(images))
+
+    if (isnan(factor))
         return;
     if (from == to)
-        buf_addf(b, " All numbers of GPUs train with batches of %ld, so none of them learns less "
-                    "per image.", to);
-    else
-        buf_addf(b, " With %d GPUs (batches of %ld) the same progress takes about %.2fx the "
-                    "images that it takes with %d (batches of %ld).", p->gpus, to, images,
-                 base->gpus, from);
+        buf_addf(b, " All counts train with batches of %ld, so none of them learns less per image.",
+                 to);
+    else if (isnan(measured))
+        buf_addf(b,
+                 " By it, the same progress takes %.2fx as many images with %d GPUs (batches of "
+                 "%ld) as with %d (batches of %ld).",
+                 factor, p->gpus, to, base->gpus, from);
 }
 
 static void add_noise(struct buf *b, const struct analysis_series *as)
 {
     const struct noise_scale *n = &as->noise;
+    const struct series_point *p = noise_point(as);
+    int decimals = n->critical_batch < 10 ? 2 : 0;
 
     if (!n->measured)
         return;
-    int decimals = n->critical_batch < 10 ? 2 : 0;
-    buf_addf(b, "Critical batch: about %.*f images", decimals, n->critical_batch);
-    add_interval(b, &n->interval, decimals);
-    if (n->over_epochs && interval_is_known(&n->interval))
+    long smallest = as->decision.base->rows[0].global_batch;
+    double factor = noise_scale_images(n, smallest, p->rows[0].global_batch),
+           measured = measured_factor(as, p);
+    if (fabs(log(factor / measured)) > log(DISAGREE)) {
+        buf_addf(
+            b,
+            "Critical batch: none can be told. The norms of the gradients predict %.2fx as many "
+            "images with %d GPUs as with %d; measured are %.2fx as many epochs.\n",
+            factor, p->gpus, as->decision.base->gpus, measured);
+        return;
+    }
+    if (n->critical_batch < 1)
+        buf_add(b, "Critical batch: below 1 image");
+    else
+        buf_addf(b, "Critical batch: about %.*f images", decimals, n->critical_batch);
+    if (n->critical_batch >= 1)
+        add_interval(b, &n->interval, decimals);
+    if (n->critical_batch >= 1 && n->over_epochs && interval_is_known(&n->interval))
         buf_add(b, " over the epochs of the runs");
-    if (isfinite(n->gpus))
-        buf_addf(b, ", that is %.*f GPUs' batch", n->gpus < 10 ? 2 : 0, n->gpus);
-    buf_add(b, "; far above it a step hardly learns more.");
-    add_batches(b, as);
+    if (smallest && n->critical_batch < (double)smallest)
+        buf_addf(b,
+                 ", less than the smallest batch of %ld: this training gains nothing from larger "
+                 "batches.",
+                 smallest);
+    else
+        buf_add(b, "; a step of a much larger batch hardly learns more.");
+    add_batches(b, as, p, factor, measured);
     buf_add(b, "\n");
 }
 
@@ -290,15 +436,19 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
     if (as->series.npoints < 2) {
         add_alone(&headline, as, label);
     } else {
-        add_use(&headline, as, label);
-        add_beyond(&headline, as);
-        add_limit(&reasons, &as->decision);
+        if (as->decision.best == as->decision.use)
+            add_use(&headline, as, label);
+        else
+            add_within_reach(&headline, as, label);
+        add_limit(&reasons, as);
         add_gaps(&reasons, as);
+        add_lower(&reasons, as);
         add_overhead(&reasons, as);
-        add_law(&reasons, as);
+        add_model(&reasons, as);
         add_convergence(&reasons, as);
         add_noise(&reasons, as);
         add_advice(&reasons, as, deadline);
+        add_next(&reasons, &as->decision);
         add_caveats(&caveats, &as->decision);
     }
     *w = (struct words){buf_steal(&headline), buf_steal(&reasons), buf_steal(&caveats)};
@@ -316,29 +466,46 @@ void words_destroy(struct words *w)
     *w = (struct words){0};
 }
 
+/* "B is 1.25x faster than A (95 % interval ...)" */
+static void compare_times(struct buf *b, const struct ratio *r, const char *label_a,
+                          const char *label_b)
+{
+    bool turned = r->value < 1;
+    struct interval interval = r->interval;
+
+    if (turned) {
+        interval.low = 1 / r->interval.high;
+        interval.high = 1 / r->interval.low;
+    }
+    buf_addf(b, "%s is %.2fx faster than %s", turned ? label_a : label_b,
+             turned ? 1 / r->value : r->value, turned ? label_b : label_a);
+    add_interval(b, &interval, 2);
+}
+
 void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
                    const char *label_b, const char *quality)
 {
     const struct comparison *c = &d->compare;
+    const char *significant = c->significant ? "significant" : "not significant";
 
     buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus),
              d->quantity == QUANTITY_IOU ? quality : quantity_name(d->quantity));
-    if (d->quantity == QUANTITY_IOU) {
-        buf_addf(b, "%s %.3f, %s %.3f", label_b, c->b, label_a, c->a);
-    } else if (d->ratio.value >= 1) {
-        buf_addf(b, "%s is %.2fx faster than %s", label_b, d->ratio.value, label_a);
-        add_interval(b, &d->ratio.interval, 2);
-    } else {
-        struct interval turned = d->ratio.interval;
-        turned.low = 1 / d->ratio.interval.high;
-        turned.high = 1 / d->ratio.interval.low;
-        buf_addf(b, "%s is %.2fx faster than %s", label_a, 1 / d->ratio.value, label_b);
-        add_interval(b, &turned, 2);
+    if (isnan(c->difference)) {
+        buf_add(b, "not known on both sides.");
+        return;
     }
-    if (c->test == COMPARE_NONE)
-        buf_add(b, "; too few runs for a test");
+    if (d->quantity == QUANTITY_IOU)
+        buf_addf(b, "%s %.3f, %s %.3f", label_b, c->b, label_a, c->a);
     else
-        buf_addf(b, "; %s (p = %.2g)", c->significant ? "significant" : "not significant",
-                 c->p_holm);
-    buf_add(b, ".");
+        compare_times(b, &d->ratio, label_a, label_b);
+    if (c->test == COMPARE_NONE)
+        buf_add(b, "; too few runs for a test.");
+    else if (c->test == COMPARE_IMAGES)
+        buf_addf(
+            b,
+            "; %s over %zu images of these two networks (p = %.2g), which says nothing of other "
+            "seeds.",
+            significant, c->nimages, c->p_holm);
+    else
+        buf_addf(b, "; %s (p = %.2g).", significant, c->p_holm);
 }

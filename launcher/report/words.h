@@ -10,7 +10,7 @@
 #include "src/err.h"
 
 struct words {
-    char *headline; /* "Use 6 GPUs: 5.8x faster than 1 ...", one line */
+    char *headline; /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", one line */
     char *reasons;  /* what limits, what it costs, what to measure next; a sentence per line */
     char *caveats;  /* what weakens it, heaviest first; one per line, "" when there are none */
 };

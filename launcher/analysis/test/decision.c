@@ -7,11 +7,11 @@
 
 static struct results table;
 static struct series s[SERIES_MAX];
-static struct advice advice;
 static struct decision d;
 static const struct series_facts facts;
+static const struct model *model;
 
-/* 7 seeds each on 1, 2, 4, 8, 16 GPUs with efficiencies 1, .98, .95, .85, .5; IoU 0.9 and a scatter of
+/* Seeds on 1, 2, 4, 8, 16 GPUs with efficiencies 1, .98, .95, .85, .5; IoU 0.9 and a scatter of
  * +-0.003 that seeds share. */
 static void fill(size_t seeds)
 {
@@ -34,6 +34,13 @@ static void change_iou(int gpus, double by)
             table.rows[i].iou += by;
 }
 
+static void change_time(int gpus, double epoch)
+{
+    for (size_t i = 0; i < table.count; i++)
+        if (table.rows[i].gpus == gpus || table.rows[i].gpus == 1)
+            table.rows[i].median_epoch_s = table.rows[i].gpus == 1 ? 32 : epoch;
+}
+
 static void compute(void)
 {
     size_t n;
@@ -43,8 +50,7 @@ static void compute(void)
     results_sort(&table);
     if (series_compute(s, &n, "study", &table, "x", &facts, NULL, &table_error))
         bail_out("%s", table_error.text);
-    advice_compute(&advice, &s[0], NULL, NULL, 0);
-    if (decision_compute(&d, &s[0], &advice, &table, &table_error))
+    if (decision_compute(&d, &s[0], model, &table, &table_error))
         bail_out("%s", table_error.text);
 }
 
@@ -60,36 +66,118 @@ static void check_rule(void)
 {
     fill(7);
     compute();
-    is_int(d.best->gpus, 8, "the largest count that is efficient enough");
+    ok(d.use->gpus == 8 && d.reach == d.use && d.best == d.use, "the fastest count that is efficient enough");
     near(d.speedup.value, 8 * 0.85, 0.01, "with its speed-up");
     ok(d.speedup.interval.method == INTERVAL_FIELLER && d.speedup.interval.low < 6.8 && d.speedup.interval.high > 6.7,
        "and its interval");
-    ok(d.iou[3] == DECISION_IOU_HOLDS && !d.iou_change[3].significant && d.iou_change[3].enough, "IoU holds");
-    is_int(d.beyond, 8, "beyond the knee GPUs cost more than they save");
-    ok(d.limit && d.limit->gpus == 16 && strstr(d.limit_why, "efficiency is 0.50, below 0.80"),
+    ok(d.iou[3] == DECISION_IOU_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0, "IoU holds");
+    ok(d.limit && d.limit->gpus == 16 && strstr(d.limit_why, "efficiency drops to 0.50 (threshold 0.80)"),
        "what limits is named: %s", d.limit_why);
+    is_int(d.next, 11, "next: between both: %s", d.next_why);
     is_int(d.ncaveats, 0, "nothing weakens it");
+    fill(7);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].gpus = table.rows[i].gpus == 16 ? 9 : table.rows[i].gpus;
+    change_time(8, 4.2);
+    change_time(9, 4.4);
+    compute();
+    ok(d.use->gpus == 8 && d.state[4] == DECISION_PASSES && strstr(d.limit_why, "not above the 7.6"),
+       "a larger count that is efficient, but slower, is not used: %s", d.limit_why);
+    fill(7);
+    change_time(8, 32 / 8 / 0.7996);
+    compute();
+    is_int(d.use->gpus, 8, "an efficiency that prints as 0.800 reaches 0.80");
+    change_time(8, 32 / 8 / 0.7990);
+    compute();
+    ok(d.use->gpus == 4 && strstr(d.limit_why, "drops to 0.799 (threshold 0.80)"), "close below it has three "
+       "decimals: %s", d.limit_why);
 }
 
 static void check_iou(void)
 {
-    fill(7); /* by ranks 2 / 2^7 * 4 = 0.0625 would be the least p */
+    fill(7);
     change_iou(8, -0.03);
     compute();
-    ok(d.iou[3] == DECISION_IOU_FALLS && d.iou_change[3].significant, "seven seeds are enough");
-    ok(d.best->gpus == 4, "a count whose IoU falls is not best");
-    ok(strstr(d.limit_why, "its IoU is 0.8"), "and that is what limits: %s", d.limit_why);
+    ok(d.iou[3] == DECISION_IOU_FALLS && d.state[3] == DECISION_FAILS, "seven seeds show a fall");
+    ok(d.use->gpus == 4 && d.reach == d.use, "a count whose IoU falls is not used");
+    ok(strstr(d.limit_why, "IoU falls by 0.030 (95 % interval 0.0"), "and that is what limits: %s", d.limit_why);
+    fill(7);
+    change_iou(8, -0.0098);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].iou += table.rows[i].gpus < 8 ? 0 : table.rows[i].seed % 2 ? 0.0006 : -0.0006;
+    compute();
+    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 && d.best == d.use,
+       "a change as large as the margin stays undecided: %.4f..%.4f", d.iou_change[3].interval.low,
+       d.iou_change[3].interval.high);
+    ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009, "%zu seeds, by the change that was seen",
+       d.seeds.n);
     fill(1);
     compute();
-    ok(d.best->gpus == 8 && caveat(CAVEAT_ONE_RUN), "one run each: IoU within the margin holds, with a caveat");
-    change_iou(8, -0.03);
+    ok(d.use->gpus == 1 && d.reach->gpus == 8 && d.best == d.reach && caveat(CAVEAT_ONE_RUN),
+       "one run each: by time up to 8");
+    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.seeds.assumed, "IoU within the margin is undecided all the same");
+    near(d.seeds.scatter, DECISION_SCATTER, 0, "the scatter is assumed");
+    /* the least n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
+    is_int(d.seeds.n, 24, "so many seeds");
+    ok(d.next == 0 && d.next_seeds == d.seeds.n, "they are what is worth measuring next");
+    change_iou(8, -0.3);
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNCERTAIN && d.best->gpus == 4, "a fall in one run is uncertain, and not taken");
-    ok(strstr(d.limit_why, "repeats are too few to call that chance"), "in words: %s", d.limit_why);
+    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.reach->gpus == 8, "so is a fall in one run");
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou = NAN;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.best->gpus == 8, "without any IoU only speed counts");
+    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.reach->gpus == 8 && strstr(d.iou_unusable, "not recorded"), "no IoU");
+    ok(d.seeds.n == 0 && d.next == 11, "then no seeds decide, and a count is next");
+    fill(7);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].iou /= 20;
+    compute();
+    ok(d.iou[3] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "no network has learnt"), "nothing learnt");
+    fill(7);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].val_images = table.rows[i].gpus == 8 ? 28 : 224;
+    compute();
+    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.iou[2] == DECISION_IOU_HOLDS && d.use->gpus == 4, "other images");
+}
+
+static void check_slower(void)
+{
+    results_destroy(&table);
+    for (int gpus = 1; gpus <= 4; gpus *= 2)
+        table_add(&table, "x", gpus, 1, 10 * gpus);
+    compute();
+    ok(d.use == d.base && d.reach == d.base && d.limit->gpus == 2, "slower with every GPU: 1");
+    ok(d.next == 0 && strstr(d.next_why, "1 and 2"), "nothing lies between: %s", d.next_why);
+}
+
+/* All pass: what lies beyond is said by a model that fits, or not at all. */
+static void check_model(void)
+{
+    struct model m;
+    struct model_sample samples[4];
+
+    for (int i = 0; i < 4; i++)
+        samples[i] = (struct model_sample){1 << i, 100 * (0.985 / (1 << i) + 0.015)};
+    if (model_fit(&m, MODEL_AMDAHL, samples, 4, 1, &table_error))
+        bail_out("%s", table_error.text);
+    results_destroy(&table);
+    for (int i = 0; i < 4; i++)
+        for (long seed = 1; seed <= 3; seed++)
+            table_add(&table, "x", 1 << i, seed, samples[i].value);
+    compute();
+    ok(d.use->gpus == 8 && !d.limit && d.model_reach == 0 && d.next == 16, "no model: twice the largest");
+    model = &m;
+    compute();
+    /* 1 / (1 + 0.015 (N - 1)) >= 0.8 up to N = 17.67; beyond 16 no model is asked */
+    is_int(d.model_reach, 16, "a model that holds, as far as it is used");
+    m.coefficient[1] *= 1.6;
+    compute();
+    is_int(d.model_reach, 11, "or to where its efficiency drops"); /* f = 0.024 / 1.009 */
+    is_int(d.next, 11, "which is worth measuring");
+    m.loo_error = 0.3;
+    compute();
+    is_int(d.model_reach, 0, "one that fits badly predicts nothing");
+    model = NULL;
 }
 
 static void check_caveats(void)
@@ -114,7 +202,6 @@ static void check_caveats(void)
        "nothing learnt");
     ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES), "224 with 1 GPU, 16 with 16"),
        "unequal images");
-    ok(caveat(CAVEAT_FEW_RUNS) != NULL, "few runs");
     ok(caveat(CAVEAT_MISSING_COUNTS) && strstr(caveat(CAVEAT_MISSING_COUNTS), "1 of 10 runs"), "a run is missing");
     ok(caveat(CAVEAT_NO_IMAGES) != NULL, "images were not counted");
     for (size_t i = 0; i < table.count; i++) {
@@ -138,6 +225,7 @@ static void check_caveats(void)
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "the same single class"),
        "nothing to tell apart");
+    ok(d.iou[1] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "one class everywhere"), "so IoU is unknown");
     ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD), "unequal epochs, and too good to be true");
 }
 
@@ -145,6 +233,8 @@ int main(void)
 {
     check_rule();
     check_iou();
+    check_slower();
+    check_model();
     check_caveats();
     decision_destroy(&d);
     series_destroy(&s[0]);

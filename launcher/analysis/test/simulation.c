@@ -22,11 +22,14 @@ static double truth(int i)
 struct outcome {
     int intervals, covered; /* of the speed-up of the steady epoch */
     int false_alarms;       /* studies in which any IoU is called different, though none is */
+    int falls;              /* studies in which any IoU is called lower by more than the margin */
+    int too_many;           /* studies that advise a count whose IoU is lower by the margin or more */
     int right;              /* studies that advise the best count */
+    int reached;            /* studies that do not exclude it */
 };
 
-/* falls_from: index of the first count whose IoU is lower by 0.05; COUNTS: none. */
-static void simulate(uint64_t study, long runs, int falls_from, struct outcome *o)
+/* falls_from: index of the first count whose IoU is lower by `fall`; COUNTS: none. */
+static void simulate(uint64_t study, long runs, int falls_from, double fall, struct outcome *o)
 {
     struct results table = {0};
     struct analysis_source source = {"study", &table};
@@ -40,53 +43,77 @@ static void simulate(uint64_t study, long runs, int falls_from, struct outcome *
             double scatter = 1 + 0.01 * rng_normal(11, study, place);
             struct result *r = table_add(&table, "x", gpus[i], seed, 20 * truth(i) * scatter);
             r->iou = 0.9 + 0.004 * rng_normal(12, study, (uint64_t)seed) +
-                     0.002 * rng_normal(13, study, place) - (i >= falls_from ? 0.05 : 0);
+                     0.002 * rng_normal(13, study, place) - (i >= falls_from ? fall : 0);
         }
     if (analysis_create(&a, &source, 1, &options, &e))
         bail_out("%s", e.text);
     const struct series *s = &a.series[0].series;
     const struct decision *d = &a.series[0].decision;
-    bool alarm = false;
+    bool alarm = false, falls = false;
     for (int i = 1; i < COUNTS; i++) {
         const struct interval *known = &s->points[i].speedup[QUANTITY_STEADY_EPOCH].interval;
         o->intervals++;
         o->covered += known->low <= 1 / truth(i) && 1 / truth(i) <= known->high;
         alarm |= d->iou_change[i].significant;
+        falls |= d->iou[i] == DECISION_IOU_FALLS;
     }
     o->false_alarms += alarm;
-    o->right += d->best->gpus == gpus[falls_from <= BEST ? falls_from - 1 : BEST];
+    o->falls += falls;
+    o->too_many += falls_from < COUNTS && d->use->gpus >= gpus[falls_from];
+    o->right += d->use->gpus == gpus[falls_from <= BEST ? falls_from - 1 : BEST];
+    o->reached += d->reach->gpus >= gpus[BEST];
     analysis_destroy(&a);
     results_destroy(&table);
 }
 
-static struct outcome simulate_all(int studies, long runs, int falls_from)
+static struct outcome simulate_all(int studies, long runs, int falls_from, double fall)
 {
     struct outcome o = {0};
 
     for (int i = 0; i < studies; i++)
-        simulate((uint64_t)(runs * 10000 + i), runs, falls_from, &o);
+        simulate((uint64_t)(runs * 10000 + i), runs, falls_from, fall, &o);
     return o;
 }
 
-static void check_equal(int studies, long runs)
+/* 0.05 and three deviations of a share of so many studies. */
+static double tolerance(int studies)
 {
-    struct outcome o = simulate_all(studies, runs, COUNTS);
+    return (0.05 + 3 * sqrt(0.05 * 0.95 / studies)) * studies;
+}
+
+/* power: of finding that the IoU holds. */
+static void check_equal(int studies, long runs, double power)
+{
+    struct outcome o = simulate_all(studies, runs, COUNTS, 0);
 
     ok(o.covered >= 0.93 * o.intervals, "%ld runs per count: %.1f %% of 95 %% intervals hold the "
        "true speed-up", runs, 100. * o.covered / o.intervals);
-    /* 0.05 and three deviations of a share of so many studies. */
-    ok(o.false_alarms <= (0.05 + 3 * sqrt(0.05 * 0.95 / studies)) * studies,
+    ok(o.false_alarms <= tolerance(studies),
        "in %.1f %% of studies some IoU is called different, though none is",
        100. * o.false_alarms / studies);
-    ok(o.right >= 0.97 * studies, "%.1f %% advise 8 GPUs, as is right", 100. * o.right / studies);
+    is_int(o.falls, 0, "in none it is said to fall");
+    ok(o.right >= power * studies, "%.1f %% advise 8 GPUs, as is right", 100. * o.right / studies);
+    ok(o.reached >= 0.97 * studies, "%.1f %% leave 8 GPUs within reach", 100. * o.reached / studies);
+}
+
+/* The quality of all larger counts is lower by just the margin: it is not said to hold. */
+static void check_margin(int studies, long runs)
+{
+    struct outcome o = simulate_all(studies, runs, 1, DECISION_IOU_MARGIN);
+
+    ok(o.too_many <= tolerance(studies), "%ld runs: %.1f %% advise a count whose IoU is lower by the margin",
+       runs, 100. * o.too_many / studies);
+    ok(o.falls <= tolerance(studies), "%.1f %% say that it falls by more", 100. * o.falls / studies);
 }
 
 int main(void)
 {
-    check_equal(400, 3);
-    check_equal(400, 6);
-    check_equal(150, 12);
-    struct outcome o = simulate_all(200, 6, 2);
+    check_equal(400, 3, 0.3);
+    check_equal(400, 6, 0.97);
+    check_equal(150, 12, 0.97);
+    check_margin(200, 3);
+    check_margin(100, 6);
+    struct outcome o = simulate_all(200, 6, 2, 0.05);
     ok(o.right >= 0.97 * 200, "IoU falls from 4 GPUs on: %.1f %% advise 2", 100. * o.right / 200);
     ok(o.false_alarms >= 0.97 * 200, "and call it significant");
     return done_testing();

@@ -11,6 +11,7 @@
 
 static struct series_point points[4];
 static enum decision_iou iou[4];
+static enum decision_state state[4];
 static struct comparison change[4];
 static struct analysis_series as;
 static struct words words;
@@ -47,13 +48,18 @@ static void set_up(void)
         p->q[QUANTITY_FIRST_EPOCH].median = 40;
         p->q[QUANTITY_IOU].median = 0.9;
         iou[i] = DECISION_IOU_HOLDS;
+        state[i] = i < 3 ? DECISION_PASSES : DECISION_FAILS;
         change[i] = (struct comparison){.test = COMPARE_WELCH, .a = 0.964, .b = 0.962, .difference = -0.002,
-                                        .p_holm = 0.4, .margin = 0.01, .enough = true};
+                                        .p_holm = 0.4, .margin = 0.01, .enough = true,
+                                        .interval = {-0.006, 0.0004, 0.95, INTERVAL_T}};
+        p->nruns = 3;
     }
-    as.decision = (struct decision){.base = &points[0], .best = &points[2], .speedup = ratio(3.6, 0.15),
+    as.decision = (struct decision){.base = &points[0], .use = &points[2], .reach = &points[2],
+                                    .best = &points[2], .speedup = ratio(3.6, 0.15),
                                     .efficiency = ratio(0.9, 0.04), .iou = iou, .iou_change = change,
-                                    .beyond = 4, .beyond_model = NAN, .limit = &points[3],
-                                    .limit_why = "efficiency is 0.60, below 0.80"};
+                                    .state = state, .limit = &points[3], .next = 6,
+                                    .limit_why = "efficiency drops to 0.60 (threshold 0.80)",
+                                    .next_why = "the limit lies between 4 and 8"};
     as.convergence.metric = CONVERGENCE_NONE;
 }
 
@@ -69,66 +75,106 @@ static const char *headline(const char *label)
 static void check_headline(void)
 {
     set_up();
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than 1 (95 % interval 3.5-3.8), IoU unchanged (0.962 vs 0.964, "
-           "difference not significant). Beyond 4 the extra GPUs cost more than they save.", "the verdict");
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU holds (0.962 against "
+           "0.964; change -0.002, 95 % interval -0.006 to 0.000).", "the verdict");
     is_str(words.caveats, "", "without a caveat");
-    ok(strstr(words.reasons, "What limits: with 8 GPUs efficiency is 0.60, below 0.80.\n") == words.reasons,
+    ok(strstr(words.reasons, "Limit: with 8 GPUs efficiency drops to 0.60 (threshold 0.80).\n") == words.reasons,
        "what limits is the first reason");
     ok(strstr(headline("hvd"), "Use 4 GPUs (hvd): 3.6x") == words.headline, "one of several is named");
 
     as.decision.speedup = ratio(3.6, 0.02);
-    ok(strstr(headline(NULL), "3.60x faster than 1 (95 % interval 3.58-3.62)"), "narrow intervals have two decimals");
+    ok(strstr(headline(NULL), "3.60x faster than with 1 GPU (95 % interval 3.58-3.62)"), "narrow intervals have two "
+       "decimals");
     as.decision.speedup.interval.method = INTERVAL_EPOCHS;
     ok(strstr(headline(NULL), "(3.58-3.62 by the epochs of single runs)"), "one of epochs is told as that");
     as.decision.speedup.interval = interval_none();
-    ok(strstr(headline(NULL), "3.60x faster than 1, IoU"), "no interval, no words of it");
-
-    set_up();
-    as.decision.best = as.decision.base;
-    ok(strstr(headline(NULL), "Use 1 GPU: no larger number that was measured is worth it.") == words.headline,
-       "one GPU may be best");
+    ok(strstr(headline(NULL), "3.60x faster than with 1 GPU, IoU"), "no interval, no words of it");
 }
 
-static void check_iou(void)
+/* With speed-ups s on 2, 4 and 8 GPUs. */
+static void use_none(double s2, double s4, double s8)
 {
+    const double s[] = {1, s2, s4, s8};
+
     set_up();
-    change[2].enough = false;
-    ok(strstr(headline(NULL), "difference not significant, but too few runs to see one of 0.010)"),
-       "not enough repeats are not called unchanged");
-    change[2].test = COMPARE_NONE;
-    ok(strstr(headline(NULL), "IoU 0.962 vs 0.964 (one run each: no test)"), "without a test nothing is claimed");
-    change[2] = (struct comparison){.test = COMPARE_WELCH, .a = 0.964, .b = 0.960, .difference = -0.004,
-                                    .significant = true, .margin = 0.01, .enough = true};
-    ok(strstr(headline(NULL), "IoU lower by less than 0.010 (0.960 vs 0.964)"), "a small fall");
-    change[2].difference = 0.004;
-    ok(strstr(headline(NULL), "IoU better (0.960 vs 0.964, significant)"), "a rise");
-    iou[2] = DECISION_IOU_UNKNOWN;
-    ok(strstr(headline(NULL), "IoU not known."), "no IoU");
+    as.decision.use = as.decision.reach = as.decision.best = as.decision.base;
+    as.decision.limit = &points[1];
+    for (int i = 0; i < 4; i++) {
+        points[i].speedup[QUANTITY_STEADY_EPOCH].value = s[i];
+        points[i].efficiency[QUANTITY_STEADY_EPOCH].value = s[i] / (1 << i);
+    }
 }
 
-static void check_beyond(void)
+static void check_none(void)
+{
+    use_none(0.9, 0.8, 0.5);
+    is_str(headline(NULL), "Use 1 GPU: every larger count measured is slower.", "slower with every GPU");
+    use_none(1.2, 0.8, 0.5);
+    is_str(headline(NULL), "Use 1 GPU: no larger count measured has an efficiency of 0.80.", "not worth it");
+    use_none(1.9, 2, 3);
+    iou[1] = DECISION_IOU_FALLS;
+    is_str(headline(NULL), "Use 1 GPU: no larger count measured is faster, has an efficiency of 0.80 and keeps its "
+           "IoU.", "not as good");
+}
+
+static void check_undecided(void)
 {
     set_up();
-    as.decision.beyond = 0;
-    ok(strstr(headline(NULL), "the most that was measured, extra GPUs save more than they cost."), "no knee was seen");
-    as.decision.beyond_model = 11.6;
-    ok(strstr(headline(NULL), "by the fitted law that ends at about 12."), "the law's knee is called that");
-    as.decision.best = as.decision.base;
-    ok(!strstr(headline(NULL), "save"), "nothing is saved where nothing is worth it");
+    as.decision.use = as.decision.base;
+    iou[2] = DECISION_IOU_UNDECIDED;
+    change[2].b = 0.97;
+    points[0].nruns = points[2].nruns = 1;
+    as.decision.seeds = (struct decision_seeds){.n = 24, .scatter = 0.01, .assumed = true};
+    as.decision.next_seeds = 24;
+    strcpy(as.decision.next_why, "they would decide whether IoU holds");
+    is_str(headline("hvd"), "Within reach by time: up to 4 GPUs (hvd), 3.6x faster than with 1 GPU (95 % interval "
+           "3.5-3.8). IoU with 4 GPUs is undecided (0.970 against 0.964): a count with one run cannot tell a fall of "
+           "0.01 from chance; about 24 seeds per count would decide it if IoU does not change (power 0.8; assumed "
+           "standard deviation 0.01).", "one run per count");
+    ok(strstr(words.reasons, "Worth measuring next: 24 seeds with 1 and 4 GPUs (they would decide whether IoU "
+                             "holds).\n"), "the seeds are next");
+    points[0].nruns = points[2].nruns = 5;
+    as.decision.seeds = (struct decision_seeds){.n = 9, .scatter = 0.004, .change = -0.0072};
+    change[2].interval.low = -0.013;
+    ok(strstr(headline(NULL), "the 95 % interval of its change by 5 runs per count, -0.013 to 0.000, includes -0.01; "
+                              "about 9 seeds per count would decide it if its change stays -0.007 (power 0.8; observed "
+                              "standard deviation 0.004)."), "several runs");
+    as.decision.seeds.n = 0;
+    ok(strstr(headline(NULL), "; no practicable number of seeds would decide it."), "too many");
+    as.decision.iou_unusable = "not recorded";
+    ok(strstr(headline(NULL), "(95 % interval 3.5-3.8). IoU is not recorded."), "no IoU");
+
     set_up();
+    as.decision.reach = &points[3];
+    state[3] = DECISION_UNDECIDED;
+    iou[3] = DECISION_IOU_UNDECIDED;
+    ok(strstr(headline(NULL), "0.000). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 GPUs is undecided"),
+       "some are known to pass, more are within reach");
     as.decision.limit = NULL;
+    as.decision.model_reach = 12;
     headline(NULL);
-    ok(strstr(words.reasons, "beyond 4 GPUs is not known"), "no limit was found");
+    ok(strstr(words.reasons, "Limit: none was measured; with 8 GPUs, the most, efficiency is 0.60 (threshold 0.80); the "
+                             "model predicts 0.80 or more up to 12.\n") == words.reasons, "no limit was found");
+    change[3].difference = -0.02;
+    change[2].difference = -0.02;
+    iou[2] = DECISION_IOU_UNDECIDED;
+    headline(NULL);
+    ok(strstr(words.reasons, "In these runs IoU is lower by more than 0.01 with 4, 8 GPUs; the runs are too few to tell "
+                             "whether by chance.\n"), "falls that were only seen");
 }
 
 static void check_reasons(void)
 {
     set_up();
     iou[1] = DECISION_IOU_FALLS;
-    points[1].q[QUANTITY_IOU].median = 0.5;
+    state[1] = DECISION_FAILS;
+    change[1].difference = -0.5;
     headline(NULL);
-    ok(strstr(words.reasons, "not every smaller number passes: 2 GPUs (efficiency 0.95, IoU 0.500).\n"),
+    ok(strstr(words.reasons, "Not every smaller count meets the rule: 2 GPUs (IoU falls by 0.500).\n"),
        "a smaller count that fails is named");
+    points[1].efficiency[QUANTITY_STEADY_EPOCH].value = 0.7983;
+    headline(NULL);
+    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, IoU falls by 0.500).\n"), "for both reasons");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
         points[i].q[QUANTITY_STARTUP].median = points[i].q[QUANTITY_EVALUATION].median = 3;
@@ -149,11 +195,19 @@ static void check_reasons(void)
                         .peak = INFINITY};
     as.steady_choice = &law;
     headline(NULL);
-    ok(strstr(words.reasons, "The law that fits best: ideal, T(N) = 40 / N; a count left out is predicted within 5.0 %"),
-       "the law");
+    ok(strstr(words.reasons, "Best-fitting model: ideal scaling, T(N) = 40 / N (leave-one-out error 5.0 %).\n"),
+       "the model");
+    law.peak = 1;
+    headline(NULL);
+    ok(!strstr(words.reasons, "least time"), "a least time among the counts measured is no prediction");
+    law.peak = 12.2;
+    law.largest = 8;
+    headline(NULL);
+    ok(strstr(words.reasons, "(leave-one-out error 5.0 %); it predicts the least time with 12 GPUs.\n"), "one beyond is");
     law.loo_error = 0.493;
     headline(NULL);
-    ok(strstr(words.reasons, "No law fits well; the best is ideal,"), "one that foretells nothing");
+    ok(strstr(words.reasons, "No model fits well; the best one: ideal scaling,") && !strstr(words.reasons, "least time"),
+       "one that predicts nothing");
     as.steady_choice = NULL;
     as.decision.ncaveats = 2;
     strcpy(as.decision.caveats[0].text, "First.");
@@ -162,17 +216,55 @@ static void check_reasons(void)
     is_str(words.caveats, "First.\nSecond.\n", "caveats in their order");
     as.advice.time = (struct advice_choice){.gpus = 8, .measured = true, .value = 599};
     as.advice.gpu_hours = (struct advice_choice){.gpus = 1, .measured = true, .value = 2.1};
-    as.advice.next = 6;
-    strcpy(as.advice.next_why, "the gap is widest");
     headline(NULL);
     ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s); fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
                              "energy was not recorded"), "the best for each");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
     ok(strstr(words.reasons, "; least energy: 1 GPU (0.63 kWh).\n"), "energy, where it is known");
-    ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the gap is widest).\n"), "what next");
+    ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the limit lies between 4 and 8).\n"), "what next");
     as.series.npoints = 1;
     is_str(headline("alone"), "alone ran on 1 GPU only: there is nothing to compare it with.", "one count");
+}
+
+static void check_convergence(void)
+{
+    static struct convergence_point points_of[4];
+
+    set_up();
+    as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .target = 0.9, .points = points_of, .npoints = 4};
+    points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.81, .epochs_ratio = 1.04, .speedup = 1.74};
+    headline(NULL);
+    ok(strstr(words.reasons, "Time to IoU 0.9: 1.74x faster than with 1 GPU: each epoch is 1.81x faster, but 1.04x as many "
+                             "are needed.\n"), "time to accuracy");
+    points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.5, .epochs_ratio = 2, .speedup = 0.75};
+    headline(NULL);
+    ok(strstr(words.reasons, "Time to IoU 0.9: 1.33x slower than with 1 GPU: each epoch is 1.50x faster, but 2.00x as many"),
+       "a speed-up below 1 is a slow-down");
+}
+
+static void check_noise(void)
+{
+    static struct result rows[2] = {{.global_batch = 4}, {.global_batch = 16}};
+    static struct convergence_point points_of[4] = {[2] = {.epochs_ratio = 1.04}};
+
+    set_up();
+    points[0].rows = &rows[0];
+    points[2].rows = &rows[1];
+    as.noise = (struct noise_scale){.measured = true, .critical_batch = 0.2, .gpus = 0.05};
+    headline(NULL);
+    ok(strstr(words.reasons, "Critical batch: below 1 image, less than the smallest batch of 4: this training gains "
+                             "nothing from larger batches. By it, the same progress takes 3.86x as many images with 4 "
+                             "GPUs (batches of 16) as with 1 (batches of 4).\n"), "a critical batch below an image");
+    as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .points = points_of, .npoints = 4};
+    points_of[2].speedup = NAN;
+    headline(NULL);
+    ok(strstr(words.reasons, "Critical batch: none can be told. The norms of the gradients predict 3.86x as many images "
+                             "with 4 GPUs as with 1; measured are 1.04x as many epochs.\n"), "what was measured counts");
+    as.noise.critical_batch = 300;
+    headline(NULL);
+    ok(strstr(words.reasons, "Critical batch: about 300 images; a step of a much larger batch hardly learns more.\n"),
+       "one that agrees");
 }
 
 static void check_compare(void)
@@ -192,14 +284,22 @@ static void check_compare(void)
     is_str(b.data, "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval 1.00-2.00); too few runs for a "
            "test.", "a slower one is turned round");
     buf_destroy(&b);
+    b = (struct buf){0};
+    d.quantity = QUANTITY_IOU;
+    d.compare.difference = NAN;
+    words_compare(&b, &d, "A", "B", "IoU");
+    is_str(b.data, "With 8 GPUs, IoU: not known on both sides.", "one side without IoU");
+    buf_destroy(&b);
 }
 
 int main(void)
 {
     check_headline();
-    check_iou();
-    check_beyond();
+    check_none();
+    check_undecided();
     check_reasons();
+    check_convergence();
+    check_noise();
     check_compare();
     words_destroy(&words);
     return done_testing();

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A thousand studies with a seed, of all shapes that a study may have. Each statement of their
+ * reports is checked against the numbers: the verdict is found again from the runs and from the
+ * cells of the printed tables, and the numbers that sentences quote are looked up in those tables.
+ */
+#include "config.h"
+#include "launcher/report/words.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis/student.h"
+#include "launcher/analysis/test/table.h"
+#include "launcher/report/report.h"
+#include "launcher/report/tables.h"
+#include "launcher/report/text.h"
+#include "src/rng.h"
+
+#define STUDIES 1000
+#define MOST_FAILURES 20
+
+enum {
+    COUNTS,
+    TIMES,
+    NOISE,
+    SEEDS,
+    QUALITY,
+    SCATTER,
+    MODE,
+    LOST,
+    TWO,
+    CURVE,
+    GRADIENT,
+    IMAGES,
+    DRAWS
+};
+
+static uint64_t study;
+static int failures;
+static char all[1 << 17]; /* everything that the report of this study says */
+
+/* 0..n-1 for this study and choice */
+static unsigned draw(int choice, unsigned n)
+{
+    uint32_t words[4];
+
+    rng_block(25, study, (uint64_t)choice, words);
+    return words[0] % n;
+}
+
+__attribute__((format(printf, 2, 3))) static void expect(bool good, const char *fmt, ...)
+{
+    char what[512];
+    va_list ap;
+
+    if (good || failures >= MOST_FAILURES)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    failures++;
+    printf("# study %lu: %s\n", (unsigned long)study, what);
+    if (getenv("VERBOSE"))
+        puts(all);
+}
+
+static const int counts[][9] = {
+    {1, 2}, {1, 2, 4}, {1, 2, 4, 8}, {1, 3, 16}, {2, 4, 8}, {1, 8, 9}, {1, 2, 3, 4, 5, 6, 7, 8},
+    {4, 5}, {1, 64}};
+
+static double time_of(int engine, int gpus)
+{
+    double n = gpus;
+
+    switch ((draw(TIMES, 7) + (unsigned)engine) % 7) {
+    case 0: return 30 / n;                        /* ideal */
+    case 1: return 30 * (0.97 / n + 0.03);        /* Amdahl */
+    case 2: return 30 * (1 + 0.1 * (n - 1));      /* slower with every GPU */
+    case 3: return 30 * (1 / n + 0.01 * (n - 1)); /* a peak inside */
+    case 4: return 30 / pow(n, 1.15);             /* too good */
+    case 5: return n < 3 ? 40 : 30 / n;           /* one bad count */
+    default: return 30 * (0.6 / n + 0.4);
+    }
+}
+
+static double quality_of(int gpus, long seed)
+{
+    static const double scatters[] = {0, 0.001, 0.004, 0.01, 0.05};
+    double scatter =
+        scatters[draw(SCATTER, 5)] * rng_normal(7, study, (uint64_t)(gpus * 100 + seed));
+
+    switch (draw(QUALITY, 7)) {
+    case 0: return NAN;
+    case 1: return 0.9 - 0.02 * log2(gpus) + scatter;
+    case 2: return 0.9 - (gpus >= 4 ? 0.3 : 0) + scatter;
+    case 3: return 0.9 + 0.01 * log2(gpus) + scatter;
+    case 4: return 0.02 + 0.01 * fabs(scatter);
+    case 5: return 0.9 - (gpus > 1 ? 0.0095 : 0) + scatter;
+    default: return 0.9 + scatter;
+    }
+}
+
+static void set_batch(struct result *r)
+{
+    switch (draw(MODE, 4)) {
+    case 0: /* not known */ return;
+    case 1: r->global_batch = 64 * 9 * 7 * 5; break;
+    case 2: r->batch_per_gpu = 16; break;
+    default: r->batch_per_gpu = 16;
+    }
+    r->images = draw(MODE, 4) == 3 ? 1600 * r->gpus : 20160;
+    r->images_per_s = r->images / r->median_epoch_s;
+}
+
+static void add_run(struct results *table, int engine, int gpus, long seed)
+{
+    static const double noises[] = {0, 0.001, 0.02, 0.2};
+    double noise = noises[draw(NOISE, 4)] *
+                   rng_normal(8, study, (uint64_t)(engine * 100000 + gpus * 100 + seed));
+    double grown = draw(MODE, 4) == 3 ? gpus : 1;
+    struct result *r = table_add(table, engine ? "y" : "x", gpus, seed,
+                                 fmax(0.05, 1 + noise) * grown * time_of(engine, gpus));
+
+    result_set_text(r->host, sizeof r->host, "n1");
+    r->iou = quality_of(gpus, seed);
+    set_batch(r);
+    if (draw(IMAGES, 4) == 0)
+        r->val_images = gpus > 3 ? 20 : 40;
+    if (draw(GRADIENT, 3) == 0) {
+        r->grad_sq = 1;
+        r->grad_var = draw(GRADIENT, 2) ? 0.2 : 400;
+    }
+    if (draw(CURVE, 2) == 0)
+        table_add_curve(r, 12, r->median_epoch_s);
+    if (draw(LOST, 4) == 0 && rng_normal(9, study, (uint64_t)(gpus * 100 + seed)) > 1)
+        r->state = RESULT_FAILED;
+}
+
+static void fill(struct results *table)
+{
+    static const long seeds[] = {1, 1, 2, 3, 5, 10};
+    long n = seeds[draw(SEEDS, 6)];
+    const int *gpus = counts[draw(COUNTS, sizeof counts / sizeof *counts)];
+
+    for (int engine = 0; engine <= (draw(TWO, 4) == 0); engine++)
+        for (int i = 0; i < 9 && gpus[i]; i++)
+            for (long seed = 1; seed <= n; seed++)
+                add_run(table, engine, gpus[i], seed);
+    results_sort(table);
+}
+
+/* The number that stands behind `before` in text; NaN: it is not there. */
+static double number_behind(const char *text, const char *before)
+{
+    const char *at = strstr(text, before);
+    double value;
+
+    return at && sscanf(at + strlen(before), "%lf", &value) == 1 ? value : NAN;
+}
+
+static const char *cell(const struct table *t, size_t row, const char *head)
+{
+    for (size_t i = 0; i < t->ncolumns; i++)
+        if (strcmp(t->columns[i].head, head) == 0)
+            return t->cells[row * t->ncolumns + i];
+    bail_out("no column '%s'", head);
+}
+
+static double value(const struct table *t, size_t row, const char *head)
+{
+    return strtod(cell(t, row, head), NULL);
+}
+
+static size_t row_of(const struct table *t, int gpus)
+{
+    for (size_t i = 0; i < t->ncells / t->ncolumns; i++)
+        if (value(t, i, "GPUs") == gpus)
+            return i;
+    return 0;
+}
+
+/* What the rule makes of the printed cells of a row. */
+static enum decision_state judge_row(const struct table *speed, const struct table *quality,
+                                     size_t row)
+{
+    double low = NAN, high = NAN, efficiency = value(speed, row, "efficiency");
+    const char *judged = cell(quality, row, "judgement");
+
+    if (row == 0)
+        return DECISION_PASSES;
+    sscanf(cell(quality, row, "its interval"), "%lf..%lf", &low, &high);
+    if (strcmp(judged, "holds") == 0)
+        expect(low >= -DECISION_IOU_MARGIN, "holds with %s", cell(quality, row, "its interval"));
+    else if (strcmp(judged, "falls") == 0)
+        expect(high <= -DECISION_IOU_MARGIN, "falls with %s", cell(quality, row, "its interval"));
+    else if (strcmp(judged, "undecided") == 0)
+        expect(!(low > -DECISION_IOU_MARGIN) && !(high < -DECISION_IOU_MARGIN), "undecided with %s",
+               cell(quality, row, "its interval"));
+    if (!(efficiency >= DECISION_EFFICIENCY) || strcmp(judged, "falls") == 0)
+        return DECISION_FAILS;
+    return strcmp(judged, "holds") == 0 ? DECISION_PASSES : DECISION_UNDECIDED;
+}
+
+/* The fastest row of at most this state, by unrounded speed-ups among equal printed ones. */
+static void check_choice(const struct analysis_series *as, const struct table *speed,
+                         const struct table *quality)
+{
+    const struct decision *d = &as->decision;
+
+    for (size_t i = 0; i < as->series.npoints; i++) {
+        enum decision_state state = judge_row(speed, quality, i);
+        expect(state == d->state[i], "row %zu: state %d by the table, %d by the decision", i, state,
+               d->state[i]);
+        double s = value(speed, i, "steady");
+        if (state == DECISION_PASSES)
+            expect(s <= value(speed, row_of(speed, d->use->gpus), "steady"), "row %zu is faster",
+                   i);
+        if (state <= DECISION_UNDECIDED)
+            expect(s <= value(speed, row_of(speed, d->reach->gpus), "steady"), "row %zu is faster",
+                   i);
+    }
+    expect(d->state[d->use - as->series.points] == DECISION_PASSES, "use does not pass");
+    expect(d->speedup.value >= 1, "use is slower than the base case");
+}
+
+/* Quality again, from the runs: means, and Bonferroni's interval of pairs or of Welch. */
+static void check_quality(const struct analysis_series *as)
+{
+    const struct series *s = &as->series;
+
+    for (size_t i = 1; i < s->npoints; i++) {
+        const struct comparison *c = &as->decision.iou_change[i];
+        double pairs[16], sum = 0;
+        size_t n = s->points[i].nruns;
+        if (isnan(c->difference))
+            continue;
+        expect(fabs(c->b - s->points[i].q[QUANTITY_IOU].mean) < 1e-12, "a mean is another");
+        expect(fabs(c->b - c->a - c->difference) < 1e-12, "a change is no difference of means");
+        for (size_t k = 0; k < n; k++) {
+            if (n < 2 || n != s->points[0].nruns ||
+                s->points[0].rows[k].seed != s->points[i].rows[k].seed)
+                goto next;
+            pairs[k] = s->points[i].rows[k].iou - s->points[0].rows[k].iou;
+            sum += pairs[k];
+        }
+        struct student t = student_paired(pairs, n, 1 - 0.05 / (double)(s->npoints - 1));
+        expect(fabs(t.interval.low - c->interval.low) < 1e-9 &&
+                   fabs(t.interval.high - c->interval.high) < 1e-9,
+               "count %zu: %.5f..%.5f, not "
+               "%.5f..%.5f",
+               i, c->interval.low, c->interval.high, t.interval.low, t.interval.high);
+    next:;
+    }
+}
+
+static void check_headline(const struct report_series *rs, const struct table *speed,
+                           const struct table *quality)
+{
+    const struct decision *d = &rs->as->decision;
+    const char *h = rs->words.headline;
+    size_t row = row_of(speed, d->best->gpus);
+    double use = number_behind(h, "Use "), reach = number_behind(h, "Within reach by time: up to ");
+    double times =
+        number_behind(h, rs->as->series.npoints && reach > 0 && !(use > 0) ? " GPUs, " : ": ");
+    double seeds = number_behind(h, "; about ");
+    bool holds = strstr(h, " holds (") != NULL;
+    const char *against = strstr(h, "(0.");
+    double a, b;
+
+    expect((use > 0) != (d->use != d->best), "one of two forms: %s", h);
+    if (use > 0)
+        expect(use == d->use->gpus, "use %g, not %d", use, d->use->gpus);
+    expect((reach > 0) == (d->reach != d->use), "what is undecided is within reach");
+    if (reach > 0)
+        expect(reach == d->reach->gpus, "reach %g, not %d", reach, d->reach->gpus);
+    expect(holds == (strcmp(cell(quality, row, "judgement"), "holds") == 0 && d->use != d->base),
+           "holds is said where it is judged so");
+    if (!isnan(times) && !rs->label[1] && d->best != d->base)
+        expect(fabs(times - value(speed, row, "steady")) <= 0.056, "%g times, the table has %s",
+               times, cell(speed, row, "steady"));
+    if (against && sscanf(against, "(%lf against %lf", &a, &b) == 2) {
+        expect(fabs(b - value(quality, 0, rs->as->series.quality)) <= 0.00056, "quality %g", b);
+        if (!strstr(against + 1, "(0."))
+            expect(fabs(a - value(quality, row_of(quality, holds ? d->use->gpus : d->reach->gpus),
+                                  rs->as->series.quality)) <= 0.00056,
+                   "quality %g", a);
+    }
+    expect((seeds > 0) == (d->seeds.n > 0), "seeds are said where they decide");
+    if (d->seeds.n)
+        expect(seeds == (double)d->seeds.n &&
+                   (d->seeds.n > d->base->nruns || d->seeds.n > d->reach->nruns),
+               "%zu seeds", d->seeds.n);
+}
+
+static bool was_measured(const struct series *s, int gpus)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].gpus == gpus)
+            return true;
+    return false;
+}
+
+static void check_next(const struct report_series *rs)
+{
+    const struct decision *d = &rs->as->decision;
+    const struct series *s = &rs->as->series;
+    const char *line = strstr(rs->words.reasons, "Worth measuring next: ");
+    int last = s->points[s->npoints - 1].gpus;
+    double n = number_behind(rs->words.reasons, "Worth measuring next: ");
+
+    expect(line != NULL, "nothing is said of what to measure next");
+    if (d->seeds.n) {
+        expect(n == (double)d->seeds.n && strstr(line, " seeds with "), "seeds decide first");
+        return;
+    }
+    if (isnan(n)) {
+        expect(d->limit && d->limit - d->reach == 1 && d->limit->gpus < 2 * d->reach->gpus + 2,
+               "there is nothing to measure next");
+        return;
+    }
+    expect(!was_measured(s, (int)n), "%g GPUs were measured", n);
+    if (d->limit)
+        expect(n > d->reach->gpus && n < d->limit->gpus, "%g is not at the limit", n);
+    else
+        expect(n > last && n <= 2 * last, "%g lies too far out", n);
+}
+
+static void check_limit(const struct report_series *rs, const struct table *speed)
+{
+    const struct decision *d = &rs->as->decision;
+    const struct series *s = &rs->as->series;
+    double gpus = number_behind(rs->words.reasons, "Limit: with "),
+           efficiency = number_behind(rs->words.reasons, " GPUs efficiency drops to "),
+           most = number_behind(rs->words.reasons, "the most, efficiency is ");
+
+    expect(isnan(gpus) == (d->reach == &s->points[s->npoints - 1]), "a limit");
+    if (!isnan(gpus)) {
+        expect(gpus > d->reach->gpus, "a limit below what is used");
+        if (!isnan(efficiency))
+            expect(efficiency < DECISION_EFFICIENCY &&
+                       fabs(efficiency - value(speed, row_of(speed, (int)gpus), "efficiency")) <=
+                           0.0056,
+                   "efficiency %g at the limit", efficiency);
+    } else {
+        expect(most >= DECISION_EFFICIENCY, "efficiency %g at the largest count", most);
+    }
+    if (d->model_reach)
+        expect(d->model_reach >= d->reach->gpus && d->model_reach <= 2 * d->reach->gpus,
+               "the model reaches %d", d->model_reach);
+}
+
+/* "least of `column`": the count that a sentence names has it. */
+static void check_least(const struct report_series *rs, const char *before, enum quantity q)
+{
+    const struct series *s = &rs->as->series;
+    double gpus = number_behind(rs->words.reasons, before);
+
+    for (size_t i = 0; i < s->npoints && !isnan(gpus); i++) {
+        const struct series_point *p = &s->points[i];
+        double least = NAN, mine = q == QUANTITY_COUNT ? p->gpu_hours : p->q[q].median;
+        for (size_t k = 0; k < s->npoints; k++)
+            if (s->points[k].gpus == gpus)
+                least = q == QUANTITY_COUNT ? s->points[k].gpu_hours : s->points[k].q[q].median;
+        expect(least <= mine, "%s%g is not the least", before, gpus);
+    }
+}
+
+static void check_reasons(const struct report_series *rs)
+{
+    const struct analysis_series *as = rs->as;
+    size_t slower = 0, most = 0;
+
+    check_least(rs, "evaluation included: ", QUANTITY_WHOLE);
+    check_least(rs, "fewest GPU-hours: ", QUANTITY_COUNT);
+    for (size_t i = 0; i < as->series.npoints; i++) {
+        slower += series_speedup(&as->series, &as->series.points[i])->value < 1;
+        most = as->series.points[i].nruns > most ? as->series.points[i].nruns : most;
+    }
+    expect(!strstr(rs->words.headline, "every larger count measured is slower") ||
+               slower == as->series.npoints - 1,
+           "not all are slower");
+    expect((strstr(rs->words.caveats, "One run per count") != NULL) == (most == 1),
+           "one run per count");
+    expect(most > 1 || !strstr(rs->words.headline, "holds ("), "one run shows nothing");
+    expect(!strstr(rs->words.reasons, "gains nothing from larger batches") ||
+               as->noise.critical_batch < (double)as->decision.base->rows[0].global_batch,
+           "a critical batch");
+    expect(!strstr(rs->words.reasons, "By it, the same progress") ||
+               !strstr(rs->words.reasons, "as many are needed"),
+           "what was measured is predicted, too");
+    for (int i = 0; i < MODEL_NLAWS; i++)
+        expect(!as->steady[i].fitted || as->steady[i].peak >= 1, "the least time with %g GPUs",
+               as->steady[i].peak);
+}
+
+/* The critical batch agrees with the epochs that it took, or none is told. */
+static void check_noise(const struct report_series *rs)
+{
+    const struct analysis_series *as = rs->as;
+    const struct series *s = &as->series;
+    size_t i = as->decision.best == s->points ? s->npoints - 1
+                                              : (size_t)(as->decision.best - s->points);
+    double measured = i < as->convergence.npoints ? as->convergence.points[i].epochs_ratio : NAN;
+    double predicted = noise_scale_images(&as->noise, s->points[0].rows[0].global_batch,
+                                          s->points[i].rows[0].global_batch);
+
+    if (fabs(log(predicted / measured)) > log(1.25))
+        expect(strstr(rs->words.reasons, "Critical batch: none can be told") != NULL,
+               "%.2fx as many images are predicted, %.2fx as many epochs measured", predicted,
+               measured);
+}
+
+/* What no report says. */
+static void check_phrases(const struct report *r)
+{
+    static const char *const never[] = {" 0 GPUs",  "(1 GPUs", " 1 GPUs", " 1 epochs", " 1 runs",
+                                        " 1 seeds", "-nan",    " nan",    "(nan",      " inf",
+                                        "-0.000 ",  "-0.0000", "(null)",  ":  ",       ". ."};
+    const char *at = all;
+    size_t most = 0;
+
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        expect(!strstr(all, never[i]), "'%s' is said", never[i]);
+    while ((at = strpbrk(at, "0123456789"))) {
+        char *end;
+        double v = strtod(at, &end);
+        if (strncmp(end, "x faster", 8) == 0 || strncmp(end, "x slower", 8) == 0)
+            expect(v >= 1, "%gx %.6s", v, end + 2);
+        at = end;
+    }
+    for (size_t i = 0; i < r->nseries; i++)
+        for (size_t k = 0; k < r->series[i].as->series.npoints; k++)
+            most = fmax(most, r->series[i].as->series.points[k].nruns);
+    expect((strstr(r->analysis.rules[8].why, "GPUs and seeds were varied") == NULL) ==
+                   (most == 1) ||
+               r->analysis.rules[8].state != RULE_MET,
+           "what was varied");
+}
+
+static void check_series(const struct report_series *rs)
+{
+    struct table speed, quality;
+
+    if (rs->as->series.npoints < 2)
+        return;
+    tables_fill_short(&speed, rs);
+    tables_fill_quality(&quality, rs);
+    check_choice(rs->as, &speed, &quality);
+    check_quality(rs->as);
+    check_headline(rs, &speed, &quality);
+    check_next(rs);
+    check_limit(rs, &speed);
+    check_reasons(rs);
+    check_noise(rs);
+    table_destroy(&speed);
+    table_destroy(&quality);
+}
+
+static void say_all(const struct report *r)
+{
+    const struct text_form form = {.columns = 100000};
+    struct buf b = {0};
+
+    text_encode(r, &form, &b);
+    text_encode_rules(r, &form, &b);
+    tables_add(&b, r, tables_of_series, table_encode_text);
+    snprintf(all, sizeof all, "%s", b.data);
+    buf_destroy(&b);
+}
+
+/* false: a study without anything to compare. */
+static bool check_study(void)
+{
+    struct report_source source = {.title = "study"};
+    struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+    struct report r;
+    struct err e;
+
+    fill(&source.results);
+    options.facts.base = counts[draw(COUNTS, sizeof counts / sizeof *counts)][0];
+    bool made = report_create(&r, &source, 1, &options, &e) == 0;
+    if (made) {
+        say_all(&r);
+        for (size_t i = 0; i < r.nseries; i++)
+            check_series(&r.series[i]);
+        check_phrases(&r);
+        report_destroy(&r);
+    } else if (e.code != ERR_STATS && e.code != ERR_DATA) {
+        bail_out("study %lu: %s", (unsigned long)study, e.text);
+    }
+    results_destroy(&source.results);
+    return made;
+}
+
+int main(void)
+{
+    int made = 0;
+
+    for (study = 0; study < STUDIES; study++)
+        made += check_study();
+    ok(made > 0.9 * STUDIES, "%d of %d studies have a report", made, STUDIES);
+    is_int(failures, 0, "each statement of theirs agrees with the numbers");
+    return done_testing();
+}
