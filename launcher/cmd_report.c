@@ -3,6 +3,7 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <math.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/analysis/series_list.h"
 #include "launcher/collect/collect.h"
 #include "launcher/collect/logs_folder.h"
 #include "launcher/collect/path.h"
@@ -83,8 +85,15 @@ static const struct cli_option options[] = {
 struct input {
     struct report_source *sources;
     size_t nsources;
+    bool into_study; /* the report is written into the one study that it is on; others stay as they are */
     char out[PATH_MAX];
 };
+
+/* Is a form asked for on stdout? It then comes alone, unless a folder is named, too. */
+static bool is_only_printed(void)
+{
+    return as_text || as_rules || mllog_dir || predict || (json_file && strcmp(json_file, "-") == 0);
+}
 
 static int read_study(struct input *in, const char *dir, struct err *e)
 {
@@ -97,7 +106,11 @@ static int read_study(struct input *in, const char *dir, struct err *e)
         return -1;
     result_set_text(s->title, sizeof s->title, workspace.study.name);
     path_format(in->out, "%s/report", workspace.study.dir);
-    rc = collect_study(&workspace, &s->results, e);
+    if (in->into_study && access(workspace.study.dir, W_OK))
+        rc = err_errno(e, ERR_INTERNAL, errno, "the report can't be written into the study %s (-o DIR "
+                       "writes it elsewhere)", workspace.study.dir);
+    else
+        rc = collect_study(&workspace, in->into_study, &s->results, e);
     workspace_close(&workspace);
     in->nsources += rc == 0;
     return rc;
@@ -133,6 +146,7 @@ static int read_input(struct input *in, int noperands, char **operands, struct e
     in->sources = calloc((size_t)noperands + logs_dirs.count + 1, sizeof *in->sources);
     if (!in->sources)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
+    in->into_study = !out_dir && !is_only_printed() && noperands + (int)logs_dirs.count <= 1;
     if (noperands == 0 && logs_dirs.count == 0)
         return read_study(in, args.dir, e);
     for (int i = 0; i < noperands; i++)
@@ -192,12 +206,10 @@ static int print_text(const struct report *r, const char *written, struct err *e
     return 0;
 }
 
-/* Forms that were asked for on stdout come alone, unless a folder was named too. */
 static int write_report(const struct input *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
-    bool only = as_text || as_rules || json_on_stdout || mllog_dir;
-    const char *folder = out_dir ? out_dir : only ? NULL : in->out;
+    const char *folder = out_dir ? out_dir : is_only_printed() ? NULL : in->out;
 
     if (folder && report_folder_write(r, folder, e))
         return -1;
@@ -264,11 +276,11 @@ static int predict_series(const struct report_source *source, const struct serie
 {
     struct text_form form = text_form_of_stdout();
     struct prediction p;
-    char label[192];
+    char label[sizeof s->name + sizeof source->title + 8];
 
     if (prediction_compute(&p, s, network, gpus->values, gpus->count, e))
         return err_prefix(e, "report: --predict: %s", source->title);
-    snprintf(label, sizeof label, "%s of %s", s->engine, source->title);
+    snprintf(label, sizeof label, "%s of %s", s->name, source->title);
     if (text->length)
         buf_add(text, "\n");
     foretell_encode_text(&p, network, label, &form, text);
@@ -281,22 +293,14 @@ static int predict_source(const struct report_source *source, const struct serie
                           const struct prediction_network *network, const struct range *gpus,
                           struct buf *text, json_t *list, struct err *e)
 {
-    const struct results *table = &source->results;
+    struct series_list found;
     int rc = 0;
 
-    for (size_t row = 0; row < table->count && rc == 0;) {
-        const char *engine = table->rows[row].engine;
-        struct series found[SERIES_MAX];
-        size_t n;
-        if (series_compute(found, &n, source->title, table, engine, facts, NULL, e))
-            return -1;
-        for (size_t i = 0; i < n; i++) {
-            rc = rc || predict_series(source, &found[i], network, gpus, text, list, e) ? -1 : 0;
-            series_destroy(&found[i]);
-        }
-        while (row < table->count && strcmp(table->rows[row].engine, engine) == 0)
-            row++;
-    }
+    if (series_list_compute(&found, source->title, &source->results, facts, NULL, e))
+        return -1;
+    for (size_t i = 0; i < found.count && rc == 0; i++)
+        rc = predict_series(source, &found.items[i], network, gpus, text, list, e);
+    series_list_destroy(&found);
     return rc;
 }
 
@@ -314,6 +318,19 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
     return rc;
 }
 
+static int check_base(const struct input *in, int wanted, struct err *e)
+{
+    struct analysis_source *sources = calloc(in->nsources + 1, sizeof *sources);
+    int rc = sources ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the prediction");
+
+    for (size_t i = 0; sources && i < in->nsources; i++)
+        sources[i] = (struct analysis_source){in->sources[i].title, &in->sources[i].results};
+    if (rc == 0)
+        rc = analysis_check_base(sources, in->nsources, wanted, e);
+    free(sources);
+    return rc;
+}
+
 /* Of one measured number of GPUs, too, which makes no report. */
 static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
 {
@@ -328,10 +345,9 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
     if (range_decode(predict, 1, STUDY_GPUS_MAX, &gpus, e))
         return err_prefix(e, "report: --predict");
     list = json_array();
+    rc = check_base(in, facts->base, e);
     for (size_t i = 0; i < in->nsources && rc == 0; i++)
         rc = predict_source(&in->sources[i], facts, &network, &gpus, &text, list, e);
-    if (rc == 0 && json_array_size(list) == 0)
-        rc = err_set(e, ERR_DATA, "report: --predict: no run has a result (unetctl status)");
     if (rc == 0)
         rc = print_prediction(&text, list, e);
     buf_destroy(&text);
@@ -381,6 +397,7 @@ const struct cli_command cmd_report = {
         "log_hvd_N.csv (horovod). Several of them stand side by side, with tests of what\n"
         "differs.\n"
         "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
+        "A report that does not go into STUDY/report leaves the study as it is.\n"
         "The first words are the verdict: the fastest count measured whose steady epochs have an\n"
         "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too few\n"
         "to show that, the count within reach by time and the seeds that would decide. The base case\n"

@@ -74,10 +74,22 @@ static int choose_layout(const struct study *study, const struct site *site, int
                : 0;
 }
 
+void run_plan_label(const struct study *study, const struct engine *engine, char dst[RUN_LABEL_SIZE])
+{
+    const struct {
+        const char *value, *usual;
+    } parts[] = {{study->train.allreduce, terms_allreduces[0]}, {study->train.dtype, terms_dtypes[0]}};
+
+    name_run(study, engine, dst);
+    for (size_t i = 0; i < 2 && engine->embedded; i++)
+        if (strcmp(parts[i].value, parts[i].usual) != 0)
+            snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", parts[i].value);
+}
+
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
                        struct run *dst, struct err *e)
 {
-    char name[33];
+    char label[RUN_LABEL_SIZE];
 
     dst->engine = engine_find(study->engine, e);
     if (!dst->engine)
@@ -87,11 +99,8 @@ static int compute_run(const struct study *study, const struct site *site, int g
     dst->seed = seed;
     dst->allreduce = study->train.allreduce;
     dst->dtype = study->train.dtype;
-    bool sums = dst->engine->embedded && strcmp(dst->allreduce, terms_allreduces[0]) != 0;
-    bool types = dst->engine->embedded && strcmp(dst->dtype, terms_dtypes[0]) != 0;
-    name_run(study, dst->engine, name);
-    snprintf(dst->id, sizeof dst->id, "%s%s%s%s%s-g%02d-s%d", name, sums ? "-" : "",
-             sums ? dst->allreduce : "", types ? "-" : "", types ? dst->dtype : "", gpus, seed);
+    run_plan_label(study, dst->engine, label);
+    snprintf(dst->id, sizeof dst->id, RUN_ID_FORMAT, label, gpus, (long)seed);
     return 0;
 }
 
@@ -305,6 +314,19 @@ json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
             move_texts(plan, was, study_dir);
     }
     return plan;
+}
+
+const json_t *run_plan_value(const json_t *plan, const char *key)
+{
+    const char *engine = json_string_value(json_object_get(plan, "engine"));
+    size_t n = strcspn(key, ".");
+    char section[64];
+
+    if (!key[n])
+        return NULL;
+    snprintf(section, sizeof section, "%.*s", (int)n, key);
+    bool of_engine = engine && strcmp(section, engine) == 0;
+    return json_object_get(json_object_get(plan, of_engine ? "program" : section), key + n + 1);
 }
 
 static void note_difference(const char *path, const json_t *was, const json_t *is,

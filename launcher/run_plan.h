@@ -12,6 +12,8 @@
 #include "src/layout.h"
 
 #define RUN_ID_SIZE 64
+#define RUN_LABEL_SIZE 48
+#define RUN_ID_FORMAT "%s-g%02d-s%ld" /* label, GPUs, seed */
 
 struct run {
     char id[RUN_ID_SIZE]; /* "unet-g04-s1": label, GPUs, seed. The embedded engine's label is the
@@ -38,6 +40,9 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
                      long seeds, struct run_plan *dst, struct err *e);
 void run_plan_destroy(struct run_plan *plan);
 
+/* The label of the study's runs with this engine, as their ids have it. */
+void run_plan_label(const struct study *study, const struct engine *engine, char dst[RUN_LABEL_SIZE]);
+
 /* run.json of a run, as doc/FORMATS.md has it; NULL with an error. The caller frees. */
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
                       struct err *e);
@@ -58,6 +63,10 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
 /* run.json as JSON, to be released; NULL with ERR_CONFIG. study_dir: where the study is, if paths in
  * it are to follow it there; or NULL. */
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
+
+/* The value of a key of study.yaml in run.json; NULL where that does not have it. What another engine
+ * runs stands in the section of its name there, and in "program" here. */
+const json_t *run_plan_value(const json_t *plan, const char *key);
 
 /* How two run.json texts differ: in how many values, and the first of them, as JSON. study_dir: of the
  * old one, as above. 0, or -1 with ERR_CONFIG. */

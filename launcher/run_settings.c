@@ -19,30 +19,16 @@ static int read_plan(const struct workspace *w, const char *run, struct run *pla
                       "folder of the run, submit and resume)", run);
 }
 
-/* The value of a key in run.json; NULL where that does not have it. */
-static const json_t *find_value(const json_t *plan, const struct run *run, const char *path)
-{
-    const char *dot = strchr(path, '.');
-    char section[64];
-
-    if (!dot)
-        return NULL;
-    snprintf(section, sizeof section, "%.*s", (int)(dot - path), path);
-    const json_t *values = json_object_get(
-        plan, strcmp(section, run->engine->name) == 0 ? "program" : section);
-    return json_object_get(values, dot + 1);
-}
-
 /* A step's images: run.json has those of each GPU in any case. */
 static bool is_batch(const char *path)
 {
     return strcmp(path, "train.global_batch") == 0 || strcmp(path, "train.batch_per_gpu") == 0;
 }
 
-static void take_batch(const json_t *plan, const struct run *run, struct study *s)
+static void take_batch(const json_t *plan, struct study *s)
 {
-    long all = (long)json_integer_value(find_value(plan, run, "train.global_batch"));
-    long each = (long)json_integer_value(find_value(plan, run, "train.batch_per_gpu"));
+    long all = (long)json_integer_value(run_plan_value(plan, "train.global_batch"));
+    long each = (long)json_integer_value(run_plan_value(plan, "train.batch_per_gpu"));
 
     if (all)
         s->train.global_batch = all;
@@ -90,14 +76,14 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
                      struct err *e)
 {
     for (const struct yaml_key *k = study_keys; k->path; k++) {
-        const json_t *value = find_value(plan, run, k->path);
+        const json_t *value = run_plan_value(plan, k->path);
 
         if (!value || is_batch(k->path) || (k->is_place && is_given(&w->study, k)))
             continue;
         if (take_value(s, k, value, e))
             return err_prefix(e, "%s: run.json", run->id);
     }
-    take_batch(plan, run, s);
+    take_batch(plan, s);
     return 0;
 }
 
@@ -119,7 +105,7 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
     int rc = 0;
 
     for (const struct yaml_key *k = study_keys; rc == 0 && k->path; k++) {
-        bool has = find_value(plan, run, k->path) != NULL;
+        bool has = run_plan_value(plan, k->path) != NULL;
         struct buf was = {0}, given = {0};
 
         if (!is_given(&w->study, k) || (!has && is_of_job(k)))

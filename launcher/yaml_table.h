@@ -58,6 +58,7 @@ struct yaml_key {
     const char *(*check)(const char *text);
     const char *help; /* the comment that yaml_table_encode writes behind it */
     bool on_demand;   /* yaml_table_encode writes it only with a setting */
+    bool affects_result; /* runs compare only where its values agree */
 };
 
 /* One value as text, and what to call the place where it was said ("--set"). */

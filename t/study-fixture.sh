@@ -3,7 +3,8 @@
 # Study folders as doc/FORMATS.md and logs/SCHEMA.md describe them, with numbers that are known.
 #
 #   make_study DIR NAME GPUS SEEDS       study.yaml and an empty runs/
-#   make_run DIR RUN GPUS SEED           run.json (4 epochs)
+#   make_run DIR RUN GPUS SEED           run.json (4 epochs; RUN_TRAIN, RUN_MORE: further members of train
+#                                        and of the whole)
 #   make_attempt DIR RUN GPUS SEED K SECONDS IOU [OVERSUBSCRIBED]
 #                                        a finished attempt: epochs of 3*SECONDS, SECONDS, ...
 #   add_run DIR GPUS SEED SECONDS IOU [OVERSUBSCRIBED]   the two together, attempt 1
@@ -19,7 +20,7 @@ make_run() {
     mkdir -p "$1/runs/$2"
     cat >"$1/runs/$2/run.json" <<EOF
 {"schema":1,"study":"s","study_id":"0","run":"$2","engine":"embedded","seed":$4,
- "train":{"epochs":4},"layout":{"gpus":$3,"nodes":$((($3 + 1) / 2))}}
+ "train":{"epochs":4${RUN_TRAIN:+,$RUN_TRAIN}},"layout":{"gpus":$3,"nodes":$((($3 + 1) / 2))}${RUN_MORE:+,$RUN_MORE}}
 EOF
 }
 

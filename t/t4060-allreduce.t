@@ -83,22 +83,23 @@ for way in native horovod; do
     ok "has runs of its own" test -e study/runs/unet-$way-g02-s1/attempt-1/DONE
 done
 exits 0 "collect" unetctl collect -C study
-is "$(cut -d, -f1,2,7 study/logs/results.csv | grep -c '^unet-\(native\|horovod\)-g0[12]-s1,embedded-\(native\|horovod\),done$')" 4 \
-    "each is a series of its own"
+is "$(grep -c '^unet-\(native\|horovod\)-g0[12]-s1,embedded,.*,log_unet-\(native\|horovod\)_[12].csv,.*; train.allreduce=\(native\|horovod\)' \
+    study/logs/results.csv)" 4 "each has its setting, and a log of its own"
 exits 0 "report" unetctl report -C study
-is "$(field study/report/report.json 'sorted(e["engine"] for e in d["engines"])')" \
-    "['embedded-horovod', 'embedded-native']" "one report has both"
+is "$(field study/report/report.json 'sorted((e["label"], [p["gpus"] for p in e["points"]]) for e in d["engines"])')" \
+    "[('embedded, train.allreduce horovod', [1, 2]), ('embedded, train.allreduce native', [1, 2])]" "one report has both"
 ok "and compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
-like study/report/report.html 'embedded-native' "the page names one"
-like study/report/report.html 'embedded-horovod' "and the other"
+like study/report/report.html 'embedded, train.allreduce native' "the page names one"
+like study/report/report.html 'embedded, train.allreduce horovod' "and the other"
 exits 0 "in 16 bits" unetctl submit -C study --gpus 1,2 --set train.allreduce=native --set train.dtype=bf16 --wait
 ok "has runs of its own" test -e study/runs/unet-native-bf16-g02-s1/attempt-1/DONE
 like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "which say so"
-exits 0 "collect again" unetctl collect -C study
-is "$(grep -c '^unet-native-bf16-g0[12]-s1,embedded-native-bf16,' <(cut -d, -f1,2 study/logs/results.csv | sed 's/$/,/'))" 2 \
+exits 0 "report again" unetctl report -C study
+is "$(field study/report/report.json 'sorted(e["label"] for e in d["engines"])')" \
+    "['embedded, train.allreduce horovod', 'embedded, train.allreduce native', 'embedded, train.dtype bf16, train.allreduce native']" \
     "a third series"
 exits 0 "predict" unetctl report -C study --predict 4,8 --links pcie3,eth10
-like "$OUT" 'embedded-native of demo, from its runs on 1 to 2 GPUs' "from what was measured of each"
+like "$OUT" 'embedded, train.allreduce native of demo, from its runs on 1 to 2 GPUs' "from what was measured of each"
 like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' "with the parameters of the record"
 is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
 done_testing

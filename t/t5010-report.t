@@ -110,6 +110,9 @@ exits 8 "two bare logs, none of 1 GPU" unetctl report --logs bare --text
 like "$ERR" 'no run on 1 GPU has a result.*submit --gpus 1.*--base 2' "what is missing, and what else there is"
 exits 8 "a base case that is not there" unetctl report --logs bare --base 3
 like "$ERR" 'no run on 3 GPUs|all runs with a result ran on 4' "is named"
+exits 8 "in a study, too" unetctl report -C s --base 99
+like "$ERR" 'no run on 99 GPUs has a result.*results on 1, 2 and 4 GPUs.*--base 1' "with the counts that there are"
+exits 8 "and for a prediction" unetctl report -C s --base 99 --predict 8
 exits 0 "another base case" unetctl report --logs bare --base 2 --text
 like "$OUT" 'base case is 2 GPUs' "is told"
 head -n 2 s/logs/log_4.csv >bare/log_4.csv
@@ -139,6 +142,59 @@ like "$OUT" '^- unet-g08-s1 \(8 GPUs\) is failed: exit code 7: no space left' "t
 like "$OUT" '^- unet-g06-s1 \(6 GPUs\) is missing' "the missing one, too"
 is "$(json $r '[p["gpus"] for p in r["engines"][0]["points"]]')" "[1, 2, 4]" "neither is in a number"
 like $html '3 of 5 runs have a result' "the page says how many"
+
+# Runs with other settings are another series, named by what differs; nothing is compared across them.
+make_study m mix 1,2,4 1
+add_run m 1 1 4 0.9
+add_run m 2 1 2.5 0.9
+add_run m 4 1 2 0.9
+RUN_TRAIN='"optimizer":"sgd","global_batch":8' RUN_MORE='"model":{"base":16},"data":{"height":96}' add_run m 8 1 0.1 0.9
+exits 0 "a study of runs with different settings" unetctl report -C m --text
+like "$OUT" '^Use 2 GPUs' "a run with other settings is not in its curve"
+like <(tr -s '\n ' ' ' <"$OUT") 'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd ran on 8 GPUs only' \
+    "but a series of its own, named by what differs"
+like "$OUT" '^ *model.base +16$' "its settings are listed"
+exits 0 "in all forms" unetctl report -C m
+r=m/report/report.json
+is "$(json $r '[(e["label"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
+    "[('embedded', [1, 2, 4]), ('embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd', [8])]" \
+    "two series"
+is "$(json $r 'r["engines"][1]["settings"]')" \
+    "{'data.height': '96', 'model.base': '16', 'train.epochs': '4', 'train.global_batch': '8', 'train.optimizer': 'sgd'}" \
+    "with their settings"
+like m/report/report.html '>train.optimizer</th><td[^>]*>sgd</td>' "in the page"
+like m/report/report.md '^\| train.optimizer \| sgd \|' "in Markdown"
+like m/report/results.csv '^unet-g08-s1,.*train.optimizer=sgd' "in the table of runs"
+is "$(grep -c POINTS m/report/extra-p.txt),$(grep POINTS m/report/extra-p.txt)" "1,POINTS (1) (2) (4)" "Extra-P's input is by series"
+cp -r m/logs mlogs
+exits 0 "a collected folder" unetctl report --logs mlogs --json mlogs.json -o mlogs-report
+is "$(json mlogs.json '[len(e["points"]) for e in r["engines"]]')" "[3, 1]" "has the same series"
+rm -r m/runs/unet-g0[24]-s1
+exits 8 "two counts with different settings" unetctl report -C m
+like "$ERR" 'same settings.*embedded \(1 GPU\); embedded, data.height 96, .* \(8 GPUs\)' "are no speed-up"
+
+# Of a study that cannot be written, by another user.
+as_nobody=()
+[ "$(id -u)" -ne 0 ] || as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+make_study theirs theirs 1,2 1
+add_run theirs 1 1 4 0.9
+add_run theirs 2 1 2.5 0.9
+chmod -R a+rX,a-w theirs
+before=$(find theirs -printf '%p %T@\n' | sort)
+chmod a+rx "$TMP"
+if "${as_nobody[@]}" ls "$TMP/theirs" "$builddir" >/dev/null 2>&1; then
+    mkdir -m 777 ours
+    exits 0 "a colleague's study: --text" "${as_nobody[@]}" unetctl report -C theirs --text
+    like "$OUT" '^Use 2 GPUs' "is a report"
+    exits 0 "a colleague's study: -o DIR" "${as_nobody[@]}" unetctl report theirs -o ours/report
+    ok "is written there" test -s ours/report/report.html
+    exits 1 "a report into it" "${as_nobody[@]}" unetctl report -C theirs
+    like "$ERR" 'theirs \(-o DIR writes it elsewhere\): Permission denied' "is refused, with what to type"
+else
+    skip "another user cannot read $TMP or $builddir" "a colleague's study"
+fi
+is "$(find theirs -printf '%p %T@\n' | sort)" "$before" "the study is as it was"
+chmod -R u+w theirs
 
 # Workers that share cores.
 make_study o over 1,2 1
@@ -170,6 +226,7 @@ done
 exits 0 "no scatter at all" unetctl report -C z --base 2 -o z-report
 like "$OUT" '^Use 4 GPUs: 2.00x faster than with 2 GPUs \(95 % interval 2.00-2.00\), IoU holds' "is no trouble"
 unlike z-report/report.html '>-?(nan|inf)' "and makes no number that is none"
+unetctl collect -C z >/dev/null
 cp -r z/logs no-iou
 python3 - <<'EOF'
 import csv

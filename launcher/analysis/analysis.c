@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/series_list.h"
 #include "src/buf.h"
 
 #define SEED 2015
@@ -110,23 +111,25 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
                : 0;
 }
 
-static int add_engine(struct analysis *a, size_t source, const char *engine,
-                      const struct analysis_options *options, struct buf *notes, struct err *e)
+static int add_source(struct analysis *a, size_t source, const struct analysis_options *options,
+                      struct buf *notes, struct err *e)
 {
-    struct series found[SERIES_MAX];
-    size_t n;
+    struct series_list found;
 
-    if (series_compute(found, &n, a->sources[source].title, a->sources[source].table, engine,
-                       &options->facts, notes, e))
+    if (series_list_compute(&found, a->sources[source].title, a->sources[source].table,
+                            &options->facts, notes, e))
         return -1;
-    struct analysis_series *series = reallocarray(a->series, a->nseries + n + 1, sizeof *series);
-    for (size_t i = 0; !series && i < n; i++)
-        series_destroy(&found[i]);
-    if (!series)
+    struct analysis_series *series =
+        reallocarray(a->series, a->nseries + found.count + 1, sizeof *series);
+    if (!series) {
+        series_list_destroy(&found);
         return out_of_memory(e);
+    }
     a->series = series;
-    for (size_t i = 0; i < n; i++)
-        a->series[a->nseries++] = (struct analysis_series){.series = found[i], .source = source};
+    for (size_t i = 0; i < found.count; i++)
+        a->series[a->nseries++] =
+            (struct analysis_series){.series = found.items[i], .source = source};
+    free(found.items);
     return 0;
 }
 
@@ -135,15 +138,8 @@ static int find_series(struct analysis *a, const struct analysis_options *option
     struct buf notes = {0};
     int rc = 0;
 
-    for (size_t i = 0; i < a->nsources && rc == 0; i++) {
-        const struct results *table = a->sources[i].table;
-        for (size_t row = 0; row < table->count && rc == 0;) {
-            const char *engine = table->rows[row].engine;
-            rc = add_engine(a, i, engine, options, &notes, e);
-            while (row < table->count && strcmp(table->rows[row].engine, engine) == 0)
-                row++;
-        }
-    }
+    for (size_t i = 0; i < a->nsources && rc == 0; i++)
+        rc = add_source(a, i, options, &notes, e);
     buf_add(&notes, "");
     a->notes = notes.data || notes.failed ? buf_steal(&notes) : calloc(1, 1);
     return rc ? rc : a->notes ? 0 : out_of_memory(e);
@@ -230,65 +226,139 @@ static int compare_series(struct analysis *a, struct err *e)
     return 0;
 }
 
-/* The first run without a result, for the message that there is none with one. */
-static const struct result *first_bad(const struct analysis *a)
+static const char *plural(size_t n)
 {
-    for (size_t i = 0; i < a->nsources; i++)
-        if (a->sources[i].table->count)
-            return &a->sources[i].table->rows[0];
-    return NULL;
+    return n == 1 ? "" : "s";
 }
 
-/* A speed-up is told over 1 GPU, unless another base case was named. */
-static int check_base(const struct analysis *a, int wanted, struct err *e)
+/* The smallest count above last that runs with a result ran on; 0: there is none. */
+static int next_count(const struct analysis_source *sources, size_t nsources, int last)
 {
-    int smallest = 0;
+    int next = 0;
 
+    for (size_t i = 0; i < nsources; i++)
+        for (size_t k = 0; k < sources[i].table->count; k++) {
+            const struct result *r = &sources[i].table->rows[k];
+            if (r->state == RESULT_DONE && r->gpus > last && (!next || r->gpus < next))
+                next = r->gpus;
+        }
+    return next;
+}
+
+/* "1, 2 and 4 GPUs" */
+static void list_counts(const struct analysis_source *sources, size_t nsources, struct buf *dst)
+{
+    int first = next_count(sources, nsources, 0);
+
+    for (int n = first, next; n; n = next) {
+        next = next_count(sources, nsources, n);
+        buf_addf(dst, "%s%d", n == first ? "" : next ? ", " : " and ", n);
+    }
+    buf_addf(dst, " GPU%s", first == 1 && !next_count(sources, nsources, 1) ? "" : "s");
+}
+
+/* "embedded (2 and 4 GPUs); embedded, model.base 16 (1 GPU)" */
+static void list_series(const struct analysis *a, struct buf *dst)
+{
     for (size_t i = 0; i < a->nseries; i++) {
         const struct series *s = &a->series[i].series;
-        if (s->npoints > 1 && s->points[0].gpus == wanted)
-            return 0;
-        if (s->npoints > 1 && (smallest == 0 || s->points[0].gpus < smallest))
-            smallest = s->points[0].gpus;
+        buf_addf(dst, "%s%s (", i ? "; " : "", s->name);
+        for (size_t k = 0; k < s->npoints; k++)
+            buf_addf(dst, "%s%d", k == 0 ? "" : k + 1 < s->npoints ? ", " : " and ",
+                     s->points[k].gpus);
+        buf_addf(dst, " GPU%s)", s->npoints == 1 && s->points[0].gpus == 1 ? "" : "s");
     }
-    return err_set(e, ERR_STATS,
-                   "%s: no run on %d GPU%s has a result, and speed-ups are told over that. Run it "
-                   "(unetctl submit --gpus %d; unetctl collect says what became of it), or take %d GPUs "
-                   "as the base case: --base %d",
-                   a->sources[0].title, wanted, wanted == 1 ? "" : "s", wanted, smallest, smallest);
 }
 
+static int refuse_results(const struct analysis_source *sources, size_t nsources, struct err *e)
+{
+    const struct result *bad = NULL;
+
+    for (size_t i = 0; i < nsources && !bad; i++)
+        bad = sources[i].table->count ? sources[i].table->rows : NULL;
+    if (!bad)
+        return err_set(e, ERR_DATA, "%s: there is no run in it", nsources ? sources[0].title : "");
+    return err_set(e, ERR_DATA, "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
+                   sources[0].title, bad->run, bad->gpus, plural((size_t)bad->gpus),
+                   result_state_name(bad->state), bad->note);
+}
+
+static int refuse_base(const struct analysis_source *sources, size_t nsources, int base,
+                       struct err *e)
+{
+    struct buf counts = {0};
+
+    list_counts(sources, nsources, &counts);
+    int rc = counts.failed
+                 ? out_of_memory(e)
+                 : err_set(e, ERR_STATS,
+                           "%s: no run on %d GPU%s has a result, so speed-ups have no base case; there "
+                           "are results on %s. Run it (unetctl submit --gpus %d; unetctl collect says "
+                           "what became of it), or take another base case: --base %d",
+                           sources[0].title, base, plural((size_t)base), counts.data, base,
+                           next_count(sources, nsources, 0));
+    buf_destroy(&counts);
+    return rc;
+}
+
+int analysis_check_base(const struct analysis_source *sources, size_t nsources, int base,
+                        struct err *e)
+{
+    if (!next_count(sources, nsources, 0))
+        return refuse_results(sources, nsources, e);
+    return base && next_count(sources, nsources, base - 1) != base
+               ? refuse_base(sources, nsources, base, e)
+               : 0;
+}
+
+/* Of no series the base case and a larger count have a result. */
+static int refuse_series(const struct analysis *a, int base, struct err *e)
+{
+    int first = next_count(a->sources, a->nsources, 0);
+    struct buf series = {0};
+
+    if (!base && !next_count(a->sources, a->nsources, first))
+        return err_set(e, ERR_STATS,
+                       "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on "
+                       "%d GPU%s only; submit more counts, e.g. --gpus 1,2,4",
+                       a->sources[0].title, first, plural((size_t)first));
+    base = base ? base : 1;
+    if (analysis_check_base(a->sources, a->nsources, base, e))
+        return -1;
+    list_series(a, &series);
+    int rc = series.failed
+                 ? out_of_memory(e)
+                 : err_set(e, ERR_STATS,
+                           "%s: a speed-up compares two numbers of GPUs with the same settings, and no "
+                           "run on more than %d GPU%s has those of a run on %d: %s. Submit more counts "
+                           "with the same settings, or take another base case (--base)",
+                           a->sources[0].title, base, plural((size_t)base), base, series.data);
+    buf_destroy(&series);
+    return rc;
+}
+
+/* A speed-up is over 1 GPU, unless another base case was named. */
 static int check(const struct analysis *a, int base, struct err *e)
 {
-    const char *title = a->nsources ? a->sources[0].title : "";
-    const struct result *bad = first_bad(a);
-    bool compared = false;
+    bool compared = false, steady = false, based = false;
 
+    if (analysis_check_base(a->sources, a->nsources, base, e))
+        return -1;
     for (size_t i = 0; i < a->nseries; i++) {
         const struct series *s = &a->series[i].series;
-        compared |= s->npoints > 1;
-        if (s->npoints > 1 && !isnan(s->points[0].q[QUANTITY_STEADY_EPOCH].median))
-            return check_base(a, base ? base : 1, e);
+        if (s->npoints < 2)
+            continue;
+        compared = true;
+        steady |= !isnan(s->points[0].q[QUANTITY_STEADY_EPOCH].median);
+        based |= s->points[0].gpus == (base ? base : 1);
     }
-    if (compared)
+    if (compared && !steady)
         return err_set(
             e, ERR_STATS,
             "%s: the runs of the base case have no steady epoch (a single epoch, which pays for "
             "start-up, or no times), so there is nothing to compare. Train for two epochs or more",
-            title);
-    if (!bad)
-        return err_set(e, ERR_DATA, "%s: there is no run in it", title);
-    if (a->nseries == 0)
-        return err_set(e, ERR_DATA,
-                       "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
-                       title, bad->run, bad->gpus, bad->gpus == 1 ? "" : "s",
-                       result_state_name(bad->state), bad->note);
-    return err_set(
-        e, ERR_STATS,
-        "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on %d GPU%s "
-        "only; submit more counts, e.g. --gpus 1,2,4",
-        title, a->series[0].series.points[0].gpus,
-        a->series[0].series.points[0].gpus == 1 ? "" : "s");
+            a->sources[0].title);
+    return based ? 0 : refuse_series(a, base, e);
 }
 
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,

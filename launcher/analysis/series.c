@@ -268,6 +268,7 @@ static int create(struct series *dst, const char *source, const struct result *r
         return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", n);
     result_set_text(dst->source, sizeof dst->source, source);
     result_set_text(dst->engine, sizeof dst->engine, n ? rows[0].engine : "");
+    result_set_text(dst->name, sizeof dst->name, dst->engine);
     for (size_t i = 0; i < n; i++)
         if (groups[i] & wanted)
             dst->rows[dst->nrows++] = rows[i];

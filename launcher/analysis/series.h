@@ -60,6 +60,8 @@ struct series_point {
 
 struct series {
     char source[128], engine[32];
+    char name[256]; /* the engine, and the settings that tell it from others: "embedded, model.base 16" */
+    const char *settings; /* of its runs (settings.h), NULL: not known. Belongs to the table of results */
     enum series_mode mode;
     struct result *rows; /* the good runs, sorted; the points' rows lie in here. Their curves and
                           * scores belong to the table of results, which must live as long */

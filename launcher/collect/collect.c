@@ -18,6 +18,8 @@
 #include "launcher/collect/run_folder.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/unfinished.h"
+#include "launcher/engine.h"
+#include "launcher/run_plan.h"
 #include "src/atomicfile.h"
 #include "src/range.h"
 
@@ -99,7 +101,7 @@ static int list_missing(const struct collect_wanted *wanted, const struct known 
             r.gpus = wanted->gpus[i];
             r.seed = seed;
             r.state = RESULT_MISSING;
-            snprintf(r.run, sizeof r.run, "unet-g%02d-s%ld", r.gpus, seed);
+            snprintf(r.run, sizeof r.run, RUN_ID_FORMAT, wanted->label, r.gpus, seed);
             if (has_run(known, &r))
                 continue;
             result_set_text(r.engine, sizeof r.engine, engine);
@@ -130,13 +132,30 @@ static int add_missing(const struct collect_wanted *wanted, struct results *tabl
     return rc;
 }
 
-/* The table is sorted: the first row of an engine and count has its first seed. */
-static void name_log(const struct results *table, size_t i, char dst[LOG_NAME_SIZE])
+/* The length of a run's label: what its id begins with. */
+static size_t label_size(const struct result *r)
 {
-    const struct result *r = &table->rows[i], *before = i ? r - 1 : NULL;
-    bool first = !before || before->gpus != r->gpus || strcmp(before->engine, r->engine);
+    char tail[64];
+    size_t n = strlen(r->run), ntail = (size_t)snprintf(tail, sizeof tail, RUN_ID_FORMAT, "", r->gpus, r->seed);
 
-    log_name_encode(dst, r->engine, r->gpus, r->seed, first);
+    return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
+}
+
+/* Runs of the study's label have the reference's names, log_4.csv, others their label in it. The table is
+ * sorted: the first row of a label and count has its first seed. */
+static void name_log(const struct results *table, size_t i, const char *label, char dst[LOG_NAME_SIZE])
+{
+    const struct result *r = &table->rows[i];
+    char own[sizeof r->run];
+    size_t n = label_size(r);
+    bool first = true;
+
+    for (const struct result *p = r; first && p-- > table->rows && p->gpus == r->gpus &&
+                                     strcmp(p->engine, r->engine) == 0;)
+        first = label_size(p) != n || memcmp(p->run, r->run, n) != 0;
+    snprintf(own, sizeof own, "%.*s", (int)n, r->run);
+    log_name_encode(dst, strcmp(r->engine, "embedded") == 0 && strcmp(own, label) != 0 ? own : r->engine,
+                    r->gpus, r->seed, first);
 }
 
 /* log_4.csv: images_4.csv */
@@ -157,7 +176,7 @@ int collect_scan(const char *study_dir, const struct collect_wanted *wanted, str
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)
             continue;
-        name_log(table, i, r->log);
+        name_log(table, i, wanted->label, r->log);
         if (r->scores)
             name_images(r->log, r->images_log);
     }
@@ -202,13 +221,13 @@ static int copy_or_remove(const char *study_dir, const struct result *r, const c
     return 0;
 }
 
-static int add_run(const char *study_dir, const struct results *table, size_t i,
+static int add_run(const char *study_dir, const char *label, const struct results *table, size_t i,
                    struct atomicfile_batch *b, struct err *e)
 {
     const struct result *r = &table->rows[i];
     char log[LOG_NAME_SIZE], images[LOG_NAME_SIZE];
 
-    name_log(table, i, log);
+    name_log(table, i, label, log);
     name_images(log, images);
     return copy_or_remove(study_dir, r, "log.csv", true, log, b, e) ||
                    copy_or_remove(study_dir, r, "images.csv", r->scores != NULL, images, b, e)
@@ -256,7 +275,7 @@ static int finish(struct atomicfile_batch *b, int rc, struct err *e)
     return -1;
 }
 
-int collect_write(const char *study_dir, const struct results *table, struct err *e)
+int collect_write(const char *study_dir, const char *label, const struct results *table, struct err *e)
 {
     struct atomicfile_batch batch = {0};
     char dir[PATH_MAX];
@@ -266,7 +285,7 @@ int collect_write(const char *study_dir, const struct results *table, struct err
         return -1;
     remove_leftovers(dir);
     for (size_t i = 0; i < table->count && rc == 0; i++)
-        rc = add_run(study_dir, table, i, &batch, e);
+        rc = add_run(study_dir, label, table, i, &batch, e);
     if (rc == 0)
         rc = add_table(dir, table, &batch, e);
     return finish(&batch, rc, e);
@@ -314,23 +333,28 @@ int collect_logs(const char *src_dir, const char *dst_dir, struct results *table
     return -1;
 }
 
-int collect_study(struct workspace *w, struct results *table, struct err *e)
+int collect_study(struct workspace *w, bool write, struct results *table, struct err *e)
 {
     const struct study *study = &w->study;
+    const struct engine *engine = engine_find(study->engine, e);
+    char label[RUN_LABEL_SIZE];
     struct range counts;
     int rc;
 
+    if (!engine)
+        return -1;
+    run_plan_label(study, engine, label);
     if (range_decode(study->gpus, 1, STUDY_GPUS_MAX, &counts, e)) {
         e->code = ERR_CONFIG;
         return err_prefix(e, "%s: gpus", study->file);
     }
-    struct collect_wanted wanted = {counts.values, counts.count, study->seeds};
+    struct collect_wanted wanted = {label, counts.values, counts.count, study->seeds};
     rc = collect_scan(study->dir, &wanted, table, e);
     range_destroy(&counts);
     if (rc)
         return -1;
     unfinished_resolve(w, table);
-    rc = collect_write(study->dir, table, e);
+    rc = write ? collect_write(study->dir, label, table, e) : 0;
     if (rc)
         results_destroy(table);
     return rc;

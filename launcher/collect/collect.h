@@ -4,6 +4,8 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 #define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 
+#include <stdbool.h>
+
 #include "launcher/collect/results.h"
 #include "launcher/workspace.h"
 #include "src/err.h"
@@ -12,6 +14,7 @@
 
 /* What the study wants: counts x seeds 1..nseeds, together at most COLLECT_WANTED_MAX. */
 struct collect_wanted {
+    const char *label; /* of its runs (run_plan_label) */
     const int *gpus;
     size_t ngpus;
     long nseeds;
@@ -23,11 +26,12 @@ int collect_scan(const char *study_dir, const struct collect_wanted *wanted, str
                  struct err *e);
 
 /* Write study_dir/logs: the logs of good runs, results.csv last. Logs that an earlier collect left
- * for runs which are not good now are removed. */
-int collect_write(const char *study_dir, const struct results *table, struct err *e);
+ * for runs which are not good now are removed. label: that of collect_scan. */
+int collect_write(const char *study_dir, const char *label, const struct results *table, struct err *e);
 
-/* Both, with what study.yaml wants, and what the scheduler knows of runs without a marker. */
-int collect_study(struct workspace *w, struct results *table, struct err *e);
+/* Scan, with what study.yaml wants, and what the scheduler knows of runs without a marker; and write, if
+ * asked to. Without, nothing in the study changes. */
+int collect_study(struct workspace *w, bool write, struct results *table, struct err *e);
 
 /* A folder of logs of whatever origin (logs_folder.h) into dst_dir: copies of the good ones under
  * their names, results.csv last. Table is filled. */

@@ -14,7 +14,7 @@ void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long
     if (strcmp(engine, "horovod") == 0)
         strcpy(part, "hvd_");
     else if (strcmp(engine, "embedded") && strcmp(engine, "native"))
-        snprintf(part, sizeof part, "%.40s_", engine);
+        snprintf(part, sizeof part, "%.60s_", engine);
     if (!first)
         snprintf(tail, sizeof tail, "_s%ld", seed);
     snprintf(dst, LOG_NAME_SIZE, "log_%s%d%s.csv", part, gpus, tail);

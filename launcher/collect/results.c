@@ -17,7 +17,7 @@
 
 #define MAX_FILE (64 << 20)
 
-enum kind { TEXT, COUNT, SEED, STATE, REAL, FLAG };
+enum kind { TEXT, OWNED, COUNT, SEED, STATE, REAL, FLAG }; /* OWNED: a text of any length */
 
 struct column {
     const char *name;
@@ -66,6 +66,7 @@ static const struct column columns[] = {
     COLUMN(TEXT, metric),
     COLUMN(SEED, parameters),
     COLUMN(REAL, constant),
+    COLUMN(OWNED, settings),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
@@ -122,10 +123,18 @@ void result_discard(struct result *r, enum result_state state, const char *note)
     clean.seed = r->seed;
     clean.attempt = r->attempt;
     clean.state = state;
+    clean.settings = r->settings;
+    r->settings = NULL;
     result_set_text(clean.note, sizeof clean.note, note);
+    result_destroy(r);
+    *r = clean;
+}
+
+void result_destroy(struct result *r)
+{
     curve_destroy(r->curve);
     scores_destroy(r->scores);
-    *r = clean;
+    free(r->settings);
 }
 
 void result_set_text(char *dst, size_t size, const char *text)
@@ -170,6 +179,8 @@ static int compare(const void *a, const void *b)
         order = (x->gpus > y->gpus) - (x->gpus < y->gpus);
     if (order == 0)
         order = (x->seed > y->seed) - (x->seed < y->seed);
+    if (order == 0)
+        order = strcmp(x->settings ? x->settings : "", y->settings ? y->settings : "");
     return order ? order : strcmp(x->run, y->run);
 }
 
@@ -195,6 +206,9 @@ static void encode_cell(struct buf *b, const struct column *c, const struct resu
     switch (c->kind) {
     case TEXT:
         csv_add_cell(b, field);
+        break;
+    case OWNED:
+        csv_add_cell(b, *(char *const *)field ? *(char *const *)field : "");
         break;
     case COUNT:
         buf_addf(b, "%d", *(const int *)field);
@@ -274,6 +288,9 @@ static int decode_cell(const struct column *c, const char *text, struct result *
     case TEXT:
         result_set_text(field, c->size, text);
         return 0;
+    case OWNED:
+        *(char **)field = *text ? strdup(text) : NULL;
+        return *text && !*(char **)field ? -1 : 0;
     case COUNT:
         if (decode_integer(text, 0, 1 << 20, &value))
             return -1;
@@ -328,10 +345,14 @@ static int decode_row(char *line, const char *path, size_t number, const int pla
         if (place[i] < 0)
             continue;
         if (place[i] >= n)
-            return err_set(e, ERR_DATA, "%s:%zu: the row is cut off or badly quoted", path, number);
-        if (decode_cell(&columns[i], cells[place[i]], &r))
-            return err_set(e, ERR_DATA, "%s:%zu: column '%s' can't be '%.60s'", path, number,
-                           columns[i].name, cells[place[i]]);
+            err_set(e, ERR_DATA, "%s:%zu: the row is cut off or badly quoted", path, number);
+        else if (decode_cell(&columns[i], cells[place[i]], &r))
+            err_set(e, ERR_DATA, "%s:%zu: column '%s' can't be '%.60s'", path, number,
+                    columns[i].name, cells[place[i]]);
+        else
+            continue;
+        result_destroy(&r);
+        return -1;
     }
     return results_add(table, &r, e);
 }
@@ -364,10 +385,8 @@ out:
 
 void results_destroy(struct results *table)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        curve_destroy(table->rows[i].curve);
-        scores_destroy(table->rows[i].scores);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        result_destroy(&table->rows[i]);
     free(table->rows);
     *table = (struct results){0};
 }

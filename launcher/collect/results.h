@@ -61,6 +61,8 @@ struct result {
     char images_log[128];  /* file in the same folder with its scores, "" for none */
     struct curve *curve;   /* its epochs; NULL: not read. Belongs to the table */
     struct scores *scores; /* its images; NULL: none. Belongs to the table */
+    char *settings; /* that can change its time or quality (settings.h), without those that have their
+                     * built-in value; NULL: not known. Belongs to the table */
 };
 
 struct results {
@@ -83,14 +85,17 @@ void result_init(struct result *r);
  * note. */
 void result_discard(struct result *r, enum result_state state, const char *note);
 
+/* Free what r points to. */
+void result_destroy(struct result *r);
+
 /* Copy text into a field; too long ends in "...", control characters become
  * blanks and bytes that are no UTF-8 question marks. */
 void result_set_text(char *dst, size_t size, const char *text);
 
-/* Append a copy of r; its curve and scores then belong to the table. -1 when there is no memory. */
+/* Append a copy of r; what it points to then belongs to the table. -1 when there is no memory. */
 int results_add(struct results *table, const struct result *r, struct err *e);
 
-/* By engine, GPUs, seed. */
+/* By engine, GPUs, seed, settings. */
 void results_sort(struct results *table);
 
 size_t results_count(const struct results *table, enum result_state state);

@@ -13,6 +13,7 @@
 #include "launcher/collect/log_file.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_record.h"
+#include "launcher/collect/result_settings.h"
 #include "src/atomicfile.h"
 #include "src/epoch_csv.h"
 #include "src/stat.h"
@@ -53,38 +54,17 @@ static long get_integer(const json_t *o, const char *key, long min, long max)
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
-/* The embedded engine with another way to sum gradients, or another type of activations, is a series of
- * its own. */
-static void name_series(const json_t *plan, struct result *r)
-{
-    static const struct {
-        const char *key, *usual;
-    } ways[] = {{"allreduce", "bucketed"}, {"dtype", "f32"}};
-    const json_t *train = json_object_get(plan, "train");
-    char name[sizeof r->engine];
-
-    if (strcmp(r->engine, EMBEDDED) != 0)
-        return;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const char *way = json_string_value(json_object_get(train, ways[i].key));
-
-        if (!way || strcmp(way, ways[i].usual) == 0)
-            continue;
-        snprintf(name, sizeof name, "%.22s-%.8s", r->engine, way);
-        result_set_text(r->engine, sizeof r->engine, name);
-    }
-}
-
-static int read_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
+/* run.json of the run. NULL with ERR_CONFIG, where r has what could be read. */
+static json_t *read_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
-    int rc = -1;
+    bool good = false;
 
     path_format(path, "%s/run.json", run_dir);
     json_t *plan = read_document(path, ERR_CONFIG, e);
     if (!plan) {
         e->code = ERR_CONFIG;
-        return -1;
+        return NULL;
     }
     const char *run = json_string_value(json_object_get(plan, "run"));
     const char *engine = json_string_value(json_object_get(plan, "engine"));
@@ -102,18 +82,19 @@ static int read_plan(const char *run_dir, const char *name, struct result *r, st
         err_set(e, ERR_CONFIG, "%s: this is the plan of run '%.60s', not of the folder '%.60s'",
                 path, run, name);
     else
-        rc = 0;
+        good = true;
     result_set_text(r->run, sizeof r->run, name);
     if (engine)
         result_set_text(r->engine, sizeof r->engine, engine);
-    name_series(plan, r);
     r->gpus = gpus > 0 ? (int)gpus : 0;
     r->nodes = nodes > 0 ? (int)nodes : 0;
     r->batch_per_gpu = batch > 0 ? batch : 0;
     long global = get_integer(json_object_get(plan, "train"), "global_batch", 1, 1 << 24);
     r->global_batch = global > 0 ? global : r->batch_per_gpu * r->gpus;
+    if (good)
+        return plan;
     json_decref(plan);
-    return rc;
+    return NULL;
 }
 
 int run_folder_attempt(const char *run_dir)
@@ -314,9 +295,18 @@ static int measure(struct result *r, const struct run_record *record, const char
     return 0;
 }
 
+/* What an attempt tells beside its measurements. */
+struct attempt {
+    char worlds[200]; /* as run_record has them; of an engine without a record, from the attempts' run.json */
+    char backend[16]; /* that computed; "": not known */
+};
+
 /* Header of the record over the plan, which knows less. */
-static void describe(struct result *r, const struct run_record *record)
+static void describe(struct result *r, struct attempt *a, const struct run_record *record)
 {
+    memcpy(a->backend, record->backend, sizeof a->backend);
+    if (*record->worlds)
+        memcpy(a->worlds, record->worlds, sizeof a->worlds);
     result_set_text(r->host, sizeof r->host, record->host);
     r->oversubscribed = record->oversubscribed;
     r->fake_gpus = record->fake_gpus;
@@ -378,29 +368,26 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
     }
 }
 
-/* worlds: as run_record has them; of an engine without a record, from its attempts' run.json. */
-static int read_done(const char *attempt_dir, struct result *r, char worlds[200], struct err *e)
+static int read_done(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
 {
     char record_path[PATH_MAX], log_path[PATH_MAX], done_path[PATH_MAX];
     struct run_record record;
     struct epoch_csv log = {0};
     int rc = -1;
 
-    if (strncmp(r->engine, EMBEDDED, strlen(EMBEDDED)) && !has_file(attempt_dir, "record.jsonl")) {
-        find_resized(attempt_dir, r, 1, worlds);
+    if (strcmp(r->engine, EMBEDDED) != 0 && !has_file(attempt_dir, "record.jsonl")) {
+        find_resized(attempt_dir, r, 1, a->worlds);
         return read_log_only(attempt_dir, r, e);
     }
-    find_resized(attempt_dir, r, r->attempt, worlds);
+    find_resized(attempt_dir, r, r->attempt, a->worlds);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
     path_format(log_path, "%s/log.csv", attempt_dir);
     path_format(done_path, "%s/DONE", attempt_dir);
     if (run_record_read(record_path, &record, e))
         return -1;
-    describe(r, &record);
-    if (*record.worlds)
-        memcpy(worlds, record.worlds, sizeof record.worlds);
+    describe(r, a, &record);
     if (epoch_csv_read(log_path, &log, e) == 0 &&
-        check(r, &record, record_path, *worlds != 0, &log, log_path, e) == 0 &&
+        check(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0 &&
         check_done(done_path, &record, e) == 0)
         rc = measure(r, &record, record_path, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
@@ -424,10 +411,10 @@ static long epochs_so_far(const char *attempt_dir)
     return n;
 }
 
-static void read_attempt(const char *study_dir, const char *attempt_dir, struct result *r)
+static void read_attempt(const char *study_dir, const char *attempt_dir, struct result *r,
+                         struct attempt *a)
 {
     char path[PATH_MAX];
-    char worlds[200];
     struct err e;
     bool done = has_file(attempt_dir, "DONE"), failed = has_file(attempt_dir, "FAILED");
 
@@ -438,10 +425,10 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
         read_failed(path, r);
     else if (!done)
         set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
-    else if (read_done(attempt_dir, r, worlds, &e))
+    else if (read_done(attempt_dir, r, a, &e))
         result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
-    else if (*worlds)
-        set_elastic(r, worlds);
+    else if (*a->worlds)
+        set_elastic(r, a->worlds);
     else
         set_state(r, RESULT_DONE, "");
     if (r->state != RESULT_DONE)
@@ -451,9 +438,11 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
 int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e)
 {
     char run_dir[PATH_MAX], attempt_dir[PATH_MAX];
+    struct attempt attempt = {0};
 
     path_format(run_dir, "%s/runs/%s", study_dir, name);
-    if (read_plan(run_dir, name, r, e)) {
+    json_t *plan = read_plan(run_dir, name, r, e);
+    if (!plan) {
         set_state(r, RESULT_CORRUPT, from_study(e->text, study_dir));
         r->epochs = 0;
         return -1;
@@ -462,9 +451,11 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
     if (r->attempt == 0) {
         set_state(r, RESULT_NOT_STARTED, "generated, but never started");
         r->epochs = 0;
-        return 0;
+    } else {
+        path_format(attempt_dir, "%s/attempt-%d", run_dir, r->attempt);
+        read_attempt(study_dir, attempt_dir, r, &attempt);
     }
-    path_format(attempt_dir, "%s/attempt-%d", run_dir, r->attempt);
-    read_attempt(study_dir, attempt_dir, r);
+    r->settings = result_settings_encode(plan, attempt.backend);
+    json_decref(plan);
     return 0;
 }

@@ -39,10 +39,8 @@ static int read_entries(struct scan *s, size_t n, struct results *table, struct 
     for (size_t i = 0; i < n; i++) {
         if (rc == 0 && *s->rows[i].run)
             rc = results_add(table, &s->rows[i], e);
-        if (rc) {
-            curve_destroy(s->rows[i].curve);
-            scores_destroy(s->rows[i].scores);
-        }
+        if (rc)
+            result_destroy(&s->rows[i]);
     }
     free(s->rows);
     return rc;

@@ -34,35 +34,28 @@ static double value_of(const struct result *r, const struct metric *m)
     return value;
 }
 
-static bool is_row(const struct result *r, const char *engine)
+/* The end of the rows of one count, which begin at i. */
+static size_t count_end(const struct series *s, size_t i)
 {
-    return r->state == RESULT_DONE && strcmp(r->engine, engine) == 0;
-}
+    size_t end = i;
 
-/* The rows [*i, end) that are good and of one count; false behind the last. */
-static bool next_count(const struct results *table, const char *engine, size_t *i, size_t *end)
-{
-    while (*i < table->count && !is_row(&table->rows[*i], engine))
-        ++*i;
-    for (*end = *i; *end < table->count && strcmp(table->rows[*end].engine, engine) == 0 &&
-                    table->rows[*end].gpus == table->rows[*i].gpus;)
-        ++*end;
-    return *i < table->count;
+    while (end < s->nrows && s->rows[end].gpus == s->rows[i].gpus)
+        end++;
+    return end;
 }
 
 /* Does some run of every count know m? */
-static bool is_known(const struct results *table, const char *engine, const struct metric *m)
+static bool is_known(const struct series *s, const struct metric *m)
 {
-    size_t ncounts = 0;
-
-    for (size_t i = 0, end; next_count(table, engine, &i, &end); i = end, ncounts++) {
+    for (size_t i = 0, end; i < s->nrows; i = end) {
         bool known = false;
+        end = count_end(s, i);
         for (size_t k = i; k < end; k++)
-            known |= is_row(&table->rows[k], engine) && isfinite(value_of(&table->rows[k], m));
+            known |= isfinite(value_of(&s->rows[k], m));
         if (!known)
             return false;
     }
-    return ncounts > 0;
+    return s->nrows > 0;
 }
 
 /* A name without what the formats read as something else. */
@@ -77,43 +70,42 @@ static void add_name(struct buf *b, const char *name)
     buf_destroy(&plain);
 }
 
-void extra_p_encode_text(const struct results *results, const char *engine, const char *region,
-                         struct buf *b)
+void extra_p_encode_text(const struct series *s, const char *region, struct buf *b)
 {
     buf_add(b, "# Input of Extra-P, made by unetctl report: seconds, one value per run\n"
                "PARAMETER gpus\nPOINTS");
-    for (size_t i = 0, end; next_count(results, engine, &i, &end); i = end)
-        buf_addf(b, " (%d)", results->rows[i].gpus);
+    for (size_t i = 0; i < s->nrows; i = count_end(s, i))
+        buf_addf(b, " (%d)", s->rows[i].gpus);
     buf_add(b, "\n");
     for (size_t m = 0; m < NMETRICS; m++) {
-        if (!is_known(results, engine, &metrics[m]))
+        if (!is_known(s, &metrics[m]))
             continue;
         buf_addf(b, "METRIC %s\nREGION ", metrics[m].name);
         add_name(b, region);
         buf_add(b, "\n");
-        for (size_t i = 0, end; next_count(results, engine, &i, &end); i = end) {
+        for (size_t i = 0, end; i < s->nrows; i = end) {
             buf_add(b, "DATA");
+            end = count_end(s, i);
             for (size_t k = i; k < end; k++)
-                if (is_row(&results->rows[k], engine) &&
-                    isfinite(value_of(&results->rows[k], &metrics[m])))
-                    buf_addf(b, " %.9g", value_of(&results->rows[k], &metrics[m]));
+                if (isfinite(value_of(&s->rows[k], &metrics[m])))
+                    buf_addf(b, " %.9g", value_of(&s->rows[k], &metrics[m]));
             buf_add(b, "\n");
         }
     }
 }
 
-static json_t *encode_metric(const struct extra_p_series *s, const struct metric *m)
+static json_t *encode_metric(const struct series *s, const struct metric *m)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0, end; next_count(s->results, s->engine, &i, &end); i = end) {
+    for (size_t i = 0, end; i < s->nrows; i = end) {
         json_t *values = json_array();
+        end = count_end(s, i);
         for (size_t k = i; k < end; k++)
-            if (is_row(&s->results->rows[k], s->engine) &&
-                isfinite(value_of(&s->results->rows[k], m)))
-                json_array_append_new(values, json_real(value_of(&s->results->rows[k], m)));
+            if (isfinite(value_of(&s->rows[k], m)))
+                json_array_append_new(values, json_real(value_of(&s->rows[k], m)));
         json_array_append_new(
-            list, json_pack("{s:[i],s:o}", "point", s->results->rows[i].gpus, "values", values));
+            list, json_pack("{s:[i],s:o}", "point", s->rows[i].gpus, "values", values));
     }
     return list;
 }
@@ -129,9 +121,9 @@ char *extra_p_encode_json(const struct extra_p_series *series, size_t nseries)
         json_t *region = json_object();
         struct buf name = {0};
         for (size_t m = 0; m < NMETRICS; m++)
-            if (is_known(series[i].results, series[i].engine, &metrics[m]))
+            if (is_known(series[i].series, &metrics[m]))
                 json_object_set_new(region, metrics[m].name,
-                                    encode_metric(&series[i], &metrics[m]));
+                                    encode_metric(series[i].series, &metrics[m]));
         add_name(&name, series[i].region);
         json_object_set_new(measurements, name.data ? name.data : "", region);
         text.failed |= name.failed;

@@ -4,16 +4,15 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
 #define UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
 
-#include "launcher/collect/results.h"
+#include "launcher/analysis/series.h"
 #include "src/buf.h"
 
-/* Rows of one engine; results are sorted. */
-void extra_p_encode_text(const struct results *results, const char *engine, const char *region,
-                         struct buf *b);
+/* region: what the series is called. */
+void extra_p_encode_text(const struct series *s, const char *region, struct buf *b);
 
 struct extra_p_series {
-    const struct results *results;
-    const char *engine, *region; /* region: what the series is called; unique */
+    const struct series *series;
+    const char *region; /* unique */
 };
 
 /* The JSON document, malloc'ed; NULL without memory. */

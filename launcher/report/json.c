@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/collect/settings.h"
 #include "launcher/report/escape.h"
 
 #define SCHEMA 1
@@ -313,6 +314,24 @@ static json_t *encode_noise(const struct noise_scale *n)
     return o;
 }
 
+/* By their keys; null: not known. */
+static json_t *encode_settings(const char *settings)
+{
+    json_t *o = settings ? json_object() : json_null();
+    struct setting s;
+
+    while (settings && settings_next(&settings, &s)) {
+        struct buf key = {0}, value = {0};
+        buf_add_bytes(&key, s.key, s.nkey);
+        settings_add_value(&value, &s);
+        if (!key.failed && !value.failed)
+            json_object_set_new(o, key.data, text(value.data));
+        buf_destroy(&key);
+        buf_destroy(&value);
+    }
+    return o;
+}
+
 static json_t *encode_series(const struct report_series *rs)
 {
     static const char *const modes[] = {"unknown", "one count", "strong", "weak in the batch",
@@ -324,6 +343,7 @@ static json_t *encode_series(const struct report_series *rs)
     json_object_set_new(o, "quality", json_string(s->quality));
     json_object_set_new(o, "study", text(rs->source->title));
     json_object_set_new(o, "label", text(rs->label));
+    json_object_set_new(o, "settings", encode_settings(s->settings));
     json_object_set_new(o, "one_epoch", json_integer(rs->as->series.one_epoch));
     json_object_set_new(o, "scaling", json_string(modes[s->mode]));
     json_object_set_new(o, "base_gpus", json_integer(s->points[0].gpus));
@@ -399,6 +419,7 @@ static json_t *encode_run(const struct result *r)
     json_object_set_new(o, "dice", number(r->dice));
     json_object_set_new(o, "log", r->log[0] ? text(r->log) : json_null());
     json_object_set_new(o, "note", text(r->note));
+    json_object_set_new(o, "settings", encode_settings(r->settings));
     return o;
 }
 

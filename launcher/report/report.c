@@ -69,7 +69,7 @@ static void set_title(struct report *r)
     buf_destroy(&b);
 }
 
-/* How many other series share the engine, the source of s. */
+/* How many other series share the source of s, and its name, too. */
 static void count_kin(const struct report *r, const struct analysis_series *s, size_t *same_source,
                       size_t *same_both)
 {
@@ -79,7 +79,7 @@ static void count_kin(const struct report *r, const struct analysis_series *s, s
         if (other == s || other->source != s->source)
             continue;
         ++*same_source;
-        *same_both += strcmp(other->series.engine, s->series.engine) == 0;
+        *same_both += strcmp(other->series.name, s->series.name) == 0;
     }
 }
 
@@ -92,11 +92,11 @@ static void set_label(struct report *r, size_t i)
 
     count_kin(r, s->as, &same_source, &same_both);
     if (r->nsources == 1)
-        snprintf(label, sizeof label, "%s", s->as->series.engine);
+        snprintf(label, sizeof label, "%s", s->as->series.name);
     else if (same_source == 0)
         snprintf(label, sizeof label, "%s", s->source->title);
     else
-        snprintf(label, sizeof label, "%s, %s", s->source->title, s->as->series.engine);
+        snprintf(label, sizeof label, "%s, %s", s->source->title, s->as->series.name);
     if (same_both)
         snprintf(label + strlen(label), sizeof label - strlen(label), ", %s",
                  s->as->series.mode == SERIES_STRONG ? "strong" : "weak");

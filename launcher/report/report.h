@@ -20,7 +20,7 @@ struct report_source {
 struct report_series {
     const struct analysis_series *as;
     const struct report_source *source;
-    char label[192]; /* what tells it from the others: engine, title or both */
+    char label[400]; /* what tells it from the others: its name, the source's title or both */
     struct words words;
 };
 

@@ -58,8 +58,8 @@ static int write_extra_p(const struct report *r, const char *dir, struct err *e)
     for (size_t i = 0; rc == 0 && i < r->nseries; i++) {
         const struct report_series *s = &r->series[i];
         struct buf b = {0};
-        list[i] = (struct extra_p_series){&s->source->results, s->as->series.engine, s->label};
-        extra_p_encode_text(list[i].results, list[i].engine, list[i].region, &b);
+        list[i] = (struct extra_p_series){&s->as->series, s->label};
+        extra_p_encode_text(list[i].series, list[i].region, &b);
         snprintf(name, sizeof name, i ? "extra-p_%zu.txt" : "extra-p.txt", i + 1);
         rc = write_text(dir, name, buf_steal(&b), e);
     }

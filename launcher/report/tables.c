@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "launcher/collect/settings.h"
 #include "src/buf.h"
 #include "src/plural.h"
 
@@ -14,7 +15,7 @@ tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_
                                            tables_fill_parts,       tables_fill_each,
                                            tables_fill_models,
                                            tables_fill_convergence, tables_fill_levels,
-                                           NULL};
+                                           tables_fill_settings,    NULL};
 
 static void add_interval(struct table *t, const struct interval *i, int decimals)
 {
@@ -314,6 +315,25 @@ void tables_fill_levels(struct table *t, const struct report_series *rs)
             table_add_number(t, p->speedup, 2);
             table_add_number(t, as->series.points[k].image_speedup.value, 2);
         }
+}
+
+void tables_fill_settings(struct table *t, const struct report_series *rs)
+{
+    static const struct table_column columns[] = {{"setting", true}, {"value", true}};
+    const char *text = rs->as->series.settings;
+    struct setting s;
+
+    table_init(t, columns, COUNT(columns),
+               "Settings of %s that can change time or quality; the others have their built-in values.",
+               rs->label);
+    while (text && settings_next(&text, &s)) {
+        struct buf value = {0};
+        settings_add_value(&value, &s);
+        table_addf(t, "%.*s", (int)s.nkey, s.key);
+        table_addf(t, "%s", value.data ? value.data : "");
+        t->failed |= value.failed;
+        buf_destroy(&value);
+    }
 }
 
 void tables_fill_short(struct table *t, const struct report_series *rs)

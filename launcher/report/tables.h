@@ -16,6 +16,7 @@ void tables_fill_each(struct table *t, const struct report_series *s); /* and ho
 void tables_fill_models(struct table *t, const struct report_series *s);
 void tables_fill_convergence(struct table *t, const struct report_series *s);
 void tables_fill_levels(struct table *t, const struct report_series *s); /* time to each quality */
+void tables_fill_settings(struct table *t, const struct report_series *s);
 
 /* All of these, in the order of a document; NULL ends the list. */
 extern tables_fill_f *const tables_of_series[];

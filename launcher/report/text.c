@@ -179,22 +179,35 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
     buf_add(b, "  GPUs\n");
 }
 
+/* With its caption; nothing where it has no rows. t is destroyed. */
+static void add_table(struct buf *b, struct table *t, const struct text_form *form)
+{
+    struct buf caption = {0};
+
+    if (t->ncells) {
+        escape_plain(&caption, t->caption);
+        text_wrap(b, caption.data ? caption.data : "", 2, form->columns);
+        table_encode_text(t, b);
+    }
+    b->failed |= t->failed || caption.failed;
+    buf_destroy(&caption);
+    table_destroy(t);
+}
+
 void text_encode(const struct report *r, const struct text_form *form, struct buf *b)
 {
     struct table t;
 
     text_encode_verdict(r, form, b);
     for (size_t i = 0; i < r->nseries; i++) {
-        struct buf caption = {0};
-        tables_fill_short(&t, &r->series[i]);
-        escape_plain(&caption, t.caption);
         buf_add(b, i ? "\n" : "");
-        text_wrap(b, caption.data ? caption.data : "", 2, form->columns);
-        table_encode_text(&t, b);
-        b->failed |= t.failed || caption.failed;
-        buf_destroy(&caption);
-        table_destroy(&t);
-        add_chart(b, &r->series[i].as->series, form);
+        tables_fill_short(&t, &r->series[i]);
+        add_table(b, &t, form);
+        if (r->series[i].as->series.npoints > 1)
+            add_chart(b, &r->series[i].as->series, form);
+        buf_add(b, "\n");
+        tables_fill_settings(&t, &r->series[i]);
+        add_table(b, &t, form);
     }
 }
 

@@ -2,6 +2,9 @@
 #include "config.h"
 #include "launcher/analysis/series.h"
 
+#include <string.h>
+
+#include "launcher/analysis/series_list.h"
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
 
@@ -172,6 +175,38 @@ static void check_modes(void)
     results_destroy(&table);
 }
 
+/* A run of the engine "a" with settings, which the table then frees. */
+static void add_set(int gpus, long seed, const char *settings)
+{
+    table_add(&table, "a", gpus, seed, 8. / gpus)->settings = strdup(settings);
+}
+
+static void check_settings(void)
+{
+    struct series_list l;
+
+    table_add(&table, "a", 1, 3, 1); /* of which nothing is known */
+    add_set(1, 1, "data.height=96; model.base=16; train.global_batch=16");
+    add_set(1, 2, "data.height=32; train.global_batch=16");
+    add_set(2, 1, "data.height=32; train.global_batch=16");
+    add_set(4, 1, "data.height=32; train.batch_per_gpu=16");
+    add_set(6, 1, "data.height=32; train.batch_per_gpu=16");
+    add_set(8, 1, "data.height=32; train.batch_per_gpu=16");
+    results_sort(&table);
+    if (series_list_compute(&l, "study", &table, &facts, NULL, &table_error))
+        bail_out("%s", table_error.text);
+    is_int(l.count, 4, "runs of other settings are series of their own");
+    is_str(l.items[0].name, "a, data.height 32, train.batch_per_gpu 16",
+           "the one with the most counts comes first, and is named by what differs");
+    ok(l.items[0].npoints == 4 && l.items[1].npoints == 2 && l.items[1].points[0].rows[0].seed == 2,
+       "on one GPU a batch of each GPU is a global batch: the base case of both");
+    is_str(l.items[2].name, "a, data.height 96, model.base 16, train.global_batch 16", "the others");
+    is_str(l.items[3].name, "a, settings not known", "logs that do not tell their settings");
+    ok(l.items[2].npoints == 1 && l.items[3].npoints == 1, "nothing is compared across series");
+    series_list_destroy(&l);
+    results_destroy(&table);
+}
+
 int main(void)
 {
     check_known_numbers();
@@ -179,6 +214,7 @@ int main(void)
     check_images();
     check_epochs();
     check_modes();
+    check_settings();
     compute("none");
     return done_testing();
 }

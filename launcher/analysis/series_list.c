@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/series_list.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/settings.h"
+
+/* Runs that compare. */
+struct group {
+    const char *engine, *settings;
+    char *alone; /* settings_on_one_gpu */
+    size_t ncounts;
+    int last; /* count of the last run */
+};
+
+struct groups {
+    struct group *list;
+    size_t count;
+};
+
+static int out_of_memory(struct err *e)
+{
+    return err_set(e, ERR_INTERNAL, "out of memory for the series");
+}
+
+static bool counts(const struct result *r, const struct series_facts *facts)
+{
+    return r->state == RESULT_DONE && r->gpus >= 1 && r->gpus >= facts->base;
+}
+
+/* alone: of r's settings, or NULL. */
+static bool belongs(const struct result *r, const char *alone, const struct group *g)
+{
+    return strcmp(r->engine, g->engine) == 0 &&
+           (settings_equal(r->settings, g->settings) ||
+            (r->gpus == 1 && alone && g->alone && strcmp(alone, g->alone) == 0));
+}
+
+static struct group *find(const struct groups *all, const struct result *r)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(r->engine, all->list[i].engine) == 0 &&
+            settings_equal(r->settings, all->list[i].settings))
+            return &all->list[i];
+    return NULL;
+}
+
+static struct group *add(struct groups *all, const struct result *r)
+{
+    struct group *list = reallocarray(all->list, all->count + 1, sizeof *list);
+
+    if (!list)
+        return NULL;
+    all->list = list;
+    list[all->count] = (struct group){.engine = r->engine, .settings = r->settings,
+                                      .alone = settings_on_one_gpu(r->settings)};
+    return r->settings && !list[all->count].alone ? NULL : &list[all->count++];
+}
+
+/* Does another group have the runs of g, which all ran on one GPU, among its own? */
+static bool is_part(const struct groups *all, const struct group *g)
+{
+    for (const struct group *other = all->list; other < all->list + all->count; other++)
+        if (other != g && other->last > 1 && g->last == 1 && g->alone && other->alone &&
+            strcmp(other->engine, g->engine) == 0 && strcmp(other->alone, g->alone) == 0)
+            return true;
+    return false;
+}
+
+/* Of one engine those with the most counts first; else in the order of the table. */
+static void sort(struct groups *all)
+{
+    for (size_t i = 1; i < all->count; i++)
+        for (size_t k = i; k > 0; k--) {
+            struct group *a = &all->list[k - 1], *b = &all->list[k], swap = *a;
+            if (strcmp(a->engine, b->engine) != 0 || a->ncounts >= b->ncounts)
+                break;
+            *a = *b;
+            *b = swap;
+        }
+}
+
+static int find_groups(struct groups *all, const struct results *table,
+                       const struct series_facts *facts, struct err *e)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        struct group *g;
+        if (!counts(r, facts))
+            continue;
+        g = find(all, r);
+        if (!g && !(g = add(all, r)))
+            return out_of_memory(e);
+        g->ncounts += g->last != r->gpus;
+        g->last = r->gpus;
+    }
+    sort(all);
+    return 0;
+}
+
+/* The rows of g, which stay the table's. */
+static int pick(struct results *dst, const struct results *table, const struct group *g,
+                const struct series_facts *facts, struct err *e)
+{
+    dst->rows = calloc(table->count + 1, sizeof *dst->rows);
+    if (!dst->rows)
+        return out_of_memory(e);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        char *alone = counts(r, facts) && r->gpus == 1 ? settings_on_one_gpu(r->settings) : NULL;
+        if (counts(r, facts) && belongs(r, alone, g))
+            dst->rows[dst->count++] = *r;
+        free(alone);
+    }
+    return 0;
+}
+
+static int add_group(struct series_list *dst, const char *source, const struct results *table,
+                     const struct group *g, const struct series_facts *facts, struct buf *notes,
+                     struct err *e)
+{
+    struct series found[SERIES_MAX], *items = NULL;
+    struct results rows = {0};
+    size_t n = 0;
+    int rc = pick(&rows, table, g, facts, e) ||
+                     series_compute(found, &n, source, &rows, g->engine, facts, notes, e)
+                 ? -1
+                 : 0;
+
+    if (rc == 0 && !(items = reallocarray(dst->items, dst->count + n + 1, sizeof *items)))
+        rc = out_of_memory(e);
+    if (items)
+        dst->items = items;
+    for (size_t i = 0; i < n; i++) {
+        found[i].settings = g->settings;
+        if (rc == 0)
+            dst->items[dst->count++] = found[i];
+        else
+            series_destroy(&found[i]);
+    }
+    free(rows.rows);
+    return rc;
+}
+
+/* Each by what tells it from the others of its engine. */
+static int name_all(struct series_list *l, struct err *e)
+{
+    const char **settings = calloc(l->count + 1, sizeof *settings);
+    int rc = settings ? 0 : out_of_memory(e);
+
+    for (size_t i = 0, first = 0, end; i < l->count && rc == 0; i++) {
+        struct series *s = &l->items[i];
+        struct buf name = {0};
+        if (strcmp(s->engine, l->items[first].engine) != 0)
+            first = i;
+        for (end = first; end < l->count && strcmp(l->items[end].engine, s->engine) == 0; end++)
+            settings[end - first] = l->items[end].settings;
+        buf_add(&name, s->engine);
+        settings_tell_apart(settings, end - first, i - first, &name);
+        if (name.failed)
+            rc = out_of_memory(e);
+        else
+            result_set_text(s->name, sizeof s->name, name.data);
+        buf_destroy(&name);
+    }
+    free(settings);
+    return rc;
+}
+
+int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
+                        const struct series_facts *facts, struct buf *notes, struct err *e)
+{
+    struct groups all = {0};
+    int rc;
+
+    *dst = (struct series_list){0};
+    rc = find_groups(&all, table, facts, e);
+    for (size_t i = 0; i < all.count && rc == 0; i++)
+        if (!is_part(&all, &all.list[i]))
+            rc = add_group(dst, source, table, &all.list[i], facts, notes, e);
+    if (rc == 0)
+        rc = name_all(dst, e);
+    if (rc)
+        series_list_destroy(dst);
+    for (size_t i = 0; i < all.count; i++)
+        free(all.list[i].alone);
+    free(all.list);
+    return rc;
+}
+
+void series_list_destroy(struct series_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        series_destroy(&l->items[i]);
+    free(l->items);
+    *l = (struct series_list){0};
+}

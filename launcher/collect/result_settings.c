@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/result_settings.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/settings.h"
+#include "launcher/run_plan.h"
+#include "launcher/study.h"
+
+/* The folder that the study lay in, and a slash; 0 where that is not known. */
+static size_t study_size(const json_t *plan, const char **folder)
+{
+    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
+    const char *slash = split ? strrchr(split, '/') : NULL;
+
+    *folder = split;
+    return slash ? (size_t)(slash - split) + 1 : 0;
+}
+
+/* Paths below the study's folder are written from there, so that they stay when a study is moved. */
+static void add_string(struct buf *b, const json_t *plan, const char *text)
+{
+    const char *folder;
+    size_t n = study_size(plan, &folder);
+    bool below = n > 1 && strncmp(text, folder, n) == 0;
+
+    buf_addf(b, "%s%s", below ? "./" : "", below ? text + n : text);
+}
+
+static void add_text(struct buf *b, const json_t *plan, const json_t *value)
+{
+    const json_t *item;
+    size_t i;
+
+    if (json_is_string(value))
+        add_string(b, plan, json_string_value(value));
+    else if (json_is_integer(value))
+        buf_addf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        buf_addf(b, "%.15g", json_real_value(value));
+    else if (json_is_boolean(value))
+        buf_add(b, json_is_true(value) ? "true" : "false");
+    json_array_foreach(value, i, item) {
+        buf_add(b, i ? " " : "");
+        add_text(b, plan, item);
+    }
+}
+
+static bool is_preset(const struct yaml_key *key, const json_t *value, const char *text)
+{
+    return key->preset && (json_is_number(value) ? strtod(key->preset, NULL) == json_number_value(value)
+                                                 : strcmp(key->preset, text) == 0);
+}
+
+/* The batch is that of each GPU where the plan has none over all. */
+static bool is_other_batch(const json_t *plan, const char *path)
+{
+    bool global = json_integer_value(run_plan_value(plan, SETTINGS_GLOBAL_BATCH)) > 0;
+
+    return strcmp(path, global ? SETTINGS_BATCH_PER_GPU : SETTINGS_GLOBAL_BATCH) == 0;
+}
+
+static bool is_batch(const char *path)
+{
+    return strcmp(path, SETTINGS_BATCH_PER_GPU) == 0 || strcmp(path, SETTINGS_GLOBAL_BATCH) == 0;
+}
+
+static void add_setting(struct buf *dst, const struct yaml_key *key, const json_t *plan, const char *backend)
+{
+    const json_t *value = run_plan_value(plan, key->path);
+    bool computed = *backend && strcmp(key->path, "train.backend") == 0;
+    struct buf text = {0};
+
+    buf_add(&text, computed ? backend : "");
+    if (!computed)
+        add_text(&text, plan, value);
+    if (computed || (value && !is_other_batch(plan, key->path) && !text.failed &&
+                     (is_batch(key->path) || !is_preset(key, value, text.data))))
+        settings_add(dst, key->path, text.data);
+    dst->failed |= text.failed;
+    buf_destroy(&text);
+}
+
+char *result_settings_encode(const json_t *plan, const char *backend)
+{
+    struct buf b = {0};
+
+    for (const struct yaml_key *key = study_keys; key->path; key++)
+        if (key->affects_result)
+            add_setting(&b, key, plan, backend);
+    return buf_steal(&b);
+}
