@@ -167,6 +167,15 @@ static void destroy_input(struct input *in)
     free(in->sources);
 }
 
+/* To --json FILE. mark: of documents of this kind. */
+static int write_json(const char *json, const char *mark, struct err *e)
+{
+    return atomicfile_check_own(json_file, mark, e) ||
+                   atomicfile_write(json_file, json, strlen(json), 0666, e)
+               ? -1
+               : 0;
+}
+
 static int print_json(const struct report *r, struct err *e)
 {
     char *json = json_encode_report(r);
@@ -175,7 +184,7 @@ static int print_json(const struct report *r, struct err *e)
     if (!json)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
     if (strcmp(json_file, "-"))
-        rc = atomicfile_write(json_file, json, strlen(json), 0666, e);
+        rc = write_json(json, JSON_REPORT_MARK, e);
     else
         fputs(json, stdout);
     free(json);
@@ -310,7 +319,7 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
     int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction") : 0;
 
     if (rc == 0 && json_file && strcmp(json_file, "-"))
-        rc = atomicfile_write(json_file, json, strlen(json), 0666, e);
+        rc = write_json(json, "\"label\"", e);
     if (rc == 0)
         printf("%s%s", json_file && strcmp(json_file, "-") == 0 ? json : text->data,
                json_file && strcmp(json_file, "-") == 0 ? "\n" : "");

@@ -188,6 +188,23 @@ int atomicfile_check_new(const char *path, struct err *e)
     return errno == ENOENT ? 0 : err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
 }
 
+int atomicfile_check_own(const char *path, const char *mark, struct err *e)
+{
+    char head[4096];
+    struct stat st;
+
+    if (lstat(path, &st) && errno == ENOENT)
+        return 0;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0)
+        close(fd);
+    if (n > 0 && memmem(head, (size_t)n, mark, strlen(mark)))
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl; it is not overwritten: give "
+                   "another name, or remove it", path);
+}
+
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e)
 {
     struct atomicfile *a = atomicfile_check_new(path, e) ? NULL : atomicfile_open(path, mode, e);

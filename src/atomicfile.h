@@ -47,6 +47,10 @@ struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *
 int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 int atomicfile_check_new(const char *path, struct err *e);
 
+/* May path be replaced? Nothing is there, or a regular file with mark, which is in all that the program
+ * writes of this kind, in its first 4 KiB. Else ERR_CONFIG. */
+int atomicfile_check_own(const char *path, const char *mark, struct err *e);
+
 /* Many files that become durable together: add writes a temporary file, commit syncs their file system
  * once, renames all, and syncs it again. That costs two waits for the disk instead of two for each
  * file. All files lie in one file system. Zeroed is empty. */

@@ -22,6 +22,15 @@ is "$(ls -i s/logs/log_1.csv s/logs/log_2.csv)" "$before" "and does not write eq
 exits 0 "--json" unetctl collect --json -C s
 like "$OUT" '"complete": true' "says complete"
 
+# What collect did not write.
+mv s/logs/log_1.csv kept.csv
+echo mine >outside.csv
+ln -s ../../outside.csv s/logs/log_1.csv
+exits 3 "a link in place of a log" unetctl collect -C s
+like "$ERR" 's/logs/log_1.csv exists, and nothing is overwritten' "is told"
+is "$(cat outside.csv)" mine "and what it leads to is as it was"
+mv kept.csv s/logs/log_1.csv
+
 # Seeds.
 add_run s 2 2 2.5 0.8
 exits 0 "a further seed" unetctl collect -C s

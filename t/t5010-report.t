@@ -313,6 +313,19 @@ like o/report/report.md 'There are no figures' "in Markdown, too"
 
 # Where it can't write: nothing half-written is left.
 : >file
+for name in results.csv report.json figures/speedup.svg; do
+    rm -rf theirs && mkdir -p theirs/figures
+    echo mine >theirs/$name
+    exits 3 "a folder with somebody's $name" unetctl report -C s -o theirs
+    like "$ERR" "theirs/$name exists" "is not written to"
+    is "$(cd theirs && find . -type f)" "./$name" "and is as it was"
+done
+exits 3 "--json over somebody's file" unetctl report -C s --text --json theirs/$name
+exits 0 "--mllog" unetctl report -C s --mllog theirs
+exits 0 "over its own" unetctl report -C s --mllog theirs
+for log in theirs/*.log; do echo mine >"$log"; done
+exits 3 "over somebody's" unetctl report -C s --mllog theirs
+for i in 1 2; do exits 0 "--json to a file, time $i" unetctl report -C s --text --json own.json; done
 exits 1 "a folder that can't be made" unetctl report -C s -o file/report
 exits 1 "a file that can't be written" unetctl report -C s --json nowhere/x.json --text
 cp -r s/report before

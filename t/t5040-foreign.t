@@ -117,6 +117,15 @@ mkdir twice
 log twice/log_1.csv 8 0.9
 log twice/log_2.csv 4 0.9
 log twice/log_02.csv 3 0.9
+mkdir theirs
+echo mine >theirs/log_1.csv
+exits 3 "a folder that holds other logs" unetctl collect --logs good -o theirs
+like "$ERR" 'theirs/log_1.csv exists, and nothing is overwritten' "is not written to"
+mv theirs/log_1.csv theirs/results.csv
+exits 3 "or another table" unetctl collect --logs good -o theirs
+like "$ERR" 'theirs/results.csv exists and was not written by unetctl' "is not overwritten"
+is "$(cat theirs/* && ls theirs)" "mine
+results.csv" "nothing has changed"
 exits 1 "two logs of one count" unetctl collect --logs twice -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" "log_02,corrupt log_1,done log_2,corrupt run,state " "neither is taken"
 cp twice/log_2.csv twice/log_02.csv

@@ -195,14 +195,21 @@ static bool has_bytes(const char *path, const char *text, size_t n)
     return same;
 }
 
-static int copy_file(const char *src, const char *dst, struct atomicfile_batch *b, struct err *e)
+/* own: dst's folder is one that collect writes. A link there may lead out of it. */
+static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
+                     struct err *e)
 {
+    struct stat st;
     size_t n;
     char *text = atomicfile_read(src, MAX_LOG, &n, e);
-    int rc = !text                    ? -1
-             : has_bytes(dst, text, n) ? 0
-                                       : atomicfile_batch_add(b, dst, text, n, 0666, e);
+    int rc = text ? 0 : -1;
+    bool link = lstat(dst, &st) == 0 && S_ISLNK(st.st_mode);
 
+    if (rc == 0 && !has_bytes(dst, text, n))
+        rc = (!own || link ? atomicfile_check_new(dst, e) : 0) ||
+                     atomicfile_batch_add(b, dst, text, n, 0666, e)
+                 ? -1
+                 : 0;
     free(text);
     return rc;
 }
@@ -216,7 +223,7 @@ static int copy_or_remove(const char *study_dir, const struct result *r, const c
     path_format(src, "%s/runs/%s/attempt-%d/%s", study_dir, r->run, r->attempt, name);
     path_format(dst, "%s/logs/%s", study_dir, copy);
     if (r->state == RESULT_DONE && has)
-        return copy_file(src, dst, b, e);
+        return copy_file(src, dst, true, b, e);
     unlink(dst);
     return 0;
 }
@@ -244,7 +251,10 @@ static int add_table(const char *dir, const struct results *table, struct atomic
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for results.csv");
     path_format(path, "%s/results.csv", dir);
-    int rc = atomicfile_batch_add(b, path, text, strlen(text), 0666, e);
+    int rc = atomicfile_check_own(path, RESULTS_MARK, e) ||
+                     atomicfile_batch_add(b, path, text, strlen(text), 0666, e)
+                 ? -1
+                 : 0;
     free(text);
     return rc;
 }
@@ -291,22 +301,25 @@ int collect_write(const char *study_dir, const char *label, const struct results
     return finish(&batch, rc, e);
 }
 
-static int add_log(const char *src_dir, const char *dst_dir, const char *name,
+static int add_log(const char *src_dir, const char *dst_dir, const char *name, bool own,
                    struct atomicfile_batch *b, struct err *e)
 {
     char src[PATH_MAX], dst[PATH_MAX];
 
     path_format(src, "%s/%s", src_dir, name);
     path_format(dst, "%s/%s", dst_dir, name);
-    return copy_file(src, dst, b, e);
+    return copy_file(src, dst, own, b, e);
 }
 
 static int write_logs(const char *src_dir, const char *dst_dir, const struct results *table,
                       struct err *e)
 {
     struct atomicfile_batch batch = {0};
+    char path[PATH_MAX];
     int rc = path_make_folder(dst_dir, e);
 
+    path_format(path, "%s/results.csv", dst_dir);
+    bool own = access(path, F_OK) == 0;
     if (rc == 0)
         remove_leftovers(dst_dir);
     for (size_t i = 0; i < table->count && rc == 0; i++) {
@@ -314,9 +327,9 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
         if (r->state != RESULT_DONE)
             continue;
         if (*r->log)
-            rc = add_log(src_dir, dst_dir, r->log, &batch, e);
+            rc = add_log(src_dir, dst_dir, r->log, own, &batch, e);
         if (rc == 0 && *r->images_log)
-            rc = add_log(src_dir, dst_dir, r->images_log, &batch, e);
+            rc = add_log(src_dir, dst_dir, r->images_log, own, &batch, e);
     }
     if (rc == 0)
         rc = add_table(dst_dir, table, &batch, e);

@@ -102,6 +102,7 @@ size_t results_count(const struct results *table, enum result_state state);
 
 /* The table as CSV text, malloc'ed. NULL when there is no memory. */
 char *results_encode(const struct results *table);
+#define RESULTS_MARK "run,engine,gpus," /* at the beginning of each (atomicfile_check_own) */
 
 /* Fill table (empty before) from a file that results_encode made; without curves and scores.
  * Columns are found by their name; a missing one (batch_per_gpu and what follows it may miss), a

@@ -119,7 +119,11 @@ static int write_run(const struct result *r, size_t row, const char *dir, struct
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for the MLLOG lines of %s", r->run);
     name_file(name, sizeof name, r, row);
-    rc = atomicfile_write(path_format(path, "%s/%s", dir, name), text, strlen(text), 0666, e);
+    path_format(path, "%s/%s", dir, name);
+    rc = atomicfile_check_own(path, ":::MLLOG", e) ||
+                 atomicfile_write(path, text, strlen(text), 0666, e)
+             ? -1
+             : 0;
     free(text);
     return rc;
 }

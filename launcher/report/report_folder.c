@@ -151,6 +151,35 @@ static int empty(const char *src, const char *dst, struct err *e)
     return rc;
 }
 
+/* A folder without a report of ours: then none of src's files may be in it. */
+static int check_room(const char *src, const char *dst, struct err *e)
+{
+    struct dirent **entries;
+    int n = scandir(src, &entries, is_file, alphasort), rc = 0;
+
+    for (int i = 0; i < n; i++) {
+        char path[PATH_MAX];
+        path_format(path, "%s/%s", dst, entries[i]->d_name);
+        rc = rc || atomicfile_check_new(path, e) ? -1 : 0;
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+    return rc;
+}
+
+/* Files of an earlier report are replaced, and nothing else. */
+static int check_dir(const char *dir, const char *stage, const char *stage_figures,
+                     const char *figures, struct err *e)
+{
+    char path[PATH_MAX];
+
+    path_format(path, "%s/report.json", dir);
+    if (access(path, F_OK) == 0)
+        return atomicfile_check_own(path, JSON_REPORT_MARK, e);
+    return check_room(stage, dir, e) || check_room(stage_figures, figures, e) ? -1 : 0;
+}
+
 int report_folder_write(const struct report *r, const char *dir, struct err *e)
 {
     char stage[PATH_MAX], stage_figures[PATH_MAX], figures[PATH_MAX];
@@ -161,7 +190,7 @@ int report_folder_write(const struct report *r, const char *dir, struct err *e)
     path_format(stage_figures, "%s/figures", stage);
     path_format(figures, "%s/figures", dir);
     if (path_make_folder(stage_figures, e) || write_all(r, stage, stage_figures, e) ||
-        path_make_folder(figures, e)) {
+        check_dir(dir, stage, stage_figures, figures, e) || path_make_folder(figures, e)) {
         empty(stage_figures, NULL, &ignored);
         empty(stage, NULL, &ignored);
         if (!existed)
