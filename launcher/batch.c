@@ -12,6 +12,7 @@
 #include "launcher/data_split.h"
 #include "launcher/dependency.h"
 #include "launcher/in_flight.h"
+#include "launcher/plan_advice.h"
 #include "src/log.h"
 
 #define CHUNK 64 /* jobs that are noted at once */
@@ -28,19 +29,39 @@ int batch_add(struct batch *b, const struct run *run, int attempt, int from, str
     return 0;
 }
 
-static void describe(const struct batch_item *item, const char *id)
+/* "submitted as job 7", or that it would be. */
+static const char *say_job(const struct workspace *w, const char *id, char dst[160])
+{
+    if (strcmp(w->scheduler, "dry") == 0)
+        snprintf(dst, 160, "would be submitted");
+    else
+        snprintf(dst, 160, "submitted as job %.128s", id);
+    return dst;
+}
+
+static void describe(const struct workspace *w, const struct batch_item *item, const char *id)
 {
     const struct layout *l = &item->run.layout;
+    char job[160];
 
-    log_info("%s: submitted as job %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, id,
+    log_info("%s: %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, say_job(w, id, job),
              l->gpus, l->gpus > 1 ? "s" : "", l->nodes, l->nodes > 1 ? "s" : "", l->tasks,
              l->tasks > 1 ? "s" : "", layout_strategy_encode(l->strategy));
     if (item->from)
-        log_info("%s: attempt %d goes on from the checkpoint of attempt %d%s", item->run.id,
+        log_info("%s: attempt %d continues from the checkpoint of attempt %d%s", item->run.id,
                  item->attempt, item->from, item->run.resized ? ", with another number of GPUs" : "");
     else if (item->attempt > 1)
         log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
                  item->attempt);
+}
+
+/* A job whose signal is due before it begins leaves at once, and comes back until slurm.requeues are used up. */
+static void warn_of_time(const struct workspace *w)
+{
+    char text[256];
+
+    if (plan_advice_time(w, text))
+        log_warn("%s", text);
 }
 
 /* Jobs that are noted and submitted together. */
@@ -188,7 +209,7 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct
     for (size_t i = 0; i < c->count; i++) {
         if (c->results[i].outcome != SCHEDULER_SUBMITTED)
             continue;
-        describe(&c->items[i], c->results[i].id);
+        describe(w, &c->items[i], c->results[i].id);
         (*submitted)++;
     }
     if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
@@ -263,8 +284,9 @@ static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
         return -1;
     scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, NULL, &result);
     if (result.outcome == SCHEDULER_SUBMITTED) {
-        log_info("%zu run%s submitted as job %s (%d nodes, %d GPUs; %s)", b->count,
-                 b->count > 1 ? "s" : "", result.id, a->job.job.nodes, a->job.job.tasks, a->name);
+        char job[160];
+        log_info("%zu run%s %s (%d nodes, %d GPUs; %s)", b->count, b->count > 1 ? "s" : "",
+                 say_job(w, result.id, job), a->job.job.nodes, a->job.job.tasks, a->name);
         return batch_note(w, b, LEDGER_SUBMITTED, result.id, e);
     }
     *e = result.reason;
@@ -334,6 +356,8 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
         return -1;
     if (!b->files.begun && batch_write(w, b, e))
         return -1;
+    if (b->count)
+        warn_of_time(w);
     if ((!w->one_allocation && check_largest(w, scheduler, b, e)) ||
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;

@@ -58,10 +58,11 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))
         return -1;
     if (counts.submitted)
-        log_info("%zu run%s submitted again", counts.submitted, counts.submitted == 1 ? "" : "s");
+        log_info("%zu run%s %ssubmitted again", counts.submitted, counts.submitted == 1 ? "" : "s",
+                 strcmp(w->scheduler, "dry") == 0 ? "would be " : "");
     else
         log_info("nothing to resume: %zu active, %zu done", counts.active, counts.good);
-    return wait_for_all ? watch_runs(w, &watch, e) : 0;
+    return wait_for_all && strcmp(w->scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)

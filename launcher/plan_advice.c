@@ -141,6 +141,19 @@ static void judge_trainer(const struct workspace *w, const struct run_plan *plan
     }
 }
 
+bool plan_advice_time(const struct workspace *w, char dst[256])
+{
+    const struct study_engine *section = study_engine(&w->study, w->study.engine);
+    long limit_s = 60L * w->options.time_min;
+
+    if ((section && !section->resumes) || !limit_s || limit_s > w->study.again.signal_s)
+        return false;
+    snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%ld s): a run is told to leave "
+             "as soon as it begins; raise slurm.time, or lower slurm.signal_s", w->options.time_min,
+             w->study.again.signal_s);
+    return true;
+}
+
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst)
 {
@@ -152,5 +165,8 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
     if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
         add(dst, "no time limit: the partition's holds, and nobody can tell what the runs cost "
             "(slurm.time in study.yaml, or -- --time=H:MM:SS)");
+    char text[256];
+    if (plan_advice_time(w, text))
+        add(dst, "%s", text);
     judge_disk(w, plan, dst);
 }

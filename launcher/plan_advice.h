@@ -18,4 +18,7 @@ struct plan_advice {
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst);
 
+/* Does the time limit leave no time before slurm.signal_s? Then dst has a sentence that says so. */
+bool plan_advice_time(const struct workspace *w, char dst[256]);
+
 #endif

@@ -396,18 +396,18 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
     close(fd);
 }
 
-int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e)
+/* The newest output, of a job that is not known or has another name for it. */
+static void find_newest_output(const char *folder, char dst[PATH_MAX])
 {
-    DIR *dir = opendir(attempt->path);
+    DIR *dir = opendir(folder);
     char path[PATH_MAX + 256];
     struct dirent *d;
     struct stat st;
     struct timespec newest = {0};
 
-    *dst = 0;
     while (dir && (d = readdir(dir))) {
         size_t n = strlen(d->d_name);
-        snprintf(path, sizeof path, "%s/%s", attempt->path, d->d_name);
+        snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
         if (n > 4 && strcmp(d->d_name + n - 4, ".out") == 0 && stat(path, &st) == 0 &&
             (st.st_mtim.tv_sec > newest.tv_sec || (st.st_mtim.tv_sec == newest.tv_sec &&
                                                    st.st_mtim.tv_nsec >= newest.tv_nsec))) {
@@ -417,5 +417,15 @@ int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct
     }
     if (dir)
         closedir(dir);
+}
+
+int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e)
+{
+    int n = snprintf(dst, PATH_MAX, "%s/slurm-%s.out", attempt->path, attempt->job);
+
+    if (!*attempt->job || n >= PATH_MAX || access(dst, F_OK) != 0) {
+        *dst = 0;
+        find_newest_output(attempt->path, dst);
+    }
     return *dst ? 0 : err_set(e, ERR_DATA, "%s: no output yet; the job has not started", attempt->path);
 }

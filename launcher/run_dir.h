@@ -62,7 +62,7 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
 /* A record that is missing or torn gives what is known. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst);
 
-/* The output of the attempt's job: newest *.out in the attempt. 0, or -1 with ERR_DATA. */
+/* The output of the job that took the attempt; of one not known yet the newest *.out in its folder. 0, or -1 with ERR_DATA. */
 int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e);
 
 #endif

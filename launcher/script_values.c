@@ -284,8 +284,9 @@ static int set_script(struct script_values *s, struct err *e)
         return s->section ? check_program(s, s->section->script, e) : 0;
     }
     if (!engine->script)
-        return err_set(e, ERR_CONFIG, "%s: engine %s runs a script of yours: name it in a section\n"
-                       "%s:\n  script: ./PROGRAM", s->w->study.file, engine->name, engine->name);
+        return err_set(e, ERR_CONFIG, "%s: engine %s runs a script of yours: name it there (%s: {script: "
+                       "./PROGRAM}), or with --set %s.script=./PROGRAM", s->w->study.file, engine->name,
+                       engine->name, engine->name);
     if (paths_data(engine->script, shipped, sizeof shipped, e))
         return -1;
     set(s, "script", "%s", shipped);

@@ -149,7 +149,7 @@ const struct yaml_key study_keys[] = {
     YAML_KEY("site", YAML_PATH, AT(site), "generic", RESULT,
              .check = check_filled, .is_path = is_site_file,
              .help = "a name of unetctl site list, or the path of a site file (with a /)"),
-    YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .check = check_gpus,
+    YAML_KEY("gpus", YAML_TEXT, AT(gpus), "1", .is_joined = true, .check = check_gpus,
              .help = "GPU counts: N, N..M, N..M:STEP, comma lists"),
     YAML_KEY("seeds", YAML_INT, AT(seeds), "1", .min = 1, .max = 1000,
              .help = "each count runs with the seeds 1..SEEDS"),

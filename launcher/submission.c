@@ -26,8 +26,10 @@ static int check_run_fits(const struct workspace *w, const struct run *run,
 
     if (p->gpus_per_node && per_node > p->gpus_per_node)
         return err_set(e, ERR_SCHED, "%d GPUs: site %s plans %d GPUs on a node, but the nodes of "
-                       "partition %s have %d (gpus_per_node in %s); nothing was submitted",
-                       l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, w->site.file);
+                       "partition %s have %d: set gpus_per_node: %d in %s, or choose another partition "
+                       "(slurm.partition); nothing was submitted",
+                       l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, p->gpus_per_node,
+                       w->site.file);
     if (p->nodes && l->nodes > p->nodes)
         return err_set(e, ERR_SCHED, "%d GPUs need %d nodes, but partition %s has %d: at most %ld "
                        "GPUs; nothing was submitted",

@@ -354,6 +354,32 @@ static int note_origin(const struct reader *r, const struct yaml_key *key, size_
     return 0;
 }
 
+/* The items of a list with commas between. */
+static int join_items(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                      struct buf *dst, struct err *e)
+{
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+        const char *text =
+            node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
+        if (!text)
+            return -1;
+        buf_addf(dst, "%s%s", dst->length ? "," : "", text);
+    }
+    return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
+}
+
+static int set_joined(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                      struct err *e)
+{
+    struct buf text = {0};
+    int rc = join_items(r, key, node, &text, e);
+
+    if (rc == 0)
+        rc = set_scalar(r, key, text.data ? text.data : "", line_of(node), e);
+    buf_destroy(&text);
+    return rc ? -1 : note_origin(r, key, line_of(node), e);
+}
+
 static int set_key(const struct reader *r, const struct yaml_key *key, const yaml_node_t *value,
                    struct err *e)
 {
@@ -365,6 +391,8 @@ static int set_key(const struct reader *r, const struct yaml_key *key, const yam
         rc = key->type == YAML_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
         return rc ? -1 : note_origin(r, key, line_of(value), e);
     }
+    if (key->is_joined && value->type == YAML_SEQUENCE_NODE)
+        return set_joined(r, key, value, e);
     text = node_text(r, value, key->path, type_name(key), e);
     if (!text)
         return -1;

@@ -52,6 +52,7 @@ struct yaml_key {
     double min, max;          /* of YAML_INT and YAML_REAL; both 0: any */
     const char *const *words; /* of YAML_WORD, NULL-terminated */
     bool (*is_path)(const char *text); /* of YAML_PATH: false for words that are kept; NULL: all are paths */
+    bool is_joined; /* of YAML_TEXT: a list in a file is the same as its items with commas between */
     bool is_place; /* of YAML_PATH: the file may lie elsewhere later, and means the same */
     bool blank; /* "" (or 0) says nothing: what a lower layer says holds */
     /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the preset. */

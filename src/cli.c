@@ -419,7 +419,10 @@ static int run_verb(const struct cli_program *p, const struct cli_command *c, in
                          : c->run(noperands, argv, nrest, rest, &e);
     if (rc >= 0)
         return rc;
-    log_error("%s", e.text);
+    if (e.code == ERR_RESUMABLE)
+        log_info("%s", e.text);
+    else
+        log_error("%s", e.text);
     return e.code ? e.code : ERR_INTERNAL;
 }
 

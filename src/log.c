@@ -15,17 +15,31 @@ void log_open(const char *name, enum log_level level)
     log_level = level;
 }
 
-/* One write per line, so that lines of several ranks do not mix. File names come from anywhere: a
- * newline or an escape sequence in one must not forge a line or move a cursor. */
+/* A newline or an escape sequence in a file's name must not forge a line or move a cursor. */
+static void escape(const char *text, char *dst, size_t size)
+{
+    size_t n = 0;
+
+    for (; *text && n + 5 < size; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '\n' || c == '\t')
+            n += (size_t)sprintf(dst + n, "\\%c", c == '\n' ? 'n' : 't');
+        else if (iscntrl(c))
+            n += (size_t)sprintf(dst + n, "\\x%02x", c);
+        else
+            dst[n++] = (char)c;
+    }
+    dst[n] = 0;
+}
+
+/* One write per line, so that lines of several ranks do not mix. */
 static void write_line(const char *kind, const char *fmt, va_list ap)
 {
-    char text[2048];
+    char text[2048], plain[2 * sizeof text];
 
     vsnprintf(text, sizeof text, fmt, ap);
-    for (char *s = text; *s; s++)
-        if (iscntrl((unsigned char)*s))
-            *s = '?';
-    fprintf(stderr, "%s: %s%s\n", log_name, kind, text);
+    escape(text, plain, sizeof plain);
+    fprintf(stderr, "%s: %s%s\n", log_name, kind, plain);
 }
 
 #define LOG_FUNCTION(name, least, kind)  \

@@ -67,6 +67,8 @@ is "$(verbs unetctl | grep -cE '^(nodelist|sandbox|spec)$')" 3 'the verbs are fo
 is "$(options unetctl spec | sort -u | grep -c .)" 16 'the options are found'
 exits 2 'a verb with a typing error' unetctl nodelits
 like "$ERR" "did you mean 'unetctl nodelist'" '... the nearest is named'
+exits 2 'a verb with a newline' unetctl $'a\n\tb\e'
+like "$ERR" "unknown verb 'a\\\\n\\\\tb\\\\x1b'" '... which is shown as one'
 exits 2 'an option with a typing error' unetctl spec --nodelit n1
 like "$ERR" "did you mean '--nodelist'" '... the nearest is named'
 exits 2 'an option without its value' unetctl spec --nodelist

@@ -31,6 +31,11 @@ like "$ERR" 'warning: no time limit' "is a warning"
 exits 3 "and no plan can be held to a budget" unetctl plan -C one --gpus 1 --site ./unlimited.yaml --max-gpu-hours 1
 like "$ERR" 'no time limit.*--time' "with its remedy"
 
+exits 0 "a time limit that signal_s uses up" unetctl plan -C one --gpus 1 -- --time=2
+like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' "is a warning"
+exits 0 "of an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- --time=2
+unlike "$ERR" 'signal_s' "it is none"
+
 exits 0 "within the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 40
 exits 3 "above the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30
 like "$OUT" 'unet-g04-s1' "the plan is shown all the same"

@@ -83,6 +83,11 @@ like "$ERR" "unet-g08-s1 has begun with other settings: train.epochs is 7, and .
     "names the value, and what says otherwise"
 exits 2 "resume with another setting" unetctl resume -s train.lr=0.5 unet-g08-s1
 like "$ERR" 'error: --set train.lr: run unet-g08-s1 began with 0.002' "is refused"
+exits 0 "resume --scheduler dry" unetctl resume --scheduler dry -s slurm.time=1 unet-g08-s1
+like "$ERR" 'unet-g08-s1: would be submitted \(8 GPUs' "says that it submits nothing"
+like "$ERR" '1 run would be submitted again' "nor counts it"
+like "$ERR" 'warning: the time limit \(1 min\) is not longer' "and warns of the time limit"
+ok "and leaves no files" test ! -e runs/unet-g08-s1/attempt-2
 exits 2 "one that only a plan has" unetctl resume -s seeds=3 unet-g08-s1
 rm behave
 exits 0 "resume without them, but with more time" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 --wait

@@ -96,7 +96,7 @@ is "$(field <(tail -n 1 $run/attempt-1/record.jsonl) 'd["iou"]')" 0.75 "and beco
 # ---- what the study must say
 make_study none local
 exits 3 "an engine without a script" unetctl generate -C none --engine command --gpus 1
-like "$ERR" 'engine command runs a script of yours' "says where to name it"
+like "$ERR" 'engine command runs a script of yours: name it there \(command: \{script: ./PROGRAM\}\)' "says where to name it"
 engine_study missing ./nowhere.sh
 exits 3 "a script that is not there" unetctl generate -C missing --engine command --gpus 1
 like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "is named"

@@ -51,7 +51,7 @@ cancelled() { states . | grep -q "g05-s1 CANCELLED"; }
 ok "CANCELLED" wait_until 60 cancelled
 ok "with a checkpoint" test "$(epochs 5)" -ge 2
 exits 0 "resume" unetctl resume unet-g05-s1
-like "$ERR" 'attempt 2 goes on from the checkpoint of attempt 1' "says where it goes on"
+like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1' "says where it goes on"
 like runs/unet-g05-s1/run_file.sh '--out attempt-2 --resume attempt-1$' "and tells the trainer"
 
 # ---- the end

@@ -107,7 +107,7 @@ exits 2 "resume --gpus without a run" unetctl resume -C study --gpus 1
 like "$ERR" 'name the runs' "says what is missing"
 exits 2 "resume --scale-batch without --gpus" unetctl resume -C study --scale-batch unet-g02-s1
 exits 0 "it goes on with one" unetctl resume -C study --gpus 1 unet-g02-s1
-like "$ERR" 'attempt 2 goes on from the checkpoint of attempt 1, with another number of GPUs' "which is told"
+like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1, with another number of GPUs' "which is told"
 is "$(field $run/attempt-2/run.json 'd["layout"]["gpus"], d["train"]["global_batch"], d["train"]["rate_gpus"]')" "(1, 12, 2)" \
     "its run.json has the new number, the old batch and the old rate"
 is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(2, 0)" "the plan stays"

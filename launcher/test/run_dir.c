@@ -3,6 +3,8 @@
 #include "config.h"
 #include "launcher/run_dir.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -145,6 +147,12 @@ static void check_output(void)
     ok(run_dir_output(&a, path, &e) == -1 && e.code == ERR_DATA, "no output yet");
     write_text("runs/" RUN "/attempt-10/slurm-7.out", "");
     ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"), "the job's output");
+    write_text("runs/" RUN "/attempt-10/slurm-9.out", "refused");
+    ok(utimensat(AT_FDCWD, path, (struct timespec[]){{.tv_sec = 1}, {.tv_sec = 1}}, 0) == 0, "an older one");
+    snprintf(a.job, sizeof a.job, "7");
+    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"), "of the job that took the attempt");
+    *a.job = 0;
+    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-9.out"), "the newest, while that is not known");
 }
 
 int main(void)

@@ -51,7 +51,7 @@ ok "out of time: TIMEOUT" wait_until 120 is_state 2 TIMEOUT
 like <(unetctl status) "unet-g02-s1 .*'unetctl resume' goes on" "and what to type"
 exits 1 "watch: it has no result" unetctl watch unet-g02-s1
 exits 0 "resume" unetctl resume unet-g02-s1
-like "$ERR" 'attempt 2 goes on from the checkpoint of attempt 1' "from the checkpoint of TERM"
+like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1' "from the checkpoint of TERM"
 ok "the requeued one ends" wait_until 900 is_state 1 COMPLETED
 whole 1
 like <(cat "$(attempt 1)"/slurm-*.out) "continues from .*: epoch [0-9]+, " "it went on"
