@@ -427,12 +427,9 @@ static int check_side(const struct study *s, const char *path, long side, struct
 /* What one key alone cannot tell. */
 static int check_together(const struct study *s, struct err *e)
 {
-    if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore))
+    if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))
         return err_set(e, ERR_CONFIG, "%s: data.soft_masks does not go with values that stand for "
-                       "classes (data.classes, data.ignore)", study_place(s, "data.soft_masks"));
-    if (*s->data.class_file && s->data.classes < 2)
-        return err_set(e, ERR_CONFIG, "%s: data.class_file: data.classes must say how many it has",
-                       study_place(s, "data.class_file"));
+                       "classes (data.classes, data.ignore, data.class_file)", study_place(s, "data.soft_masks"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
                        "sync: set model.batch_norm to local, or use bucketed or native", study_place(s, "train.allreduce"));

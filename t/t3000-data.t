@@ -251,6 +251,86 @@ else
     skip "python3 is not installed" "layouts"
 fi
 
+# --- what masks hold -------------------------------------------------------------------------------
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import random
+from png import *
+rng = random.Random(1)
+def noisy(rows):
+    return [[max(0, min(255, v + rng.randrange(-6, 7))) for v in row] for row in rows]
+def masks(*values):
+    return [squares(values, i) for i in range(8)]
+red, green = [(0, 0, 0), (255, 0, 0), (0, 0, 255)], [(0, 0, 0), (0, 0, 255), (255, 0, 0)]
+dataset("m/plain", masks(0, 255))
+dataset("m/half", masks(0, 128))
+dataset("m/steel", masks(0, 85, 170, 255))
+dataset("m/void", masks(0, 1, 2, 255))
+dataset("m/twelve", masks(*range(12)))
+dataset("m/numbered", [squares(tuple(range(4 + i)), i) for i in range(8)])
+dataset("m/lossy", [noisy(m) for m in masks(0, 255)])
+dataset("m/colours", masks(*red))
+dataset("m/pictures", [picture(20 + i) for i in range(8)])
+dataset("m/ones", masks(1, 2))
+dataset("m/mixed", masks(0, 1)[:4] + masks(0, 255)[:4])
+dataset("m/nothing", masks(0))
+for i, m in enumerate(masks(0, 1, 2)):
+    write("m/palettes/images/%d.png" % i, picture(i))
+    write("m/palettes/masks/%d.png" % i, m, red if i % 2 else green)
+EOP
+    looks() { # SET MEANING CLASSES IGNORE CLASS-FILE TEXT
+        unet-train data stats --data "m/$1" --sample 100 --json >"$OUT" 2>"$ERR"
+        is "$(python3 -c '
+import json, sys
+m = json.load(open(sys.argv[1]))["masks"]
+print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\n", ",") or "-")' "$OUT" 2>&1)" \
+            "$2 $3 $4 $5" "$6"
+    }
+    looks plain foreground 1 - - "0 and 255"
+    looks half classes 1 - '0 background,128 foreground,' "0 and 128"
+    looks steel classes 4 - '0 background,85 value_85,170 value_170,255 value_255,' "a few values with gaps"
+    looks void classes 3 255 - "numbers, and 255 for what does not count"
+    looks twelve classes 12 - - "numbers of twelve classes"
+    looks numbered unsure 1 - - "numbered objects"
+    like "$OUT" "1-65535 foreground.*classes.txt.*-s data.classes=11" "have both ways out"
+    looks lossy classes 1 - '0-127 background,128-255 foreground,' "what JPEG makes of 0 and 255"
+    looks colours classes 3 - '0 0 0 background,255 0 0 colour_1,0 0 255 colour_2,' "colours"
+    looks palettes classes 3 - '0 0 0 background,0 0 255 colour_1,255 0 0 colour_2,' "palettes that differ by file"
+    looks pictures unsure 1 - - "grey values"
+    looks ones unsure 1 - - "two values without 0"
+    looks mixed unsure 1 - - "0 and 1 in some, 0 and 255 in others"
+    looks nothing "one class" 1 - - "background alone"
+    exits 0 "a table of masks of classes" unet-train data stats --data m/twelve
+    unlike "$OUT" 'Otsu|foreground  ' "has no threshold's IoU"
+    like "$OUT" 'masks +the masks hold 12 values .*: 12 classes' "but what they hold"
+    exits 0 "of coloured masks" unet-train data stats --data m/colours
+    like "$OUT" 'mask colours +255 0 0: [0-9.]+ %' "their colours"
+    explained() { # SET REGEX TEXT
+        exits 7 "$3" unet-train data split --data "m/$1" --out m.json
+        like "$ERR" "$2" "$1: with what to type"
+    }
+    explained half "value 128.*printf '0 background.n128 foreground.n' >classes.txt, then -s data.class_file=classes.txt" "0 and 128 without a class file"
+    explained numbered 'seem to number objects' "numbered objects without one"
+    explained lossy 'as a lossy format .JPEG.' "lossy masks"
+    explained colours 'has colours.*255 0 0 colour_1.*data.classes=3' "colours"
+    explained void 'value 2.*-s data.classes=3 -s data.ignore=255' "classes"
+    explained mixed 'If both are foreground' "mixed masks"
+    printf '0 ground\n1-255 thing\n' >two.txt
+    exits 0 "a class file of two names without --classes" unet-train data split --data m/numbered --class-file two.txt --out m2.json
+    exits 0 "is foreground and background" unet-train train --data m/numbered --class-file two.txt --size 32x32 --base 2 \
+        --depth 1 --epochs 1 --threads 1 --out m-run
+    exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered --class-file two.txt --threads 1 --json
+    like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' "with the score of one class everywhere"
+    printf '0 a\n85 b\n170 c\n255 d\n' >four.txt
+    exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt --out m.json
+    like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' "needs --classes"
+    exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 --base 2 --depth 1 --epochs 1 \
+        --threads 1 --out m-none
+    like "$ERR" 'warning: this score tells nothing: the truth is "background" everywhere' "with a warning"
+else
+    skip "python3 is not installed" "masks"
+fi
+
 # --- the shared collection -----------------------------------------------------------------------
 bad=$UNETCTL_SHARED/bad-inputs
 if ! shared bad-inputs/expect.tsv; then
@@ -305,7 +385,7 @@ names_both() { # SET REGEX TEXT
     like "$ERR" "$2" "$3"
 }
 names_both 01_mask_size_mismatch 'images/03.png has 96 x 96 .*masks/03.png 90 x 80' "both files and sizes are named"
-names_both 06_mask_out_of_range 'masks/03.png.*value 7.*soft_masks: true' "file, value and a way out are named"
+names_both 06_mask_out_of_range 'masks/03.png.*value 7.*soft_masks=true' "file, value and a way out are named"
 names_both 16_duplicate_stems '00.png and images/00.tif' "both files of one stem are named"
 names_both 21_one_corrupt 'images/05.png' "the corrupt one of six is named"
 

@@ -59,7 +59,7 @@ static void tell(const struct split *s)
                  s->val.count, s->nclasses);
     else if (s->mask_scale == MASK_CLASS)
         log_info("%s: %zu pairs train, %zu validate; masks of %ld classes", out, s->train.count,
-                 s->val.count, classes);
+                 s->val.count, classes < 2 ? 2 : classes);
     else
         log_info("%s: %zu pairs train, %zu validate; masks hold 0 and %d%s", out, s->train.count,
                  s->val.count, (int)s->mask_scale, soft_masks ? ", and grey values" : "");
@@ -105,7 +105,7 @@ const struct cli_command cmd_data_split = {
         "the full range. Masks: grey or palette index, 0 and 255 (65535 in 16 bits), or 0 and 1\n"
         "for the whole set; with --soft-masks anything between counts as value/255. With --classes\n"
         "N the values are the classes 0..N-1; a --class-file says otherwise, one line each:\n"
-        "`VALUE NAME` or `RED GREEN BLUE NAME`; the name `ignore`, and the value --ignore, stand for\n"
+        "`VALUE NAME`, `FROM-TO NAME` or `RED GREEN BLUE NAME`; the name `ignore`, and the value --ignore, stand for\n"
         "pixels that count in no loss and no metric.\n\n"
         "  unet-train data split --data DIR --val-fraction 0.2 --seed 1244 --out split.json\n",
     .options = options,

@@ -15,7 +15,7 @@
 #define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
 
 static const char *dir, *size, *ignore, *class_file;
-static long nclasses;
+static long nclasses, sample;
 static bool opt_json;
 
 static const struct cli_option options[] = {
@@ -27,6 +27,8 @@ static const struct cli_option options[] = {
     {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &ignore, 0, 0},
     {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
      &class_file, 0, 0},
+    {"sample", 0, CLI_INT, "N", "a quick look at N masks and a few images, with --json", &sample, 1,
+     1000000},
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
 
@@ -52,20 +54,28 @@ static void print_masks(const struct survey *s)
     size_t shown = 0, more = 0;
 
     for (unsigned v = 0; v < 65536; v++) {
-        if (!s->mask_values[v])
+        if (!s->masks.of_value[v])
             continue;
         if (shown == MAX_SHOWN) {
             more++;
             continue;
         }
         printf("%-15s %u: %.2f %%\n", shown ? "" : "mask values", v,
-               100.0 * (double)s->mask_values[v] / (double)s->pixels);
+               100.0 * (double)s->masks.of_value[v] / (double)s->masks.pixels);
         shown++;
     }
     if (more)
         printf("%-15s and %zu more\n", "", more);
-    printf("%-15s %.2f %% of the pixels\n", "foreground",
-           100.0 * (double)s->foreground / (double)s->pixels);
+    for (size_t i = 0; i < s->masks.ncolours && i < MAX_SHOWN; i++) {
+        const struct mask_look_colour *c = &s->masks.colours[i];
+        printf("%-15s %u %u %u: %.2f %%\n", i ? "" : "mask colours", c->rgb >> 16, c->rgb >> 8 & 255,
+               c->rgb & 255, 100.0 * (double)c->pixels / (double)s->masks.pixels);
+    }
+    if (!s->binary)
+        printf("%-15s %s\n", "masks", s->proposal.text);
+    else
+        printf("%-15s %.2f %% of the pixels\n", "foreground",
+               100.0 * (double)s->foreground / (double)s->pixels);
 }
 
 static void print_baseline(const char *where, const struct survey_baseline *b)
@@ -100,8 +110,9 @@ static void print_text(const struct survey *s)
         return;
     }
     print_masks(s);
-    print_baseline("native size", &s->native);
-    if (size)
+    if (s->binary)
+        print_baseline("native size", &s->native);
+    if (s->binary && size)
         print_baseline(size, &s->resized);
 }
 
@@ -134,18 +145,35 @@ static void encode_baseline(const char *name, const struct survey_baseline *base
              dark ? "dark" : "bright");
 }
 
+/* What study.yaml is to say, and whether that is sure. */
+static void encode_proposal(const struct mask_proposal *p, struct buf *b)
+{
+    static const char *const words[] = {"foreground", "one class", "classes", "unsure"};
+
+    buf_addf(b, ",\"masks\":{\"meaning\":\"%s\",\"classes\":%d,\"ignore\":\"%s\",\"class_file\":",
+             words[p->meaning], p->classes, p->ignore);
+    buf_add_json_string(b, p->class_file);
+    buf_add(b, ",\"text\":");
+    buf_add_json_string(b, p->text);
+    buf_add(b, "}");
+}
+
 static void encode_masks(const struct survey *s, struct buf *b)
 {
     const char *comma = "";
 
     buf_add(b, ",\"mask_values\":{");
     for (unsigned v = 0; v < 65536; v++)
-        if (s->mask_values[v]) {
+        if (s->masks.of_value[v]) {
             buf_addf(b, "%s\"%u\":%.9g", comma, v,
-                     (double)s->mask_values[v] / (double)s->pixels);
+                     (double)s->masks.of_value[v] / (double)s->masks.pixels);
             comma = ",";
         }
-    buf_addf(b, "},\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
+    buf_add(b, "}");
+    encode_proposal(&s->proposal, b);
+    if (!s->binary || sample)
+        return;
+    buf_addf(b, ",\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
     encode_baseline("otsu", &s->native, b);
     if (size)
         encode_baseline("otsu_resized", &s->resized, b);
@@ -195,10 +223,12 @@ static int print_json(const struct survey *s, const struct frequency *f, const s
                  i ? "," : "", s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
                  s->shapes[i].bits, s->shapes[i].count);
     buf_add(&b, "]");
-    add_numbers(&b, "mean", s->mean, s->channels);
-    add_numbers(&b, "deviation", s->deviation, s->channels);
-    buf_addf(&b, ",\"train\":%zu,\"val\":%zu,\"duplicates\":%zu,\"leaks\":%zu", s->train, s->val,
-             s->duplicates, s->leaks);
+    buf_addf(&b, ",\"train\":%zu,\"val\":%zu", s->train, s->val);
+    if (!sample) {
+        add_numbers(&b, "mean", s->mean, s->channels);
+        add_numbers(&b, "deviation", s->deviation, s->channels);
+        buf_addf(&b, ",\"duplicates\":%zu,\"leaks\":%zu", s->duplicates, s->leaks);
+    }
     if (s->nclasses)
         encode_classes(s, &b);
     else
@@ -222,19 +252,22 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return err_set(e, ERR_USAGE, "data stats: --data DIR is needed");
     if (size && size_option_parse(size, &height, &width, e))
         return -1;
-    if ((class_file || ignore) && !nclasses)
-        return err_set(e, ERR_USAGE, "data stats: --class-file and --ignore need --classes N");
+    if (ignore && !nclasses && !class_file)
+        return err_set(e, ERR_USAGE, "data stats: --ignore needs --classes N");
+    if (sample && (!opt_json || size || nclasses))
+        return err_set(e, ERR_USAGE, "data stats: --sample goes with --json alone");
     struct classes *c = NULL;
     struct survey *s = NULL;
     struct frequency f;
-    if (nclasses) {
+    if (classes_wanted((int)nclasses, class_file)) {
         int value;
         if (mask_ignore_decode(ignore, &value, e) ||
             !(c = classes_create((int)nclasses, value, class_file, NULL, e)))
             return -1;
         rc = frequency_count(dir, c, &f, e);
     }
-    if (rc == 0 && !(s = survey_create(dir, height, width, e)))
+    if (rc == 0 && !(s = sample ? survey_sample(dir, (size_t)sample, e)
+                                : survey_create(dir, height, width, e)))
         rc = -1;
     if (rc == 0 && opt_json)
         rc = print_json(s, &f, c, e);
@@ -256,7 +289,8 @@ const struct cli_command cmd_data_stats = {
         "Counts, sizes, mean and deviation of the images, pictures that are there twice; classes,\n"
         "or mask values, share of the foreground, and the IoU of a threshold chosen\n"
         "by Otsu's method for each image (bright or dark foreground, whichever is better over the\n"
-        "set; intersection over union of all pixels). A trained network must beat that clearly.\n"
+        "set; intersection over union of all pixels). A trained network must beat that clearly. Of\n"
+        "masks that do not hold foreground alone: what they seem to hold, and what to set for it.\n"
         "With --classes: the share of each class, and weights by median frequency balancing.\n\n"
         "  unet-train data stats --data DIR --size 256x256\n",
     .options = options,

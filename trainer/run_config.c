@@ -417,11 +417,9 @@ static int check_masks(const struct run_config *c, struct err *e)
     if (c->augment.six && c->data.repeat % 6 != 0)
         return err_set(e, ERR_CONFIG, "augment.six: data.repeat %d is no multiple of 6: some of the six "
                        "would be seen more often", c->data.repeat);
-    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore))
+    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file))
         return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
-                       "stand for classes (data.classes, data.ignore)");
-    if (*c->data.class_file && c->data.classes < 2)
-        return err_set(e, ERR_CONFIG, "data.class_file: data.classes must say how many it has");
+                       "stand for classes (data.classes, data.ignore, data.class_file)");
     return 0;
 }
 

@@ -72,6 +72,9 @@ class Run:
         if self.model["name"] != model:
             raise SystemExit(f"model.name: {self.model['name']}: this script has {model} only; "
                              "name one of yours, or use engine: embedded")
+        if mask and self.split["mask_max"] == 0:
+            raise SystemExit("the values of these masks stand for classes (data.classes, data.class_file), "
+                             "and this script reads masks of 0 and 255, or 0 and 1")
         if mask and not all("mask" in item for item in self.train):
             raise SystemExit("the images of this data set have classes, and this script needs masks")
 

@@ -11,6 +11,7 @@
 #include "src/filename.h"
 #include "src/sha256.h"
 #include "trainer/data/classes.h"
+#include "trainer/data/mask_look.h"
 
 /* What masks mean. */
 struct mask_rules {
@@ -54,15 +55,13 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
     mask_summarize(mask, rules->ignore, summary);
     if (summary->has_other && !rules->config->soft_masks)
         return err_set(e, ERR_DATA,
-                       "%s/%s: the mask holds the value %u; masks hold 0 and 255, or 0 and 1. "
-                       "Where grey values are meant, set soft_masks: true (data split "
-                       "--soft-masks)",
+                       "%s/%s: the mask holds the value %u; masks hold 0 and 255, or 0 and 1",
                        dir, name, summary->other);
     return 0;
 }
 
 /* 0/255 if any mask is; a 1 beside a 255 has no clear meaning. */
-static int decide_scale(const struct mask_rules *rules, const struct source *source,
+static int decide_scale(const struct mask_rules *rules, struct source *source,
                         const struct candidate *c, enum mask_scale *scale, struct err *e)
 {
     bool soft = rules->config->soft_masks;
@@ -82,11 +81,12 @@ static int decide_scale(const struct mask_rules *rules, const struct source *sou
             has_full = source->items[i].mask;
     }
     *scale = soft ? (max > 1 ? MASK_FULL : MASK_UNIT) : (has_full ? MASK_FULL : MASK_UNIT);
-    if (!soft && has_full && has_one)
-        return err_set(e, ERR_DATA,
-                       "%s: %s holds the value 1 but %s the value 255; masks of one set hold 0 and "
-                       "255, or 0 and 1. Where grey values are meant, set soft_masks: true "
-                       "(data split --soft-masks)", rules->config->dir, has_one, has_full);
+    if (!soft && has_full && has_one) {
+        err_set(e, ERR_DATA, "%s: %s holds the value 1 but %s the value 255; masks of one set hold 0 "
+                "and 255, or 0 and 1", rules->config->dir, has_one, has_full);
+        mask_look_explain(source, e);
+        return -1;
+    }
     return 0;
 }
 
@@ -141,6 +141,19 @@ static int count_readers(void)
 #endif
 }
 
+/* Is the mask well, but not of 0 and 1, or 0 and 255? */
+static bool is_about_values(struct source *source, const struct source_item *in,
+                            const struct candidate *c)
+{
+    struct pixels mask = {0};
+    struct err ignored;
+    bool coloured = in->mask && source_mask(source, in->mask, false, NULL, NULL, &mask, &ignored) &&
+                    source_mask(source, in->mask, true, NULL, NULL, &mask, &ignored) == 0;
+
+    pixels_free(&mask);
+    return coloured || c->mask.has_other;
+}
+
 /* Every pair, several at a time; the error is that of the first one in order that has any, which is looked at again
  * for it. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
@@ -156,8 +169,11 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
             first = i;
     }
     for (size_t i = first; i < source->count; i++)
-        if (examine(source, &source->items[i], &c[i], rules, e))
+        if (examine(source, &source->items[i], &c[i], rules, e)) {
+            if (!rules->classes && is_about_values(source, &source->items[i], &c[i]))
+                mask_look_explain(source, e);
             return -1;
+        }
     return 0;
 }
 
@@ -167,7 +183,7 @@ static int open_rules(struct mask_rules *rules, struct err *e)
 
     if (mask_ignore_decode(config->ignore, &rules->ignore, e))
         return -1;
-    if (config->classes < 2)
+    if (!classes_wanted(config->classes, config->class_file))
         return 0;
     rules->classes = classes_create(config->classes, rules->ignore, config->class_file,
                                     config->class_text, e);

@@ -15,7 +15,7 @@
 #define UNKNOWN 254 /* above every class */
 
 struct entry {
-    uint32_t value; /* or 0xRRGGBB */
+    uint32_t value, last; /* one or several; or 0xRRGGBB */
     uint8_t label;
 };
 
@@ -29,14 +29,14 @@ struct classes {
     uint8_t of_value[NVALUES]; /* label of a value; not for colours */
 };
 
-static int add_entry(struct classes *c, uint32_t value, int label, struct err *e)
+static int add_entry(struct classes *c, uint32_t value, uint32_t last, int label, struct err *e)
 {
     for (size_t i = 0; i < c->nentries; i++)
-        if (c->entries[i].value == value)
+        if (c->entries[i].value <= last && c->entries[i].last >= value)
             return err_set(e, ERR_DATA, "a value or colour given twice");
     if (c->nentries == MAX_ENTRIES)
         return err_set(e, ERR_DATA, "more than %d values", MAX_ENTRIES);
-    c->entries[c->nentries++] = (struct entry){value, (uint8_t)label};
+    c->entries[c->nentries++] = (struct entry){value, last, (uint8_t)label};
     return 0;
 }
 
@@ -54,8 +54,10 @@ static int label_of_name(struct classes *c, const char *name, struct err *e)
     return c->count++;
 }
 
-/* Up to three numbers at the start of a line: how many, and where they end. */
-static int parse_numbers(const char *line, unsigned long v[3], const char **rest)
+/* Up to three numbers at the start of a line: how many, and where they end. `1-9` is one, and *last its
+ * end. */
+static int parse_numbers(const char *line, unsigned long v[3], unsigned long *last,
+                         const char **rest)
 {
     int n = 0;
 
@@ -64,7 +66,9 @@ static int parse_numbers(const char *line, unsigned long v[3], const char **rest
         char *end;
         if (!isdigit((unsigned char)*p))
             break;
-        v[n] = strtoul(p, &end, 10);
+        v[n] = *last = strtoul(p, &end, 10);
+        if (n == 0 && *end == '-' && isdigit((unsigned char)end[1]))
+            *last = strtoul(end + 1, &end, 10);
         if (*end && !isspace((unsigned char)*end))
             break;
         *rest = end;
@@ -75,7 +79,7 @@ static int parse_numbers(const char *line, unsigned long v[3], const char **rest
 
 static int parse_line(struct classes *c, char *line, struct err *e)
 {
-    unsigned long v[3] = {0};
+    unsigned long v[3] = {0}, last = 0;
     const char *name;
 
     line[strcspn(line, "#\r")] = 0;
@@ -83,11 +87,13 @@ static int parse_line(struct classes *c, char *line, struct err *e)
         line[n - 1] = 0;
     if (!line[strspn(line, " \t")])
         return 0;
-    int n = parse_numbers(line, v, &name);
+    int n = parse_numbers(line, v, &last, &name);
     bool coloured = n == 3;
-    if ((n != 1 && n != 3) || !*name || strlen(name) >= NAME_SIZE)
-        return err_set(e, ERR_DATA, "must be `VALUE NAME` or `RED GREEN BLUE NAME`");
-    for (int i = 0; i < n; i++)
+    if ((n != 1 && n != 3) || !*name || strlen(name) >= NAME_SIZE || (n == 1 && last < v[0]))
+        return err_set(e, ERR_DATA, "must be `VALUE NAME`, `FROM-TO NAME` or `RED GREEN BLUE NAME`");
+    if (n == 1 && last > v[0])
+        v[1] = last;
+    for (int i = 0; i < 3; i++)
         if (v[i] > (coloured ? 255 : NVALUES - 1))
             return err_set(e, ERR_DATA, "%lu is more than %d", v[i], coloured ? 255 : NVALUES - 1);
     if (c->nentries && coloured != c->coloured)
@@ -96,7 +102,9 @@ static int parse_line(struct classes *c, char *line, struct err *e)
     int label = label_of_name(c, name, e);
     if (label < 0)
         return -1;
-    return add_entry(c, (uint32_t)(coloured ? v[0] << 16 | v[1] << 8 | v[2] : v[0]), label, e);
+    if (coloured)
+        v[0] = last = v[0] << 16 | v[1] << 8 | v[2];
+    return add_entry(c, (uint32_t)v[0], (uint32_t)last, label, e);
 }
 
 static int parse_file(struct classes *c, const char *file, struct err *e)
@@ -129,20 +137,29 @@ static int fill(struct classes *c, int count, int ignore, const char *file, cons
             return text ? err_set(e, ERR_INTERNAL, "no memory for the classes") : -1;
         if (parse_file(c, file, e))
             return -1;
-        if (c->count != count)
+        if (count <= 1 && c->count != 2)
+            return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes %d); with "
+                           "1 it has two, background and foreground", file, c->count, c->count,
+                           c->count);
+        if (count > 1 && c->count != count)
             return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
                            c->count, count);
     } else {
         for (int i = 0; i < count; i++) {
             snprintf(c->names[i], NAME_SIZE, "%d", i);
-            if (i != ignore && add_entry(c, (uint32_t)i, i, e))
+            if (i != ignore && add_entry(c, (uint32_t)i, (uint32_t)i, i, e))
                 return -1;
         }
     }
     if (ignore >= 0 && c->coloured)
         return err_set(e, ERR_DATA, "data.ignore is a value, but %s has colours: name one of them "
                        "`ignore` there", file);
-    return ignore >= 0 ? add_entry(c, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
+    return ignore >= 0 ? add_entry(c, (uint32_t)ignore, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
+}
+
+bool classes_wanted(int count, const char *file)
+{
+    return count > 1 || (file && *file);
 }
 
 struct classes *classes_create(int count, int ignore, const char *file, const char *text,
@@ -161,7 +178,8 @@ struct classes *classes_create(int count, int ignore, const char *file, const ch
     }
     memset(c->of_value, UNKNOWN, sizeof c->of_value);
     for (size_t i = 0; !c->coloured && i < c->nentries; i++)
-        c->of_value[c->entries[i].value] = c->entries[i].label;
+        memset(c->of_value + c->entries[i].value, c->entries[i].label,
+               c->entries[i].last - c->entries[i].value + 1);
     return c;
 }
 
@@ -261,5 +279,8 @@ void classes_encode(const struct classes *c, struct buf *dst)
 {
     buf_addf(dst, "%d %d", c->count, c->coloured);
     for (size_t i = 0; i < c->nentries; i++)
-        buf_addf(dst, " %u=%u", c->entries[i].value, c->entries[i].label);
+        if (c->entries[i].last > c->entries[i].value)
+            buf_addf(dst, " %u-%u=%u", c->entries[i].value, c->entries[i].last, c->entries[i].label);
+        else
+            buf_addf(dst, " %u=%u", c->entries[i].value, c->entries[i].label);
 }

@@ -40,6 +40,7 @@ struct dataset {
     struct source *source;
     int height, width, channels;
     bool soft_masks;
+    bool binary;             /* of two classes the second is the foreground */
     int ignore;              /* -1: none */
     struct classes *classes; /* NULL for foreground and background */
     struct sample *samples;  /* train, then val */
@@ -138,10 +139,11 @@ static int check_classes(const struct dataset *ds, const char *split_file, struc
 {
     if (ds->split->nclasses || (ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
         return 0;
-    return err_set(e, ERR_DATA, "%s: was made for masks of %s, but data.classes is %d: make a new "
-                   "split, or set data.classes", split_file ? split_file : ds->split->dir,
-                   ds->classes ? "foreground and background" : "several classes",
-                   dataset_classes(ds));
+    return err_set(e, ERR_DATA, "%s: was made for masks %s, but data.classes is %d and data.class_file "
+                   "%s: make a new split, or set these as they were",
+                   split_file ? split_file : ds->split->dir,
+                   ds->classes ? "of foreground and background" : "whose values are classes",
+                   dataset_classes(ds), ds->classes && *classes_text(ds->classes) ? "given" : "empty");
 }
 
 static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)
@@ -152,7 +154,8 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
     ds->soft_masks = config->soft_masks;
     if (mask_ignore_decode(config->ignore, &ds->ignore, e))
         return -1;
-    if (config->classes >= 2) {
+    ds->binary = config->classes < 2;
+    if (classes_wanted(config->classes, config->class_file)) {
         ds->classes = classes_create(config->classes, ds->ignore, config->class_file,
                                      config->class_text, e);
         if (!ds->classes)
@@ -196,13 +199,14 @@ size_t dataset_targets(const struct dataset *ds)
 
 int dataset_classes(const struct dataset *ds)
 {
-    return ds->split->nclasses ? ds->split->nclasses : ds->classes ? classes_count(ds->classes) : 1;
+    return ds->split->nclasses ? ds->split->nclasses
+           : ds->classes && !ds->binary ? classes_count(ds->classes) : 1;
 }
 
 const char *dataset_class_name(const struct dataset *ds, int i)
 {
     return ds->split->nclasses ? ds->split->class_names[i]
-           : ds->classes       ? classes_name(ds->classes, i) : "foreground";
+           : ds->classes       ? classes_name(ds->classes, i + ds->binary) : "foreground";
 }
 
 const char *dataset_class_file(const struct dataset *ds)

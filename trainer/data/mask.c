@@ -34,8 +34,8 @@ static int refuse_colour(const struct pixels *img, const char *name, struct err 
         if (r != g || r != b)
             return err_set(e, ERR_DATA,
                            "%s: the mask has colours (%u,%u,%u at column %zu, row %zu); masks are "
-                           "grey or indexed: 0 background, 255 (or 1) foreground. Where colours "
-                           "stand for classes, say which in data.class_file",
+                           "grey or indexed: 0 background, 255 (or 1) foreground, unless "
+                           "data.class_file says which colour is which class",
                            name, r, g, b, i % img->width, i / img->width);
     }
     return 0;

@@ -10,6 +10,8 @@
 #include "trainer/data/picture.h"
 #include "trainer/data/resize.h"
 
+#define IMAGES 48 /* of a sample: sizes hardly vary */
+
 void survey_destroy(struct survey *s)
 {
     if (!s)
@@ -119,23 +121,16 @@ struct sums {
 };
 
 /* First the masks alone: their scale is a matter of the whole set. */
-static int survey_masks(struct survey *s, struct source *source, struct err *e)
+static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
 {
+    if (mask_look_read(&s->masks, source, most, e))
+        return -1;
+    mask_look_propose(&s->masks, &s->proposal);
     unsigned max = 0;
-
-    for (size_t i = 0; i < source->count; i++) {
-        struct pixels mask;
-        if (source_mask(source, source->items[i].mask, false, NULL, NULL, &mask, e))
-            return -1;
-        size_t n = (size_t)mask.width * mask.height;
-        for (size_t k = 0; k < n; k++) {
-            unsigned v = pixels_sample(&mask, k);
-            s->mask_values[v]++;
-            max = v > max ? v : max;
-        }
-        pixels_free(&mask);
-    }
+    for (unsigned v = 0; v < 65536; v++)
+        max = s->masks.of_value[v] ? v : max;
     s->mask_scale = max > 1 ? MASK_FULL : MASK_UNIT;
+    s->binary = s->proposal.meaning == MASK_MEANS_FOREGROUND;
     return 0;
 }
 
@@ -156,6 +151,12 @@ static void add_light(struct survey *s, const struct pixels *image, struct sums 
     sums->pixels += (double)n;
 }
 
+static void note_side(struct survey *s, const struct source_item *item)
+{
+    s->train += item->side == SOURCE_TRAIN;
+    s->val += item->side == SOURCE_VAL;
+}
+
 static int survey_one(struct survey *s, struct source *source, size_t i, int height, int width,
                       struct sums *sums, struct err *e)
 {
@@ -164,14 +165,14 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
 
     if (source_image(source, item->image, NULL, NULL, &image, e))
         return -1;
-    int rc = item->mask ? source_mask(source, item->mask, false, NULL, NULL, &mask, e) : 0;
+    int rc = item->mask ? source_mask(source, item->mask, s->masks.coloured > 0, NULL, NULL, &mask, e) : 0;
     if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
         rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
                      source->dir, item->image, image.width, image.height, item->mask, mask.width,
                      mask.height);
     if (rc == 0)
         rc = note_shape(s, &image, e);
-    if (rc == 0 && item->mask)
+    if (rc == 0 && item->mask && s->binary)
         rc = survey_pair(s, &image, &mask, height, width, e);
     if (rc == 0 && !item->mask)
         s->of_class[item->label]++;
@@ -179,8 +180,7 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
         add_light(s, &image, sums);
     pixels_hash(&image, sums->keys[i].hash);
     sums->keys[i].side = item->side;
-    s->train += item->side == SOURCE_TRAIN;
-    s->val += item->side == SOURCE_VAL;
+    note_side(s, item);
     pixels_free(&mask);
     pixels_free(&image);
     return rc;
@@ -191,10 +191,19 @@ static int by_hash(const void *a, const void *b)
     return strcmp(((const struct picture_key *)a)->hash, ((const struct picture_key *)b)->hash);
 }
 
-static void finish(struct survey *s, struct source *source, struct sums *sums)
+static void take_classes(struct survey *s, struct source *source)
 {
     s->pairs = source->count;
     s->format = source->format;
+    s->class_names = source->class_names;
+    s->nclasses = source->nclasses;
+    source->class_names = NULL;
+    source->nclasses = 0;
+}
+
+static void finish(struct survey *s, struct source *source, struct sums *sums)
+{
+    s->sampled = source->count;
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
     qsort(sums->keys, source->count, sizeof *sums->keys, by_hash);
     for (size_t i = 1; i < source->count; i++)
@@ -207,10 +216,7 @@ static void finish(struct survey *s, struct source *source, struct sums *sums)
         double variance = sums->square[c] / sums->pixels - s->mean[c] * s->mean[c];
         s->deviation[c] = variance > 0 ? sqrt(variance) : 0;
     }
-    s->class_names = source->class_names;
-    s->nclasses = source->nclasses;
-    source->class_names = NULL;
-    source->nclasses = 0;
+    take_classes(s, source);
 }
 
 struct survey *survey_create(const char *dir, int height, int width, struct err *e)
@@ -224,13 +230,54 @@ struct survey *survey_create(const char *dir, int height, int width, struct err 
         rc = err_set(e, ERR_INTERNAL, "no memory");
     if (rc == 0) {
         s->channels = 1;
-        rc = source->nclasses ? 0 : survey_masks(s, source, e);
+        rc = source->nclasses ? 0 : survey_masks(s, source, source->count, e);
     }
     for (size_t i = 0; rc == 0 && i < source->count; i++)
         rc = survey_one(s, source, i, height, width, &sums, e);
     if (rc == 0)
         finish(s, source, &sums);
     free(sums.keys);
+    source_close(source);
+    if (rc) {
+        survey_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static int sample_images(struct survey *s, struct source *source, struct err *e)
+{
+    size_t n = source->count < IMAGES ? source->count : IMAGES;
+
+    for (size_t i = 0; i < n; i++) {
+        struct pixels image;
+        if (source_image(source, source->items[i * source->count / n].image, NULL, NULL, &image, e))
+            return -1;
+        int rc = note_shape(s, &image, e);
+        pixels_free(&image);
+        if (rc)
+            return -1;
+    }
+    s->sampled = n;
+    qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
+    for (size_t i = 0; i < source->count; i++)
+        note_side(s, &source->items[i]);
+    return 0;
+}
+
+struct survey *survey_sample(const char *dir, size_t masks, struct err *e)
+{
+    struct survey *s = calloc(1, sizeof *s);
+    struct source *source = source_open(dir, e);
+    int rc = source ? 0 : -1;
+
+    if (rc == 0 && !s)
+        rc = err_set(e, ERR_INTERNAL, "no memory");
+    if (rc == 0)
+        rc = sample_images(s, source, e) ||
+             (!source->nclasses && survey_masks(s, source, masks, e)) ? -1 : 0;
+    if (rc == 0)
+        take_classes(s, source);
     source_close(source);
     if (rc) {
         survey_destroy(s);

@@ -8,6 +8,7 @@
 
 #include "src/err.h"
 #include "trainer/data/mask.h"
+#include "trainer/data/mask_look.h"
 #include "trainer/data/source.h"
 
 struct survey_shape {
@@ -35,8 +36,11 @@ struct survey {
     size_t leaks;               /* of these, on another side (train, validation) than the equal */
     struct survey_shape *shapes; /* most frequent first */
     size_t nshapes;
+    size_t sampled;             /* of these, images that were looked at */
     enum mask_scale mask_scale;
-    int64_t mask_values[65536]; /* pixels of each value */
+    struct mask_look masks;
+    struct mask_proposal proposal; /* what they mean */
+    bool binary;                /* there is foreground, and the next are known */
     int64_t pixels, foreground; /* foreground: more than half of the full value */
     struct survey_baseline native;  /* at the size of each image */
     struct survey_baseline resized; /* as the network sees them; zero when no size was given */
@@ -45,6 +49,9 @@ struct survey {
 /* Decodes every sample of dir (source.h). height 0: no resized baseline. Any mask values will do:
  * this is for looking at a set before using it. */
 struct survey *survey_create(const char *dir, int height, int width, struct err *e);
+
+/* A quick look at up to so many masks, spread evenly, and the sizes of a few images. */
+struct survey *survey_sample(const char *dir, size_t masks, struct err *e);
 void survey_destroy(struct survey *s);
 
 /* The better one of bright and dark, intersection over union; *dark says which. 1 if the union is

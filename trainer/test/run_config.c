@@ -88,7 +88,6 @@ static void test_refusals(void)
     refuse("\"epochs\":200", "\"epochs\":1e99", "train.epochs: ");
     refuse("\"epochs\":200", "\"epochs\":200,\"epochs\":3", "train.epochs: given twice");
     refuse("\"soft_masks\":false", "\"soft_masks\":true", "data.soft_masks: grey values have no");
-    refuse("\"class_file\":\"\"", "\"class_file\":\"c.txt\"", "data.classes must say");
     refuse("\"soft_masks\":false", "\"soft_masks\":1", "data.soft_masks: must be true or false");
     refuse("\"local\"", "\"global\"",
            "model.batch_norm: 'global' is not one of: local, sync, none");

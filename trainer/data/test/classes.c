@@ -47,6 +47,15 @@ static void test_values(void)
        "%s", e.text);
     classes_destroy(c);
 
+    c = from_text("0 ground\n1-3 cell\n4 - odd\n5-65535 ignore\n", 3, -1);
+    ok(labels_are(c, (uint8_t[]){0, 1, 3, 4, 5, 255}, 1, 6, "\0\1\1\2\377\377"), "ranges of values");
+    is_str(c ? classes_name(c, 2) : "", "- odd", "a name may begin with a dash");
+    classes_destroy(c);
+
+    c = from_text("0 ground\n1-255 cell\n", 1, -1);
+    ok(labels_are(c, (uint8_t[]){0, 9}, 1, 2, "\0\1"), "one class: background and foreground");
+    classes_destroy(c);
+
     c = from_text("0 a\n40000 b\n", 2, 7);
     struct pixels deep = {.width = 3, .height = 1, .channels = 1, .bits = 16, .source_bits = 16,
                           .samples = (uint8_t[]){0, 0, 0x9c, 0x40, 0, 7}};
@@ -89,6 +98,10 @@ int main(void)
     test_colours();
     refuse("0 a\n0 b\n", 2, -1, ":2: a value or colour given twice");
     refuse("0 a\n1 b\n", 3, -1, "has 2 classes, but data.classes says 3");
+    refuse("0 a\n1 b\n2 c\n", 1, -1, "has 3 classes: set data.classes to 3 (--classes 3)");
+    refuse("0 a\n9-1 b\n", 2, -1, ":2: must be");
+    refuse("0 a\n1-70000 b\n", 2, -1, "70000");
+    refuse("0-9 a\n9 b\n", 2, -1, "given twice");
     refuse("0 a\n1 2 b\n", 2, -1, ":2: must be");
     refuse("0 a\n1\n", 2, -1, ":2: must be");
     refuse("0 a\n1 2 3 b\n", 2, -1, "don't go together");
