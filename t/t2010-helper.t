@@ -82,17 +82,45 @@ ok "a job that waits for a drained node" ask "$(job check x 3 5)"
 is "$(member '["ok"]')" True "is not refused"
 login scontrol update nodename=node3 state=resume
 
-# The same job through the helper and by hand has the same environment.
-export MARK="it's \"here\"" SLURM_NODEID=stale
-ok "submit" ask "$(job submit unetctl:$helper:run:1 2 3)"
-id=$(member '["id"]')
-is "$(wait_job "$id" 60)" COMPLETED "it runs"
-(cd "$TMP" && login sbatch -W -o "$TMP/hand.out" script >"$OUT")
-hand=$(sed 's/.* //' "$OUT")
-other='^(SLURM_JOB_?ID|SLURM_TASK_PID|SHLVL|OLDPWD|PWD|_)='
-grep -Ev "$other" "$TMP/env.$id" >"$TMP/env.helper"
-grep -Ev "$other" "$TMP/env.$hand" >"$TMP/env.hand"
-ok "its environment is that of sbatch" diff "$TMP/env.hand" "$TMP/env.helper"
+# The same job through the helper and by hand has the same environment, and its GPUs: each rank its
+# own of three on two nodes, or those of its node. While it runs nobody else gets them.
+export MARK="it's \"here\"" SLURM_NODEID=stale OMPI_MCA_plm_slurm_args=--external-launcher
+own='^(SLURM_JOB_(ID|SLUID|START_TIME|END_TIME)|SLURM_JOBID|SLURM_TASK_PID|SHLVL|OLDPWD|PWD|_)='
+has_file() { [ -s "$1" ]; }
+waits_for_resources() { [ "$(login squeue -h -j "$1" -o '%T %r')" = 'PENDING Resources' ]; }
+same_by_hand() { # TAG TASKS MEMBERS GPUS-OF-RANKS SRUN-OPTIONS SBATCH-OPTIONS...; sets id
+    local tag=$1 tasks=$2 members=$3 gpus=$4 step=$5 hand other
+    shift 5
+    cat >"$TMP/script" <<END
+#!/bin/bash
+#SBATCH --job-name=job --comment=x --open-mode=append --nodes=2 --cpus-per-task=1 $*
+env | sort >"env.\$SLURM_JOB_ID"
+scontrol --details show job "\$SLURM_JOB_ID" >"job.\$SLURM_JOB_ID"
+srun --ntasks=$tasks $step bash -c 'echo "\$SLURMD_NODENAME:\$CUDA_VISIBLE_DEVICES"' | sort >"gpus.\$SLURM_JOB_ID"
+while [ -e hold ]; do sleep 0.1; done
+END
+    touch "$TMP/hold"
+    ok "submit: $tasks GPUs, $*" ask "$(job submit "$tag" 2 "$tasks" "$members")"
+    id=$(member '["id"]')
+    ok "its steps run" wait_until 60 has_file "$TMP/gpus.$id"
+    is "$(xargs <"$TMP/gpus.$id")" "$gpus" "every rank has its GPUs"
+    is "$(grep -o 'JOB_GRES=gpu:[0-9]*' "$TMP/job.$id")" "JOB_GRES=gpu:$tasks" "the job has as many as it asked for"
+    ok "another job for the GPUs of two nodes" ask "$(job submit unetctl:other:run:1 2 4 '"gres":true')"
+    other=$(member '["id"]')
+    ok "waits" wait_until 20 waits_for_resources "$other"
+    login scancel "$other"
+    rm "$TMP/hold"
+    is "$(wait_job "$id" 60)" COMPLETED "the first ends"
+    hand=$(cd "$TMP" && login sbatch --parsable -o "$TMP/hand.out" script)
+    wait_job "$hand" 60 >"$OUT"
+    grep -Ev "$own" "$TMP/env.$id" >"$TMP/env.helper"
+    grep -Ev "$own" "$TMP/env.$hand" >"$TMP/env.hand"
+    ok "its environment is that of sbatch" diff "$TMP/env.hand" "$TMP/env.helper"
+}
+same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gres=gpu:2
+sbatch='"sbatch":["--nodes=2","--ntasks-per-node=2","--cpus-per-task=1","--gpus-per-node=2"]'
+same_by_hand "unetctl:$helper-sbatch:run:1" 4 "$sbatch" 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
+same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 --ntasks=3 --gpus-per-task=1
 like "$TMP/env.helper" "^MARK=it's \"here\"" "with the submitter's variables"
 like "$TMP/env.helper" "^SLURM_NODEID=0" "but not another job's"
 ok "its output is where it was asked for" test -e "$TMP/$id.out"

@@ -34,7 +34,62 @@ static int add_number(struct description *d, const char *name, long value)
     return add_variable(d, name, text);
 }
 
-#define SBATCH_VARIABLES 10
+#define SBATCH_VARIABLES 20
+
+/* Does the cluster's configuration keep Slurm from choosing how MPICH and Intel MPI start? */
+static bool hydra_is_left_alone(void)
+{
+    static int answer = -1;
+    slurm_conf_t *conf;
+
+    if (answer < 0 && slurm_load_ctl_conf(0, &conf) == SLURM_SUCCESS) {
+        answer = conf->mpi_params && strstr(conf->mpi_params, "disable_slurm_hydra_bootstrap");
+        slurm_free_conf(conf);
+    }
+    return answer > 0;
+}
+
+static int add_default(struct description *d, const char *name, const char *value)
+{
+    return getenv(name) ? 0 : add_variable(d, name, value);
+}
+
+/* So that a mpirun in the job starts its daemons with all of the job's GPUs and CPUs. */
+static int add_launchers(struct description *d)
+{
+    static const char *const hydra[][2] = {
+        {"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS"},
+        {"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}};
+    static const char external[] = "--external-launcher";
+
+    if (add_default(d, "OMPI_MCA_plm_slurm_args", external) < 0 ||
+        add_variable(d, "PRTE_MCA_plm_slurm_args", external) < 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        const char *chosen = getenv(hydra[i][0]);
+        if (chosen ? strcmp(chosen, "slurm") != 0 : hydra_is_left_alone())
+            continue;
+        if (add_default(d, hydra[i][0], "slurm") < 0 || add_default(d, hydra[i][1], external) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What srun in the job takes for what a task gets. */
+static int add_task(struct description *d, const json_t *job)
+{
+    const char *type = message_text(job, "gpu_type");
+    char gpus[64];
+
+    if (VERSION_TASK_LIST)
+        return add_variable(d, "SLURM_TRES_PER_TASK", d->task_tres) < 0 ||
+                       (*d->bind && add_variable(d, "SLURM_TRES_BIND", d->bind) < 0)
+                   ? -1
+                   : add_launchers(d);
+    snprintf(gpus, sizeof gpus, "%s%s%ld", type ? type : "", type ? ":" : "",
+             message_number(job, "gpus_per_task"));
+    return *d->node_tres ? 0 : add_variable(d, "SLURM_GPUS_PER_TASK", gpus);
+}
 
 /* What sbatch hands to a job: our own environment but another job's variables, and its additions. */
 static int fill_environment(struct description *d, const json_t *job)
@@ -66,10 +121,13 @@ static int fill_environment(struct description *d, const json_t *job)
         add_variable(d, "SLURM_JOB_NAME", message_text(job, "name")) < 0 ||
         add_number(d, "SLURM_PRIO_PROCESS", niceness) < 0 ||
         add_variable(d, "SLURM_UMASK", mask_text) < 0 ||
+        add_variable(d, "SLURM_OPEN_MODE", "a") < 0 ||
         add_number(d, "SLURM_NTASKS", message_number(job, "tasks")) < 0 ||
         add_number(d, "SLURM_NPROCS", message_number(job, "tasks")) < 0 ||
         add_number(d, "SLURM_CPUS_PER_TASK", message_number(job, "cpus_per_task")) < 0 ||
-        add_number(d, "SLURM_GPUS_PER_TASK", message_number(job, "gpus_per_task")) < 0)
+        (d->msg.ntasks_per_node != NO_VAL16 &&
+         add_number(d, "SLURM_NTASKS_PER_NODE", d->msg.ntasks_per_node) < 0) ||
+        add_task(d, job) < 0)
         return -1;
     d->msg.environment = d->environment;
     d->msg.env_size = (uint32_t)d->nenvironment;
@@ -107,6 +165,35 @@ static void fill_options(job_desc_msg_t *m, const json_t *job)
         m->priority = 0;
 }
 
+/* With GPUs counted by task, Slurm fills node after node: 3 tasks on 2-GPU nodes are 2+1. */
+static void describe_tres(struct description *d, const json_t *job)
+{
+    const char *type = message_text(job, "gpu_type"), *colon = type ? ":" : "";
+    long gpus = message_number(job, "gpus_per_task"), cpus = message_number(job, "cpus_per_task");
+    bool by_node = message_flag(job, "gres");
+    job_desc_msg_t *m = &d->msg;
+    int n = 0;
+
+    if (VERSION_TASK_LIST)
+        n = snprintf(d->task_tres, sizeof d->task_tres, "cpu" VERSION_EQUALS "%ld", cpus);
+    if (by_node) {
+        m->ntasks_per_node = (uint16_t)(m->num_tasks / m->min_nodes);
+        snprintf(d->node_tres, sizeof d->node_tres, VERSION_GRES "gpu%s%s:%ld", colon,
+                 type ? type : "", gpus * m->ntasks_per_node);
+        m->tres_per_node = d->node_tres;
+    } else {
+        snprintf(d->task_tres + n, sizeof d->task_tres - (size_t)n,
+                 "%s" VERSION_GRES "gpu%s%s" VERSION_EQUALS "%ld", n ? "," : "", colon,
+                 type ? type : "", gpus);
+        if (VERSION_TASK_LIST)
+            snprintf(d->bind, sizeof d->bind, "gres/gpu:per_task:%ld", gpus);
+    }
+    if (*d->task_tres)
+        m->tres_per_task = d->task_tres;
+    if (*d->bind)
+        m->tres_bind = d->bind;
+}
+
 static void describe(struct description *d, const json_t *job)
 {
     job_desc_msg_t *m = &d->msg;
@@ -128,19 +215,7 @@ static void describe(struct description *d, const json_t *job)
     m->num_tasks = tasks;
     m->cpus_per_task = (uint16_t)cpus;
     m->min_cpus = tasks * cpus;
-    /* With GPUs counted by task, Slurm fills node after node: 3 tasks on 2-GPU nodes are 2+1. */
-    const char *type = message_text(job, "gpu_type");
-    long gpus = message_number(job, "gpus_per_task");
-    if (message_flag(job, "gres")) {
-        m->ntasks_per_node = (uint16_t)(tasks / m->min_nodes);
-        gpus *= m->ntasks_per_node;
-    }
-    snprintf(d->tres, sizeof d->tres, VERSION_TRES_GPU ":%s%s%ld", type ? type : "",
-             type ? ":" : "", gpus);
-    if (message_flag(job, "gres"))
-        m->tres_per_node = d->tres;
-    else
-        m->tres_per_task = d->tres;
+    describe_tres(d, job);
     fill_options(m, job);
 }
 

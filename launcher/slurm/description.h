@@ -10,7 +10,7 @@
 struct description {
     job_desc_msg_t msg;
     char *script;
-    char tres[96];
+    char task_tres[112], node_tres[96], bind[40];
     char **environment;
     size_t nenvironment;
     char *argv[1];

@@ -14,11 +14,21 @@ typedef struct xlist list_t;
 typedef struct listIterator list_itr_t;
 #endif
 
-/* How a job asks for GPUs, before ":N". */
+/* Since 23.11 what a task gets is one list, with its CPUs. It is also in the environment of a job,
+ * beside variables that keep mpirun's own srun from taking the list for its daemons. */
+#define VERSION_TASK_LIST (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0))
+
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
-#define VERSION_TRES_GPU "gres:gpu"
+#define VERSION_GRES "gres:"
 #else
-#define VERSION_TRES_GPU "gres/gpu"
+#define VERSION_GRES "gres/"
+#endif
+
+/* Between name and number in that list. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+#define VERSION_EQUALS ":"
+#else
+#define VERSION_EQUALS "="
 #endif
 
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
