@@ -200,9 +200,13 @@ static int set_environment(const struct sandbox *sb)
     if (strcmp(sb->mode, "flat"))
         return 0;
     /* Flat nodes have names that nobody else knows, and share host name and /dev/shm, which the
-     * shared-memory transport can't stand. */
+     * shared-memory transport can't stand. They also share their addresses: to the kernel's routes,
+     * which Open MPI 5 asks, the way to one's own address is not the interface that has it. */
     snprintf(conf, sizeof conf, "%s/etc/hosts", sb->dir);
-    return setenv("UNETCTL_HOSTS", conf, 1) || setenv("OMPI_MCA_btl", "self,tcp", 0) ? -1 : 0;
+    return setenv("UNETCTL_HOSTS", conf, 1) || setenv("OMPI_MCA_btl", "self,tcp", 0) ||
+                   setenv("OMPI_MCA_reachable", "weighted", 0)
+               ? -1
+               : 0;
 }
 
 /* The words before a command that take it into namespaces. */
