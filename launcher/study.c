@@ -494,7 +494,7 @@ int study_open_user(struct study *s, struct err *e)
 int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e)
 {
     for (size_t i = 0; i < set->count; i++) {
-        char *equals = strchr(set->values[i], '=');
+        char *equals = (char *)strchr(set->values[i], '='); /* in a word of argv */
         if (!equals)
             return err_set(e, ERR_USAGE, "--set %s: KEY=VALUE is expected", set->values[i]);
         *equals = 0;
