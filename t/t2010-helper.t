@@ -22,13 +22,14 @@ job() { # OP TAG NODES TASKS [MEMBERS]
     printf '{"op":"%s",%s"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s,"words":[%s]%s}' \
         "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" "$close"
 }
-# The same job as sbatch's words
+# The same job as sbatch's words, those for its GPUs from $gpu_words
 words() {
     local word extra=${5-}
-    printf '"--job-name=job","--comment=%s","--chdir=%s","--output=%s","--nodes=%d","--ntasks=%d","--gpus-per-task=1","--cpus-per-task=1"' \
-        "$2" "$TMP" "$TMP/%j.out" "$3" "$4"
+    printf '"--job-name=job","--comment=%s","--chdir=%s","--output=%s","--nodes=%d","--ntasks=%d","--cpus-per-task=1",%s' \
+        "$2" "$TMP" "$TMP/%j.out" "$3" "$4" "${gpu_words:-\"--gpus-per-task=1\"}"
     for word in ${extra//\",\"/\" \"}; do
         case $word in
+        *gres* | *by_sbatch*) ;;
         *hold*) printf ',"--hold"' ;;
         *time_min*) printf ',"--time=%d"' "${word##*:}" ;;
         *mem_mib*) printf ',"--mem=%d"' "${word##*:}" ;;
@@ -89,11 +90,13 @@ own='^(SLURM_JOB_(ID|SLUID|START_TIME|END_TIME)|SLURM_JOBID|SLURM_TASK_PID|SHLVL
 has_file() { [ -s "$1" ]; }
 waits_for_resources() { [ "$(login squeue -h -j "$1" -o '%T %r')" = 'PENDING Resources' ]; }
 same_by_hand() { # TAG TASKS MEMBERS GPUS-OF-RANKS SRUN-OPTIONS SBATCH-OPTIONS...; sets id
-    local tag=$1 tasks=$2 members=$3 gpus=$4 step=$5 hand other
+    local tag=$1 tasks=$2 members=$3 gpus=$4 step=$5 hand other gpu_words
     shift 5
+    gpu_words=$(printf '"%s",' "$@")
+    gpu_words=${gpu_words%,}
     cat >"$TMP/script" <<END
 #!/bin/bash
-#SBATCH --job-name=job --comment=x --open-mode=append --nodes=2 --cpus-per-task=1 $*
+#SBATCH --job-name=job --comment=x --open-mode=append --nodes=2 --ntasks=$tasks --cpus-per-task=1 $*
 env | sort >"env.\$SLURM_JOB_ID"
 scontrol --details show job "\$SLURM_JOB_ID" >"job.\$SLURM_JOB_ID"
 srun --ntasks=$tasks $step bash -c 'echo "\$SLURMD_NODENAME:\$CUDA_VISIBLE_DEVICES"' | sort >"gpus.\$SLURM_JOB_ID"
@@ -105,7 +108,7 @@ END
     ok "its steps run" wait_until 60 has_file "$TMP/gpus.$id"
     is "$(xargs <"$TMP/gpus.$id")" "$gpus" "every rank has its GPUs"
     is "$(grep -o 'JOB_GRES=gpu:[0-9]*' "$TMP/job.$id")" "JOB_GRES=gpu:$tasks" "the job has as many as it asked for"
-    ok "another job for the GPUs of two nodes" ask "$(job submit unetctl:other:run:1 2 4 '"gres":true')"
+    ok "another job for all GPUs of two nodes" ask "$(job submit unetctl:other:run:1 2 4 "$members")"
     other=$(member '["id"]')
     ok "waits" wait_until 20 waits_for_resources "$other"
     login scancel "$other"
@@ -118,9 +121,9 @@ END
     ok "its environment is that of sbatch" diff "$TMP/env.hand" "$TMP/env.helper"
 }
 same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gres=gpu:2
-sbatch='"sbatch":["--nodes=2","--ntasks-per-node=2","--cpus-per-task=1","--gpus-per-node=2"]'
-same_by_hand "unetctl:$helper-sbatch:run:1" 4 "$sbatch" 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
-same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 --ntasks=3 --gpus-per-task=1
+[ $helper = unetctl-slurm-commands ] ||
+    same_by_hand "unetctl:$helper-sbatch:run:1" 4 '"by_sbatch":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
+same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 --gpus-per-task=1
 like "$TMP/env.helper" "^MARK=it's \"here\"" "with the submitter's variables"
 like "$TMP/env.helper" "^SLURM_NODEID=0" "but not another job's"
 ok "its output is where it was asked for" test -e "$TMP/$id.out"
