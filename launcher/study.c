@@ -228,7 +228,7 @@ const struct yaml_key study_keys[] = {
              .help = "images of a step, shared by the GPUs: the same training on any number"),
     YAML_KEY("train.loss", YAML_WORD, AT(train.loss), "ce", RESULT, .words = terms_losses,
              .help = "ce (cross entropy, binary for 1 class), dice (1 - Dice), ce+dice"),
-    YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "", RESULT,
+    YAML_KEY("train.class_weights", YAML_TEXT, AT(train.class_weights), "", RESULT, .is_joined = true,
              .help = "of ce: one number per class, with commas; background,foreground for 1 class"),
     YAML_KEY("train.accumulate", YAML_INT, AT(train.accumulate), "1", RESULT, .min = 1, .max = 4096,
              .help = "batches whose gradients make one step"),
@@ -256,7 +256,7 @@ const struct yaml_key study_keys[] = {
              .words = terms_lr_schedules,
              .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), step-tf (after 75 %), "
                      "constant"),
-    YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "", RESULT,
+    YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "", RESULT, .is_joined = true,
              .help = "instead: EPOCH:FACTOR,.. such as 30:0.1,60:0.01"),
     YAML_KEY("train.lr_plateau", YAML_TEXT, AT(train.lr_plateau), "", RESULT,
              .help = "instead: EPOCHS:FACTOR without a better validation, such as 10:0.5"),
