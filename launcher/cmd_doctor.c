@@ -210,6 +210,14 @@ static void check_data(const struct workspace *w, struct findings *f)
                      "%s: %zu images, %zu masks, %zu without a partner%s%s", w->study.data.dir, look.images,
                      look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
         findings_remedy(f, "give every image a mask of the same name (unetctl data check FILES)");
+    } else if (data_look_complaint(&look, &w->study)) {
+        findings_add(f, look.meaning == DATA_ONE_CLASS ? FINDING_WARNING : FINDING_ERROR, "data",
+                     "%s: %s", w->study.data.dir, data_look_complaint(&look, &w->study));
+        findings_remedy(f, "see what is there (unetctl data stats --data %s), and set data.* in %s",
+                        w->study.data.dir, w->study.file);
+    } else if (*look.trouble) {
+        findings_add(f, FINDING_ERROR, "data", "%s", look.trouble);
+        findings_remedy(f, "see what is there (unetctl data check %s)", w->study.data.dir);
     } else {
         findings_add(f, FINDING_OK, "data", "%zu images with %s in %s", look.images,
                      look.classes ? "classes" : "masks", w->study.data.dir);

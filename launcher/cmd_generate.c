@@ -2,7 +2,10 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include <unistd.h>
+
 #include "launcher/attempt.h"
+#include "launcher/data_look.h"
 #include "launcher/data_split.h"
 #include "launcher/dry_run.h"
 #include "launcher/run_dir.h"
@@ -23,14 +26,20 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Scripts may be wanted where the images are not (yet). */
-static void make_split(const struct workspace *w)
+/* Scripts may be wanted where the images are not (yet); images that are there must make a split. */
+static int make_split(const struct workspace *w, struct err *e)
 {
-    struct err e;
+    struct data_look look;
+    struct err ignored;
 
-    if (data_split_make(w, &e))
-        log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is submitted "
-                 "by hand", w->study.dir, e.text);
+    if (data_split_make(w, e) == 0)
+        return 0;
+    if (access(w->study.data.dir, F_OK) == 0 &&
+        (data_look_count(w->study.data.dir, &look, &ignored) || look.images))
+        return err_prefix(e, "%s/split.json, which the runs read, is not made", w->study.dir);
+    log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is submitted "
+             "by hand", w->study.dir, e->text);
+    return 0;
 }
 
 static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
@@ -53,7 +62,8 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     staging_destroy(&files);
     if (rc)
         return -1;
-    make_split(w);
+    if (make_split(w, e))
+        return -1;
     log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
              plan->count, plan->count == 1 ? "" : "s", w->study.dir,
              begun ? " (those that have begun were left as they are)" : "");

@@ -18,7 +18,7 @@
 #include "src/filename.h"
 #include "src/log.h"
 
-#define NSET 16 /* keys that init itself sets, below the words of --set */
+#define NSET 20 /* keys that init itself sets, below the words of --set */
 
 /* The reference's size, for a folder without images yet, and the longest side taken unasked. */
 #define DEFAULT_HEIGHT 768
@@ -29,6 +29,7 @@ static const char *data_dir, *site, *model, *name, *engine, *templates;
 static struct cli_list set;
 
 #define ENGINE_ROWS 3
+#define CLASS_FILE "classes.txt" /* in the study, where the masks need one */
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, class folders, CIFAR-10 ... (required)", &data_dir, 0, 0},
@@ -100,6 +101,10 @@ static void choose_size(const struct data_look *look, long step, long *height, l
 
 static void warn_about(const struct data_look *look, const char *dir)
 {
+    if (*look->trouble && !look->unpaired && !look->unreadable)
+        log_warn("%s", look->trouble);
+    if (look->looked && look->meaning == DATA_ONE_CLASS)
+        log_warn("%s: %s", dir, look->masks_text);
     if (look->images == 0)
         log_warn("%s/images holds no image files: the sizes in study.yaml are a guess", dir);
     if (look->strange)
@@ -120,8 +125,8 @@ static void warn_about(const struct data_look *look, const char *dir)
         log_warn("%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
                  dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
     if (look->images && look->images < 10)
-        log_warn("%s: only %zu image%s; a fifth of them validates", dir, look->images,
-                 look->images > 1 ? "s" : "");
+        log_warn("%s: only %zu image%s%s", dir, look->images, look->images > 1 ? "s" : "",
+                 look->train ? "" : "; a fifth of them validates");
 }
 
 static void describe_data(const struct data_look *look, struct buf *dst)
@@ -134,6 +139,51 @@ static void describe_data(const struct data_look *look, struct buf *dst)
         buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n", look->images,
                  look->masks, look->height, look->width, look->channels >= 3 ? "colour" : "grey",
                  look->deep ? ", 16 bits" : "");
+    if (look->train)
+        buf_addf(dst, "# The set itself says which images train (%zu) and which validate (%zu).\n",
+                 look->train, look->val);
+    if (look->looked && look->meaning != DATA_FOREGROUND)
+        buf_addf(dst, "# Masks: %s.\n", look->masks_text);
+}
+
+/* Do settings that were given say what masks mean? */
+static bool are_masks_set(const struct yaml_setting *settings, size_t n)
+{
+    static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
+                                       "data.soft_masks"};
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (strcmp(settings[i].path, keys[k]) == 0)
+                return true;
+    return false;
+}
+
+/* What the masks seem to mean, as settings; the number of these. -1: that is not sure, and is asked. */
+static int take_masks(const struct data_look *look, const char *dir, const char *folder,
+                      char classes[24], struct yaml_setting *dst, struct err *e)
+{
+    char file[PATH_MAX];
+    int n = 0;
+
+    if (!look->looked || look->meaning == DATA_FOREGROUND || look->meaning == DATA_ONE_CLASS)
+        return 0;
+    if (look->meaning == DATA_UNSURE)
+        return err_set(e, ERR_DATA, "%s: %s", dir, look->masks_text);
+    snprintf(classes, 24, "%ld", look->mask_classes);
+    dst[n++] = (struct yaml_setting){"data.classes", classes, "masks"};
+    if (*look->ignore)
+        dst[n++] = (struct yaml_setting){"data.ignore", look->ignore, "masks"};
+    if (*look->class_file) {
+        snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
+        if (access(file, F_OK) == 0)
+            return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten; name it "
+                           "(-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
+                           classes);
+        dst[n++] = (struct yaml_setting){"data.class_file", "./" CLASS_FILE, "masks"};
+    }
+    log_info("%s: %s", dir, look->masks_text);
+    return n;
 }
 
 static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
@@ -143,7 +193,12 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
                        "or images of one class each)");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
-    return data_look_sample(dst, look, e);
+    if (data_look_sample(dst, look, e))
+        return -1;
+    if ((look->train > 0) != (look->val > 0))
+        return err_set(e, ERR_DATA, "%s: the set is divided, and none of its images %s", dst,
+                       look->train ? "validates" : "trains");
+    return 0;
 }
 
 /* A path of the command line as study.yaml has it: from the study's folder where it lies there, else
@@ -208,15 +263,18 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
     return n;
 }
 
+/* dst: the text of the study; class_file: that of its class file, or nothing. */
 static int encode(const char *folder, const struct study *user, struct buf *texts, struct buf *dst,
-                  struct err *e)
+                  struct buf *class_file, struct err *e)
 {
     struct yaml_setting settings[YAML_KEYS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
     char data[PATH_MAX], derived[65], height[24], width[24], engine_paths[ENGINE_ROWS][64];
+    char classes[24];
     struct data_look look;
     size_t n = 3;
     long h, w;
+    int masks = 0;
 
     if (check_data(data, &look, e))
         return -1;
@@ -240,7 +298,14 @@ static int encode(const char *folder, const struct study *user, struct buf *text
     if (study_decode_set(&set, settings + n, e) ||
         place_paths(folder, settings, n + set.count, texts, e))
         return -1;
-    choose_size(&look, choose_step(settings + 3, n - 3 + set.count, user), &h, &w);
+    n += set.count;
+    if (!are_masks_set(settings, n) &&
+        (masks = take_masks(&look, data, folder, classes, settings + n, e)) < 0)
+        return -1;
+    if (masks)
+        buf_add(class_file, look.class_file);
+    choose_size(&look, choose_step(settings + 3, n - 3, user), &h, &w);
+    n += (size_t)masks;
     snprintf(height, sizeof height, "%ld", h);
     snprintf(width, sizeof width, "%ld", w);
     settings[0].value = height;
@@ -249,21 +314,35 @@ static int encode(const char *folder, const struct study *user, struct buf *text
     buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them.\n");
     describe_data(&look, dst);
-    return study_encode(settings, n + set.count, dst, e);
+    return study_encode(settings, n, dst, e);
 }
 
-static int write_study(const char *folder, const char *file, struct err *e)
+static int write_class_file(const char *folder, const struct buf *text, struct err *e)
 {
-    struct buf b = {0}, texts[2 * YAML_KEYS_MAX] = {{0}}; /* of the user's file, of the command line */
+    char file[PATH_MAX];
+
+    if (text->length == 0)
+        return 0;
+    snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
+    return atomicfile_write(file, text->data, text->length, 0666, e);
+}
+
+static int write_study(const char *folder, const char *file, bool *classes, struct err *e)
+{
+    struct buf b = {0}, class_file = {0}, texts[2 * YAML_KEYS_MAX] = {{0}}; /* of the user's file, of the command line */
     struct study user;
     int rc;
 
     if (study_open_user(&user, e))
         return -1;
-    rc = encode(folder, &user, texts, &b, e);
+    rc = encode(folder, &user, texts, &b, &class_file, e);
     if (rc == 0)
-        rc = b.failed ? err_set(e, ERR_INTERNAL, "init: no memory")
-                      : atomicfile_write(file, b.data, b.length, 0666, e);
+        rc = b.failed || class_file.failed ? err_set(e, ERR_INTERNAL, "init: no memory")
+                                           : write_class_file(folder, &class_file, e);
+    *classes = rc == 0 && class_file.length;
+    if (rc == 0)
+        rc = atomicfile_write(file, b.data, b.length, 0666, e);
+    buf_destroy(&class_file);
     buf_destroy(&b);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         buf_destroy(&texts[i]);
@@ -304,8 +383,8 @@ static void tell_next(const char *folder, const char *file)
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     const char *folder = operands[0];
-    char file[PATH_MAX];
-    bool made;
+    char file[PATH_MAX], class_file[PATH_MAX];
+    bool made, classes = false;
 
     (void)noperands, (void)nrest, (void)rest;
     snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
@@ -316,7 +395,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     made = mkdir(folder, 0777) == 0;
     if (!made && errno != EEXIST)
         return err_errno(e, ERR_CONFIG, errno, "%s", folder);
-    if (write_study(folder, file, e) || check_written(folder, file, e)) {
+    if (write_study(folder, file, &classes, e) || check_written(folder, file, e)) {
+        snprintf(class_file, sizeof class_file, "%s/%s", folder, CLASS_FILE);
+        if (classes)
+            unlink(class_file);
         if (made)
             rmdir(folder);
         return -1;
@@ -330,7 +412,9 @@ const struct cli_command cmd_init = {
     .args = "STUDY",
     .summary = "write a commented study.yaml for a data folder and a site",
     .details = "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
-               "become the defaults, and what is odd is told. What ~/.config/unetctl/config.yaml says\n"
+               "become the defaults, and what is odd is told. Looks at the masks, too: their values or colours become\n"
+               "data.classes, data.ignore and a class file in the study where that is sure; where it is not, the\n"
+               "choices are printed (exit 7). What ~/.config/unetctl/config.yaml says\n"
                "goes into the study, too.\n"
                "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
                "         --set data.width=128 --set train.epochs=30\n",

@@ -6,15 +6,17 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "launcher/trainer_program.h"
 #include "src/filename.h"
 
 #define MAX_SAMPLE 48
+#define INIT_MASKS "400" /* that are looked at, spread evenly */
+#define PLAN_MASKS "48"
 
 static int is_visible(const struct dirent *d)
 {
@@ -38,6 +40,15 @@ static int set_strangers_aside(const char *folder, struct dirent **entries, int 
     return kept;
 }
 
+static bool has_folder(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int list_folder(const char *dir, const char *name, struct dirent ***entries, struct data_look *dst,
                        struct err *e)
 {
@@ -45,10 +56,6 @@ static int list_folder(const char *dir, const char *name, struct dirent ***entri
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
     int n = scandir(path, entries, is_visible, alphasort);
-    if (n < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return err_set(e, ERR_DATA, "%s has no folder %s/ (one mask for each image, equal names)%s",
-                       dir, name, strcmp(name, "images") ? "" : "; nor does it hold class folders, "
-                       "CIFAR-10, idx or TFRecord files (unet-train data check says why)");
     return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : set_strangers_aside(name, *entries, n, dst);
 }
 
@@ -192,43 +199,77 @@ static void add_shape(const json_t *shape, struct data_look *dst)
     dst->deep += json_integer_value(json_object_get(shape, "bits")) == 16 ? count : 0;
 }
 
-/* What is not images/ and masks/. False: nothing that unet-train reads. */
-static bool look_elsewhere(const char *dir, struct data_look *dst)
+static void copy_text(const json_t *o, const char *key, char *dst, size_t size)
 {
-    const char *argv[] = {"data", "stats", "--data", dir, "--json", NULL};
-    struct err ignored;
-    char *text = NULL;
-    json_t *root, *shapes;
+    const char *text = json_string_value(json_object_get(o, key));
 
-    if (trainer_program_read(argv, &text, &ignored))
-        return false;
-    root = json_loads(text, 0, NULL);
+    snprintf(dst, size, "%s", text ? text : "");
+}
+
+static void add_masks(const json_t *masks, struct data_look *dst)
+{
+    static const char *const words[] = {"foreground", "one class", "classes", "unsure"};
+    const char *meaning = json_string_value(json_object_get(masks, "meaning"));
+
+    dst->looked = meaning != NULL;
+    for (int i = 0; meaning && i < 4; i++)
+        if (strcmp(meaning, words[i]) == 0)
+            dst->meaning = (enum data_meaning)i;
+    dst->mask_classes = (long)json_integer_value(json_object_get(masks, "classes"));
+    copy_text(masks, "ignore", dst->ignore, sizeof dst->ignore);
+    copy_text(masks, "class_file", dst->class_file, sizeof dst->class_file);
+    copy_text(masks, "text", dst->masks_text, sizeof dst->masks_text);
+}
+
+/* `unet-train data stats` on a few masks: how the set is divided and what the masks hold. */
+static json_t *ask_stats(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+{
+    const char *argv[] = {"data", "stats", "--data", dir, "--json", "--sample",
+                          with_sample ? INIT_MASKS : PLAN_MASKS, NULL};
+    char *text = NULL;
+
+    if (trainer_program_ask(argv, with_sample, &text, e))
+        return NULL;
+    json_t *root = json_loads(text, 0, NULL);
     free(text);
-    shapes = json_object_get(root, "shapes");
+    if (!root) {
+        err_set(e, ERR_INTERNAL, "%s: unet-train data stats says nothing", dir);
+        return NULL;
+    }
+    dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
+    dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
+    add_masks(json_object_get(root, "masks"), dst);
+    return root;
+}
+
+/* What is not images/ and masks/. */
+static int look_elsewhere(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+{
+    json_t *root = ask_stats(dir, with_sample, dst, e), *shapes = json_object_get(root, "shapes");
+
+    if (!root)
+        return -1;
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
     if (!dst->images) /* with masks */
         dst->images = (size_t)json_integer_value(json_object_get(root, "pairs"));
-    dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
-    dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
     if (!dst->classes)
         dst->masks = dst->images;
     for (size_t i = 0; i < json_array_size(shapes); i++)
         add_shape(json_array_get(shapes, i), dst);
     json_decref(root);
-    return dst->images > 0;
+    return 0;
 }
 
-static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+/* images/ and masks/, which may have faults that are only told of. */
+static int look_at_pairs(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;
-    int nimages, nmasks = -1, rc = -1;
+    struct err trouble;
+    int nimages = list_folder(dir, "images", &images, dst, e), nmasks = -1, rc = -1;
 
-    *dst = (struct data_look){0};
-    nimages = list_folder(dir, "images", &images, dst, e);
-    if (nimages < 0)
-        return look_elsewhere(dir, dst) ? 0 : -1;
-    nmasks = list_folder(dir, "masks", &masks, dst, e);
+    if (nimages >= 0)
+        nmasks = list_folder(dir, "masks", &masks, dst, e);
     if (nmasks >= 0) {
         dst->images = (size_t)nimages;
         dst->masks = (size_t)nmasks;
@@ -237,9 +278,23 @@ static int look(const char *dir, bool with_sample, struct data_look *dst, struct
         pair(images, nimages, masks, nmasks, dst);
         rc = with_sample ? sample(dir, images, nimages, dst, e) : 0;
     }
+    if (rc == 0 && nimages) {
+        json_t *root = ask_stats(dir, with_sample, dst, &trouble);
+        if (!root)
+            snprintf(dst->trouble, sizeof dst->trouble, "%s", trouble.text);
+        json_decref(root);
+    }
     free_list(masks, nmasks);
     free_list(images, nimages);
     return rc;
+}
+
+static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+{
+    *dst = (struct data_look){0};
+    return has_folder(dir, "images") && has_folder(dir, "masks")
+               ? look_at_pairs(dir, with_sample, dst, e)
+               : look_elsewhere(dir, with_sample, dst, e);
 }
 
 int data_look_count(const char *dir, struct data_look *dst, struct err *e)
@@ -250,4 +305,16 @@ int data_look_count(const char *dir, struct data_look *dst, struct err *e)
 int data_look_sample(const char *dir, struct data_look *dst, struct err *e)
 {
     return look(dir, true, dst, e);
+}
+
+const char *data_look_complaint(const struct data_look *look, const struct study *s)
+{
+    bool set = s->data.classes > 1 || *s->data.ignore || *s->data.class_file || s->data.soft_masks;
+
+    if ((look->train > 0) != (look->val > 0))
+        return look->train ? "the set is divided, and none of its images validates"
+                           : "the set is divided, and none of its images trains";
+    if (look->looked && (look->meaning == DATA_ONE_CLASS || (!set && look->meaning != DATA_FOREGROUND)))
+        return look->masks_text;
+    return NULL;
 }

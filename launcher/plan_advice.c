@@ -33,6 +33,9 @@ static void count_images(const struct study *s, struct plan_advice *dst)
     struct err e;
     json_t *root;
 
+    bool looked = data_look_count(s->data.dir, &look, &e) == 0;
+    if (looked && data_look_complaint(&look, s))
+        add(dst, "but %s: %s", s->data.dir, data_look_complaint(&look, s));
     if (snprintf(file, sizeof file, "%s/split.json", s->dir) < PATH_MAX &&
         (root = json_load_file(file, 0, NULL))) {
         dst->train = (long)json_array_size(json_object_get(root, "train"));
@@ -41,14 +44,14 @@ static void count_images(const struct study *s, struct plan_advice *dst)
         json_decref(root);
         return;
     }
-    if (data_look_count(s->data.dir, &look, &e)) {
+    if (!looked) {
         add(dst, "%s", e.text);
         return;
     }
     dst->val = look.val ? (long)look.val : (long)(s->data.val_fraction * (double)look.images + 1e-6);
     if (dst->val == 0 && look.images > 1)
         dst->val = 1;
-    dst->train = (long)look.images - dst->val;
+    dst->train = look.train ? (long)look.train : look.val ? 0 : (long)look.images - dst->val;
     if (look.images == 0)
         add(dst, "%s/images holds no image files", s->data.dir);
     else if (look.unpaired)

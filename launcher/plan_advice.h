@@ -10,7 +10,7 @@
 struct plan_advice {
     long train, val;  /* images of each side; 0: nothing is known of the data */
     bool exact;       /* from split.json; otherwise from the files and data.val_fraction */
-    char text[PLAN_ADVICE_MAX][512];
+    char text[PLAN_ADVICE_MAX][1536];
     size_t count;
 };
 

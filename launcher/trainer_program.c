@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,13 +37,12 @@ int trainer_program_exec(const char *const *argv, struct err *e)
 }
 
 /* The child's side of trainer_program_read: exit code 127 for a program that could not be started. */
-static void become_writer(const char *const *argv, int out)
+static void become_writer(const char *const *argv, int out, int err)
 {
     struct err ignored;
-    int null = open("/dev/null", O_RDWR);
 
-    if (null >= 0)
-        dup2(null, STDERR_FILENO);
+    if (err >= 0)
+        dup2(err, STDERR_FILENO);
     dup2(out, STDOUT_FILENO);
     trainer_program_exec(argv, &ignored);
     _exit(127);
@@ -63,27 +63,75 @@ static int read_all(int fd, char **text, struct err *e)
     return *text ? 0 : err_set(e, ERR_INTERNAL, "unet-train: no memory for what it says");
 }
 
-int trainer_program_read(const char *const *argv, char **text, struct err *e)
+/* What it writes on stderr goes to err. *status: as waitpid has it. */
+static int read_program(const char *const *argv, int err, char **text, int *status, struct err *e)
 {
-    int ends[2], status = 0, rc;
+    int ends[2], rc;
     pid_t child;
 
+    *status = 0;
     *text = NULL;
     if (pipe2(ends, O_CLOEXEC))
         return err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0]);
     child = fork();
     if (child == 0)
-        become_writer(argv, ends[1]);
+        become_writer(argv, ends[1], err);
     close(ends[1]);
     rc = child < 0 ? err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0])
                    : read_all(ends[0], text, e);
     close(ends[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
-    if (rc == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+    if (rc == 0 && WIFEXITED(*status) && WEXITSTATUS(*status) == 127) {
         free(*text);
         *text = NULL;
         return err_set(e, ERR_INTERNAL, "unet-train cannot be started; it belongs beside unetctl");
+    }
+    return rc;
+}
+
+int trainer_program_read(const char *const *argv, char **text, struct err *e)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), status;
+    int rc = read_program(argv, null, text, &status, e);
+
+    if (null >= 0)
+        close(null);
+    return rc;
+}
+
+/* Its words, line by line: warnings are logged if loud, an error becomes e's. */
+static void hear(int fd, bool loud, int code, struct err *e)
+{
+    static const char warning[] = "unet-train: warning: ", error[] = "unet-train: error: ";
+    struct err ignored;
+    char *text, *save = NULL;
+
+    if (lseek(fd, 0, SEEK_SET) < 0 || read_all(fd, &text, &ignored))
+        return;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (strncmp(line, warning, strlen(warning)) == 0 && loud)
+            log_warn("%s", line + strlen(warning));
+        else if (strncmp(line, error, strlen(error)) == 0 && code)
+            err_set(e, code, "%s", line + strlen(error));
+    free(text);
+}
+
+int trainer_program_ask(const char *const *argv, bool loud, char **text, struct err *e)
+{
+    int words = memfd_create("unet-train", MFD_CLOEXEC), status;
+
+    if (words < 0)
+        return err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0]);
+    int rc = read_program(argv, words, text, &status, e);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (rc == 0 && code)
+        rc = err_set(e, code, "unet-train %s %s failed", argv[0], argv[1] ? argv[1] : "");
+    hear(words, loud, code, e);
+    close(words);
+    if (rc) {
+        free(*text);
+        *text = NULL;
     }
     return rc;
 }

@@ -67,4 +67,61 @@ like "$OUT" ' MiB on disk and 0.2 MiB of decoded images' "are counted"
 unetctl plan -C one --gpus 1 --json --set slurm.time=1 >"$OUT" 2>"$ERR"
 is "$(field "$OUT" 'd["parameters"]')" "$(grep -o '"parameters":[0-9]*' one/runs/*/attempt-1/record.jsonl | cut -d: -f2)" \
     "parameters as the trainer counts them"
+
+# --- what the masks hold --------------------------------------------------------------------------
+PYTHONPATH=$srcdir/t python3 - <<'EOP'
+from png import *
+dataset("m/half", [squares((0, 128), i) for i in range(10)])
+dataset("m/twelve", [squares(tuple(range(12)), i) for i in range(10)], "img", "label")
+dataset("m/numbered", [squares(tuple(range(4 + i)), i) for i in range(10)])
+dataset("m/nothing", [squares((0,), i) for i in range(10)])
+dataset("m/listed", [squares((0, 1), i) for i in range(10)])
+for name, of in ("train", range(6)), ("val", range(6, 8)):
+    open("m/listed/%s.txt" % name, "w").write("".join("%02d.png\n" % i for i in of))
+EOP
+small=(--site local -s model.base=2 -s model.depth=1 -s train.epochs=2 -s train.global_batch=4)
+settings() { unetctl config -C "$1" data.classes data.ignore data.class_file | tr '\n' ' '; }
+exits 0 "init on masks of 0 and 128" unetctl init half --data m/half "${small[@]}"
+is "$(settings half)" "data.classes: 1 data.ignore:  data.class_file: $TMP/half/classes.txt " "names a class file"
+is "$(tr '\n' , <half/classes.txt)" "0 background,128 foreground," "which it writes"
+exits 0 "which generate takes" unetctl generate -C half --gpus 1
+exits 0 "init on masks of classes" unetctl init twelve --data m/twelve "${small[@]}"
+is "$(settings twelve)" 'data.classes: 12 data.ignore:  data.class_file:  ' "counts them"
+like twelve/study.yaml '^# Masks: the masks hold 12 values' "and says so"
+exits 7 "init on numbered objects" unetctl init numbered --data m/numbered "${small[@]}"
+like "$ERR" "instance masks.*printf '0 background.n1-65535 foreground.n' >classes.txt, then -s data.class_file=classes.txt" \
+    "asks, with what to type"
+ok "and leaves nothing behind" test ! -e numbered
+printf '0 background\n1-65535 foreground\n' >classes.txt
+exits 0 "what it says" unetctl init numbered --data m/numbered "${small[@]}" -s data.class_file=classes.txt
+exits 0 "works" unetctl generate -C numbered --gpus 1
+exits 0 "init on a set with lists" unetctl init listed --data m/listed "${small[@]}"
+exits 0 "plan" unetctl plan -C listed --gpus 1
+like "$OUT" 'about 6 training and 2 validation images' "counts by them"
+
+exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" -s data.classes=1
+exits 0 "plan" unetctl plan -C wrong --gpus 1
+like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says what the masks hold"
+exits 7 "generate" unetctl generate -C wrong --gpus 1
+like "$ERR" 'the mask holds the value .*To take them so: -s data.classes=12' "fails with its split"
+exits 5 "doctor" unetctl doctor -C wrong
+like "$OUT" 'the masks hold 12 values' "finds it, too"
+
+. "$srcdir/t/classes.sh"
+make_cifar m/tests 0 20 && rm m/tests/data_batch_1.bin
+exits 7 "init on test images alone" unetctl init tests --data m/tests
+like "$ERR" 'the set is divided, and none of its images trains' "is refused"
+exits 0 "plan" unetctl plan -C half --gpus 1 -s data.dir="$TMP/m/tests"
+like "$ERR" 'none of its images trains' "says so"
+mkdir tests && sed "s|dir: .*m/half|dir: $TMP/m/tests|; s|class_file: [^ ]*|class_file: \"\"|" half/study.yaml >tests/study.yaml
+exits 5 "doctor" unetctl doctor -C tests
+like "$OUT" 'none of its images trains' "says so, too"
+
+exits 0 "init on masks of background alone" unetctl init nothing --data m/nothing "${small[@]}"
+like "$ERR" 'warning: .*all masks hold the value 0 alone' "warns"
+exits 0 "plan" unetctl plan -C nothing --gpus 1
+like "$ERR" 'warning: but .*all masks hold the value 0 alone: there is nothing to learn' "says it"
+exits 0 "runs" unetctl submit -C nothing --gpus 1,2 --wait --timeout 120
+exits 0 "report" unetctl report -C nothing --text
+like "$OUT" 'But: The quality tells nothing: every validation image has the same single' "says it"
 done_testing

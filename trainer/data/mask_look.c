@@ -335,6 +335,9 @@ static void propose_classes(const struct mask_look *look, const struct values *a
         say(p, ": 1 is foreground");
     if (ignored)
         say(p, ", and %u is taken for pixels that do not count (data.ignore)", all->max);
+    else if (p->classes > 2)
+        say(p, "; if the last stands for what does not count: -s data.classes=%u -s data.ignore=%u", top,
+            top);
     if (p->classes > 1 && p->classes < 12)
         say(p, "; if they number objects instead: " TWO_NAMES("1-65535"));
 }
@@ -426,7 +429,7 @@ void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
 /* The class file as words of a shell. */
 static void say_file(struct mask_proposal *p)
 {
-    say(p, "; printf '");
+    say(p, " printf '");
     for (const char *c = p->class_file; *c; c++)
         say(p, *c == '\n' ? "\\n" : "%c", *c);
     say(p, "' >classes.txt, then -s data.class_file=classes.txt");
@@ -442,10 +445,11 @@ void mask_look_explain(struct source *source, struct err *e)
     if (read)
         mask_look_propose(look, p);
     if (read && p->meaning == MASK_MEANS_CLASSES) {
+        say(p, ". To take them so:");
         if (*p->class_file)
             say_file(p);
         if (p->classes > 1)
-            say(p, "%s-s data.classes=%d", *p->class_file ? " " : ": ", p->classes);
+            say(p, " -s data.classes=%d", p->classes);
         if (*p->ignore)
             say(p, " -s data.ignore=%s", p->ignore);
     }
