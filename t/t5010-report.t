@@ -18,7 +18,7 @@ add_run s 4 1 2 0.9
 exits 0 "a report" unetctl report -C s
 is "$(head -n 1 "$OUT" | cut -c -26)" "Within reach by time: up t" "the verdict is its first line"
 like "$OUT" '^Within reach by time: up to 2 GPUs, 1.60x faster than with 1 GPU' "one seed: the count that is within reach"
-like "$OUT" 'about 21$' "and how many seeds would decide"
+like "$OUT" '^Worth measuring next: 21 seeds with 1 and 2 GPUs' "and how many seeds would decide"
 like "$OUT" 'Limit: with 4 GPUs .*0.50' "what limits is named"
 like "$OUT" '^But: ' "what weakens it is said"
 like "$OUT" 's/report/report.html' "and where the report is"
@@ -58,6 +58,10 @@ class P(html.parser.HTMLParser):
     def handle_endtag(self, tag):
         assert self.stack.pop() == tag, (tag, self.getpos())
 p = P(); p.feed(open(sys.argv[1]).read()); assert not p.stack, p.stack' $html
+like $html 'class="ln" d="M1 7H33"/></svg><span>ideal<' "the ideal is a solid line"
+like $html 'class="ln dash" d="M1 7H33"/></svg><span>threshold of the rule, 0.80<' "the rule's threshold a dashed one"
+like $html '<p class="soft">Rule: Use the fastest count' "the rule stands below the verdict"
+unlike $html '<caption>The twelve rules' "the rules of benchmarking are no table, which a phone would cut"
 like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
 is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" "results.csv lies beside it"
 like s/report/report.md '^\*Speed-up of each part of embedded' "how each part scales"

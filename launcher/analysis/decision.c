@@ -260,13 +260,34 @@ static void choose_larger(struct decision *d)
     }
 }
 
+/* What the number of seeds rests on. */
+static void explain_seeds(struct decision *d, const struct series *s)
+{
+    size_t size = sizeof d->next_why;
+    int n;
+
+    if (d->seeds.change == 0)
+        n = snprintf(d->next_why, size,
+                     "enough to show with a power of %.1f that an unchanged %s holds",
+                     COMPARE_POWER, s->quality);
+    else
+        n = snprintf(d->next_why, size,
+                     "enough to decide with a power of %.1f on a change that stays %.3f",
+                     COMPARE_POWER, d->seeds.change);
+    if (d->seeds.assumed)
+        snprintf(d->next_why + n, size - (size_t)n,
+                 ", assuming a standard deviation of %.2g over seeds; the first 3 show it",
+                 d->seeds.scatter);
+    else
+        snprintf(d->next_why + n, size - (size_t)n, ", at the standard deviation of %.2g seen",
+                 d->seeds.scatter);
+}
+
 static void choose_next(struct decision *d, const struct series *s)
 {
     if (d->seeds.n) {
         d->next_seeds = d->seeds.n;
-        snprintf(
-            d->next_why, sizeof d->next_why, "they would decide whether %s holds%s", s->quality,
-            d->seeds.assumed ? "; the first 3 show the scatter, which corrects their number" : "");
+        explain_seeds(d, s);
     } else if (!d->limit) {
         choose_larger(d);
     } else {

@@ -91,7 +91,7 @@ struct decision {
                         * DECISION_EFFICIENCY; 0: the model does not apply */
     int next;          /* count worth measuring next; 0: none */
     size_t next_seeds; /* or runs per count, of base and reach; 0: none */
-    char next_why[200];
+    char next_why[240];
     struct caveat caveats[CAVEAT_NKINDS];
     size_t ncaveats;
 };

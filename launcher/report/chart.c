@@ -79,42 +79,40 @@ bool chart_has_points(const struct chart *c)
     return false;
 }
 
-void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics)
+/* The 1, 2 or 5 times a power of ten that is not below rough. */
+static double round_step(double rough)
 {
     static const double factors[] = {1, 2, 5, 10};
-    double rough = (high - low) / ntics, power;
+    double power = pow(10, floor(log10(rough)));
+    size_t i = 0;
+
+    while (i < 3 && factors[i] * power < rough * (1 - 1e-9))
+        i++;
+    return factors[i] * power;
+}
+
+void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics)
+{
+    double rough = (high - low) / ntics;
 
     if (!(rough > 0)) {
         low = low > 0 ? 0 : low - 1;
         high = high > 0 ? high : high + 1;
         rough = (high - low) / ntics;
     }
-    power = pow(10, floor(log10(rough)));
-    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
-        a->step = factors[i] * power;
-        if (a->step >= rough * (1 - 1e-9))
-            break;
-    }
+    a->step = round_step(rough);
     if (a->whole && a->step < 1)
         a->step = 1;
     a->low = a->step * floor(low / a->step + 1e-9);
     a->high = a->step * ceil(high / a->step - 1e-9);
 }
 
-/* The 1, 2 or 5 times a power of ten that is not below value. */
-static double next_round(double value)
-{
-    double power = pow(10, floor(log10(value) + 1e-9)), digit = value / power;
-
-    return power * (digit <= 1 + 1e-6 ? 1 : digit <= 2 + 1e-6 ? 2 : digit <= 5 + 1e-6 ? 5 : 10);
-}
-
 bool chart_axis_next(const struct chart_axis *a, double *tic)
 {
-    if (isnan(*tic))
-        *tic = a->logarithmic ? next_round(a->low) : a->low;
-    else if (a->logarithmic)
-        *tic = next_round(*tic * 1.5);
+    if (a->logarithmic && a->step == 0)
+        *tic = round_step(isnan(*tic) ? a->low : *tic * 1.5);
+    else if (isnan(*tic))
+        *tic = a->step * ceil(a->low / a->step - 1e-9);
     else
         *tic = a->step * round(*tic / a->step + 1);
     return *tic <= a->high + 1e-6 * (a->high - a->low);
@@ -129,7 +127,7 @@ double chart_axis_place(const struct chart_axis *a, double value)
 
 int chart_axis_decimals(const struct chart_axis *a, double tic)
 {
-    int decimals = (int)-floor(log10(a->logarithmic ? tic : a->step) + 1e-9);
+    int decimals = (int)-floor(log10(a->step > 0 ? a->step : tic) + 1e-9);
 
     return decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
 }
@@ -159,6 +157,19 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8);
 }
 
+/* Where powers of ten and their multiples give fewer than three tics, those are evenly spaced. */
+static void fit_logarithm(struct chart_axis *a, double low, double high)
+{
+    int ntics = 0;
+
+    a->low = low;
+    a->high = high;
+    for (double tic = NAN; chart_axis_next(a, &tic);)
+        ntics++;
+    if (ntics < 3)
+        a->step = round_step((high - low) / 8);
+}
+
 static void fit_x(struct chart *c)
 {
     double low = c->counts ? 0 : INFINITY, high = -INFINITY;
@@ -169,8 +180,7 @@ static void fit_x(struct chart *c)
     if (c->x.high > c->x.low || low > high)
         return;
     if (c->x.logarithmic) {
-        c->x.low = 0.85 * low;
-        c->x.high = 1.18 * high;
+        fit_logarithm(&c->x, 0.85 * low, 1.18 * high);
         return;
     }
     chart_axis_fit(&c->x, fmin(low, 0), high, c->counts ? 16 : 10);

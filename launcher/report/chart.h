@@ -47,7 +47,7 @@ struct chart_axis {
     char label[96];
     double low, high, step; /* ends and distance of the tics, from chart_fit */
     bool whole;             /* no tics between whole numbers */
-    bool logarithmic;       /* tics at 1, 2 and 5 times powers of ten; step is not used */
+    bool logarithmic;       /* tics at 1, 2 and 5 times powers of ten where step is 0 */
     int decimals;           /* of the values that are told */
 };
 

@@ -125,6 +125,13 @@ static void add_verdict(struct buf *b, const struct report *r, size_t i)
     buf_add(b, "</section>\n");
 }
 
+static void add_rule(struct buf *b, const struct report *r)
+{
+    buf_add(b, "<p class=\"soft\">Rule: ");
+    escape_html(b, r->rule);
+    buf_add(b, "</p>\n");
+}
+
 static void add_differences(struct buf *b, const struct report *r)
 {
     if (!*r->differences)
@@ -254,10 +261,9 @@ static void add_rules(struct buf *b, const struct report *r)
     buf_add(b, "</dl>\n");
 }
 
-static void add_definitions(struct buf *b, const struct report *r)
+static void add_definitions(struct buf *b)
 {
     buf_add(b, "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n");
-    add_definition(b, "rule", r->rule);
     add_definition(
         b, "speed-up",
         "Time of the base case, the smallest number of GPUs measured, divided by the time with N. "
@@ -276,13 +282,14 @@ char *html_encode(const struct report *r, const struct figures *f)
     add_head(&b, r);
     for (size_t i = 0; i < r->nseries; i++)
         add_verdict(&b, r, i);
+    add_rule(&b, r);
     add_differences(&b, r);
     add_problems(&b, r);
     add_figures(&b, f);
     add_tables(&b, r);
     add_rules(&b, r);
     add_runs(&b, r);
-    add_definitions(&b, r);
+    add_definitions(&b);
     buf_add(
         &b,
         "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "

@@ -100,28 +100,18 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
         buf_addf(b, " %s is %s.", *as->series.quality == 'I' ? "IoU" : "Accuracy", d->iou_unusable);
         return;
     }
-    buf_addf(b, " %s with %d GPU%s is undecided (%.3f against %.3f): ",
+    buf_addf(b, " %s with %d GPU%s is undecided (%.3f against %.3f",
              *as->series.quality == 'I' ? "IoU" : "Accuracy", d->reach->gpus,
              plural(d->reach->gpus), c->b, c->a);
     if (fewest == 1)
-        buf_addf(b, "a count with one run cannot tell a fall of %.2f from chance; ", c->margin);
+        buf_add(b, ", one run on a side); ");
     else
-        buf_addf(b,
-                 "the 95 %% interval of its change by %zu runs per count, %.3f to %.3f, includes "
-                 "-%.2f; ",
-                 fewest, table_round(c->interval.low, 3), table_round(c->interval.high, 3),
-                 c->margin);
-    if (!d->seeds.n) {
+        buf_addf(b, "; the 95 %% interval of the change, %.3f to %.3f, includes -%.2f); ",
+                 table_round(c->interval.low, 3), table_round(c->interval.high, 3), c->margin);
+    if (d->seeds.n)
+        buf_addf(b, "about %zu seeds per count would decide it.", d->seeds.n);
+    else
         buf_add(b, "no practicable number of seeds would decide it.");
-        return;
-    }
-    buf_addf(b, "about %zu seeds per count would decide it if ", d->seeds.n);
-    if (d->seeds.change == 0)
-        buf_addf(b, "%s does not change", as->series.quality);
-    else
-        buf_addf(b, "its change stays %.3f", d->seeds.change);
-    buf_addf(b, " (power %.1f; %s standard deviation %.2g).", COMPARE_POWER,
-             d->seeds.assumed ? "assumed" : "observed", d->seeds.scatter);
 }
 
 static void add_use(struct buf *b, const struct analysis_series *as, const char *label)

@@ -111,6 +111,7 @@ static void check_iou(void)
        d.iou_change[3].interval.high);
     ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009, "%zu seeds, by the change that was seen",
        d.seeds.n);
+    ok(strstr(d.next_why, "on a change that stays -0.010, at the standard deviation of 0.0"), "in words: %s", d.next_why);
     fill(1);
     compute();
     ok(d.use->gpus == 1 && d.reach->gpus == 8 && d.best == d.reach && caveat(CAVEAT_ONE_RUN),
@@ -120,6 +121,8 @@ static void check_iou(void)
     /* the least n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
     is_int(d.seeds.n, 24, "so many seeds");
     ok(d.next == 0 && d.next_seeds == d.seeds.n, "they are what is worth measuring next");
+    is_str(d.next_why, "enough to show with a power of 0.8 that an unchanged IoU holds, assuming a standard deviation of "
+           "0.01 over seeds; the first 3 show it", "and on what they rest");
     change_iou(8, -0.3);
     compute();
     ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.reach->gpus == 8, "so is a fall in one run");

@@ -58,6 +58,22 @@ static void check_axes(void)
     ok(near(chart_axis_place(&a, sqrt(0.15 * 2.3)), 0.5), "the geometric mean is in the middle");
 }
 
+/* Points so close that no power of ten, nor 2 or 5 times one, lies between them. */
+static void check_narrow_logarithm(void)
+{
+    struct chart c;
+
+    chart_init(&c, "n", "T", "caption");
+    c.x.logarithmic = true;
+    struct chart_series *s = chart_add_series(&c, CHART_MARKS, 0, "s");
+    chart_add_point(&c, s, 0.0023, 1, NAN, NAN);
+    chart_add_point(&c, s, 0.0041, 2, NAN, NAN);
+    chart_fit(&c, true);
+    is_int(count_tics(&c.x), 6, "0.002 to 0.0045, evenly spaced");
+    is_int(chart_axis_decimals(&c.x, 0.003), 4, "with the decimals that tell them apart");
+    chart_destroy(&c);
+}
+
 /* Two series, one with a gap, intervals and a hostile name. */
 static void fill(struct chart *c)
 {
@@ -128,6 +144,7 @@ static void check_encoders(void)
 int main(void)
 {
     check_axes();
+    check_narrow_logarithm();
     check_encoders();
     return done_testing();
 }
