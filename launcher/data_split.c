@@ -5,15 +5,33 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "launcher/model_look.h"
 #include "launcher/trainer_program.h"
+#include "src/atomicfile.h"
 #include "src/log.h"
 
+#define MAX_SPLIT ((size_t)1 << 30)
+
+json_t *data_split_read(const struct study *s)
+{
+    char file[PATH_MAX], *text;
+    struct err ignored;
+    size_t n;
+
+    if (snprintf(file, sizeof file, "%s/split.json", s->dir) >= PATH_MAX ||
+        !(text = atomicfile_read(file, MAX_SPLIT, &n, &ignored)))
+        return NULL;
+    json_t *root = json_loadb(text, n, 0, NULL);
+    free(text);
+    return root;
+}
+
 /* Masks, or a class for each image: what the data have and the embedded networks learn. */
-static int check_split(const struct workspace *w, const char *file, struct err *e)
+static int check_split(const struct workspace *w, struct err *e)
 {
     const char *model = w->study.model.name;
     bool ours = strcmp(w->study.engine, "embedded") == 0;
@@ -25,7 +43,7 @@ static int check_split(const struct workspace *w, const char *file, struct err *
     if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;
-    json_t *root = json_load_file(file, 0, NULL);
+    json_t *root = data_split_read(&w->study);
     bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
 
     json_decref(root);
@@ -49,10 +67,10 @@ int data_split_make(const struct workspace *w, struct err *e)
 
     snprintf(file, sizeof file, "%s/split.json", w->study.dir);
     if (access(file, F_OK) == 0)
-        return check_split(w, file, e);
+        return check_split(w, e);
     snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
     snprintf(classes, sizeof classes, "%ld", w->study.data.classes);
     snprintf(seed, sizeof seed, "%ld", w->study.data.split_seed);
     log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
-    return trainer_program_run(argv, e) ? -1 : check_split(w, file, e);
+    return trainer_program_run(argv, e) ? -1 : check_split(w, e);
 }

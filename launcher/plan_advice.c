@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "launcher/data_look.h"
+#include "launcher/data_split.h"
 #include "launcher/run_cost.h"
 
 static void add(struct plan_advice *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -28,7 +29,6 @@ static void add(struct plan_advice *dst, const char *fmt, ...)
 /* How many images train and validate: as split.json says, or as it will say roughly. */
 static void count_images(const struct study *s, struct plan_advice *dst)
 {
-    char file[PATH_MAX];
     struct data_look look;
     struct err e;
     json_t *root;
@@ -36,8 +36,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
     bool looked = data_look_count(s->data.dir, &look, &e) == 0;
     if (looked && data_look_complaint(&look, s))
         add(dst, "but %s: %s", s->data.dir, data_look_complaint(&look, s));
-    if (snprintf(file, sizeof file, "%s/split.json", s->dir) < PATH_MAX &&
-        (root = json_load_file(file, 0, NULL))) {
+    if ((root = data_split_read(s))) {
         dst->train = (long)json_array_size(json_object_get(root, "train"));
         dst->val = (long)json_array_size(json_object_get(root, "val"));
         dst->exact = true;

@@ -223,7 +223,7 @@ static int newest_attempt(const char *folder)
 /* The files of an attempt are read relative to its folder: a study has thousands. */
 static char *read_small(int dir_fd, const char *name, char *text, size_t size)
 {
-    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
 
     if (fd >= 0)
@@ -409,6 +409,7 @@ static void find_newest_output(const char *folder, char dst[PATH_MAX])
         size_t n = strlen(d->d_name);
         snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
         if (n > 4 && strcmp(d->d_name + n - 4, ".out") == 0 && stat(path, &st) == 0 &&
+            S_ISREG(st.st_mode) &&
             (st.st_mtim.tv_sec > newest.tv_sec || (st.st_mtim.tv_sec == newest.tv_sec &&
                                                    st.st_mtim.tv_nsec >= newest.tv_nsec))) {
             newest = st.st_mtim;
@@ -422,8 +423,9 @@ static void find_newest_output(const char *folder, char dst[PATH_MAX])
 int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e)
 {
     int n = snprintf(dst, PATH_MAX, "%s/slurm-%s.out", attempt->path, attempt->job);
+    struct stat st;
 
-    if (!*attempt->job || n >= PATH_MAX || access(dst, F_OK) != 0) {
+    if (!*attempt->job || n >= PATH_MAX || stat(dst, &st) || !S_ISREG(st.st_mode)) {
         *dst = 0;
         find_newest_output(attempt->path, dst);
     }

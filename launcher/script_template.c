@@ -16,14 +16,22 @@
 
 static const char *const file_names[] = {[SCRIPT_RUN] = "run_file", [SCRIPT_SUBMIT] = "submit_file"};
 
-static char *read_first(const char *const *candidates, size_t n, char *path, struct err *e)
+static char *read_file(const char *path, struct err *e)
 {
     size_t size;
+    char *text = atomicfile_read(path, MAX_TEMPLATE, &size, e);
 
+    if (!text)
+        e->code = ERR_CONFIG;
+    return text;
+}
+
+static char *read_first(const char *const *candidates, size_t n, char *path, struct err *e)
+{
     for (size_t i = 0; i < n; i++)
         if (access(candidates[i], F_OK) == 0) {
             snprintf(path, PATH_MAX, "%s", candidates[i]);
-            return atomicfile_read(path, MAX_TEMPLATE, &size, e);
+            return read_file(path, e);
         }
     *path = 0;
     return NULL;
@@ -35,7 +43,6 @@ static char *read_user_template(const char *user, const struct engine *engine, e
     char own[PATH_MAX], hvd[PATH_MAX], plain[PATH_MAX];
     const char *candidates[] = {own, plain, hvd};
     struct stat st;
-    size_t size;
 
     *path = 0;
     if (stat(user, &st)) {
@@ -47,7 +54,7 @@ static char *read_user_template(const char *user, const struct engine *engine, e
         if (file == SCRIPT_RUN)
             return NULL;
         snprintf(path, PATH_MAX, "%s", user);
-        return atomicfile_read(path, MAX_TEMPLATE, &size, e);
+        return read_file(path, e);
     }
     snprintf(own, sizeof own, "%s/%s/%s.sh", user, engine->name, file_names[file]);
     snprintf(plain, sizeof plain, "%s/%s.sh", user, file_names[file]);
@@ -63,7 +70,6 @@ static char *read_own_template(const struct engine *engine, enum script_file fil
                                struct err *e)
 {
     char name[128];
-    size_t size;
 
     snprintf(name, sizeof name, "templates/%s/%s.sh", engine->name, file_names[file]);
     if (paths_data(name, path, PATH_MAX, e)) {
@@ -71,7 +77,7 @@ static char *read_own_template(const struct engine *engine, enum script_file fil
         if (paths_data(name, path, PATH_MAX, e))
             return NULL;
     }
-    return atomicfile_read(path, MAX_TEMPLATE, &size, e);
+    return read_file(path, e);
 }
 
 /* A folder that has neither is a typing error. */

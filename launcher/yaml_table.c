@@ -12,10 +12,14 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "src/atomicfile.h"
 #include "src/cli.h"
 
 #define MAX_NAME 96
 #define MAX_PLACE 4200
+#define MAX_FILE ((size_t)1 << 20)
+#define MAX_DEPTH 32
+#define MAX_PAIRS 1000 /* of a mapping */
 
 /* One reading of a file, or of one word from elsewhere (document is NULL then). */
 struct reader {
@@ -291,6 +295,8 @@ static int check_duplicates(const struct reader *r, const yaml_node_t *mapping, 
 {
     yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
 
+    if (mapping->data.mapping.pairs.top - first > MAX_PAIRS)
+        return err_set(e, ERR_CONFIG, "%s:%zu: more than %d keys", r->file, line_of(mapping), MAX_PAIRS);
     for (yaml_node_pair_t *p = first; p < mapping->data.mapping.pairs.top; p++)
         for (yaml_node_pair_t *q = first; q < p; q++) {
             const yaml_node_t *a = yaml_document_get_node(r->document, p->key);
@@ -485,28 +491,22 @@ static int read_mapping(const struct reader *r, const char *section, const yaml_
     return 0;
 }
 
-/* Has this line of the file a tab? YAML's own words do not say so. */
-static bool has_tab(const char *file, size_t line)
+/* Has this line of the text a tab? YAML's own words do not say so. */
+static bool has_tab(const char *text, size_t line)
 {
-    char text[4096];
-    bool found = false;
-    FILE *f = fopen(file, "r");
-
-    for (size_t i = 0; f && i <= line && fgets(text, sizeof text, f); i++)
-        found = i == line && strchr(text, '\t');
-    if (f)
-        fclose(f);
-    return found;
+    for (; line > 0 && text; line--)
+        text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+    return text && memchr(text, '\t', strcspn(text, "\n"));
 }
 
-static int syntax_error(const yaml_parser_t *p, const char *file, struct err *e)
+static int syntax_error(const yaml_parser_t *p, const char *file, const char *text, struct err *e)
 {
     size_t line = p->problem_mark.line;
 
     if (p->error == YAML_READER_ERROR)
         return err_set(e, ERR_CONFIG, "%s: not UTF-8 text: %s (byte %zu)", file, p->problem,
                        p->problem_offset);
-    if (has_tab(file, line))
+    if (has_tab(text, line))
         return err_set(e, ERR_CONFIG, "%s:%zu: a tab; YAML is indented with blanks only", file,
                        line + 1);
     return err_set(e, ERR_CONFIG, "%s:%zu: not YAML: %s%s%s", file, line + 1,
@@ -593,30 +593,73 @@ int yaml_table_finish(const struct yaml_key *keys, const char *file,
     return 0;
 }
 
-int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
-                        void *dst, struct yaml_origins *origins, struct err *e)
+static int step_of(yaml_event_type_t type)
+{
+    if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+        return 1;
+    return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
+}
+
+/* The time that libyaml takes grows with the square of the depth. What is no YAML is left to the reader. */
+static int check_depth(const char *file, const char *text, size_t n, struct err *e)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    size_t line = 0;
+    int depth = 0;
+    bool more = true;
+
+    if (!yaml_parser_initialize(&parser))
+        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", file);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+    while (more && depth <= MAX_DEPTH && yaml_parser_parse(&parser, &event)) {
+        depth += step_of(event.type);
+        line = event.start_mark.line + 1;
+        more = event.type != YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    if (depth <= MAX_DEPTH)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s:%zu: lists and mappings are more than %d deep", file, line,
+                   MAX_DEPTH);
+}
+
+static int read_text(struct reader *r, const char *text, size_t n, struct err *e)
 {
     yaml_document_t document;
     yaml_parser_t parser;
-    const struct reader r = {keys, file, layer, &document, dst, origins};
-    FILE *f = fopen(file, "r");
     int rc;
 
-    if (!f)
-        return err_errno(e, ERR_CONFIG, errno, "%s", file);
-    if (!yaml_parser_initialize(&parser)) {
-        fclose(f);
-        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", file);
-    }
-    yaml_parser_set_input_file(&parser, f);
+    if (check_depth(r->file, text, n, e))
+        return -1;
+    if (!yaml_parser_initialize(&parser))
+        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", r->file);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     if (yaml_parser_load(&parser, &document)) {
-        rc = read_document(&r, e);
+        r->document = &document;
+        rc = read_document(r, e);
         yaml_document_delete(&document);
     } else {
-        rc = syntax_error(&parser, file, e);
+        rc = syntax_error(&parser, r->file, text, e);
     }
     yaml_parser_delete(&parser);
-    fclose(f);
+    return rc;
+}
+
+int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
+                        void *dst, struct yaml_origins *origins, struct err *e)
+{
+    struct reader r = {keys, file, layer, NULL, dst, origins};
+    size_t n;
+    char *text = atomicfile_read(file, MAX_FILE, &n, e);
+
+    if (!text) {
+        e->code = ERR_CONFIG;
+        return -1;
+    }
+    int rc = read_text(&r, text, n, e);
+    free(text);
     return rc;
 }
 

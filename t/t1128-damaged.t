@@ -51,4 +51,37 @@ exits 0 "submit writes the files again" unetctl submit -C s --gpus 2,3,6
 exits 0 "resume trains again" unetctl resume -C s unet-g02-s1 unet-g03-s1 unet-g06-s1
 exits 0 "to the end" unetctl watch -C s --timeout 120
 exits 0 "status is whole" unetctl status -C s
+
+# ---- a FIFO in the place of any file that users write, or runs leave
+refuses() { # FILE EXIT-CODE REGEX COMMAND...
+    local file=$1 code=$2 regex=$3
+    shift 3
+    if [ -e "$file" ]; then mv "$file" kept; fi
+    mkfifo "$file"
+    exits "$code" "a FIFO as ${file##*/}: ${*:2:1}" timeout 20 "$@"
+    cat "$OUT" >>"$ERR"
+    like "$ERR" "$regex" "is no file, said at once"
+    rm "$file"
+    if [ -e kept ]; then mv kept "$file"; fi
+}
+run=s/runs/unet-g01-s1 none='not a regular file'
+mkdir -p own "$XDG_CONFIG_HOME/unetctl"
+refuses s/study.yaml 3 "study.yaml: $none" unetctl plan -C s
+refuses s/site.yaml 3 "site.yaml: $none" unetctl plan -C s
+refuses "$XDG_CONFIG_HOME/unetctl/config.yaml" 3 "config.yaml: $none" unetctl plan -C s
+refuses s/split.json 0 '1 run ' unetctl plan -C s
+refuses own/submit_file.sh 3 "submit_file.sh: $none" unetctl generate -C s --templates own --gpus 9
+refuses m.yaml 3 "m.yaml: $none" unet-train model ./m.yaml
+refuses $run/run.json 7 "run.json: $none" unetctl status -C s
+refuses $run/attempt-1/FAILED 1 'FAILED cannot be read' unetctl watch -C s unet-g01-s1
+refuses "$(echo $run/attempt-1/*.out)" 7 'no output' unetctl logs -C s unet-g01-s1
+refuses s/.unetctl/ledger.jsonl 7 "ledger.jsonl: $none" unetctl status -C s
+
+# ---- YAML that takes libyaml minutes
+printf 'gpus: %0200000d' 0 | tr 0 '[' >deep.yaml
+exits 3 "200,000 lists in each other" timeout 20 unetctl plan -C s --site ./deep.yaml
+like "$ERR" 'deep.yaml:1: lists and mappings are more than 32 deep' "are refused"
+seq -f 'k%.0f: 1' 2000 >many.yaml
+exits 3 "2,000 keys" timeout 20 unetctl plan -C s --site ./many.yaml
+like "$ERR" 'many.yaml:1: more than 1000 keys' "likewise"
 done_testing

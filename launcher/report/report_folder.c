@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -116,11 +117,12 @@ static void remove_figures(const char *dir)
 
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX], head[HEAD_SIZE] = "";
-        FILE *f = fopen(path_format(path, "%s/%s", dir, entries[i]->d_name), "re");
-        if (f) {
-            head[fread(head, 1, sizeof head - 1, f)] = '\0';
-            fclose(f);
-        }
+        int fd = open(path_format(path, "%s/%s", dir, entries[i]->d_name),
+                      O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        ssize_t got = fd < 0 ? 0 : read(fd, head, sizeof head - 1);
+        head[got > 0 ? got : 0] = '\0';
+        if (fd >= 0)
+            close(fd);
         for (size_t k = 0; strstr(head, "Made by unetctl report") && k < 5; k++)
             unlink(path_format(path, "%s/%.*s.%s", dir, (int)strlen(entries[i]->d_name) - 3,
                                entries[i]->d_name, suffixes[k]));

@@ -10,7 +10,7 @@
 #include "trainer/core/graph.h"
 #include "trainer/core/network.h"
 
-#define DESCRIPTION_MAX 65536 /* bytes of a description */
+#define DESCRIPTION_MAX 32768 /* bytes of a description: a second, however deep it nests */
 
 struct description;
 
