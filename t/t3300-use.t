@@ -100,6 +100,8 @@ EOP
 else
     skip 'python3 is not installed' "predict's files have eval's IoU"
 fi
+exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
+like "$OUT" '"scale":"native"' "says at which scale it measured"
 exits 2 "eval knows the bound of the overlap, too" unet-train eval "${use[@]}" --data large --native --overlap 49
 
 # --- nothing is overwritten ---

@@ -102,6 +102,7 @@ static int print_json(const int64_t *score, int classes, const struct dataset *d
 
     buf_addf(&b, "{\"schema\":1,\"images\":%zu", dataset_count(ds, DATASET_VAL));
     record_add_score(&b, score, classes, ds);
+    buf_addf(&b, ",\"scale\":\"%s\"", opt_native ? "native" : "fit");
     buf_addf(&b, ",\"seconds\":%.6f}", seconds);
     char *text = buf_steal(&b);
     if (!text)

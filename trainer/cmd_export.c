@@ -31,7 +31,7 @@ static const char details[] =
     "enc1.bn1, ..., bridge, up1, dec1, ..., head) or a residual network (stem.conv1, stem.bn1,\n"
     "stage1.1.conv1, ..., head), convolutions as [out][in][height][width].\n"
     "\n"
-    "  unet-train export --checkpoint RUN --onnx unet.onnx --safetensors unet.safetensors\n";
+    "  unet-train export --checkpoint STUDY/runs/unet-g01-s1 --onnx unet.onnx --safetensors unet.safetensors\n";
 
 static int write_safetensors(const char *path, const struct weights *w, struct err *e)
 {
