@@ -43,7 +43,7 @@ ends() { # BEHAVIOUR COUNT STATE TEXT: what becomes of a run whose trainer behav
 }
 ends fail 1 FAILED 'told to fail'
 ends silent 2 FAILED 'without writing DONE'
-ends crash 3 FAILED 'signal 9'
+ends crash 3 FAILED 'killed by signal 9: rank 0 of "C:\\x" is gone'
 exits 0 "status --json" unetctl status --json
 is "$(field "$OUT" '[r["exit_code"] for r in d["runs"]]')" "[5, 1, 137]" "exit codes"
 

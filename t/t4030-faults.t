@@ -70,7 +70,7 @@ ok "three ranks are under way" under_way head
 kill -STOP "$(process_of 0)"
 end
 is "$code" 5 "rank 0 is stopped: exit code 5"
-like "$ERR" "rank 0 on $host: no answer" "the others name it"
+like "$ERR" "^unet-train: error: rank 0 on $host: no answer" "the others name it, which submit_file.sh looks for"
 is "$(left_over)" 0 "no process is left"
 
 begin slow --epochs 60

@@ -4,7 +4,7 @@
 # the launcher name it in their site file. Called as `trainer.sh train --run run.json --out DIR
 # [--resume DIR]` in the run's folder. The file behave of the study, or of the run, says what it does:
 #   (none)     writes record.jsonl, log.csv and DONE    fail    writes FAILED, exits 5
-#   silent     exits 0 without a marker                 crash   is killed
+#   silent     exits 0 without a marker                 crash   says why, is killed
 #   hang       waits for a signal, and leaves nothing
 #   slow N     N epochs of 0.2 s, each with a checkpoint, from which it goes on; on USR1 and TERM it
 #              writes one and exits 75
@@ -25,7 +25,10 @@ echo "trainer: $behave, rank $index, $TF_CONFIG"
 
 case $behave in
 silent) exit 0 ;;
-crash) kill -s KILL $$ ;;
+crash)
+    printf '%s\n' "unet-train: error: rank 0 of \"C:\\x\" is gone" "unet-train: error: left" >&2
+    kill -s KILL $$
+    ;;
 hang)
     trap 'exit 143' TERM
     while :; do sleep 0.2; done

@@ -34,6 +34,8 @@ done
 if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
+output=$attempt/slurm-$job.out
+said_before=$(wc -c 2>/dev/null <"$output" || echo 0)
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
@@ -41,9 +43,16 @@ write_failed() { # EXIT_CODE TEXT
         dd of="$UNETCTL_START" conv=nocreat,fsync status=none && mv "$UNETCTL_START" "$attempt/FAILED"
 }
 
+# ": TEXT", as a rank said first why this start failed, for JSON: rank 0, stopped or gone, could not mark it.
+reason() {
+    tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
+        LC_ALL=C sed -n '/unet-train: error: /{s/.*unet-train: error: //;p;q;}' |
+        LC_ALL=C tr '\001-\011\013-\037\177-\377' '?' | cut -c 1-400 | sed 's/["\\]/\\&/g; s/^/: /'
+}
+
 # Of ranks in a step, on this node or another, Slurm says so in the output only.
 ran_out_of_memory() {
-    tail -c 10000 "$attempt/slurm-${SLURM_JOB_ID:-}.out" 2>/dev/null |
+    tail -c 10000 "$output" 2>/dev/null |
         grep -q ' oom-kill event(s) in \|: Out Of Memory$'
 }
 too_much="a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
@@ -88,9 +97,9 @@ if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
 elif [ "$code" != 0 ] && ran_out_of_memory; then
     write_failed "$code" "$too_much"
 elif [ "$code" -gt 128 ]; then
-    write_failed "$code" "the trainer was killed by signal $((code - 128))"
+    write_failed "$code" "the trainer was killed by signal $((code - 128))$(reason)"
 elif [ "$code" != 0 ]; then
-    write_failed "$code" "the trainer ended with exit code $code"
+    write_failed "$code" "the trainer ended with exit code $code$(reason)"
 else
     write_failed 1 "the trainer ended without writing DONE"
 fi
