@@ -21,7 +21,7 @@ ok "a small set with auto" "${train[@]}" --out auto
 report $? "needs no file"
 ok "from a file" "${train[@]}" --cache here --out file
 cp "$ERR" first
-is "$(files here)" 1 "which is there"
+is "$(files here) $(ls here | wc -l)" "1 1" "which is there, and nothing else"
 is "$(weights file)" "$(weights memory)" "the same weights"
 mv data away
 ok "again, without the images" "${train[@]}" --cache here --out again
@@ -68,8 +68,40 @@ else
     large=(unet-train train --data large --split large.json --size 448x448 --base 1 --depth 1
         --threads 1 --epochs 1 --batch-size 2 --workers 1)
     limited() { (ulimit -d 120000 && exec "$@"); }
-    exits 1 "does not fit into memory" limited "${large[@]}" --cache off --out no
-    like "$ERR" 'no memory' "which is said"
+    exits 3 "does not fit into memory" limited "${large[@]}" --cache off --out no
+    like "$ERR" 'the decoded images need 0.15 GiB of memory and there are 0\.[0-9]+ GiB \(ulimit -d\): name a folder with data.cache' \
+        "which is said"
     ok "but trains from a file" limited "${large[@]}" --cache large-cache --out yes
+    ok "which is all that is left" test "$(ls large-cache)" = "$(cd large-cache && echo *.cache)"
+
+    # A step that does not fit is refused before anything is decoded.
+    exits 3 "a batch too large" limited "${large[@]}" --batch-size 64 --cache step-cache --out step
+    like "$ERR" 'a batch of 64 needs 0\.[0-9]+ GiB for activations and images, and there are 0\.[0-9]+ GiB \(ulimit -d\): a batch of [1-9][0-9]* fits' \
+        "is refused"
+    batch=$(sed -n 's/.* a batch of \([0-9]*\) fits.*/\1/p' "$ERR")
+    ok "before a cache is made" test ! -e step-cache
+    ok "the batch that fits ($batch), in the same folder" limited "${large[@]}" --batch-size "$batch" --remainder drop --cache step-cache --out step
 fi
+
+# A disk of 4 MiB has no room for 12 samples of 512x512 (24 MiB).
+mkdir disk
+if mount -t tmpfs -o size=4m none disk 2>/dev/null; then
+    unmount() { umount disk; }
+    cleanup_hooks+=(unmount)
+    exits 7 "a disk too small" "${train[@]}" --size 512x512 --cache disk/cache --out full
+    like "$ERR" 'disk/cache: the cache of decoded images needs 0.02 GiB; make room.*No space left on device' "is told"
+    is "$(ls -A disk)" "" "and nothing stays there"
+    ok "with another cache the same folder serves" "${train[@]}" --cache off --out full
+else
+    skip "no right to mount a file system" "a disk too small"
+fi
+
+# Ctrl-C while images are decoded: nothing of the cache stays, and the same command starts.
+"${train[@]}" --size 2048x2048 --cache stopped-cache --out stopped 2>"$ERR" &
+pid=$!
+ok "under way" wait_until 20 compgen -G 'stopped-cache/*.tmp-*'
+kill -INT $pid
+wait $pid
+is $? 130 "SIGINT while decoding: exit code 130"
+ok "no cache, and no marker" test ! -e stopped-cache -a ! -e stopped/FAILED
 done_testing

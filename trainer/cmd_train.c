@@ -406,8 +406,8 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks,
         .classes = c->data.classes, .ignore = c->data.ignore, .class_file = c->data.class_file,
         .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
-        .interrupt = &shutdown_signal};
-    struct dataset *dataset = dataset_open(&data, e);
+        .interrupt = &shutdown_any};
+    struct dataset *dataset = dataset_open_split(&data, e);
     if (!dataset || task_check(c->model.name, dataset, &c->data.classes, e)) {
         dataset_close(dataset);
         return -1;

@@ -86,6 +86,15 @@ void roster_destroy(struct roster *roster)
     *roster = (struct roster){0};
 }
 
+int roster_sharers(const struct roster *r, int rank)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->size; i++)
+        n += r->entries[i].machine == r->entries[rank].machine;
+    return n;
+}
+
 bool roster_is_oversubscribed(const struct roster *r)
 {
     for (int i = 0; i < r->size; i++) {

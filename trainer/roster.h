@@ -30,6 +30,9 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
                   struct err *e);
 void roster_destroy(struct roster *roster);
 
+/* How many of the replicas are on this rank's machine. */
+int roster_sharers(const struct roster *roster, int rank);
+
 /* More replicas x threads on a machine than it has cores? */
 bool roster_is_oversubscribed(const struct roster *roster);
 

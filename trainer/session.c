@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "src/clock.h"
 #include "src/log.h"
@@ -670,16 +671,47 @@ static void open_progress(const struct session *s, const struct shard_plan *plan
     progress_skip(progress, done / s->config->train.epochs);
 }
 
-int session_run(struct session *s, struct err *e)
+/* Before anything is decoded: is there memory for a step, with the images that are loaded ahead? */
+static int check_room(const struct session *s, int sharers, struct err *e)
+{
+    const struct run_config *c = s->config;
+    const struct network_config *n = &s->network_config;
+    size_t all = dataset_count(s->dataset, DATASET_TRAIN) * (size_t)c->data.repeat;
+    size_t step = MIN((size_t)run_config_step_batch(c), MAX(all / (size_t)c->layout.gpus, 1));
+    size_t parts = (size_t)c->train.accumulate;
+    size_t numbers = (size_t)n->height * (size_t)n->width * (size_t)n->channels +
+                     network_targets(s->network);
+
+    return network_check_room(s->network, (int)((step + parts - 1) / parts),
+                              numbers * sizeof(float) * (parts > 1 ? 3 * parts : 2), sharers, e);
+}
+
+/* All ranks have room for a step before the first of them decodes an image. */
+static int prepare(struct session *s, struct err *e)
 {
     struct roster roster = {0};
-    struct shard_plan plan;
-    struct progress progress;
+    struct comm *c = s->comm;
 
     if (open_session(s, e) || call_roll(s, &roster, e))
         return -1;
-    int rc = s->record ? write_head(s, &roster, e) : 0;
+    int sharers = roster_sharers(&roster, c->rank);
+    int rc = check_room(s, sharers, e) || c->ops->barrier(c, e) ? -1 : 0;
+    if (rc == 0)
+        rc = dataset_load(s->dataset, sharers / s->config->layout.gpus_per_task, e);
+    if (rc && e->code == ERR_INTERRUPT && !(s->interrupt && *s->interrupt))
+        err_set(e, ERR_RESUMABLE, "left before the first step, as a signal asked");
+    if (rc == 0 && s->record)
+        rc = write_head(s, &roster, e);
     roster_destroy(&roster);
+    return rc;
+}
+
+int session_run(struct session *s, struct err *e)
+{
+    struct shard_plan plan;
+    struct progress progress;
+
+    int rc = prepare(s, e);
     if (rc == 0 && s->config->train.trace) {
         s->trace = trace_open(s->out, s->comm->rank, s->host, e);
         rc = s->trace ? 0 : -1;

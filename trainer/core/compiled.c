@@ -3,10 +3,15 @@
 #include "trainer/core/compiled.h"
 
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "trainer/core/fuse.h"
+#include "trainer/core/host_memory.h"
 #include "trainer/core/kernel.h"
+#include "trainer/core/plan.h"
 #include "trainer/core/precision.h"
+
+#define HOST_RESERVE ((size_t)32 << 20) /* workspaces, stacks of threads, images being decoded */
 
 struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
                              struct err *e)
@@ -24,9 +29,10 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
     return g;
 }
 
-/* Ready to be bound to memory. */
-static struct graph *compile_graph(const struct compiled_set *s, enum compiled_mode mode, int batch,
-                                   struct err *e)
+/* The ops that will run. Without kernels it has its memory planned but for their workspaces; with them
+ * it is ready to be bound to memory. */
+static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode mode, int batch,
+                                bool kernels, struct err *e)
 {
     struct graph *g = compiled_build(s, mode, batch, e);
 
@@ -35,7 +41,7 @@ static struct graph *compile_graph(const struct compiled_set *s, enum compiled_m
     precision_mark(g, s->config->dtype);
     if ((s->backend->fuses && fuse_graph(g, s->backend, e) < 0) ||
         precision_lower(g, s->backend, e) < 0 ||
-        graph_compile(g, s->backend, s->weights, e) < 0) {
+        (kernels ? graph_compile(g, s->backend, s->weights, e) : plan_arena(g, e)) < 0) {
         graph_destroy(g);
         return NULL;
     }
@@ -69,16 +75,17 @@ static void bind(const struct compiled_set *s, struct graph *g)
     graph_bind(g, s->weights, s->stage->device ? s->stage->arena : s->arena.base);
 }
 
-/* The largest batch, below one that does not fit, whose plan has at most room bytes; 0: none. */
-static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, int batch, size_t room)
+/* The largest batch, below one that does not fit, that needs at most room bytes; 0: none. */
+static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, int batch,
+                         bool kernels, size_t beside, size_t room)
 {
     int fits = 0;
 
     while (batch - fits > 1) {
         struct err e;
         int middle = fits + (batch - fits) / 2;
-        struct graph *g = compile_graph(s, mode, middle, &e);
-        bool fit = g && g->arena_size <= room;
+        struct graph *g = plan_graph(s, mode, middle, kernels, &e);
+        bool fit = g && g->arena_size + beside * (size_t)middle <= room;
 
         graph_destroy(g);
         if (fit)
@@ -89,23 +96,56 @@ static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, 
     return fits;
 }
 
-static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch, size_t nbytes,
-                      struct err *e)
+static int find_room(const struct compiled_set *s, int sharers, struct host_memory *room,
+                     struct err *e)
 {
-    size_t room;
-
-    if (stage_room(s->stage, &room, e) < 0)
-        return -1;
-    room -= room / 32; /* code and workspaces that libraries load when they are first used */
-    if (nbytes <= room)
+    if (!s->stage->device) {
+        *room = host_memory_limit("", sharers);
+        room->nbytes -= MIN(room->nbytes, HOST_RESERVE);
         return 0;
-    int fits = largest_batch(s, mode, batch, room);
+    }
+    if (stage_room(s->stage, &room->nbytes, e) < 0)
+        return -1;
+    room->nbytes -= room->nbytes / 32; /* code and workspaces that libraries load when first used */
+    room->reason = "what the GPU has left";
+    return 0;
+}
+
+/* nbytes: of the arena; beside: of an image, in the host's memory outside of it. */
+static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch, bool kernels,
+                      size_t nbytes, size_t beside, int sharers, struct err *e)
+{
+    struct host_memory room;
+
+    if (find_room(s, sharers, &room, e))
+        return -1;
+    if (s->stage->device)
+        beside = 0;
+    nbytes += beside * (size_t)batch;
+    if (nbytes <= room.nbytes)
+        return 0;
+    int fits = largest_batch(s, mode, batch, kernels, beside, room.nbytes);
     char advice[96] = "not even one image fits";
     if (fits > 0)
         snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, --accumulate)", fits);
-    return err_set(e, ERR_CONFIG, "a batch of %d needs %.2f GiB for activations and the GPU has "
-                   "%.2f GiB left: %s", batch, (double)nbytes / (1 << 30),
-                   (double)room / (1 << 30), advice);
+    return err_set(e, ERR_CONFIG, "a batch of %d needs %.2f GiB for activations%s, and there are "
+                   "%.2f GiB (%s): %s", batch, (double)nbytes / (1 << 30),
+                   beside ? " and images" : "",
+                   (double)room.nbytes / (1 << 30), room.reason, advice);
+}
+
+int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
+                        struct err *e)
+{
+    /* A device may be at work, and tries kernels: there the plan goes without their workspaces. */
+    bool kernels = !s->stage->device;
+    struct graph *g = plan_graph(s, COMPILED_TRAIN, batch, kernels, e);
+    int rc = -1;
+
+    if (g)
+        rc = check_room(s, COMPILED_TRAIN, batch, kernels, g->arena_size, beside, sharers, e);
+    graph_destroy(g);
+    return rc;
 }
 
 /* Programs have addresses in them. */
@@ -114,7 +154,7 @@ static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int ba
 {
     bool moved;
 
-    if (s->stage->device ? check_room(s, mode, batch, nbytes, e) ||
+    if (s->stage->device ? check_room(s, mode, batch, true, nbytes, 0, 1, e) ||
                                stage_reserve(s->stage, nbytes, &moved, e)
                          : arena_reserve(&s->arena, nbytes, &moved, e))
         return -1;
@@ -139,7 +179,7 @@ static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode,
     }
     c->mode = mode;
     c->batch = batch;
-    c->graph = compile_graph(s, mode, batch, e);
+    c->graph = plan_graph(s, mode, batch, true, e);
     if (!c->graph || reserve_arena(s, mode, batch, c->graph->arena_size, e) < 0) {
         graph_destroy(c->graph);
         free(c);

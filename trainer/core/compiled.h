@@ -45,6 +45,10 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
 /* NULL: ERR_CONFIG if there is no such batch, or no room for it. */
 struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch, struct err *e);
 
+/* network_check_room */
+int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
+                        struct err *e);
+
 /* Bytes of the arena. */
 size_t compiled_arena(const struct compiled_set *s);
 

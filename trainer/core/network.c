@@ -380,6 +380,12 @@ int network_choose(struct network *n, bool training, int batch, struct err *e)
     return c ? stage_wait(&n->stage, e) : -1;
 }
 
+int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
+                       struct err *e)
+{
+    return compiled_check_room(&n->graphs, batch, beside, sharers, e);
+}
+
 int network_update(struct network *n, const struct device_update *update, struct err *e)
 {
     struct exec x = {.update = update, .scaling = update->scaling};

@@ -131,6 +131,12 @@ int network_wait(struct network *n, double *loss_sum, struct err *e);
  * on whatever is in memory. Of a network with a device. */
 int network_choose(struct network *n, bool training, int batch, struct err *e);
 
+/* Is there memory for training with this batch, and for so many bytes of each image beside the
+ * network, where so many networks share the host's memory? Nothing is reserved. ERR_CONFIG with the
+ * reason and the batch that fits. */
+int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
+                       struct err *e);
+
 /* An update by itself, queued: where the host has summed the gradients. Of a network with a device. */
 int network_update(struct network *n, const struct device_update *update, struct err *e);
 

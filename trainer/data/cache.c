@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -149,6 +150,33 @@ static int set_write_error(const char *path, struct err *e)
                      "another folder with data.cache (--cache), or off", path);
 }
 
+static bool is_interrupted(const struct cache_config *config)
+{
+    return config->interrupt && *config->interrupt;
+}
+
+/* Before hours of decoding: is there room on the disk, and in the quota? Where the file system cannot
+ * reserve it, its free space is compared. */
+static int reserve(const struct build *b, struct err *e)
+{
+    const struct cache_config *config = b->config;
+    struct statvfs disk;
+    int reason = 0;
+
+    while (fallocate(b->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)config->nbytes) &&
+           (reason = errno) == EINTR && !is_interrupted(config))
+        reason = 0;
+    if (reason != ENOSPC && reason != EDQUOT && reason != EFBIG)
+        reason = reason && fstatvfs(b->fd, &disk) == 0 &&
+                 (double)config->nbytes > (double)disk.f_bavail * (double)disk.f_frsize
+                     ? ENOSPC
+                     : 0;
+    return reason ? err_errno(e, ERR_DATA, reason, "%s: the cache of decoded images needs %.2f GiB; "
+                              "make room, or name another folder with data.cache (--cache)",
+                              config->dir, (double)config->nbytes / 0x1p30)
+                  : 0;
+}
+
 static int make_record(struct build *b, size_t i, struct buf *record, struct err *e)
 {
     struct entry *entry = &b->index[i];
@@ -166,11 +194,6 @@ static int make_record(struct build *b, size_t i, struct buf *record, struct err
     pthread_mutex_unlock(&b->lock);
     return write_all(b->fd, record->data, record->length, entry->offset)
                ? set_write_error(b->path, e) : 0;
-}
-
-static bool is_interrupted(const struct cache_config *config)
-{
-    return config->interrupt && *config->interrupt;
 }
 
 static bool claim(struct build *b, size_t *i)
@@ -225,7 +248,7 @@ static int finish_file(struct build *b, struct err *e)
     memcpy(h.key, config->key, sizeof h.key);
     h.header_crc = header_crc(&h);
     if (write_all(b->fd, b->index, nbytes, b->end) || write_all(b->fd, &h, sizeof h, 0) ||
-        fsync(b->fd))
+        ftruncate(b->fd, (off_t)(b->end + nbytes)) || fsync(b->fd))
         return set_write_error(b->path, e);
     return 0;
 }
@@ -244,6 +267,7 @@ static int build_file(const struct cache_config *config, const char *path, struc
         return err_set(e, ERR_INTERNAL, "%s: no memory", path);
     }
     pthread_mutex_init(&b.lock, NULL);
+    b.rc = reserve(&b, &b.e);
     build_records(&b);
     pthread_mutex_destroy(&b.lock);
     if (b.rc)
@@ -290,6 +314,11 @@ static int build(const struct cache *c, const struct cache_config *config, struc
     return rc;
 }
 
+static void lock_path(const struct cache_config *config, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/%.16s.lock", config->dir, config->key);
+}
+
 /* The lock's descriptor; -1 where the file system has none; -2 after an error. Waits for another
  * builder. */
 static int take_lock(const struct cache_config *config, struct err *e)
@@ -297,7 +326,7 @@ static int take_lock(const struct cache_config *config, struct err *e)
     char path[PATH_MAX];
     const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
 
-    snprintf(path, sizeof path, "%s/%.16s.lock", config->dir, config->key);
+    lock_path(config, path);
     int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (fd < 0) {
         set_write_error(path, e);
@@ -318,13 +347,35 @@ static int take_lock(const struct cache_config *config, struct err *e)
     return fd;
 }
 
+/* Another builder may have removed the file that was locked, and a third one made it again. */
+static bool is_current(const struct cache_config *config, int lock)
+{
+    char path[PATH_MAX];
+    struct stat own, there;
+
+    lock_path(config, path);
+    return lock < 0 || (fstat(lock, &own) == 0 && stat(path, &there) == 0 &&
+                        own.st_dev == there.st_dev && own.st_ino == there.st_ino);
+}
+
+static void release_lock(const struct cache_config *config, int lock)
+{
+    char path[PATH_MAX];
+
+    lock_path(config, path);
+    unlink(path);
+    if (lock >= 0)
+        close(lock);
+}
+
 static int open_or_build(struct cache *c, const struct cache_config *config, struct err *e)
 {
-    int rc = use_file(c, config, e);
+    int lock, rc = use_file(c, config, e);
 
     if (rc <= 0)
         return rc;
-    int lock = take_lock(config, e);
+    while ((lock = take_lock(config, e)) != -2 && !is_current(config, lock))
+        close(lock);
     if (lock == -2)
         return -1;
     rc = use_file(c, config, e); /* somebody else may have made it meanwhile */
@@ -335,8 +386,7 @@ static int open_or_build(struct cache *c, const struct cache_config *config, str
         if (rc == 1)
             rc = err_set(e, ERR_DATA, "%s: can't be read back", c->path);
     }
-    if (lock >= 0)
-        close(lock);
+    release_lock(config, lock);
     return rc;
 }
 
@@ -358,12 +408,15 @@ struct cache *cache_open(const struct cache_config *config, struct err *e)
         err_set(e, ERR_INTERNAL, "no memory for the cache of decoded images");
         return NULL;
     }
-    if (mkdir(config->dir, 0777) && errno != EEXIST) {
+    bool made = mkdir(config->dir, 0777) == 0;
+    if (!made && errno != EEXIST) {
         set_write_error(config->dir, e);
         cache_close(c);
         return NULL;
     }
     if (open_or_build(c, config, e)) {
+        if (made)
+            rmdir(config->dir); /* unless others work there */
         cache_close(c);
         return NULL;
     }

@@ -4,7 +4,8 @@
  * DIR/KEY.cache appears by rename when it is complete, so a reader never sees half of one, and a
  * builder that is killed leaves only a temporary file, which the next builder removes. Builders on
  * one machine (and, where the file system has locks, on several) take turns by a lock on
- * DIR/KEY.lock; without locks each makes the file, and the last one stays. Records are checked by
+ * DIR/KEY.lock, which the last of them removes; without locks each makes the file, and the last one
+ * stays. Records are checked by
  * CRC-32 when they are first read. Pages are shared by all processes of a machine, and the kernel
  * may drop them: a set larger than memory works. */
 #ifndef UNETCTL_TRAINER_DATA_CACHE_H
@@ -12,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "src/buf.h"
 #include "src/err.h"
@@ -20,6 +22,7 @@ struct cache_config {
     const char *dir; /* made if need be */
     const char *key; /* 64 hex digits: what the records depend on */
     size_t count;    /* records */
+    uint64_t nbytes; /* that they will take together, at least: there must be room for them first */
     int threads;     /* that make them */
     /* Appends record i to dst, which is empty. Called by several threads at once. */
     int (*make)(void *arg, size_t i, struct buf *dst, struct err *e);
@@ -29,7 +32,8 @@ struct cache_config {
 
 struct cache;
 
-/* The file there is, or a new one when there is none or it is damaged. */
+/* The file there is, or a new one when there is none or it is damaged. What a build that fails has
+ * made is removed, dir too. */
 struct cache *cache_open(const struct cache_config *config, struct err *e);
 void cache_close(struct cache *c);
 

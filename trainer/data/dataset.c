@@ -10,6 +10,7 @@
 
 #include "src/log.h"
 #include "src/sha256.h"
+#include "trainer/core/host_memory.h"
 #include "trainer/data/cache.h"
 #include "trainer/data/classes.h"
 #include "trainer/data/mask.h"
@@ -46,6 +47,11 @@ struct dataset {
     struct sample *samples;  /* train, then val */
     size_t nsamples;
     struct cache *cache;     /* NULL: samples are kept in memory */
+    struct dataset_config config;
+    pthread_mutex_t lock;    /* of loading */
+    bool loaded;
+    int rc;                  /* of loading */
+    struct err e;
 };
 
 static const struct split_part *get_part(const struct dataset *ds, enum dataset_part part)
@@ -112,18 +118,6 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
     return 0;
 }
 
-/* Bytes that the decoded part will take, were every file of 8 bits. */
-static double estimate_part(const struct dataset *ds, enum dataset_part part)
-{
-    const struct split_part *p = get_part(ds, part);
-    double npixels = (double)ds->width * ds->height, nbytes = 0;
-
-    for (size_t i = 0; i < p->count; i++)
-        nbytes += npixels * (ds->channels + 1) *
-                  (is_size(ds, p->items[i].width, p->items[i].height) ? 1 : (double)sizeof(float));
-    return nbytes;
-}
-
 static struct split *split_of_all(const struct dataset_config *config, struct err *e)
 {
     struct split_config all = {.dir = config->dir, .val_fraction = 1,
@@ -182,6 +176,7 @@ void dataset_close(struct dataset *ds)
     classes_destroy(ds->classes);
     source_close(ds->source);
     split_destroy(ds->split);
+    pthread_mutex_destroy(&ds->lock);
     free(ds);
 }
 
@@ -229,6 +224,22 @@ static size_t plane_bytes(enum kind kind, size_t nvalues)
 {
     size_t n = nvalues * (kind == KIND_NUMBERS ? sizeof(float) : 1);
     return (n + 15) / 16 * 16;
+}
+
+/* Bytes that the decoded part will take, were every file of 8 bits: the least. */
+static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
+{
+    const struct split_part *p = get_part(ds, part);
+    uint64_t nbytes = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        bool same = is_size(ds, p->items[i].width, p->items[i].height);
+        enum kind image = same ? KIND_BYTES : KIND_NUMBERS;
+        nbytes += sizeof(struct record) +
+                  plane_bytes(image, npixels_of(ds) * (size_t)ds->channels) +
+                  plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
+    }
+    return nbytes;
 }
 
 static const void *record_image(const struct record *r)
@@ -412,16 +423,28 @@ static void choose_folder(const struct dataset_config *config, double nbytes, ch
                  config->split_file);
 }
 
+static int check_memory(uint64_t nbytes, int sharers, struct err *e)
+{
+    struct host_memory room = host_memory_limit("", sharers);
+
+    return nbytes <= room.nbytes
+               ? 0
+               : err_set(e, ERR_CONFIG, "the decoded images need %.2f GiB of memory and there are "
+                         "%.2f GiB (%s): name a folder with data.cache (--cache)",
+                         (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
+}
+
 /* Checks the files and, where it is to be, opens or makes the cache. */
-static int open_store(struct dataset *ds, const struct dataset_config *config, struct err *e)
+static int open_store(struct dataset *ds, const struct dataset_config *config, int sharers,
+                      struct err *e)
 {
     char dir[PATH_MAX], key[65];
-    double nbytes = 0;
+    uint64_t nbytes = estimate_part(ds, DATASET_TRAIN) + estimate_part(ds, DATASET_VAL);
 
-    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++)
-        nbytes += estimate_part(ds, (enum dataset_part)part);
-    choose_folder(config, nbytes, dir);
-    struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples,
+    choose_folder(config, (double)nbytes, dir);
+    if (!*dir && check_memory(nbytes, sharers, e))
+        return -1;
+    struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples, .nbytes = nbytes,
                                  .threads = config->threads, .make = decode_into, .arg = ds,
                                  .interrupt = config->interrupt};
     if (*dir && hash_everything(ds, key, e))
@@ -433,7 +456,7 @@ static int open_store(struct dataset *ds, const struct dataset_config *config, s
         return -1;
     log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
-             ds->height, ds->width, ds->channels, nbytes / 0x1p20,
+             ds->height, ds->width, ds->channels, (double)nbytes / 0x1p20,
              ds->cache ? cache_path(ds->cache) : "memory");
     return 0;
 }
@@ -450,7 +473,7 @@ static int open_samples(struct dataset *ds, struct err *e)
     return 0;
 }
 
-struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
+struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e)
 {
     struct dataset *ds = calloc(1, sizeof *ds);
 
@@ -458,7 +481,33 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
         err_set(e, ERR_INTERNAL, "no memory for the data set");
         return NULL;
     }
-    if (open_split(ds, config, e) || open_samples(ds, e) || open_store(ds, config, e)) {
+    ds->config = *config;
+    pthread_mutex_init(&ds->lock, NULL);
+    if (open_split(ds, config, e) || open_samples(ds, e)) {
+        dataset_close(ds);
+        return NULL;
+    }
+    return ds;
+}
+
+int dataset_load(struct dataset *ds, int sharers, struct err *e)
+{
+    pthread_mutex_lock(&ds->lock);
+    if (!ds->loaded)
+        ds->rc = open_store(ds, &ds->config, sharers, &ds->e);
+    ds->loaded = true;
+    if (ds->rc)
+        *e = ds->e;
+    int rc = ds->rc;
+    pthread_mutex_unlock(&ds->lock);
+    return rc;
+}
+
+struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
+{
+    struct dataset *ds = dataset_open_split(config, e);
+
+    if (ds && dataset_load(ds, config->sharers, e)) {
         dataset_close(ds);
         return NULL;
     }
