@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/run_cost.h"
 #include "launcher/run_dir.h"
 #include "launcher/template.h"
 #include "src/log.h"
 #include "src/paths.h"
+#include "src/plural.h"
 
 #define MAX_TEMPLATE (1 << 16)
 #define MAX_LIST ((size_t)1 << 22)
@@ -86,10 +88,12 @@ int allocation_check_cost(const struct allocation *a, int time_min, double max_g
                        "--time=H:MM:SS)", max_gpu_hours);
     if (hours <= max_gpu_hours)
         return 0;
-    return err_set(e, ERR_CONFIG, "the allocation may cost %.1f GPU-hours (time limit %d:%02d h x "
-                   "%d GPUs), %.1f more than --max-gpu-hours %g; a time limit of %d minutes would "
-                   "fit", hours, time_min / 60, time_min % 60, a->job.job.tasks,
-                   hours - max_gpu_hours, max_gpu_hours, (int)(time_min * max_gpu_hours / hours));
+    return err_set(e, ERR_CONFIG, "the allocation may cost %.*f GPU-hours (time limit %d:%02d h x "
+                   "%d GPU%s), %.*f more than --max-gpu-hours %g; a time limit of %d minutes would "
+                   "fit", run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
+                   a->job.job.tasks, plural(a->job.job.tasks),
+                   run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours,
+                   (int)(time_min * max_gpu_hours / hours));
 }
 
 /* ---- its folder ---- */

@@ -14,6 +14,7 @@
 #include "launcher/in_flight.h"
 #include "launcher/plan_advice.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define CHUNK 64 /* jobs that are noted at once */
 #define LOST_TEXT "the answer was lost ('unetctl submit' again finds out whether the job exists)"
@@ -45,8 +46,8 @@ static void describe(const struct workspace *w, const struct batch_item *item, c
     char job[160];
 
     log_info("%s: %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, say_job(w, id, job),
-             l->gpus, l->gpus > 1 ? "s" : "", l->nodes, l->nodes > 1 ? "s" : "", l->tasks,
-             l->tasks > 1 ? "s" : "", layout_strategy_encode(l->strategy));
+             l->gpus, plural(l->gpus), l->nodes, plural(l->nodes), l->tasks,
+             plural(l->tasks), layout_strategy_encode(l->strategy));
     if (item->from)
         log_info("%s: attempt %d continues from the checkpoint of attempt %d%s", item->run.id,
                  item->attempt, item->from, item->run.resized ? ", with another number of GPUs" : "");
@@ -246,8 +247,8 @@ static int check_largest(struct workspace *w, struct scheduler *scheduler, struc
     else if (staging_take(&b->files, (size_t)(largest - b->items), e))
         return -1;
     if (scheduler_check(scheduler, &job.job, e))
-        return err_prefix(e, "%s (%d GPUs; nothing was submitted)", largest->run.id,
-                          largest->run.layout.gpus);
+        return err_prefix(e, "%s (%d GPU%s; nothing was submitted)", largest->run.id,
+                          largest->run.layout.gpus, plural(largest->run.layout.gpus));
     return 0;
 }
 
@@ -285,8 +286,9 @@ static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
     scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, NULL, &result);
     if (result.outcome == SCHEDULER_SUBMITTED) {
         char job[160];
-        log_info("%zu run%s %s (%d nodes, %d GPUs; %s)", b->count, b->count > 1 ? "s" : "",
-                 say_job(w, result.id, job), a->job.job.nodes, a->job.job.tasks, a->name);
+        log_info("%zu run%s %s (%d node%s, %d GPU%s; %s)", b->count, plural(b->count),
+                 say_job(w, result.id, job), a->job.job.nodes, plural(a->job.job.nodes),
+                 a->job.job.tasks, plural(a->job.job.tasks), a->name);
         return batch_note(w, b, LEDGER_SUBMITTED, result.id, e);
     }
     *e = result.reason;

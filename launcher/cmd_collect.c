@@ -12,6 +12,7 @@
 #include "launcher/report/json.h"
 #include "launcher/report/text.h"
 #include "launcher/workspace.h"
+#include "src/plural.h"
 
 static bool as_json;
 static struct workspace_args args;
@@ -32,7 +33,7 @@ static void add_row(struct buf *b, const struct result *r)
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
     if (r->state == RESULT_DONE)
-        buf_addf(&line, ", %ld epochs, %s %.4f, logs/%s", r->epochs,
+        buf_addf(&line, ", %ld epoch%s, %s %.4f, logs/%s", r->epochs, plural(r->epochs),
                  result_quality_word(r), result_quality(r), r->log);
     else
         buf_addf(&line, ": %s", r->note);

@@ -24,6 +24,7 @@
 #include "launcher/run_cost.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define DEFAULT_TIMEOUT_S 600
 #define SERVER_CLOCK_S 5.0
@@ -241,8 +242,8 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
                                            : "choose a partition with GPUs (sinfo -o '%%P %%G'), or correct %s",
                         w->site.file, p.gpus_per_node);
     } else {
-        findings_add(f, FINDING_OK, "partition", "%s: %d nodes, %d GPUs on each", p.name, p.nodes,
-                     p.gpus_per_node);
+        findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
+                     plural(p.nodes), p.gpus_per_node, plural(p.gpus_per_node));
     }
 }
 
@@ -426,8 +427,8 @@ static int report(const struct findings *f, bool complete, struct err *e)
         return -1;
     fflush(stdout);
     if (errors)
-        return err_set(e, ERR_PEER, "doctor: %zu error%s, %zu warning%s", errors, errors > 1 ? "s" : "",
-                       warnings, warnings == 1 ? "" : "s");
+        return err_set(e, ERR_PEER, "doctor: %zu error%s, %zu warning%s", errors, plural(errors),
+                       warnings, plural(warnings));
     if (complete)
         log_info("doctor: nothing stands in the way%s", warnings ? "; see the warnings" : "");
     return 0;

@@ -18,6 +18,7 @@
 #include "src/epoch_csv.h"
 #include "src/log.h"
 #include "src/marker.h"
+#include "src/plural.h"
 
 #define MAX_DOCUMENT (1 << 20)
 
@@ -160,7 +161,8 @@ static int read_log(const char *dir, const json_t *plan, struct epoch_csv *dst, 
         return -1;
     if ((long)dst->count == epochs)
         return 0;
-    err_set(e, ERR_DATA, "%s: %zu epochs, but train.epochs asks for %ld", path, dst->count, epochs);
+    err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", path, dst->count,
+            plural((long)dst->count), epochs);
     epoch_csv_destroy(dst);
     return -1;
 }

@@ -11,6 +11,7 @@
 #include "launcher/run_dir.h"
 #include "launcher/workspace.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define LOCK_TIMEOUT_S 60
 
@@ -65,7 +66,7 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     if (make_split(w, e))
         return -1;
     log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
-             plan->count, plan->count == 1 ? "" : "s", w->study.dir,
+             plan->count, plural(plan->count), w->study.dir,
              begun ? " (those that have begun were left as they are)" : "");
     return 0;
 }

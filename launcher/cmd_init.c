@@ -17,6 +17,7 @@
 #include "src/atomicfile.h"
 #include "src/filename.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define NSET 20 /* keys that init itself sets, below the words of --set */
 
@@ -112,7 +113,7 @@ static void warn_about(const struct data_look *look, const char *dir)
                  look->strange > 1 ? "s are" : " is", look->stranger);
     if (look->unpaired)
         log_warn("%s: %zu image%s or mask%s without a partner of the same name, such as %s", dir,
-                 look->unpaired, look->unpaired > 1 ? "s" : "", look->unpaired > 1 ? "s" : "",
+                 look->unpaired, plural(look->unpaired), plural(look->unpaired),
                  look->odd);
     if (look->unreadable)
         log_warn("%s: %zu of %zu sampled images cannot be read (unet-train data check %s/images/*)",
@@ -125,7 +126,7 @@ static void warn_about(const struct data_look *look, const char *dir)
         log_warn("%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
                  dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
     if (look->images && look->images < 10)
-        log_warn("%s: only %zu image%s%s", dir, look->images, look->images > 1 ? "s" : "",
+        log_warn("%s: only %zu image%s%s", dir, look->images, plural(look->images),
                  look->train ? "" : "; a fifth of them validates");
 }
 

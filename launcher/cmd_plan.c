@@ -14,6 +14,7 @@
 #include "launcher/run_cost.h"
 #include "launcher/workspace.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 static struct workspace_args args;
 static bool as_json, test_only, one_allocation;
@@ -91,10 +92,10 @@ static void print_allocation(const struct forecast *f)
     const struct job *job = &f->allocation.job.job;
     char start[32];
 
-    printf("all in one job of %d node%s and %d GPUs, as many runs side by side as fit", job->nodes,
-           job->nodes == 1 ? "" : "s", job->tasks);
+    printf("all in one job of %d node%s and %d GPU%s, as many runs side by side as fit", job->nodes,
+           plural(job->nodes), job->tasks, plural(job->tasks));
     if (f->hours > 0)
-        printf(": at most %.1f GPU-hours", f->hours);
+        printf(": at most %.*f GPU-hours", run_cost_decimals(f->hours), f->hours);
     if (test_only) {
         format_start(f->start.start, start);
         printf("; starts %s on %s", start, *f->start.nodes ? f->start.nodes : "-");
@@ -132,7 +133,9 @@ static void print_run(const struct workspace *w, const struct forecast *f, size_
     char hours[32] = "-", start[32];
 
     if (w->options.time_min)
-        snprintf(hours, sizeof hours, "%.1f", run_cost_gpu_hours(run, w->options.time_min));
+        snprintf(hours, sizeof hours, "%.*f",
+                 run_cost_decimals(run_cost_gpu_hours(run, w->options.time_min)),
+                 run_cost_gpu_hours(run, w->options.time_min));
     printf("%-16s %5d %5d %5d %-12s %9s %9.1f", run->id, l->gpus, l->nodes, l->tasks,
            layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
     if (f->starts) {
@@ -150,10 +153,10 @@ static void print_table(const struct workspace *w, const struct forecast *f)
            "GPU-HOURS", "DISK(MiB)", f->starts ? " START                NODELIST" : "");
     for (size_t i = 0; i < count; i++)
         print_run(w, f, i);
-    printf("%zu run%s on site %s (%s)", count, count == 1 ? "" : "s", w->site.name, w->scheduler);
+    printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
     if (w->options.time_min && !one_allocation)
-        printf(", at most %.1f GPU-hours at %d:%02d h each", f->hours, w->options.time_min / 60,
-               w->options.time_min % 60);
+        printf(", at most %.*f GPU-hours at %d:%02d h each", run_cost_decimals(f->hours), f->hours,
+               w->options.time_min / 60, w->options.time_min % 60);
     printf(", %.1f MiB on disk", (double)f->disk * (double)count / 1048576);
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
@@ -187,7 +190,8 @@ static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
             return -1;
         job.job.script = NULL; /* nothing was generated */
         if (scheduler_forecast(scheduler, &job.job, &f->starts[i], e))
-            return err_prefix(e, "%s (%d GPUs)", f->plan.runs[i].id, f->plan.runs[i].layout.gpus);
+            return err_prefix(e, "%s (%d GPU%s)", f->plan.runs[i].id,
+                              f->plan.runs[i].layout.gpus, plural(f->plan.runs[i].layout.gpus));
     }
     return 0;
 }

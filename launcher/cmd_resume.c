@@ -7,6 +7,7 @@
 #include "launcher/submission.h"
 #include "launcher/watch.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 static struct workspace_args args;
 static bool wait_for_all, one_allocation, scale_batch;
@@ -58,7 +59,7 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))
         return -1;
     if (counts.submitted)
-        log_info("%zu run%s %ssubmitted again", counts.submitted, counts.submitted == 1 ? "" : "s",
+        log_info("%zu run%s %ssubmitted again", counts.submitted, plural(counts.submitted),
                  strcmp(w->scheduler, "dry") == 0 ? "would be " : "");
     else
         log_info("nothing to resume: %zu active, %zu done", counts.active, counts.good);

@@ -10,6 +10,7 @@
 #include "launcher/spec_check.h"
 #include "launcher/spec_gpus.h"
 #include "launcher/spec_source.h"
+#include "src/plural.h"
 
 #define DEFAULT_PORT_BASE 8888 /* SlurmClusterResolver's */
 #define PORT_OFFSETS 1000      /* so many jobs can share a node without sharing a port */
@@ -60,7 +61,7 @@ static int choose_gpus(struct answer *a, struct err *e)
             return err_set(e, ERR_PEER,
                            "a node has %ld GPU%s for %d tasks; give --gpus-per-node, or "
                            "--gpus-per-task 0 for tasks without GPUs",
-                           per_node, per_node > 1 ? "s" : "", a->source.max_tasks);
+                           per_node, plural(per_node), a->source.max_tasks);
     }
     a->gpus_per_task = (int)per_task;
     a->spec.gpus_per_node = (int)per_node;

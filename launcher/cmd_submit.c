@@ -12,6 +12,7 @@
 #include "launcher/submission.h"
 #include "launcher/watch.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 static struct workspace_args args;
 static bool wait_for_all, dry_run, parsable, one_allocation;
@@ -92,7 +93,7 @@ static int submit(struct workspace *w, const struct run_plan *plan, struct err *
         print_ids(w, plan);
     dry = strcmp(w->scheduler, "dry") == 0;
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
-             counts.submitted, counts.submitted == 1 ? "" : "s", dry ? "would be " : "",
+             counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
     return wait_for_all && !dry ? watch_plan(w, plan, e) : 0;
 }

@@ -14,6 +14,7 @@
 #include "launcher/script.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/plural.h"
 #include "src/textdiff.h"
 
 #define MAX_FILE ((size_t)4 << 20)
@@ -129,6 +130,6 @@ int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *
     if (w->one_allocation && show_allocation(w, plan, e))
         return -1;
     log_info("%zu run%s, of which %zu have begun; nothing was written or submitted", plan->count,
-             plan->count == 1 ? "" : "s", begun);
+             plural(plan->count), begun);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "launcher/data_look.h"
 #include "launcher/data_split.h"
 #include "launcher/run_cost.h"
+#include "src/plural.h"
 
 static void add(struct plan_advice *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void add(struct plan_advice *dst, const char *fmt, ...)
@@ -55,7 +56,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
         add(dst, "%s/images holds no image files", s->data.dir);
     else if (look.unpaired)
         add(dst, "%s: %zu image%s or mask%s without a partner of the same name, such as %s", s->data.dir,
-            look.unpaired, look.unpaired > 1 ? "s" : "", look.unpaired > 1 ? "s" : "", look.odd);
+            look.unpaired, plural(look.unpaired), plural(look.unpaired), look.odd);
 }
 
 /* The GPU counts for which a condition holds, each once. */

@@ -176,6 +176,11 @@ static void encode_counts(const struct run_plan *plan, int most_gpus, char *dst,
     }
 }
 
+int run_cost_decimals(double hours)
+{
+    return hours < 0.1 ? 3 : 1;
+}
+
 int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e)
 {
     double hours = total_hours(plan, time_min, INT32_MAX);
@@ -194,11 +199,13 @@ int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hou
             most = plan->runs[i].layout.gpus;
     encode_counts(plan, most, counts, sizeof counts);
     if (most)
-        snprintf(fit, sizeof fit, "--gpus %s (%.1f) would fit", counts,
+        snprintf(fit, sizeof fit, "--gpus %s (%.*f) would fit", counts,
+                 run_cost_decimals(total_hours(plan, time_min, most)),
                  total_hours(plan, time_min, most));
-    return err_set(e, ERR_CONFIG, "the runs may cost %.1f GPU-hours (time limit %d:%02d h x GPUs, summed), "
-                   "%.1f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes would",
-                   hours, time_min / 60, time_min % 60, hours - max_gpu_hours, max_gpu_hours, fit,
+    return err_set(e, ERR_CONFIG, "the runs may cost %.*f GPU-hours (time limit %d:%02d h x GPUs, summed), "
+                   "%.*f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes would",
+                   run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
+                   run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours, fit,
                    most ? "as" : "but",
                    (int)(time_min * max_gpu_hours / hours));
 }

@@ -15,6 +15,9 @@
 /* The run's GPUs until the time limit; 0 without a limit. */
 double run_cost_gpu_hours(const struct run *run, int time_min);
 
+/* Decimals for printing GPU-hours: 1, or 3 where that would be 0.0 or close to it. */
+int run_cost_decimals(double hours);
+
 /* The trainable parameters of the study's network (trainer/models/unet.c). */
 int64_t run_cost_parameters(const struct study *study);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plural.h"
 #include "src/range.h"
 #include "src/terms.h"
 
@@ -70,7 +71,7 @@ static int choose_layout(const struct study *study, const struct site *site, int
 
     return choose_strategy(study, dst->engine, &strategy, e) ||
                    layout_compute(gpus, per_node, strategy, &dst->layout, e)
-               ? err_prefix(e, "%d GPUs on site %s", gpus, site->name)
+               ? err_prefix(e, "%d GPU%s on site %s", gpus, plural(gpus), site->name)
                : 0;
 }
 
@@ -93,7 +94,7 @@ static int compute_run(const struct study *study, const struct site *site, int g
 
     dst->engine = engine_find(study->engine, e);
     if (!dst->engine)
-        return err_prefix(e, "%d GPUs on site %s", gpus, site->name);
+        return err_prefix(e, "%d GPU%s on site %s", gpus, plural(gpus), site->name);
     if (choose_layout(study, site, gpus, dst, e))
         return -1;
     dst->seed = seed;

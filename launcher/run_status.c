@@ -12,6 +12,7 @@
 #include "launcher/allocation.h"
 #include "launcher/slurm_words.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define ENDING_MAX_S 60
 #define READERS 7 /* threads beside this one */
@@ -413,7 +414,7 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
     return err_set(e, ERR_DATA, "the plan of %zu run%s cannot be read, such as %s: %s; put the file back from a "
                    "copy, or remove the folder of the run: 'unetctl submit' writes it again, and "
                    "'unetctl resume' trains again", list->ndamaged,
-                   list->ndamaged == 1 ? "" : "s", s->run.id, s->damage);
+                   plural(list->ndamaged), s->run.id, s->damage);
 }
 
 static int compare_run(const void *id, const void *status)

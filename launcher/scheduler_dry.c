@@ -2,6 +2,7 @@
 /* Prints what would be submitted, and submits nothing. */
 #include "config.h"
 #include "launcher/scheduler.h"
+#include "src/plural.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +31,8 @@ static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count
     for (size_t i = 0; i < count; i++) {
         const struct job *job = &jobs[i];
         printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name,
-               job->nodes, job->nodes == 1 ? "" : "s", job->tasks, job->tasks == 1 ? "" : "s",
-               job->gpus_per_task, job->gpus_per_task == 1 ? "" : "s", job->script);
+               job->nodes, plural(job->nodes), job->tasks, plural(job->tasks),
+               job->gpus_per_task, plural(job->gpus_per_task), job->script);
         results[i].outcome = SCHEDULER_SUBMITTED;
         strcpy(results[i].id, "dry");
     }

@@ -16,6 +16,7 @@
 #include "launcher/spec_report.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define LINE_SIZE 65536  /* of a report, at most */
 #define SILENCE_S 5      /* a connection that says nothing for so long is closed */
@@ -272,10 +273,11 @@ static void publish(const struct court *c, bool json)
         log_error("rank %lld on %s: %s; %s",
                   (long long)json_integer_value(json_object_get(f, "rank")), text_of(f, "node"),
                   text_of(f, "problem"), text_of(f, "remedy"));
+    size_t nodes = nodelist_count(c->v->source->nodes);
     if (json_array_size(c->findings) == 0)
-        printf("%zu ranks on %zu nodes see the same cluster, rank 0 at %s:%d, sha256 %.16s\n",
-               c->ntasks, nodelist_count(c->v->source->nodes), c->v->host, c->v->self.port,
-               c->v->hash);
+        printf("%zu rank%s on %zu node%s see%s the same cluster, rank 0 at %s:%d, sha256 %.16s\n",
+               c->ntasks, plural((long)c->ntasks), nodes, plural((long)nodes),
+               c->ntasks == 1 ? "s" : "", c->v->host, c->v->self.port, c->v->hash);
 }
 
 static int judge(struct court *c, double timeout_s, bool json, struct err *e)
@@ -291,7 +293,7 @@ static int judge(struct court *c, double timeout_s, bool json, struct err *e)
     if (fflush(stdout) || ferror(stdout))
         return err_errno(e, ERR_INTERNAL, errno, "cannot write to standard output");
     return n == 0 ? 0 : err_set(e, ERR_PEER, "%zu finding%s: this job would not train", n,
-                                n == 1 ? "" : "s");
+                                plural(n));
 }
 
 static int judge_all(struct spec_view *v, double timeout_s, bool json, struct err *e)

@@ -14,6 +14,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/map.h"
+#include "src/plural.h"
 
 #define POLL_MIN_S 1.0
 #define POLL_MAX_S 5.0
@@ -85,7 +86,8 @@ static void describe_progress(const struct run_status *s, char *dst, size_t size
     if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || strcmp(s->state, "PENDING") == 0)
         snprintf(dst, size, "%s", s->reason);
     else if (p->quality >= 0)
-        snprintf(dst, size, "%d epochs  loss %.4f  %s %.4f", p->epoch, p->loss, p->metric,
+        snprintf(dst, size, "%d epoch%s  loss %.4f  %s %.4f", p->epoch,
+                 plural(p->epoch), p->loss, p->metric,
                  p->quality);
     else if (p->epoch > 0)
         snprintf(dst, size, "epoch %d/%d  loss %.4f  %.3g s/epoch", p->epoch, p->epochs, p->loss,
@@ -263,7 +265,7 @@ static int summarize(const struct watch *w)
         log_error("%zu of %zu runs have no result: %s ('unetctl logs RUN' tells why, 'unetctl "
                   "resume' tries again)", bad, good + bad, failed);
     else
-        log_info("%zu run%s done in %.0f s", good, good == 1 ? "" : "s", clock_now() - w->started);
+        log_info("%zu run%s done in %.0f s", good, plural(good), clock_now() - w->started);
     return bad ? ERR_INTERNAL : 0;
 }
 

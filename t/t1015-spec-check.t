@@ -30,7 +30,7 @@ ranks() { # RANK...
     echo "codes:$codes"
 }
 
-is "$(ranks 2 0 1 | sed 's/, sha256.*//')" "3 ranks on 1 nodes see the same cluster, rank 0 at localhost:$base
+is "$(ranks 2 0 1 | sed 's/, sha256.*//')" "3 ranks on 1 node see the same cluster, rank 0 at localhost:$base
 codes: 0 0 0" 'three ranks agree'
 options=(--timeout 2)
 is "$(ranks 0 1)" 'codes: 5 5' 'a missing rank'

@@ -35,6 +35,8 @@ exits 0 "a time limit that signal_s uses up" unetctl plan -C one --gpus 1 -- --t
 like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' "is a warning"
 exits 0 "of an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- --time=2
 unlike "$ERR" 'signal_s' "it is none"
+exits 0 "two minutes on a GPU" unetctl plan -C one --gpus 1 -- --time=2
+like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "are a run, and not 0.0 GPU-hours"
 
 exits 0 "within the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 40
 exits 3 "above the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30

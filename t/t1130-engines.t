@@ -71,7 +71,7 @@ refused() { # BEHAVIOUR EXIT_CODE REASON
 }
 refused nothing 7 'ended well, but wrote no .*log.csv'
 refused race 7 'log.csv:1: '
-refused short 7 '1 epochs, but train.epochs asks for 2'
+refused short 7 '1 epoch, but train.epochs asks for 2'
 refused nan 7 'log.csv:2: .*(nan|loss|number)'
 refused exit3 3 'exit code 3'
 rm bad/behave

@@ -154,7 +154,7 @@ add_run m 2 1 2.5 0.9
 add_run m 4 1 2 0.9
 RUN_TRAIN='"optimizer":"sgd","global_batch":8' RUN_MORE='"model":{"base":16},"data":{"height":96}' add_run m 8 1 0.1 0.9
 exits 0 "a study of runs with different settings" unetctl report -C m --text
-like "$OUT" '^Use 2 GPUs' "a run with other settings is not in its curve"
+like "$OUT" '^Within reach by time: up to 2 GPUs' "a run with other settings is not in its curve"
 like <(tr -s '\n ' ' ' <"$OUT") 'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd ran on 8 GPUs only' \
     "but a series of its own, named by what differs"
 like "$OUT" '^ *model.base +16$' "its settings are listed"
@@ -189,7 +189,7 @@ chmod a+rx "$TMP"
 if "${as_nobody[@]}" ls "$TMP/theirs" "$builddir" >/dev/null 2>&1; then
     mkdir -m 777 ours
     exits 0 "a colleague's study: --text" "${as_nobody[@]}" unetctl report -C theirs --text
-    like "$OUT" '^Use 2 GPUs' "is a report"
+    like "$OUT" '^Within reach by time: up to 2 GPUs' "is a report"
     exits 0 "a colleague's study: -o DIR" "${as_nobody[@]}" unetctl report theirs -o ours/report
     ok "is written there" test -s ours/report/report.html
     exits 1 "a report into it" "${as_nobody[@]}" unetctl report -C theirs

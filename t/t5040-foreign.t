@@ -161,7 +161,7 @@ log copies/log_2.csv 4 0.9 40
 log copies/log_4.csv 2 0.9 40
 sed -i '31,$d' copies/log_4.csv
 exits 1 "at the end" unetctl collect --logs copies -o out2
-like out2/results.csv '^log_4,.*corrupt.*its 29 epochs take 58 s of the 80 s of the training.*rows are missing' "is told"
+like out2/results.csv '^log_4,.*corrupt.*its 29 epochs took 58 s of the 80 s of the training.*rows are missing' "is told"
 log copies/log_4.csv 2 0.9 29
 exits 0 "a training of fewer epochs is none" unetctl collect --logs copies -o out2
 

@@ -32,6 +32,7 @@
 #include "trainer/tiles.h"
 #include "trainer/trained.h"
 #include "trainer/trainer.h"
+#include "src/plural.h"
 
 #define PROGRESS_S 10   /* seconds between reports */
 #define MANY_TILES 1000 /* of an image: worth a line before they are computed */
@@ -421,7 +422,7 @@ static int predict_all(struct work *w, struct err *e)
     int rc = predict_images(w, e);
 
     if (w->at == w->list.count && w->failed < w->at)
-        log_info("%zu images predicted, %s %dx%d: %s", w->at - w->failed,
+        log_info("%zu image%s predicted, %s %dx%d: %s", w->at - w->failed, plural((long)(w->at - w->failed)),
                  opt_native ? "in tiles of" : "resized to", c->height, c->width, opt_out);
     return rc;
 }

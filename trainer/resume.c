@@ -14,6 +14,7 @@
 #include "src/log.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/session.h"
+#include "src/plural.h"
 
 /* What is read besides s->at. */
 struct origin {
@@ -340,7 +341,7 @@ static int decode_worlds(struct session *s, const cJSON *root, const struct orig
     if (n == 0)
         worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
     if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
-        log_info("%d GPUs now, it was %d; %zu images in a step, it was %zu", now.gpus,
+        log_info("%d GPU%s now, it was %d; %zu images in a step, it was %zu", now.gpus, plural(now.gpus),
                  worlds[n - 1].gpus, now.global_batch, worlds[n - 1].global_batch);
         worlds[n++] = now;
     }
@@ -372,8 +373,8 @@ static int adjust(struct session *s, const struct origin *from, struct err *e)
     int epochs = s->config->train.epochs;
 
     if (s->at.epoch > epochs || (s->at.epoch == epochs && from->items > 0))
-        return err_set(e, ERR_CHECKPOINT, "has %d epochs done, and train.epochs is %d: give more "
-                       "(--epochs)", s->at.epoch, epochs);
+        return err_set(e, ERR_CHECKPOINT, "has %d epoch%s done, and train.epochs is %d: give more "
+                       "(--epochs)", s->at.epoch, plural(s->at.epoch), epochs);
     if (s->at.epoch == epochs)
         log_info("all %d epochs are done, which is validated; --epochs N trains on up to epoch N",
                  epochs);

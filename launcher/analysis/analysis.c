@@ -8,6 +8,7 @@
 
 #include "launcher/analysis/series_list.h"
 #include "src/buf.h"
+#include "src/plural.h"
 
 #define SEED 2015
 #define TIME_MARGIN 0.02 /* share of an epoch time that matters between series */
@@ -226,11 +227,6 @@ static int compare_series(struct analysis *a, struct err *e)
     return 0;
 }
 
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* The smallest count above last that runs with a result ran on; 0: there is none. */
 static int next_count(const struct analysis_source *sources, size_t nsources, int last)
 {
@@ -254,7 +250,7 @@ static void list_counts(const struct analysis_source *sources, size_t nsources, 
         next = next_count(sources, nsources, n);
         buf_addf(dst, "%s%d", n == first ? "" : next ? ", " : " and ", n);
     }
-    buf_addf(dst, " GPU%s", first == 1 && !next_count(sources, nsources, 1) ? "" : "s");
+    buf_addf(dst, " GPU%s", plural(next_count(sources, nsources, first) ? 2 : first));
 }
 
 /* "embedded (2 and 4 GPUs); embedded, model.base 16 (1 GPU)" */
@@ -266,7 +262,7 @@ static void list_series(const struct analysis *a, struct buf *dst)
         for (size_t k = 0; k < s->npoints; k++)
             buf_addf(dst, "%s%d", k == 0 ? "" : k + 1 < s->npoints ? ", " : " and ",
                      s->points[k].gpus);
-        buf_addf(dst, " GPU%s)", s->npoints == 1 && s->points[0].gpus == 1 ? "" : "s");
+        buf_addf(dst, " GPU%s)", plural(s->npoints == 1 ? s->points[0].gpus : (long)s->npoints));
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/analysis/mode.h"
+#include "src/plural.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -153,5 +154,5 @@ void mode_explain(const struct mode_split *split, const struct result *rows,
             notes,
             "%s, %s: left out, because the batch differs or is not known: %zu run%s, the first is "
             "%s.\n",
-            source, rows[0].engine, nneither, nneither == 1 ? "" : "s", rows[first].run);
+            source, rows[0].engine, nneither, plural(nneither), rows[first].run);
 }

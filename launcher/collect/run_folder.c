@@ -16,6 +16,7 @@
 #include "launcher/collect/result_settings.h"
 #include "src/atomicfile.h"
 #include "src/epoch_csv.h"
+#include "src/plural.h"
 #include "src/stat.h"
 
 #define MAX_DOCUMENT (1 << 20)
@@ -128,7 +129,7 @@ static void set_elastic(struct result *r, const char *worlds)
     if (!isnan(r->iou))
         snprintf(quality, sizeof quality, "; IoU %.4f", r->iou);
     snprintf(note, sizeof note, "it ran with %s%s: a result, but no measurement of %d GPU%s", worlds,
-             quality, r->gpus, r->gpus == 1 ? "" : "s");
+             quality, r->gpus, plural(r->gpus));
     result_discard(r, RESULT_ELASTIC, note);
 }
 
@@ -169,18 +170,18 @@ static int check(const struct result *r, const struct run_record *record, const 
 {
     if (strcmp(record->run, r->run) || record->seed != r->seed ||
         (record->gpus != r->gpus && !resized))
-        return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPUs, seed %ld)",
-                       record_path, record->run, record->gpus, record->seed);
+        return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPU%s, seed %ld)",
+                       record_path, record->run, record->gpus, plural(record->gpus), record->seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: there is a DONE marker, but no good end line",
                        record_path);
     if ((long)record->nepochs != r->epochs &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
-        return err_set(e, ERR_DATA, "%s: %zu epochs, but run.json asks for %ld", record_path,
-                       record->nepochs, r->epochs);
+        return err_set(e, ERR_DATA, "%s: %zu epoch%s, but run.json asks for %ld", record_path,
+                       record->nepochs, plural((long)record->nepochs), r->epochs);
     if (log->count != record->nepochs)
-        return err_set(e, ERR_DATA, "%s:%zu: %zu epochs, but record.jsonl has %zu", log_path,
-                       log->count + 1, log->count, record->nepochs);
+        return err_set(e, ERR_DATA, "%s:%zu: %zu epoch%s, but record.jsonl has %zu", log_path,
+                       log->count + 1, log->count, plural((long)log->count), record->nepochs);
     for (size_t i = 0; i < log->count; i++)
         if (!agree(log->rows[i].time_per_epoch, record->epochs[i].seconds) ||
             !agree(log->rows[i].loss, record->epochs[i].loss))
@@ -347,8 +348,8 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
         return -1;
     end.iou = r->iou;
     if (r->epochs != epochs)
-        return err_set(e, ERR_DATA, "%s:%ld: %ld epochs, but run.json asks for %ld", path,
-                       r->epochs + 1, r->epochs, epochs);
+        return err_set(e, ERR_DATA, "%s:%ld: %ld epoch%s, but run.json asks for %ld", path,
+                       r->epochs + 1, r->epochs, plural(r->epochs), epochs);
     return check_done(path_format(path, "%s/DONE", attempt_dir), &end, e);
 }
 

@@ -10,6 +10,7 @@
 
 #include "launcher/collect/results.h"
 #include "src/atomicfile.h"
+#include "src/plural.h"
 
 #define MAX_FILE (64 << 20)
 #define SCHEMA 1
@@ -196,7 +197,7 @@ static void decode_resume(struct reader *r, const json_t *o)
             used += (size_t)snprintf(dst + used, size - used, ", %ld from %sepoch %ld on", gpus,
                                      part ? "within " : "", epoch);
         else
-            used += (size_t)snprintf(dst, size, "%ld GPU%s", gpus, gpus == 1 ? "" : "s");
+            used += (size_t)snprintf(dst, size, "%ld GPU%s", gpus, plural(gpus));
         before = gpus;
     }
     if (!strchr(dst, ','))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/collect/suspects.h"
+#include "src/plural.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -55,8 +56,8 @@ static void discard_duplicates(struct results *table, size_t first, size_t end)
         const struct result *other = &table->rows[i == first ? first + 1 : first];
         if (copies && i == first)
             continue;
-        snprintf(note, sizeof note, "%.80s has the same engine, %d GPUs and seed %ld: %s",
-                 other->run, other->gpus, other->seed,
+        snprintf(note, sizeof note, "%.80s has the same engine, %d GPU%s and seed %ld: %s",
+                 other->run, other->gpus, plural(other->gpus), other->seed,
                  copies ? "this is a copy" : "which of them is right is not known; keep one");
         discard(&table->rows[i], note);
     }
@@ -145,8 +146,8 @@ static void discard_if_cut(struct result *r, const struct result *most)
           left > longest + 0.03 * r->training_time))
         return;
     snprintf(note, sizeof note,
-             "its %ld epochs take %.6g s of the %.6g s of the training, and %.80s has %ld: rows are "
-             "missing", r->epochs, sum, r->training_time, most->run, most->epochs);
+             "its %ld epoch%s took %.6g s of the %.6g s of the training, and %.80s has %ld: rows are "
+             "missing", r->epochs, plural(r->epochs), sum, r->training_time, most->run, most->epochs);
     discard(r, note);
 }
 

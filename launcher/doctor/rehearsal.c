@@ -23,6 +23,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/paths.h"
+#include "src/plural.h"
 
 #define TIME_MIN 10      /* of the job; its work takes seconds */
 #define POLL_S 1
@@ -137,8 +138,9 @@ static int give_up(const struct rehearsal *r, const char *state, struct err *e)
 {
     if (interrupted)
         return err_set(e, ERR_INTERRUPT, "doctor: interrupted");
-    return err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPUs did not end within %ld s (%s); wait "
-                   "longer with --timeout, or choose a partition that is free", r->gpus, r->timeout_s, state);
+    return err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPU%s did not end within %ld s (%s); wait "
+                   "longer with --timeout, or choose a partition that is free", r->gpus,
+                   plural(r->gpus), r->timeout_s, state);
 }
 
 /* Until the job has ended; one that does not in time is cancelled. */
@@ -179,9 +181,9 @@ static int run_as_job(struct workspace *w, const struct rehearsal *r, const stru
 
     if (!s || attempt_job(w, run, 1, &job, e) || scheduler_submit(s, &job.job, id, e))
         return -1;
-    log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, r->gpus > 1 ? "s" : "",
-             run->layout.nodes, run->layout.nodes > 1 ? "s" : "", run->layout.tasks,
-             run->layout.tasks > 1 ? "s" : "");
+    log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, plural(r->gpus),
+             run->layout.nodes, plural(run->layout.nodes), run->layout.tasks,
+             plural(run->layout.tasks));
     return wait_for_job(s, r, job.tag, id, e);
 }
 
@@ -210,8 +212,8 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
 
     if (attempt_job(w, run, 1, &job, e))
         return -1;
-    log_info("rehearsing here on %d GPUs, %d node%s, %d rank%s", r->gpus, run->layout.nodes,
-             run->layout.nodes > 1 ? "s" : "", run->layout.tasks, run->layout.tasks > 1 ? "s" : "");
+    log_info("rehearsing here on %d GPU%s, %d node%s, %d rank%s", r->gpus, plural(r->gpus), run->layout.nodes,
+             plural(run->layout.nodes), run->layout.tasks, plural(run->layout.tasks));
     pid_t child = fork();
     if (child == 0)
         become_script(&job);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/report/escape.h"
+#include "src/plural.h"
 
 #define WIDTH 720.0
 #define HEIGHT 400.0
@@ -209,7 +210,7 @@ static size_t tell(const struct chart *c, const struct chart_series *s, const st
 
     snprintf(lines[0], 160, "%s", s->label);
     if (c->counts)
-        snprintf(lines[1], 160, "%.0f GPU%s", p->x, p->x == 1 ? "" : "s");
+        snprintf(lines[1], 160, "%.0f GPU%s", p->x, plural(p->x));
     else
         snprintf(lines[1], 160, "%s %.*f", c->x.label, c->x.decimals, p->x);
     if (s->style != CHART_COLUMN && isfinite(p->low) && isfinite(p->high))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "launcher/report/table.h"
+#include "src/plural.h"
 
 static void add_bounds(struct table *t, const struct bounds *v, double unit, int decimals)
 {
@@ -38,7 +39,7 @@ static void add_table(const struct prediction *p, const char *label, struct buf 
                  p->largest);
     else
         buf_addf(b, "Predicted, not measured: %s, from its runs on %d GPU%s.\n\n", label, p->base,
-                 p->base == 1 ? "" : "s");
+                 plural(p->base));
     table_init(&t, columns, sizeof columns / sizeof *columns, "%s", label);
     for (size_t i = 0; i < p->npoints; i++)
         add_point(&t, &p->points[i]);
@@ -51,7 +52,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
     buf_addf(b, "It assumes: a step of %.1f ms for %.0f images on %d GPU%s, as measured; %.2f MB of "
              "gradients, summed once a step; %d GPUs on a node, by %s (%s: %.4g GB/s, %.3g us) within it "
              "and %s (%s: %.4g GB/s, %.3g us) between nodes. ",
-             1e3 * p->step_s, p->batch, p->base, p->base == 1 ? "" : "s", p->bytes / 1e6,
+             1e3 * p->step_s, p->batch, p->base, plural(p->base), p->bytes / 1e6,
              p->gpus_per_node, n->within.name, n->within.what, n->within.bytes_per_s / 1e9,
              1e6 * n->within.latency_s, n->between.name, n->between.what,
              n->between.bytes_per_s / 1e9, 1e6 * n->between.latency_s);
@@ -64,7 +65,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
     if (p->njitter)
         buf_addf(b, "GPUs wait for the slowest: a step's standard deviation of %.2g %% (%.2g to %.2g), "
                  "taken from %zu measured number%s. ", 100 * p->jitter.expected, 100 * p->jitter.low,
-                 100 * p->jitter.high, p->njitter, p->njitter == 1 ? "" : "s");
+                 100 * p->jitter.high, p->njitter, plural(p->njitter));
     else
         buf_addf(b, "GPUs wait for the slowest: a step's standard deviation of %.2g %% (%.2g to %.2g), "
                  "assumed, as one number of GPUs was measured. ", 100 * p->jitter.expected,

@@ -11,6 +11,7 @@
 
 #include "launcher/sandbox/sandbox.h"
 #include "src/paths.h"
+#include "src/plural.h"
 
 static struct {
     const char *dir, *mode, *node;
@@ -94,8 +95,8 @@ static int run_status(const struct sandbox *sb, struct err *e)
                sb->mode[0] ? " (it ended without 'down')" : "");
         return ERR_SCHED;
     }
-    printf("the sandbox in %s is up: %s, %d nodes x %d GPUs\n", sb->dir, sb->mode, sb->nodes,
-           sb->gpus_per_node);
+    printf("the sandbox in %s is up: %s, %d node%s x %d GPU%s\n", sb->dir, sb->mode, sb->nodes,
+           plural(sb->nodes), sb->gpus_per_node, plural(sb->gpus_per_node));
     fflush(stdout);
     return sandbox_exec(sb, NULL, sinfo, e);
 }

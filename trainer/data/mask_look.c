@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trainer/data/classes.h"
+#include "src/plural.h"
 
 #define PALETTES 16    /* masks whose palettes are compared */
 #define PIECES 24      /* masks whose regions are counted */
@@ -245,7 +246,7 @@ __attribute__((format(printf, 2, 3))) static void add_line(struct mask_proposal 
 
 static void say_values(struct mask_proposal *p, const struct values *all)
 {
-    say(p, "the masks hold %zu value%s (", all->n, all->n == 1 ? "" : "s");
+    say(p, "the masks hold %zu value%s (", all->n, plural(all->n));
     for (size_t i = 0; i < all->n && i < SHOWN_VALUES; i++)
         say(p, "%s%u", i ? ", " : "", all->v[i]);
     say(p, all->n > SHOWN_VALUES ? " ... %u)" : ")", all->max);
@@ -392,7 +393,7 @@ static void propose_colours(const struct mask_look *look, struct mask_proposal *
         uint32_t c = look->colours[i].rgb;
         add_line(p, "%u %u %u colour_%zu\n", c >> 16, c >> 8 & 255, c & 255, i + 1);
     }
-    say(p, "the masks hold %zu colour%s: %s", n, n == 1 ? "" : "s",
+    say(p, "the masks hold %zu colour%s: %s", n, plural(n),
         n == 1 ? "there is nothing to learn"
                : "each is a class; give them names, or `ignore` for what does not count");
     if (look->palettes_differ)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/log.h"
+#include "src/plural.h"
 
 /* "train/10.records" of "train/10.records#17" */
 struct name {
@@ -83,7 +84,7 @@ int split_files_cut(struct split *s, int workers, struct err *e)
     if (keep == 0)
         return err_set(e, ERR_DATA, "%s: %zu TFRecord file%s of training images for %d workers: some "
                        "would have none; write more (unet-train data convert --to tfrecord), or use "
-                       "fewer GPUs", s->dir, n, n == 1 ? "" : "s", workers);
+                       "fewer GPUs", s->dir, n, plural(n), workers);
     if (keep < n)
         log_info("data.files: %zu of %zu TFRecord files for %d workers, %zu of %zu images", keep, n,
                  workers, s->train.count, images);
