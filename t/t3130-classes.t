@@ -42,6 +42,7 @@ is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 "the record has 
 is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "and each class"
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
 is "$(field "$OUT" accuracy)" "$accuracy" "gives exactly the run's accuracy"
+unlike "$ERR" 'was "' "and no warning of other names"
 ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --augment hflip \
     --eval-epochs 5 --out again
 ok "is the same" cmp run/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
@@ -66,6 +67,11 @@ is "$(awk -F, 'NR == 2 { print $3 }' classes/classes.csv)" \
         sed -n "$(awk -F, 'NR == 2 { print $2 + 1 }' classes/classes.csv)p")" "with its name"
 ok "export" unet-train export --checkpoint run --onnx run.onnx --safetensors run.safetensors
 ok "has the network" grep -q GlobalAveragePool run.onnx
+
+# --- classes of other names ---
+cp -r png/val others && mv others/0 others/zeppelin
+exits 0 "a set whose classes have other names" unet-train eval -c run --data others --threads 1
+like "$ERR" 'class 0 is "1" in these data and was "0" in training' "is warned of"
 
 # --- what does not go together ---
 ok "masks" unet-train data synth --out masks --count 6 --size 32x32 --seed 1

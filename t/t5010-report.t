@@ -324,7 +324,7 @@ for name in results.csv report.json figures/speedup.svg; do
     like "$ERR" "theirs/$name exists" "is not written to"
     is "$(cd theirs && find . -type f)" "./$name" "and is as it was"
 done
-exits 3 "--json over somebody's file" unetctl report -C s --text --json theirs/$name
+exits 3 "--json over somebody's file" unetctl report -C s --text --json "theirs/$name"
 exits 0 "--mllog" unetctl report -C s --mllog theirs
 exits 0 "over its own" unetctl report -C s --mllog theirs
 for log in theirs/*.log; do echo mine >"$log"; done

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
@@ -169,12 +170,25 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     return dataset_open(&data, e);
 }
 
+/* Classes are numbered by the data: those of another set may have other numbers. */
+static void compare_names(const struct trained *t, const struct dataset *dataset)
+{
+    for (int i = 0; i < t->classes.count && i < dataset_classes(dataset); i++)
+        if (strcmp(t->classes.names[i], dataset_class_name(dataset, i)) != 0) {
+            log_warn("class %d is \"%s\" in these data and was \"%s\" in training; scores compare them",
+                     i, dataset_class_name(dataset, i), t->classes.names[i]);
+            return;
+        }
+}
+
 static int evaluate(struct trained *t, struct err *e)
 {
     if (trained_open(t, opt_checkpoint, e) ||
         tiles_check_option(&t->config, opt_native, &opt_overlap, e))
         return -1;
     struct dataset *dataset = open_data(t, e);
+    if (dataset)
+        compare_names(t, dataset);
     int rc = !dataset || task_check(t->config.model, dataset, &t->config.classes, e)
                  ? -1
                  : report(t, dataset, e);
