@@ -175,8 +175,8 @@ int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e)
 
 static int refuse_existing(const char *path, struct err *e)
 {
-    return err_set(e, ERR_CONFIG, "%s exists, and nothing is overwritten; give another name, or remove "
-                   "it", path);
+    return err_set(e, ERR_CONFIG, "%s exists, and nothing is overwritten; give another name, or "
+                   "remove it", path);
 }
 
 int atomicfile_check_new(const char *path, struct err *e)
@@ -201,8 +201,8 @@ int atomicfile_check_own(const char *path, const char *mark, struct err *e)
         close(fd);
     if (n > 0 && memmem(head, (size_t)n, mark, strlen(mark)))
         return 0;
-    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl; it is not overwritten: give "
-                   "another name, or remove it", path);
+    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl; it is not overwritten: "
+                   "give another name, or remove it", path);
 }
 
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e)

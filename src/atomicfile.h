@@ -41,14 +41,15 @@ struct atomicfile_sync {
 void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path);
 int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e);
 
-/* The same for a name that a user chose, where nothing may be lost: whatever exists at path, a dangling
- * link too, stays and is ERR_CONFIG, now or at the commit. check: only whether something is there. */
+/* The same for a name that a user chose, where nothing may be lost: whatever exists at path, a
+ * dangling link too, stays and is ERR_CONFIG, now or at the commit. check: only whether something is
+ * there. */
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e);
 int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 int atomicfile_check_new(const char *path, struct err *e);
 
-/* May path be replaced? Nothing is there, or a regular file with mark, which is in all that the program
- * writes of this kind, in its first 4 KiB. Else ERR_CONFIG. */
+/* May path be replaced? Nothing is there, or a regular file with mark, which is in all that the
+ * program writes of this kind, in its first 4 KiB. Else ERR_CONFIG. */
 int atomicfile_check_own(const char *path, const char *mark, struct err *e);
 
 /* Many files that become durable together: add writes a temporary file, commit syncs their file system

@@ -52,10 +52,11 @@ static const struct cli_option options[] = {
 static const char details[] =
     "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) /\n"
     "(P + T + 1). Of several classes, \"all\" is the mean over those that are there or predicted. With the\n"
-    "split of a run and the run's size, the result equals the run's. Masks are read as in training\n"
-    "(model.json) unless options say otherwise.\n"
-    "Images are resized to the network's size, as in training; with --native they keep theirs and are\n"
-    "cut into tiles of --size. `unet-train predict` gives the masks that are scored, with --native, too.\n"
+    "split of a run and the run's size, the result equals the run's. Masks are read as in\n"
+    "training (model.json) unless options say otherwise.\n"
+    "Images are resized to the network's size, as in training; with --native they keep theirs\n"
+    "and are cut into tiles of --size. `unet-train predict` gives the masks that are scored, with\n"
+    "--native, too.\n"
     "\n"
     "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
@@ -175,8 +176,8 @@ static void compare_names(const struct trained *t, const struct dataset *dataset
 {
     for (int i = 0; i < t->classes.count && i < dataset_classes(dataset); i++)
         if (strcmp(t->classes.names[i], dataset_class_name(dataset, i)) != 0) {
-            log_warn("class %d is \"%s\" in these data and was \"%s\" in training; scores compare them",
-                     i, dataset_class_name(dataset, i), t->classes.names[i]);
+            log_warn("class %d is \"%s\" in these data and was \"%s\" in training; scores compare "
+                     "them", i, dataset_class_name(dataset, i), t->classes.names[i]);
             return;
         }
 }

@@ -65,22 +65,23 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
-    "For each image writes DIR/NAME.png of its size: 0 and 255, or of several classes the number of\n"
-    "the most probable one. A folder stands for the images in it and its subfolders. NAME is an image's\n"
-    "path below the folder that all of them have in common, without the ending; further pages of a\n"
-    "TIFF are NAME-p0002 and so on. Nothing that exists is overwritten. An image that cannot be read is\n"
-    "reported, the others are predicted, and the exit code is 7.\n"
+    "For each image writes DIR/NAME.png of its size: 0 and 255, or of several classes the\n"
+    "number of the most probable one. A folder stands for the images in it and its subfolders.\n"
+    "NAME is an image's path below the folder that all of them have in common, without the\n"
+    "ending; further pages of a TIFF are NAME-p0002 and so on. Nothing that exists is\n"
+    "overwritten. An image that cannot be read is reported, the others are predicted, and the\n"
+    "exit code is 7.\n"
     "\n"
-    "Images are resized to the network's size with their aspect kept and padded, as training and\n"
-    "`unet-train eval` do, and the probabilities are resized back. With --native they keep their scale:\n"
-    "they are cut into overlapping tiles, whose probabilities are blended.\n"
+    "Images are resized to the network's size with their aspect kept and padded, as training\n"
+    "and `unet-train eval` do, and the probabilities are resized back. With --native they keep\n"
+    "their scale: they are cut into overlapping tiles, whose probabilities are blended.\n"
     "\n"
     "With --probabilities DIR/NAME_prob.png has 16 bits (65535 is 1) of the foreground, or\n"
-    "DIR/NAME_prob_CLASS.png of each class; as TIFF it is one file of 32-bit floats with a sample per\n"
-    "class. DIR/NAME_overlay.png shows the mask over the image.\n"
-    "A network that gives an image one class as a whole writes DIR/classes.csv: image (FILE#PAGE in a\n"
-    "TIFF of several), number and name of the class, its probability, with --probabilities those of all\n"
-    "classes.\n"
+    "DIR/NAME_prob_CLASS.png of each class; as TIFF it is one file of 32-bit floats with a\n"
+    "sample per class. DIR/NAME_overlay.png shows the mask over the image.\n"
+    "A network that gives an image one class as a whole writes DIR/classes.csv: image\n"
+    "(FILE#PAGE in a TIFF of several), number and name of the class, its probability, with\n"
+    "--probabilities those of all classes.\n"
     "\n"
     "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
 
@@ -362,7 +363,8 @@ static int predict_page(struct work *w, const struct pixels *img, int page, stru
     picture_to_float(img, channels, pixels);
     snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
     snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
-    rc = w->table ? predict_class(w, img, pixels, label, e) : predict_masks(w, img, pixels, name, e);
+    rc = w->table ? predict_class(w, img, pixels, label, e)
+                  : predict_masks(w, img, pixels, name, e);
     free(pixels);
     return rc;
 }
@@ -377,8 +379,8 @@ static int predict_image(struct work *w, struct err *e)
 
     for (int page = 0; rc == 0 && page < pages; page++) {
         struct pixels img;
-        rc = image_file_decode((const uint8_t *)bytes, nbytes, item->path, page, PIXELS_PICTURE, &img,
-                               e);
+        rc = image_file_decode((const uint8_t *)bytes, nbytes, item->path, page, PIXELS_PICTURE,
+                               &img, e);
         if (rc)
             break;
         pages = img.pages;
@@ -411,8 +413,8 @@ static int predict_images(struct work *w, struct err *e)
             log_error("%s", e->text);
     }
     if (w->failed && w->list.count > 1)
-        err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons above",
-                w->failed, w->list.count);
+        err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons "
+                "above", w->failed, w->list.count);
     return w->failed ? -1 : 0;
 }
 

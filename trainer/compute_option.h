@@ -12,8 +12,8 @@
     {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", \
      &(word), 0, 0}
 #define COMPUTE_OPTION_CHECKPOINT(path)                                                         \
-    {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an attempt " \
-     "or a checkpoint; or a file", &(path), 0, 0}
+    {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an " \
+     "attempt or a checkpoint; or a file", &(path), 0, 0}
 #define COMPUTE_OPTION_NATIVE(flag)                                                        \
     {"native", 0, CLI_FLAG, NULL, "keep images at their own scale: overlapping tiles of --size", \
      &(flag), 0, 0}

@@ -37,8 +37,8 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 
 /* The same of the image at its own size, in tiles (tiles.h). Of a network of masks. */
-int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap, const struct tiles_watch *watch,
-                         struct err *e);
+int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
+                         const struct tiles_watch *watch, struct err *e);
 
 /* A cell of a table: in quotes where a comma, quote or line break would break the row. */
 void evaluate_write_cell(FILE *f, const char *text);

@@ -452,11 +452,13 @@ static int write_weights(struct session *s, const char *dir, char sha256[65], st
     char *names[RUN_CONFIG_CLASSES];
     struct checkpoint_classes classes = {
         .names = names, .count = dataset_classes(s->dataset), .ignore = c->data.ignore,
-        .file = (char *)(uintptr_t)dataset_class_file(s->dataset), .soft_masks = c->data.soft_masks};
+        .file = (char *)(uintptr_t)dataset_class_file(s->dataset),
+        .soft_masks = c->data.soft_masks};
 
     for (int i = 0; i < classes.count; i++)
         names[i] = (char *)(uintptr_t)dataset_class_name(s->dataset, i);
-    return checkpoint_write(dir, &s->network_config, &classes, network_weights(s->network), sha256, e);
+    return checkpoint_write(dir, &s->network_config, &classes, network_weights(s->network), sha256,
+                            e);
 }
 
 /* Of a prediction that gives every class the same chance everywhere. */

@@ -126,7 +126,8 @@ static int run_tiles(struct network *n, struct canvas *c, const struct tiles_wat
     return 0;
 }
 
-int tiles_check_option(const struct network_config *config, bool native, long *overlap, struct err *e)
+int tiles_check_option(const struct network_config *config, bool native, long *overlap,
+                       struct err *e)
 {
     int side = config->height < config->width ? config->height : config->width, most = side * 3 / 4;
     const struct model *model = model_find(config->model);
@@ -134,11 +135,11 @@ int tiles_check_option(const struct network_config *config, bool native, long *o
     if (!native && *overlap >= 0)
         return err_set(e, ERR_USAGE, "--overlap is of tiles: give --native, too");
     if (native && model->whole)
-        return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes it at "
-                       "its own size only", model->title);
+        return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes "
+                       "it at its own size only", model->title);
     if (*overlap > most)
-        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller side of "
-                       "tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
+        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller side "
+                       "of tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
                        config->height, config->width);
     if (*overlap < 0)
         *overlap = side / 4;
@@ -146,7 +147,8 @@ int tiles_check_option(const struct network_config *config, bool native, long *o
 }
 
 float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
-                     int height, int width, int overlap, const struct tiles_watch *watch, struct err *e)
+                     int height, int width, int overlap, const struct tiles_watch *watch,
+                     struct err *e)
 {
     size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
     struct canvas c = {config, image, height, width, overlap, calloc(pixels * classes, sizeof(float)),

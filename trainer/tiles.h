@@ -27,10 +27,11 @@ float *tiles_predict(struct network *n, const struct network_config *config, con
                      int height, int width, int overlap, const struct tiles_watch *watch,
                      struct err *e);
 
-/* Sets an overlap below 0, "not given", to a quarter of the tile's smaller side. ERR_USAGE for more than
- * three quarters of it (each pixel then is under more than 16 tiles), for an overlap without native,
- * and for native with a network of whole images. */
-int tiles_check_option(const struct network_config *config, bool native, long *overlap, struct err *e);
+/* Sets an overlap below 0, "not given", to a quarter of the tile's smaller side. ERR_USAGE for more
+ * than three quarters of it (each pixel then is under more than 16 tiles), for an overlap without
+ * native, and for native with a network of whole images. */
+int tiles_check_option(const struct network_config *config, bool native, long *overlap,
+                       struct err *e);
 
 /* Sigmoid of one logit, softmax of several: p[classes]. */
 void tiles_probabilities(const float *logits, int classes, float *p);

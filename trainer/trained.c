@@ -56,10 +56,10 @@ static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
     if (done)
         return 0;
     if (newest)
-        return err_set(e, ERR_CHECKPOINT, "%s: none of its attempts is DONE; the newest is attempt-%ld",
-                       path, newest);
-    return err_set(e, ERR_CHECKPOINT, "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: give "
-                   "the folder of a run that is DONE (in a study runs/RUN)", path);
+        return err_set(e, ERR_CHECKPOINT, "%s: none of its attempts is DONE; the newest is "
+                       "attempt-%ld", path, newest);
+    return err_set(e, ERR_CHECKPOINT, "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "
+                   "give the folder of a run that is DONE (in a study runs/RUN)", path);
 }
 
 static int find_weights(const char *path, char dst[PATH_MAX], struct err *e)
@@ -92,7 +92,8 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     if (config->threads == 0)
         config->threads = strategy_own_cores();
     t->network = network_create(config, e);
-    return t->network ? checkpoint_read_weights(t->file, sha256, network_weights(t->network), e) : -1;
+    return t->network ? checkpoint_read_weights(t->file, sha256, network_weights(t->network), e)
+                      : -1;
 }
 
 void trained_close(struct trained *t)

@@ -15,8 +15,9 @@ struct trained {
     struct network *network;
 };
 
-/* path: as COMPUTE_OPTION_CHECKPOINT says. t->config: backend, dtype, threads (0: the cores of this process) and,
- * unless 0, height and width are given; the rest is filled in. To be closed after an error, too.
+/* path: as COMPUTE_OPTION_CHECKPOINT says. t->config: backend, dtype, threads (0: the cores of this
+ * process) and, unless 0, height and width are given; the rest is filled in. To be closed after an
+ * error, too.
  * ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
 int trained_open(struct trained *t, const char *path, struct err *e);
 void trained_close(struct trained *t);

@@ -174,13 +174,17 @@ static void only_new(void)
     ok(atomicfile_write_new("new", "two", 3, 0644, &e) == -1 && e.code == ERR_CONFIG &&
            strstr(e.text, "new exists") && holds("new", "one"), "is not overwritten: %s", e.text);
     struct atomicfile *a = atomicfile_create("late", 0644, &e);
-    ok(a && fputs("two", atomicfile_stream(a)) >= 0 && atomicfile_write("late", "one", 3, 0644, &e) == 0 &&
+    ok(a && fputs("two", atomicfile_stream(a)) >= 0 &&
+           atomicfile_write("late", "one", 3, 0644, &e) == 0 &&
            atomicfile_commit(a, &e) == -1 && e.code == ERR_CONFIG && holds("late", "one"),
        "nor what has come since: %s", e.text);
-    ok(symlink("nowhere", "dangling") == 0 && !atomicfile_create("dangling", 0644, &e), "nor a link");
-    ok(atomicfile_check_own("new", "one", &e) == 0 && atomicfile_check_own("fresh", "one", &e) == 0 &&
-       atomicfile_check_own("new", "two", &e) == -1 && e.code == ERR_CONFIG &&
-       atomicfile_check_own("sub", "one", &e) == -1 && atomicfile_check_own("dangling", "one", &e) == -1,
+    ok(symlink("nowhere", "dangling") == 0 && !atomicfile_create("dangling", 0644, &e),
+       "nor a link");
+    ok(atomicfile_check_own("new", "one", &e) == 0 &&
+           atomicfile_check_own("fresh", "one", &e) == 0 &&
+           atomicfile_check_own("new", "two", &e) == -1 && e.code == ERR_CONFIG &&
+           atomicfile_check_own("sub", "one", &e) == -1 &&
+           atomicfile_check_own("dangling", "one", &e) == -1,
        "what has our mark may be replaced: %s", e.text);
     ok(atomicfile_check_new("sub", &e) == -1 && atomicfile_check_new("fresh", &e) == 0,
        "a look beforehand");

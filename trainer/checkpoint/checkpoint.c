@@ -228,16 +228,17 @@ int checkpoint_read_model(const char *file, struct network_config *config,
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-static int check_hash(const struct safetensors *s, const char *file, const char *want, struct err *e)
+static int check_hash(const struct safetensors *s, const char *file, const char *want,
+                      struct err *e)
 {
     char hex[65];
 
     safetensors_hash(s, hex);
     if (!*want || strcmp(hex, want) == 0)
         return 0;
-    return err_set(e, ERR_CHECKPOINT, "%s: is not the file that was written with the model.json beside "
-                   "it (SHA-256 %.16s..., recorded %.16s...): it was damaged or replaced; restore it",
-                   file, hex, want);
+    return err_set(e, ERR_CHECKPOINT, "%s: is not the file that was written with the model.json "
+                   "beside it (SHA-256 %.16s..., recorded %.16s...): it was damaged or replaced; "
+                   "restore it", file, hex, want);
 }
 
 int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e)

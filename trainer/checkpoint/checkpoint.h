@@ -32,8 +32,8 @@ int checkpoint_read_model(const char *file, struct network_config *config,
                           struct checkpoint_classes *classes, char sha256[65], struct err *e);
 
 /* Fill w, whose entries the file must match one to one. Every length is checked against the bytes
- * present; a value that is not finite is refused, and a file with another SHA-256 unless that is "".
- * ERR_CHECKPOINT, naming the tensor. On failure w is undefined. */
+ * present; a value that is not finite is refused, and a file with another SHA-256 unless that is
+ * "". ERR_CHECKPOINT, naming the tensor. On failure w is undefined. */
 int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e);
 
 #endif

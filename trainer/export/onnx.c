@@ -21,7 +21,8 @@ enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8,
 enum { ATTRIBUTE_IS_FLOAT = 1, ATTRIBUTE_IS_INT = 2, ATTRIBUTE_IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW_DATA = 9,
        TENSOR_IS_FLOAT = 1, TENSOR_IS_INT64 = 7 };
-enum { VALUE_NAME = 1, VALUE_TYPE = 2, VALUE_DOC = 3, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
+enum { VALUE_NAME = 1, VALUE_TYPE = 2, VALUE_DOC = 3 };
+enum { TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 
 #define IR_VERSION 7
@@ -277,8 +278,8 @@ static bool serves(const struct model *model, const struct graph *g,
     return same;
 }
 
-/* Sets the multiple by building the network for larger images: a step larger, and twice as large, as a
- * pooling may hide a step. */
+/* Sets the multiple by building the network for larger images: a step larger, and twice as large,
+ * as a pooling may hide a step. */
 static int find_sizes(struct description *d, const struct model *model, const struct graph *g,
                       struct err *e)
 {
@@ -340,10 +341,10 @@ static void add_values(struct buf *dst, const struct graph *g, const struct desc
     int classes = d->config->classes ? d->config->classes : 1;
     char doc[512];
 
-    snprintf(doc, sizeof doc, "Samples from 0 to 1 (of 8 bits: value / 255), channels %s; height and "
-             "width: %s. Trained on images resized to %dx%d with the aspect kept (bilinear, half-pixel "
-             "centres) and centred in zeros.", name_channels(d->config), d->sizes, d->config->height,
-             d->config->width);
+    snprintf(doc, sizeof doc, "Samples from 0 to 1 (of 8 bits: value / 255), channels %s; height "
+             "and width: %s. Trained on images resized to %dx%d with the aspect kept (bilinear, "
+             "half-pixel centres) and centred in zeros.", name_channels(d->config), d->sizes,
+             d->config->height, d->config->width);
     add_value(dst, GRAPH_INPUT, "image", d, g->input, doc);
     add_value(dst, GRAPH_OUTPUT, "logits", d, g->logits, "Before sigmoid or softmax.");
     add_value(dst, GRAPH_OUTPUT, "probabilities", d, g->logits,
@@ -408,8 +409,8 @@ static void encode_model(struct buf *graph, const struct description *d, struct 
     protobuf_add_varint(dst, MODEL_IR_VERSION, IR_VERSION);
     protobuf_add_text(dst, MODEL_PRODUCER, "unetctl");
     protobuf_add_text(dst, MODEL_VERSION, PACKAGE_VERSION);
-    protobuf_add_text(dst, MODEL_DOC, "Trained by unet-train; metadata_props say how images are to be "
-                      "prepared and what the classes are called.");
+    protobuf_add_text(dst, MODEL_DOC, "Trained by unet-train; metadata_props say how images are "
+                      "to be prepared and what the classes are called.");
     protobuf_add_message(dst, MODEL_GRAPH, graph);
     protobuf_add_message(dst, MODEL_OPSET, &opset);
     add_metadata(dst, d);

@@ -83,8 +83,8 @@ static void test_round_trip(void)
             (w->entries[i].role == WEIGHTS_PARAM ? w->value : w->state)[w->entries[i].offset + j] =
                 (float)sin((double)(31 * i + j));
     ok(checkpoint_write(dir, &small, &classes, w, sha256, &e) == 0, "written %s", e.text);
-    ok(checkpoint_read_model(path, &read, &got, recorded, &e) == 0 && read.base == 2 && read.depth == 1 &&
-       read.channels == 1 && read.height == 8 && read.batch_norm == BATCH_NORM_LOCAL,
+    ok(checkpoint_read_model(path, &read, &got, recorded, &e) == 0 && read.base == 2 &&
+       read.depth == 1 && read.channels == 1 && read.height == 8 && read.batch_norm == BATCH_NORM_LOCAL,
        "the model is read back %s", e.text);
     ok(got.count == 1 && strcmp(got.names[0], "mark") == 0 && strcmp(got.ignore, "128") == 0 &&
        strcmp(got.file, classes.file) == 0 && got.soft_masks, "with its classes");
@@ -92,16 +92,16 @@ static void test_round_trip(void)
     is_str(recorded, sha256, "and the hash of the weights");
     read.seed = 99;
     b = build(&read);
-    ok(checkpoint_read_weights(path, "", network_weights(b), &e) == 0, "the weights are read back %s",
-       e.text);
+    ok(checkpoint_read_weights(path, "", network_weights(b), &e) == 0,
+       "the weights are read back %s", e.text);
     ok(memcmp(w->value, network_weights(b)->value, w->nparams * sizeof(float)) == 0 &&
        memcmp(w->state, network_weights(b)->state, w->nstate * sizeof(float)) == 0,
        "bit by bit, state included");
     ok(checkpoint_read_weights(path, sha256, network_weights(b), &e) == 0, "their hash is right");
     sha256[0] ^= 1;
     ok(checkpoint_read_weights(path, sha256, network_weights(b), &e) == -1 &&
-       e.code == ERR_CHECKPOINT && strstr(e.text, "damaged or replaced"), "another one is refused: %s",
-       e.text);
+       e.code == ERR_CHECKPOINT && strstr(e.text, "damaged or replaced"),
+       "another one is refused: %s", e.text);
     network_destroy(b);
 
     other.base = 3;
@@ -162,13 +162,13 @@ static void test_model(void)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (atomicfile_write(model_path, texts[i], strlen(texts[i]), 0666, &e))
             bail_out("%s", e.text);
-        ok(checkpoint_read_model(path, &c, &classes, sha256, &e) == -1 && e.code == ERR_CHECKPOINT, "refused: %s",
-           e.text);
+        ok(checkpoint_read_model(path, &c, &classes, sha256, &e) == -1 &&
+           e.code == ERR_CHECKPOINT, "refused: %s", e.text);
         checkpoint_classes_free(&classes);
     }
     unlink(model_path);
-    ok(checkpoint_read_model(path, &c, &classes, sha256, &e) == -1 && e.code == ERR_CHECKPOINT, "no model.json: %s",
-       e.text);
+    ok(checkpoint_read_model(path, &c, &classes, sha256, &e) == -1 && e.code == ERR_CHECKPOINT,
+       "no model.json: %s", e.text);
 }
 
 static struct network *load(const char *file)
