@@ -16,7 +16,7 @@
 
 #define MAX_SAMPLE 48
 #define INIT_MASKS "400" /* that are looked at, spread evenly */
-#define PLAN_MASKS "48"
+#define PLAN_MASKS "16"
 
 static int is_visible(const struct dirent *d)
 {

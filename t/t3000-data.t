@@ -394,6 +394,7 @@ if sanitized; then
 else
     exits 1 "what needs more memory than there is, says so" limited unet-train data synth --out big --size 4096x4096
     like "$ERR" 'no memory' "in words"
+    ok "and leaves no folder" test ! -e big
 fi
 exits 7 "the header bomb" limited unet-train data check "$bad/png/10_header_bomb_100000x100000.png"
 like "$ERR" '100000 x 100000 pixels' "is refused by its size"

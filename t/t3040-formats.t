@@ -45,6 +45,10 @@ unlike "$ERR" 'decoding .* samples' "as it is"
 printf 'X' | dd of=shards/1.records bs=1 seek=400 conv=notrunc 2>/dev/null
 exits 7 "a damaged record" "${train[@]}" --data shards --split shards.json --out run-bad
 like "$ERR" 'shards/1.records: record 0 is damaged' "is named"
+exits 7 "a conversion of it" unet-train data convert --data shards --to png --out broken
+mkdir empty
+exits 7 "into a folder that is there" unet-train data convert --data shards --to tfrecord --out empty
+ok "leaves no files" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
 truncate -s -7 shards/0.records
 exits 7 "a shard that is cut" unet-train data split --data shards --out cut.json
 like "$ERR" 'shards/0.records: ends inside record 4' "is named"

@@ -52,6 +52,16 @@ is "$(field idx-run/DONE stopped_early)" true "ends when the accuracy is reached
 ok "which it names" test "$(field idx-run/DONE reached_epochs)" -gt 0
 ok "best_accuracy" test -n "$(field idx-run/DONE best_accuracy)"
 
+# --- data check ---
+exits 0 "data check of CIFAR-10's files" unet-train data check cifar
+is "$(wc -l <"$OUT") $(head -n 1 "$OUT" | cut -f 1-5 | xargs)" "160 cifar/data_batch_1.bin#0 32 32 3 8" "has a line for each record"
+exits 0 "of idx" unet-train data check idx idx/train-images-idx3-ubyte.gz
+is "$(wc -l <"$OUT")" 140 "and of a file by itself"
+cp -r cifar cut && printf '\310' | dd of=cut/data_batch_1.bin bs=3073 seek=7 conv=notrunc 2>/dev/null
+exits 7 "a wrong label" unet-train data check cut
+like "$ERR" 'record 7 has label 200' "is found"
+is "$(wc -l <"$OUT")" 40 "and the other file is shown"
+
 # --- predict and export ---
 ok "pictures" unet-train data convert --data cifar --to png --out png
 images=(png/test/airplane/*.png)

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "trainer/trainer.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +11,7 @@
 #include "src/buf.h"
 #include "src/filename.h"
 #include "src/log.h"
+#include "trainer/data/container.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/tree.h"
 
@@ -76,26 +79,80 @@ static int tell_bad(const char *path, bool alone, struct count *count, const str
     return 0;
 }
 
-static int check(const char *path, bool alone, struct count *count, struct err *e)
+static void show(const char *path, const struct pixels *img, struct count *count)
 {
     char name[FILENAME_TEXT_SIZE], hex[65];
-    struct pixels img;
 
-    if (image_file_read(path, PIXELS_RAW, &img, e))
-        return tell_bad(path, alone, count, e);
     filename_escape(path, name, sizeof name);
-    pixels_hash(&img, hex);
+    pixels_hash(img, hex);
     if (opt_json) {
-        print_json(count->files, name, &img, hex);
+        print_json(count->files, name, img, hex);
     } else {
-        printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img.width, img.height, img.channels, img.bits,
+        printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img->width, img->height, img->channels, img->bits,
                hex);
-        if (img.warning[0])
-            log_warn("%s: %s", name, img.warning);
+        if (img->warning[0])
+            log_warn("%s: %s", name, img->warning);
     }
     count->files++;
+}
+
+/* Image, and class or mask, of one of many. */
+static int check_record(struct container *c, size_t i, const char *path, struct count *count,
+                        struct err *e)
+{
+    char name[PATH_MAX + 24];
+    struct pixels img = {0}, mask = {0};
+    int label = container_label(c, i, e);
+    int rc = label == -2 || container_image(c, i, NULL, NULL, &img, e) ||
+             (label == -1 && container_mask(c, i, NULL, NULL, &mask, e)) ? -1 : 0;
+
+    snprintf(name, sizeof name, "%.4000s#%zu", path, i);
+    if (rc)
+        rc = tell_bad(name, false, count, e);
+    else
+        show(name, &img, count);
+    pixels_free(&mask);
+    pixels_free(&img);
+    return rc;
+}
+
+static int check_records(const char *path, enum container_kind kind, bool alone,
+                         struct count *count, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+    int rc = 0;
+
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+             slash ? path : ".");
+    struct container *c = container_open(kind, dir, slash ? slash + 1 : path, e);
+    if (!c)
+        return tell_bad(path, alone, count, e);
+    for (size_t i = 0; rc == 0 && i < container_count(c); i++)
+        rc = check_record(c, i, path, count, e);
+    container_close(c);
+    return rc;
+}
+
+static int check(const char *path, bool alone, struct count *count, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    enum container_kind kind;
+    struct pixels img;
+
+    if (container_guess(slash ? slash + 1 : path, &kind))
+        return check_records(path, kind, alone, count, e);
+    if (image_file_read(path, PIXELS_RAW, &img, e))
+        return tell_bad(path, alone, count, e);
+    show(path, &img, count);
     pixels_free(&img);
     return 0;
+}
+
+static bool is_known(const char *name)
+{
+    enum container_kind kind;
+    return filename_is_image(name) || container_guess(name, &kind);
 }
 
 static bool is_folder(const char *path)
@@ -110,7 +167,7 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
 
     if (!is_folder(path))
         return check(path, alone, count, e);
-    int rc = tree_scan(path, filename_is_image, &tree, e);
+    int rc = tree_scan(path, is_known, &tree, e);
     if (rc == 0 && tree.count == 0)
         rc = err_set(e, ERR_DATA, "%s: no images in it (" FILENAME_IMAGES ")", path);
     if (rc)
@@ -144,7 +201,8 @@ const struct cli_command cmd_data_check = {
     .args = "PATH...",
     .summary = "decode image files and print what is in them",
     .details =
-        "PATH: image files, or folders with such files (" FILENAME_IMAGES ") at any depth.\n"
+        "PATH: image files, or folders with such files (" FILENAME_IMAGES ") at any depth; also\n"
+        "CIFAR-10's batches, idx images and TFRecord shards, whose records are FILE#NUMBER.\n"
         "One line per file: path, width, height, channels, bits of a sample, first 16 digits of\n"
         "the SHA-256 of the samples, separated by tabs. Samples are row by row, channels\n"
         "interleaved, 16-bit ones big-endian; 1, 2 and 4 bits one sample per byte, not scaled;\n"

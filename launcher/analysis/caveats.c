@@ -92,7 +92,7 @@ static void add_quality(struct decision *d, const struct series *s)
     if (nblind && blind->constant == 1)
         add(d, CAVEAT_NOT_LEARNT,
             "The quality tells nothing: every validation image has the same single class, and "
-            "predicting it without looking gets %s 1.0000, too. See what the masks hold "
+            "predicting it without looking gets %s 1.0000, too. See what the set holds "
             "(unet-train data stats --data DIR).",
             s->quality);
     else if (nblind)
@@ -101,7 +101,7 @@ static void add_quality(struct decision *d, const struct series *s)
             "first is "
             "%.60s with %.4f. The times hold, such quality tells nothing. Train longer, or see "
             "what "
-            "the masks hold (unet-train data stats --data DIR).",
+            "the set holds (unet-train data stats --data DIR).",
             nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
     else if (!d->learnt && !isnan(best))

@@ -4,6 +4,8 @@
 #ifndef UNETCTL_TRAINER_DATA_CONTAINER_H
 #define UNETCTL_TRAINER_DATA_CONTAINER_H
 
+#include <stdbool.h>
+
 #include "trainer/data/pixels.h"
 
 enum container_kind { CONTAINER_CIFAR, CONTAINER_IDX, CONTAINER_TFRECORD };
@@ -11,6 +13,9 @@ enum container_kind { CONTAINER_CIFAR, CONTAINER_IDX, CONTAINER_TFRECORD };
 #define CONTAINER_CIFAR_CLASSES 10
 
 struct container;
+
+/* By its name: CIFAR-10's *_batch*.bin, idx images (not labels), *.records. */
+bool container_guess(const char *name, enum container_kind *kind);
 
 /* dir/name; for idx the file of the images ("train-images-idx3-ubyte.gz"), whose labels lie beside
  * it. Sizes that headers claim are checked against the file before memory is given to them. */

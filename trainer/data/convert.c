@@ -2,7 +2,6 @@
 #include "config.h"
 #include "trainer/data/convert.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "trainer/data/example.h"
 #include "trainer/data/image_file.h"
 #include "trainer/data/mask.h"
+#include "trainer/data/new_folder.h"
 #include "trainer/data/pairs.h"
 #include "trainer/data/png_file.h"
 #include "trainer/data/source.h"
@@ -46,23 +46,6 @@ static int make_folder(const char *path, struct err *e)
     if (mkdir(path, 0777) && errno != EEXIST)
         return err_errno(e, ERR_DATA, errno, "%s", path);
     return 0;
-}
-
-/* Makes the output folder, which must be empty. */
-static int open_output(const char *path, struct err *e)
-{
-    struct dirent *entry;
-    bool empty = true;
-
-    if (make_folder(path, e))
-        return -1;
-    DIR *d = opendir(path);
-    if (!d)
-        return err_errno(e, ERR_DATA, errno, "%s", path);
-    while ((entry = readdir(d)))
-        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
-    closedir(d);
-    return empty ? 0 : err_set(e, ERR_DATA, "%s: is not empty; give a new --out", path);
 }
 
 static int cut(const struct pixels *img, uint32_t y, uint32_t x, uint32_t height, uint32_t width,
@@ -297,16 +280,21 @@ static size_t convert(const struct convert_config *config, bool flat, sink_f *si
     struct job job = {.config = config, .sink = sink, .arg = arg, .flat = flat};
 
     job.source = source_open(config->dir, e);
-    int rc = job.source ? open_output(config->out, e) : -1;
-    if (rc == 0)
-        rc = put_all(&job, e);
+    int rc = job.source ? put_all(&job, e) : -1;
     source_close(job.source);
     return rc ? 0 : job.written;
 }
 
 size_t convert_to_png(const struct convert_config *config, struct err *e)
 {
-    return convert(config, false, png_sink, (void *)(uintptr_t)config->out, e);
+    struct new_folder out;
+
+    if (new_folder_open(&out, config->out, e))
+        return 0;
+    size_t n = convert(config, false, png_sink, (void *)(uintptr_t)config->out, e);
+    if (n == 0)
+        new_folder_discard(&out);
+    return n;
 }
 
 /* Shards of one side. */
@@ -437,21 +425,31 @@ static int record_sink(void *arg, const struct sample *sample, struct err *e)
     return rc;
 }
 
-size_t convert_to_tfrecord(const struct convert_config *config, struct err *e)
+static size_t fill_shards(struct records *r, struct err *e)
 {
-    struct records *r = calloc(1, sizeof *r);
-    size_t n = 0;
+    size_t n = convert(r->config, true, record_sink, r, e);
 
-    if (!r) {
-        err_set(e, ERR_INTERNAL, "no memory to convert");
-        return 0;
-    }
-    r->config = config;
-    n = convert(config, true, record_sink, r, e);
     for (int side = 0; side < 3; side++) {
         if (n && r->sides[side].file && end_shard(&r->sides[side], e))
             n = 0;
         atomicfile_abort(r->sides[side].file);
+    }
+    return n;
+}
+
+size_t convert_to_tfrecord(const struct convert_config *config, struct err *e)
+{
+    struct records *r = calloc(1, sizeof *r);
+    struct new_folder out;
+    size_t n = 0;
+
+    if (!r)
+        err_set(e, ERR_INTERNAL, "no memory to convert");
+    else if (new_folder_open(&out, config->out, e) == 0) {
+        r->config = config;
+        n = fill_shards(r, e);
+        if (n == 0)
+            new_folder_discard(&out);
     }
     free(r);
     return n;

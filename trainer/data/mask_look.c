@@ -12,6 +12,7 @@
 
 #define PALETTES 16    /* masks whose palettes are compared */
 #define PIECES 24      /* masks whose regions are counted */
+#define MAX_GRID ((size_t)1 << 20)
 #define FEW_VALUES 32  /* of masks that are no pictures */
 #define SHOWN_VALUES 8
 #define EXPLAINED 100  /* masks read to explain an error */
@@ -19,21 +20,47 @@
 
 /* --- one mask --- */
 
-/* Marks the region of pixels that equal the one at `at`, by 8 neighbours. */
-static void fill_region(const struct pixels *mask, size_t at, uint8_t *done, size_t *stack)
+/* A mask, thinned out to a size that takes little memory. */
+struct grid {
+    size_t width, height;
+    uint16_t *values; /* 0: ground, or done */
+    size_t *stack;
+};
+
+static int grid_open(struct grid *g, const struct pixels *mask, struct err *e)
 {
-    size_t w = mask->width, h = mask->height, n = 0;
-    unsigned value = pixels_sample(mask, at);
+    size_t step = 1;
+
+    while ((mask->width / step + 1) * (mask->height / step + 1) > MAX_GRID)
+        step++;
+    g->width = (mask->width + step - 1) / step;
+    g->height = (mask->height + step - 1) / step;
+    g->values = malloc(g->width * g->height * sizeof *g->values);
+    g->stack = malloc(g->width * g->height * sizeof *g->stack);
+    if (!g->values || !g->stack)
+        return err_set(e, ERR_INTERNAL, "no memory for %zu pixels", g->width * g->height);
+    for (size_t y = 0; y < g->height; y++)
+        for (size_t x = 0; x < g->width; x++)
+            g->values[y * g->width + x] =
+                (uint16_t)pixels_sample(mask, y * step * mask->width + x * step);
+    return 0;
+}
+
+/* Clears the region of pixels that equal the one at `at`, by 8 neighbours. */
+static void clear_region(struct grid *g, size_t at)
+{
+    size_t w = g->width, h = g->height, n = 0, *stack = g->stack;
+    uint16_t value = g->values[at];
 
     stack[n++] = at;
-    done[at] = 1;
+    g->values[at] = 0;
     while (n) {
         size_t y = stack[--n] / w, x = stack[n] % w;
         for (size_t v = y ? y - 1 : 0; v <= y + 1 && v < h; v++)
             for (size_t u = x ? x - 1 : 0; u <= x + 1 && u < w; u++) {
                 size_t next = v * w + u;
-                if (!done[next] && pixels_sample(mask, next) == value) {
-                    done[next] = 1;
+                if (g->values[next] == value) {
+                    g->values[next] = 0;
                     stack[n++] = next;
                 }
             }
@@ -42,24 +69,23 @@ static void fill_region(const struct pixels *mask, size_t at, uint8_t *done, siz
 
 static int count_pieces(struct mask_look *look, const struct pixels *mask, struct err *e)
 {
-    size_t n = (size_t)mask->width * mask->height;
-    uint8_t *done = calloc(n, 1), *pieces = calloc(65536, 1);
-    size_t *stack = malloc(n * sizeof *stack);
-    int rc = done && pieces && stack ? 0 : err_set(e, ERR_INTERNAL, "no memory for %zu pixels", n);
+    struct grid g = {0};
+    uint8_t *pieces = calloc(65536, 1);
+    int rc = pieces ? grid_open(&g, mask, e) : err_set(e, ERR_INTERNAL, "no memory for a mask");
 
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if (!done[i] && pixels_sample(mask, i)) {
-            uint8_t *p = &pieces[pixels_sample(mask, i)];
+    for (size_t i = 0; rc == 0 && i < g.width * g.height; i++)
+        if (g.values[i]) {
+            uint8_t *p = &pieces[g.values[i]];
             *p = *p < 2 ? *p + 1 : 2;
-            fill_region(mask, i, done, stack);
+            clear_region(&g, i);
         }
     for (size_t v = 0; rc == 0 && v < 65536; v++) {
         look->regions += pieces[v] > 0;
         look->whole += pieces[v] == 1;
     }
-    free(stack);
+    free(g.stack);
+    free(g.values);
     free(pieces);
-    free(done);
     return rc;
 }
 

@@ -253,23 +253,25 @@ static int list_records(struct source *s, const char *name, enum source_side sid
     return rc;
 }
 
+static bool is_kind(const char *name, enum container_kind kind)
+{
+    enum container_kind guessed;
+    return container_guess(name, &guessed) && guessed == kind;
+}
+
 static bool is_cifar(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 4 && strcmp(name + n - 4, ".bin") == 0 &&
-           (strncmp(name, "data_batch", 10) == 0 || strncmp(name, "test_batch", 10) == 0);
+    return is_kind(name, CONTAINER_CIFAR);
 }
 
 static bool is_idx(const char *name)
 {
-    const char *at = strstr(name, "images-idx3-ubyte");
-    return at && (strcmp(at + 17, "") == 0 || strcmp(at + 17, ".gz") == 0);
+    return is_kind(name, CONTAINER_IDX);
 }
 
 static bool is_records(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 8 && strcmp(name + n - 8, ".records") == 0;
+    return is_kind(name, CONTAINER_TFRECORD);
 }
 
 static bool is_visible(const char *name)

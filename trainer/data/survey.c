@@ -245,9 +245,9 @@ struct survey *survey_create(const char *dir, int height, int width, struct err 
     return s;
 }
 
-static int sample_images(struct survey *s, struct source *source, struct err *e)
+static int sample_images(struct survey *s, struct source *source, size_t most, struct err *e)
 {
-    size_t n = source->count < IMAGES ? source->count : IMAGES;
+    size_t n = source->count < most ? source->count : most;
 
     for (size_t i = 0; i < n; i++) {
         struct pixels image;
@@ -274,7 +274,7 @@ struct survey *survey_sample(const char *dir, size_t masks, struct err *e)
     if (rc == 0 && !s)
         rc = err_set(e, ERR_INTERNAL, "no memory");
     if (rc == 0)
-        rc = sample_images(s, source, e) ||
+        rc = sample_images(s, source, masks < IMAGES ? masks : IMAGES, e) ||
              (!source->nclasses && survey_masks(s, source, masks, e)) ? -1 : 0;
     if (rc == 0)
         take_classes(s, source);

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "trainer/data/synth.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "src/rng.h"
+#include "trainer/data/new_folder.h"
 #include "trainer/data/pairs.h"
 #include "trainer/data/png_file.h"
 
@@ -317,30 +317,12 @@ static int make_folder(const char *path, struct err *e)
     return 0;
 }
 
-/* Nothing of the user's is ever mixed with synthetic pictures. */
-static int refuse_content(const char *dir, struct err *e)
-{
-    DIR *d = opendir(dir);
-    struct dirent *entry;
-    int rc = 0;
-
-    if (!d)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be listed", dir);
-    while (rc == 0 && (entry = readdir(d)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            rc = err_set(e, ERR_DATA, "%s: is not empty (it has %s); give a new folder", dir,
-                         entry->d_name);
-    closedir(d);
-    return rc;
-}
-
 static int make_folders(const char *dir, struct err *e)
 {
     char *images = pairs_path(dir, "images"), *masks = pairs_path(dir, "masks");
     int rc = images && masks ? 0 : err_set(e, ERR_INTERNAL, "no memory");
 
-    if (rc == 0 && (make_folder(dir, e) || refuse_content(dir, e) || make_folder(images, e) ||
-                    make_folder(masks, e)))
+    if (rc == 0 && (make_folder(images, e) || make_folder(masks, e)))
         rc = -1;
     free(images);
     free(masks);
@@ -359,7 +341,7 @@ static int write_grey(const char *dir, const char *sub, int number, int height, 
     return rc;
 }
 
-int synth_create(const char *dir, int count, int height, int width, uint64_t seed, struct err *e)
+static int fill(const char *dir, int count, int height, int width, uint64_t seed, struct err *e)
 {
     size_t npixels = (size_t)height * (size_t)width;
     uint8_t *image, *mask;
@@ -379,4 +361,16 @@ int synth_create(const char *dir, int count, int height, int width, uint64_t see
     free(mask);
     free(image);
     return rc;
+}
+
+int synth_create(const char *dir, int count, int height, int width, uint64_t seed, struct err *e)
+{
+    struct new_folder out;
+
+    if (new_folder_open(&out, dir, e))
+        return -1;
+    if (fill(dir, count, height, width, seed, e) == 0)
+        return 0;
+    new_folder_discard(&out);
+    return -1;
 }
