@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# OUT_OF_MEMORY of a real Slurm that holds jobs to the memory they asked for, with the real trainer.
+# A real Slurm that holds jobs to the memory they asked for: the trainer sees that it is too little before
+# it begins, and a program that takes more is OUT_OF_MEMORY.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -23,10 +24,25 @@ ok "Slurm holds jobs to their memory" sandbox_restart_controller 2
 login scontrol reconfigure
 
 ok "images" unetctl data synth --out images --count 5 --size 512x512 --seed 1
-ok "a study" unetctl init study --data images --site sandbox --set data.height=512 --set data.width=512 \
+cat >rank <<END
+#!/bin/bash
+if [ -e $TMP/greedy ]; then exec python3 -c 'b"x" * (400 << 20)'; fi
+exec unet-train "\$@"
+END
+chmod +x rank
+{ cat "$srcdir/templates/sites/sandbox.yaml"; echo "trainer: $TMP/rank"; } >site.yaml
+ok "a study" unetctl init study --data images --site "$PWD/site.yaml" --set data.height=512 --set data.width=512 \
     --set train.epochs=1 --set train.batch_per_gpu=4 --set model.base=16 --set model.depth=3
 cd study || exit 255
 exits 1 "too little memory" unetctl submit --gpus 1,3 --wait --timeout 90 -- --mem=100M
+unetctl status >"$OUT" 2>"$ERR"
+for n in 1 3; do
+    like "$OUT" "unet-g0$n-s1 +FAILED .*needs 0\.[0-9]+ GiB for activations and images, and there are 0\.0[0-9] GiB \(the job's: slurm.mem, --mem\)" \
+        "$n GPUs: seen before the first step"
+done
+touch "$TMP/greedy"
+exits 1 "ranks that take more all the same" timeout 90 unetctl resume --wait -- --mem=100M
+rm "$TMP/greedy"
 unetctl status >"$OUT" 2>"$ERR"
 like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than it asked for; 'unetctl resume' with more" \
     "one rank: Slurm's word and what to do"

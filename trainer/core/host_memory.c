@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define MIB (1024.0 * 1024.0)
+#define JOB "the job's: slurm.mem, --mem"
 
 static void take(struct host_memory *m, double nbytes, const char *reason)
 {
@@ -38,13 +39,14 @@ static double read_number(const char *path)
 static void take_groups(struct host_memory *m, const char *mount, const char *group,
                         const char *file, int sharers)
 {
+    const char *reason = getenv("SLURM_JOB_ID") ? JOB : "the control group's limit";
     char path[PATH_MAX], up[PATH_MAX];
 
     snprintf(up, sizeof up, "%s", strcmp(group, "/") == 0 ? "" : group);
     for (;;) {
         char *slash = strrchr(up, '/');
         snprintf(path, sizeof path, "%.1000s%.2000s/%s", mount, up, file);
-        take(m, read_number(path) / sharers, "its control group's limit");
+        take(m, read_number(path) / sharers, reason);
         if (!slash)
             return;
         *slash = 0;
@@ -87,7 +89,7 @@ static void take_slurm(struct host_memory *m, int sharers)
 
     if (node <= 0)
         node = number_of("SLURM_MEM_PER_CPU") * number_of("SLURM_CPUS_ON_NODE");
-    take(m, node * MIB / sharers, "the job's (slurm.mem, --mem)");
+    take(m, node * MIB / sharers, JOB);
 }
 
 /* What is left: pages are in use. */

@@ -41,10 +41,11 @@ int main(void)
     char command[96];
 
     snprintf(root, sizeof root, "/tmp/host-memory-test.%d", (int)getpid());
+    unsetenv("SLURM_JOB_ID");
     unsetenv("SLURM_MEM_PER_NODE");
     unsetenv("SLURM_MEM_PER_CPU");
     struct host_memory none = host_memory_limit(root, 1);
-    ok(none.nbytes > 1 << 20 && strcmp(none.reason, "its control group's limit") != 0,
+    ok(none.nbytes > 1 << 20 && !strstr(none.reason, "group"),
        "without groups: %s", none.reason);
 
     put("proc/self/cgroup", "0::/slurm/job_1/step_0/user/task_0\n");

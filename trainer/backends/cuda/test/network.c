@@ -575,6 +575,8 @@ static void check_room(void)
     struct network *n = network_create(&config, &e);
     if (!n)
         bail_out("%s", e.text);
+    ok(network_check_room(n, 1000, 0, 1, &e) && strstr(e.text, "what the GPU has left"),
+       "too large a batch, seen beforehand: %s", e.text);
     ok(!network_input(n, true, 1000, &e) && e.code == ERR_CONFIG, "too large a batch: %s", e.text);
     network_destroy(n);
     config.height = config.width = 512;
