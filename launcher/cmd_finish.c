@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/collect/log_file.h"
+#include "launcher/collect/run_folder.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
-#include "src/epoch_csv.h"
 #include "src/log.h"
 #include "src/marker.h"
-#include "src/plural.h"
 
 #define MAX_DOCUMENT (1 << 20)
 
@@ -147,24 +147,23 @@ static int write_record(const char *dir, const json_t *run, const struct epoch_c
     return rc;
 }
 
-static int read_log(const char *dir, const json_t *plan, struct epoch_csv *dst, struct err *e)
+/* The attempt's log, which collect will take: it looks at the attempt in the same way. */
+static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
 {
-    long epochs = (long)json_integer_value(json_object_get(json_object_get(plan, "train"), "epochs"));
-    char path[PATH_MAX];
+    const char *slash = strrchr(dir, '/');
+    char path[PATH_MAX], run_dir[PATH_MAX];
+    int attempt;
 
     snprintf(path, sizeof path, "%s/log.csv", dir);
     if (from_dir && fetch_log(from_dir, dir, e))
         return -1;
     if (access(path, F_OK) != 0)
         return err_set(e, ERR_DATA, "the script ended well, but wrote no %s", path);
-    if (epoch_csv_read(path, dst, e))
-        return -1;
-    if ((long)dst->count == epochs)
-        return 0;
-    err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", path, dst->count,
-            plural((long)dst->count), epochs);
-    epoch_csv_destroy(dst);
-    return -1;
+    if (sscanf(slash + 1, "attempt-%9d", &attempt) != 1)
+        return err_set(e, ERR_USAGE, "finish: %s: an attempt's folder is expected, such as "
+                       "runs/RUN/attempt-1", dir);
+    snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
+    return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
 
 /* The end of the run as log.csv tells it; NULL: why it is no result. */
@@ -173,7 +172,7 @@ static json_t *read_result(const char *dir, struct err *e)
     json_t *plan = read_plan(dir, e), *end = NULL;
     struct epoch_csv log;
 
-    if (plan && read_log(dir, plan, &log, e) == 0) {
+    if (plan && read_log(dir, &log, e) == 0) {
         end = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", "end", "status", "done",
                         "training_time", log.rows[0].training_time, "test_time",
                         log.rows[0].test_time, "iou", log.rows[0].iou);
@@ -223,7 +222,8 @@ const struct cli_command cmd_finish = {
     .details =
         "What the submit_file.sh of the engines tensorflow, horovod, pytorch and command calls when the\n"
         "script has ended well. log.csv must be whole: the reference's header, one row for each of\n"
-        "train.epochs, no NaN. Exit 0: DONE is there. Otherwise FAILED is, with the reason (exit 7).\n",
+        "train.epochs, no NaN, times that can be, and agree with a record.jsonl of the script's. Exit 0: DONE\n"
+        "is there. Otherwise FAILED is, with the reason (exit 7).\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -5,6 +5,7 @@
 # STUDY/behave says what it does:
 #   (none)  log.csv is written      nothing  it is not           race    two ranks wrote it
 #   short   an epoch is missing     nan      a loss is no number exit3   fails
+#   clock   epochs are too long     unended  a record without its end
 #   hang    waits for a signal
 #   slow    an epoch takes 0.2 s; as `resumes: true` asks, leaves at a checkpoint and goes on from it
 set -eu
@@ -45,12 +46,19 @@ log=$UNETCTL_ATTEMPT_DIR/log.csv
     if [ "$behave" = race ]; then printf '""\nme_per_epoch,loss,lr,training_time,test_time,iou\n'; else
         echo ',time_per_epoch,loss,lr,training_time,test_time,iou'
     fi
-    epoch=0
+    epoch=0 all=1.0
+    if [ "$behave" = clock ]; then all=0.1; fi
     while [ "$epoch" -lt "$UNETCTL_TRAIN_EPOCHS" ]; do
         loss=0.250000
         if [ "$behave" = nan ]; then loss=nan; fi
-        echo "$epoch,0.5,$loss,0.001,1.0,0.1,0.75"
+        echo "$epoch,0.5,$loss,0.001,$all,0.1,0.75"
         epoch=$((epoch + 1))
         if [ "$behave" = short ]; then break; fi
     done
 } >"$log"
+[ "$behave" = unended ] || exit 0
+{
+    printf '{"kind":"run","schema":1,"study":"s","run":"%s","seed":%d,"engine":"command","started":"","host":"h",' \
+        "$UNETCTL_RUN" "$UNETCTL_SEED"
+    printf '"gpus":%d,"nodes":1,"epochs":%d}\n' "$UNETCTL_GPUS" "$UNETCTL_TRAIN_EPOCHS"
+} >"$UNETCTL_ATTEMPT_DIR/record.jsonl"

@@ -74,6 +74,8 @@ refused race 7 'log.csv:1: '
 refused short 7 '1 epoch, but train.epochs asks for 2'
 refused nan 7 'log.csv:2: .*(nan|loss|number)'
 refused exit3 3 'exit code 3'
+refused clock 7 'log.csv: its epochs take 1 s together, but training_time is 0.1 s'
+refused unended 7 'record.jsonl: it has no end line that says done'
 rm bad/behave
 exits 0 "resume" unetctl resume -C bad --wait
 ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE

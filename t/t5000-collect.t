@@ -92,7 +92,7 @@ corrupt "no log" "$at/log.csv" rm log.csv
 corrupt "the log of another run" "$at/log.csv:2: time or loss" sed -i 's/,2.000000,/,1.000000,/; s/,6.000000,/,3.000000,/' log.csv
 corrupt "another schema" "$at/record.jsonl:1:.*schema" sed -i '1s/"schema":1/"schema":2/' record.jsonl
 corrupt "the record of another run" "$at/record.jsonl:1:.*unet-g09" sed -i '1s/unet-g03-s1/unet-g09-s1/' record.jsonl
-corrupt "a record without its end" "$at/record.jsonl: there is a DONE" drop_last record.jsonl
+corrupt "a record without its end" "$at/record.jsonl: it has no end line" drop_last record.jsonl
 corrupt "garbage in a record" "$at/record.jsonl:3:" sed -i '3s/.*/\xff\xfe{/' record.jsonl
 corrupt "a DONE of another run" "$at/DONE" sed -i 's/0.900000/0.100000/' DONE
 corrupt "both markers" "both a DONE and a FAILED" touch FAILED

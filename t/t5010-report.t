@@ -200,6 +200,29 @@ fi
 is "$(find theirs -printf '%p %T@\n' | sort)" "$before" "the study is as it was"
 chmod -R u+w theirs
 
+# One seed three times is not three runs, in a study and in a table of runs.
+make_study seeds seeds 1,2 1
+add_run seeds 1 1 4 0.9
+add_run seeds 2 1 2.5 0.9
+for copy in a b; do
+    cp -r seeds/runs/unet-g02-s1 "seeds/runs/unet-g02-s1$copy"
+    sed -i "s/\"unet-g02-s1\"/\"unet-g02-s1$copy\"/" seeds/runs/unet-g02-s1$copy/{run.json,attempt-1/record.jsonl}
+done
+exits 1 "copies of a run" unetctl collect -C seeds
+is "$(cut -d, -f1,7 seeds/logs/results.csv | grep g02 | tr '\n' ' ')" \
+    "unet-g02-s1,done unet-g02-s1a,corrupt unet-g02-s1b,corrupt " "are one run"
+make_attempt seeds unet-g02-s1b 2 1 1 2.4 0.9
+exits 1 "copies that differ" unetctl collect -C seeds
+is "$(grep -c 'same engine, settings, 2 GPUs and seed 1: which of them is right is not known' seeds/logs/results.csv)" 3 \
+    "are not a run"
+rm -r seeds/runs/unet-g02-s1{a,b}
+unetctl collect -C seeds >/dev/null
+sed -n 's/^unet-g02-s1,/other,/; s/log_2.csv/log_9.csv/; /^other/p' seeds/logs/results.csv >row
+cat row >>seeds/logs/results.csv
+exits 8 "a seed twice in a table of runs" unetctl report --logs seeds/logs
+exits 1 "which collect tells, too" unetctl collect --logs seeds/logs -o seeds-out
+like "$OUT" 'other: corrupt: unet-g02-s1 has the same engine' "with its reason"
+
 # Workers that share cores.
 make_study o over 1,2 1
 add_run o 1 1 4 0.9

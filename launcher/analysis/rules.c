@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/shapiro_wilk.h"
@@ -50,6 +51,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct rule *r, enum rule_
 /* What the rules ask, over all series. */
 struct facts {
     size_t nseries, fewest, most; /* runs per count */
+    bool settings; /* a series is named by them: they were varied */
     bool base_is_one, setup, records, knows_images, tested;
     int missing;
     size_t nchecked; /* counts whose times could be checked */
@@ -96,6 +98,7 @@ static struct facts gather(const struct analysis *a)
 
     for (size_t i = 0; i < a->nseries; i++) {
         const struct series *s = &a->series[i].series;
+        f.settings |= strcmp(s->name, s->engine) != 0;
         f.base_is_one &= s->points[0].gpus == 1;
         f.knows_images &= s->by_images;
         for (size_t k = 0; k < s->npoints; k++) {
@@ -204,10 +207,11 @@ static void judge_setup(struct rule *r, const struct facts *f)
 {
     if (f->setup)
         say(r, RULE_MET,
-            "GPUs%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
+            "GPUs%s%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
             "network, "
             "data, versions, hosts.",
-            f->most > 1 ? " and seeds" : ", but not seeds,");
+            f->most > 1 ? f->settings ? ", seeds" : " and seeds" : f->settings ? "" : ", but not seeds,",
+            f->settings ? " and settings (each series has a table of them)" : "");
     else
         say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");
 }

@@ -17,6 +17,7 @@
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
 #include "launcher/collect/scan.h"
+#include "launcher/collect/suspects.h"
 #include "launcher/collect/unfinished.h"
 #include "launcher/engine.h"
 #include "launcher/run_plan.h"
@@ -172,6 +173,7 @@ int collect_scan(const char *study_dir, const struct collect_wanted *wanted, str
         return -1;
     }
     results_sort(table);
+    suspects_discard_repeated(table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)

@@ -9,7 +9,6 @@
 #include "launcher/collect/keras_log.h"
 #include "launcher/collect/mllog_file.h"
 #include "src/atomicfile.h"
-#include "src/epoch_csv.h"
 
 /* How far the two may be apart: clocks, and six decimals. */
 #define CLOCK_SHARE 0.01
@@ -28,36 +27,70 @@ static int check_times(const struct epoch_csv *log, const char *path, struct err
                          "%.6g s: a time is wrong", path, sum, all);
 }
 
+/* Whatever form the log has. */
+static int check_clocks(const struct curve *c, double training_time, double test_time, const char *path,
+                        struct err *e)
+{
+    if (training_time > CURVE_LONGEST_S || test_time > CURVE_LONGEST_S)
+        return err_set(e, ERR_DATA, "%s: training takes %g s, evaluation %g s: a time is wrong", path,
+                       training_time, test_time);
+    return curve_check(c, path, e);
+}
+
+static struct curve *make_curve(const struct epoch_csv *log, struct err *e)
+{
+    struct curve *c = curve_create(log->count, 0, e);
+
+    for (size_t i = 0; c && i < log->count; i++) {
+        c->seconds[i] = log->rows[i].time_per_epoch;
+        c->loss[i] = log->rows[i].loss;
+    }
+    return c;
+}
+
+/* n bytes with a NUL behind. Its curve; NULL, and then dst is empty. */
+static struct curve *decode_table(const char *text, size_t n, const char *path, struct epoch_csv *dst,
+                                  struct err *e)
+{
+    if (epoch_csv_decode(text, n, path, dst, e))
+        return NULL;
+    struct curve *c = check_times(dst, path, e) ? NULL : make_curve(dst, e);
+    if (c && check_clocks(c, dst->rows[0].training_time, dst->rows[0].test_time, path, e)) {
+        curve_destroy(c);
+        c = NULL;
+    }
+    if (!c)
+        epoch_csv_destroy(dst);
+    return c;
+}
+
+int log_file_read_table(const char *path, struct epoch_csv *dst, struct err *e)
+{
+    size_t n;
+    char *text = atomicfile_read(path, LOG_FILE_MAX, &n, e);
+    struct curve *c = text ? decode_table(text, n, path, dst, e) : NULL;
+    int rc = c ? 0 : -1;
+
+    free(text);
+    curve_destroy(c);
+    return rc;
+}
+
 static int decode_reference(const char *text, size_t n, const char *path, struct result *r,
                             struct err *e)
 {
     struct epoch_csv log;
+    struct curve *c = decode_table(text, n, path, &log, e);
 
-    if (epoch_csv_decode(text, n, path, &log, e))
+    if (!c)
         return -1;
-    struct curve *c = check_times(&log, path, e) ? NULL : curve_create(log.count, 0, e);
-    for (size_t i = 0; c && i < log.count; i++) {
-        c->seconds[i] = log.rows[i].time_per_epoch;
-        c->loss[i] = log.rows[i].loss;
-    }
-    if (c) {
-        r->training_time = log.rows[0].training_time;
-        r->test_time = log.rows[0].test_time;
-        r->iou = log.rows[0].iou;
-        r->curve = c;
-        curve_measure(c, r);
-    }
+    r->training_time = log.rows[0].training_time;
+    r->test_time = log.rows[0].test_time;
+    r->iou = log.rows[0].iou;
+    r->curve = c;
+    curve_measure(c, r);
     epoch_csv_destroy(&log);
-    return c ? 0 : -1;
-}
-
-/* Whatever form the log has. */
-static int check_clocks(const struct result *r, const char *path, struct err *e)
-{
-    if (r->training_time > CURVE_LONGEST_S || r->test_time > CURVE_LONGEST_S)
-        return err_set(e, ERR_DATA, "%s: training takes %g s, evaluation %g s: a time is wrong", path,
-                       r->training_time, r->test_time);
-    return curve_check(r->curve, path, e);
+    return 0;
 }
 
 int log_file_read(const char *path, struct result *r, struct err *e)
@@ -79,7 +112,7 @@ int log_file_read(const char *path, struct result *r, struct err *e)
     else
         rc = decode_reference(text, n, path, &filled, e);
     free(text);
-    if (rc == 0 && check_clocks(&filled, path, e)) {
+    if (rc == 0 && check_clocks(filled.curve, filled.training_time, filled.test_time, path, e)) {
         curve_destroy(filled.curve);
         rc = -1;
     }

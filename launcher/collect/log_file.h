@@ -8,6 +8,7 @@
 #define UNETCTL_LAUNCHER_COLLECT_LOG_FILE_H
 
 #include "launcher/collect/results.h"
+#include "src/epoch_csv.h"
 #include "src/err.h"
 
 #define LOG_FILE_MAX ((size_t)64 << 20)
@@ -16,5 +17,8 @@
  * seed and engine are set only where the log tells them and r has none (gpus 0); a log that tells
  * another count is refused. 0, or -1 with ERR_DATA "FILE:LINE: REASON"; r is then unchanged. */
 int log_file_read(const char *path, struct result *r, struct err *e);
+
+/* The same check of a table of epochs that must have the reference's form. dst: epoch_csv_destroy. */
+int log_file_read_table(const char *path, struct epoch_csv *dst, struct err *e);
 
 #endif

@@ -266,6 +266,7 @@ static int read_collected(const char *dir, const char *path, struct results *tab
     refuse_repeated_rows(table);
     parallel_each(table->count, read_row, &(struct collected){dir, table->rows});
     results_sort(table);
+    suspects_discard_repeated(table);
     return 0;
 }
 

@@ -173,11 +173,10 @@ static int check(const struct result *r, const struct run_record *record, const 
         return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPU%s, seed %ld)",
                        record_path, record->run, record->gpus, plural(record->gpus), record->seed);
     if (!record->done)
-        return err_set(e, ERR_DATA, "%s: there is a DONE marker, but no good end line",
-                       record_path);
+        return err_set(e, ERR_DATA, "%s: it has no end line that says done", record_path);
     if ((long)record->nepochs != r->epochs &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
-        return err_set(e, ERR_DATA, "%s: %zu epoch%s, but run.json asks for %ld", record_path,
+        return err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", record_path,
                        record->nepochs, plural((long)record->nepochs), r->epochs);
     if (log->count != record->nepochs)
         return err_set(e, ERR_DATA, "%s:%zu: %zu epoch%s, but record.jsonl has %zu", log_path,
@@ -194,7 +193,7 @@ static int check(const struct result *r, const struct run_record *record, const 
     return 0;
 }
 
-static int check_done(const char *path, const struct run_record *record, struct err *e)
+static int check_done(const char *path, double measured, struct err *e)
 {
     json_error_t why;
     size_t n;
@@ -207,7 +206,7 @@ static int check_done(const char *path, const struct run_record *record, struct 
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
     bool same = status && strcmp(status, "done") == 0 && json_is_number(iou) &&
-                agree(json_number_value(iou), record->iou);
+                agree(json_number_value(iou), measured);
     json_decref(done);
     return same ? 0 : err_set(e, ERR_DATA, "%s: does not hold the end of record.jsonl", path);
 }
@@ -270,11 +269,11 @@ static struct curve *make_curve(const struct run_record *record, struct err *e)
     return c;
 }
 
-static int measure(struct result *r, const struct run_record *record, const char *path,
-                   struct err *e)
+/* Its times are those of a log that was checked. */
+static int measure(struct result *r, const struct run_record *record, struct err *e)
 {
     r->curve = make_curve(record, e);
-    if (!r->curve || curve_check(r->curve, path, e))
+    if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
     r->images_per_s = steady(record, RATE, stat_median);
@@ -337,20 +336,18 @@ static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
     return r->scores ? 0 : -1;
 }
 
-/* The attempt of an engine whose script writes no record.jsonl: log.csv and DONE tell. */
+/* The attempt of an engine whose script writes no record.jsonl: log.csv tells. */
 static int read_log_only(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
-    struct run_record end = {0};
     long epochs = r->epochs;
 
     if (log_file_read(path_format(path, "%s/log.csv", attempt_dir), r, e))
         return -1;
-    end.iou = r->iou;
-    if (r->epochs != epochs)
-        return err_set(e, ERR_DATA, "%s:%ld: %ld epoch%s, but run.json asks for %ld", path,
-                       r->epochs + 1, r->epochs, plural(r->epochs), epochs);
-    return check_done(path_format(path, "%s/DONE", attempt_dir), &end, e);
+    return r->epochs == epochs
+               ? 0
+               : err_set(e, ERR_DATA, "%s:%ld: %ld epoch%s, but train.epochs asks for %ld", path,
+                         r->epochs + 1, r->epochs, plural(r->epochs), epochs);
 }
 
 /* Had one of the attempts first..last another number of GPUs than the plan? */
@@ -369,9 +366,10 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
     }
 }
 
-static int read_done(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
+/* What the attempt's files hold, but for its marker. */
+static int read_result(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
 {
-    char record_path[PATH_MAX], log_path[PATH_MAX], done_path[PATH_MAX];
+    char record_path[PATH_MAX], log_path[PATH_MAX];
     struct run_record record;
     struct epoch_csv log = {0};
     int rc = -1;
@@ -383,17 +381,25 @@ static int read_done(const char *attempt_dir, struct result *r, struct attempt *
     find_resized(attempt_dir, r, r->attempt, a->worlds);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
     path_format(log_path, "%s/log.csv", attempt_dir);
-    path_format(done_path, "%s/DONE", attempt_dir);
     if (run_record_read(record_path, &record, e))
         return -1;
     describe(r, a, &record);
-    if (epoch_csv_read(log_path, &log, e) == 0 &&
-        check(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0 &&
-        check_done(done_path, &record, e) == 0)
-        rc = measure(r, &record, record_path, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
+    if (log_file_read_table(log_path, &log, e) == 0 &&
+        check(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
+        rc = measure(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);
     return rc;
+}
+
+static int read_done(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
+{
+    char path[PATH_MAX];
+
+    return read_result(attempt_dir, r, a, e) ||
+                   check_done(path_format(path, "%s/DONE", attempt_dir), r->iou, e)
+               ? -1
+               : 0;
 }
 
 /* Epochs that a run which is not done got through, as far as its record tells. */
@@ -459,4 +465,23 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
     r->settings = result_settings_encode(plan, attempt.backend);
     json_decref(plan);
     return 0;
+}
+
+int run_folder_check(const char *run_dir, int attempt, struct err *e)
+{
+    const char *slash = strrchr(run_dir, '/');
+    char attempt_dir[PATH_MAX];
+    struct attempt ignored = {0};
+    struct result r;
+
+    result_init(&r);
+    json_t *plan = read_plan(run_dir, slash ? slash + 1 : run_dir, &r, e);
+    if (!plan)
+        return -1;
+    r.attempt = attempt;
+    path_format(attempt_dir, "%s/attempt-%d", run_dir, attempt);
+    int rc = read_result(attempt_dir, &r, &ignored, e);
+    result_destroy(&r);
+    json_decref(plan);
+    return rc;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/collect/settings.h"
+
 static void discard(struct result *r, const char *note)
 {
     result_discard(r, RESULT_CORRUPT, note);
@@ -23,9 +25,9 @@ static bool is_equal(double a, double b)
 /* The same bytes, as far as they tell: the same curve and the same score. */
 static bool is_copy(const struct result *a, const struct result *b)
 {
-    size_t n = a->curve->n;
+    size_t n = a->curve ? a->curve->n : 0;
 
-    return n == b->curve->n && is_equal(result_quality(a), result_quality(b)) &&
+    return n && b->curve && n == b->curve->n && is_equal(result_quality(a), result_quality(b)) &&
            is_equal(a->training_time, b->training_time) &&
            memcmp(a->curve->seconds, b->curve->seconds, n * sizeof(double)) == 0 &&
            memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
@@ -39,41 +41,48 @@ static bool has_times(const struct result *r)
 
 static bool is_same_case(const struct result *a, const struct result *b)
 {
-    return a->gpus == b->gpus && strcmp(a->engine, b->engine) == 0;
+    return a->gpus == b->gpus && strcmp(a->engine, b->engine) == 0 &&
+           settings_equal(a->settings, b->settings);
 }
 
-/* Rows first..end are of one engine, count and seed: of copies one counts, otherwise nobody knows
- * which is right. */
-static void discard_duplicates(struct results *table, size_t first, size_t end)
+/* The next good row within i..end, or end. */
+static size_t next_done(const struct results *table, size_t i, size_t end)
 {
-    const struct result *one = &table->rows[first];
+    while (i < end && table->rows[i].state != RESULT_DONE)
+        i++;
+    return i;
+}
+
+/* Rows first..end are of one case and seed: of copies one counts, otherwise nobody knows which is right. */
+static void discard_repeated(struct results *table, size_t first, size_t end)
+{
+    size_t one = next_done(table, first, end), two = next_done(table, one + 1, end);
+    const struct result *kept = &table->rows[one];
     bool copies = true;
     char note[256];
 
-    for (size_t i = first + 1; i < end; i++)
-        copies &= is_copy(one, &table->rows[i]);
-    for (size_t i = first; i < end; i++) {
-        const struct result *other = &table->rows[i == first ? first + 1 : first];
-        if (copies && i == first)
-            continue;
-        snprintf(note, sizeof note, "%.80s has the same engine, %d GPU%s and seed %ld: %s",
-                 other->run, other->gpus, plural(other->gpus), other->seed,
+    if (two >= end)
+        return;
+    for (size_t i = two; i < end; i = next_done(table, i + 1, end))
+        copies &= is_copy(kept, &table->rows[i]);
+    for (size_t i = copies ? two : one; i < end; i = next_done(table, i + 1, end)) {
+        const struct result *other = &table->rows[i == one ? two : one];
+        snprintf(note, sizeof note,
+                 "%.80s has the same engine, settings, %d GPU%s and seed %ld: %s", other->run,
+                 other->gpus, plural(other->gpus), other->seed,
                  copies ? "this is a copy" : "which of them is right is not known; keep one");
         discard(&table->rows[i], note);
     }
 }
 
-static void find_duplicates(struct results *table)
+void suspects_discard_repeated(struct results *table)
 {
     for (size_t i = 0, end; i < table->count; i = end) {
         const struct result *r = &table->rows[i];
-        for (end = i + 1; end < table->count; end++) {
-            const struct result *other = &table->rows[end];
-            if (!is_same_case(r, other) || other->seed != r->seed || other->state != RESULT_DONE)
-                break;
-        }
-        if (end > i + 1 && r->state == RESULT_DONE)
-            discard_duplicates(table, i, end);
+        for (end = i + 1; end < table->count && is_same_case(r, &table->rows[end]) &&
+                          table->rows[end].seed == r->seed;)
+            end++;
+        discard_repeated(table, i, end);
     }
 }
 
@@ -169,7 +178,7 @@ static void find_cut(struct results *table)
 
 int suspects_discard(struct results *table, struct err *e)
 {
-    find_duplicates(table);
+    suspects_discard_repeated(table);
     find_cut(table);
     return find_copies(table, e);
 }
