@@ -112,37 +112,56 @@ static int compare_longs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sizes of the sampled images. */
+struct sizes {
+    long widths[MAX_SAMPLE], heights[MAX_SAMPLE];
+    size_t n;
+};
+
+static void add_size(struct sizes *s, long width, long height, int channels, int bits,
+                     struct data_look *dst)
+{
+    if (s->n == MAX_SAMPLE)
+        return;
+    s->widths[s->n] = width;
+    s->heights[s->n++] = height;
+    dst->channels = channels > dst->channels ? channels : dst->channels;
+    dst->grey += channels < 3;
+    dst->colour += channels >= 3;
+    dst->deep += bits == 16;
+}
+
+static void take_sizes(struct sizes *s, struct data_look *dst)
+{
+    size_t n = s->n;
+
+    if (n == 0)
+        return;
+    qsort(s->widths, n, sizeof *s->widths, compare_longs);
+    qsort(s->heights, n, sizeof *s->heights, compare_longs);
+    dst->width = s->widths[n / 2];
+    dst->height = s->heights[n / 2];
+    dst->min_width = s->widths[0];
+    dst->max_width = s->widths[n - 1];
+    dst->min_height = s->heights[0];
+    dst->max_height = s->heights[n - 1];
+}
+
 /* Lines of `unet-train data check`: path, width, height, channels, bits, hash, with tabs between. */
 static void decode_check(char *text, struct data_look *dst)
 {
-    long widths[MAX_SAMPLE], heights[MAX_SAMPLE];
+    struct sizes sizes = {.n = 0};
     char *save = NULL;
-    size_t n = 0;
 
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         const char *tab = strchr(line, '\t');
+        long width, height;
         int channels, bits;
-        if (!tab || n == MAX_SAMPLE ||
-            sscanf(tab, "%ld %ld %d %d", &widths[n], &heights[n], &channels, &bits) != 4)
-            continue;
-        if (channels > dst->channels)
-            dst->channels = channels;
-        dst->grey += channels < 3;
-        dst->colour += channels >= 3;
-        dst->deep += bits == 16;
-        n++;
+        if (tab && sscanf(tab, "%ld %ld %d %d", &width, &height, &channels, &bits) == 4)
+            add_size(&sizes, width, height, channels, bits, dst);
     }
-    dst->unreadable = dst->sampled - n;
-    if (n == 0)
-        return;
-    qsort(widths, n, sizeof *widths, compare_longs);
-    qsort(heights, n, sizeof *heights, compare_longs);
-    dst->width = widths[n / 2];
-    dst->height = heights[n / 2];
-    dst->min_width = widths[0];
-    dst->max_width = widths[n - 1];
-    dst->min_height = heights[0];
-    dst->max_height = heights[n - 1];
+    dst->unreadable = dst->sampled - sizes.n;
+    take_sizes(&sizes, dst);
 }
 
 static int sample(const char *dir, struct dirent **images, int n, struct data_look *dst, struct err *e)
@@ -176,27 +195,21 @@ static void sort(struct dirent **list, int n)
         qsort(list, (size_t)n, sizeof(struct dirent *), by_stem);
 }
 
-/* One of the sizes of `unet-train data stats --json`, count images having it. */
-static void add_shape(const json_t *shape, struct data_look *dst)
+/* The sizes of `unet-train data stats --json`, each with the number of images that have it. */
+static void decode_shapes(const json_t *shapes, struct data_look *dst)
 {
-    size_t count = (size_t)json_integer_value(json_object_get(shape, "count"));
-    long height = (long)json_integer_value(json_object_get(shape, "height"));
-    long width = (long)json_integer_value(json_object_get(shape, "width"));
-    int channels = (int)json_integer_value(json_object_get(shape, "channels"));
+    struct sizes sizes = {.n = 0};
+    const json_t *shape;
+    size_t i;
 
-    if (dst->sampled == 0 || count > dst->sampled / 2) {
-        dst->height = height;
-        dst->width = width;
-    }
-    dst->min_height = dst->sampled && dst->min_height < height ? dst->min_height : height;
-    dst->min_width = dst->sampled && dst->min_width < width ? dst->min_width : width;
-    dst->max_height = dst->max_height > height ? dst->max_height : height;
-    dst->max_width = dst->max_width > width ? dst->max_width : width;
-    dst->channels = dst->channels > channels ? dst->channels : channels;
-    dst->sampled += count;
-    dst->grey += channels < 3 ? count : 0;
-    dst->colour += channels >= 3 ? count : 0;
-    dst->deep += json_integer_value(json_object_get(shape, "bits")) == 16 ? count : 0;
+    json_array_foreach(shapes, i, shape)
+        for (json_int_t k = json_integer_value(json_object_get(shape, "count")); k > 0; k--)
+            add_size(&sizes, (long)json_integer_value(json_object_get(shape, "width")),
+                     (long)json_integer_value(json_object_get(shape, "height")),
+                     (int)json_integer_value(json_object_get(shape, "channels")),
+                     (int)json_integer_value(json_object_get(shape, "bits")), dst);
+    dst->sampled = sizes.n;
+    take_sizes(&sizes, dst);
 }
 
 static void copy_text(const json_t *o, const char *key, char *dst, size_t size)
@@ -221,51 +234,35 @@ static void add_masks(const json_t *masks, struct data_look *dst)
     copy_text(masks, "text", dst->masks_text, sizeof dst->masks_text);
 }
 
-/* `unet-train data stats` on a few masks: how the set is divided and what the masks hold. */
-static json_t *ask_stats(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+/* What `unet-train data stats` says of a sample: the set as it will be read. */
+static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     const char *argv[] = {"data", "stats", "--data", dir, "--json", "--sample",
                           with_sample ? INIT_MASKS : PLAN_MASKS, NULL};
     char *text = NULL;
 
     if (trainer_program_ask(argv, with_sample, &text, e))
-        return NULL;
+        return -1;
     json_t *root = json_loads(text, 0, NULL);
     free(text);
-    if (!root) {
-        err_set(e, ERR_INTERNAL, "%s: unet-train data stats says nothing", dir);
-        return NULL;
-    }
+    if (!root)
+        return err_set(e, ERR_INTERNAL, "%s: unet-train data stats says nothing", dir);
     dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
     dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
-    add_masks(json_object_get(root, "masks"), dst);
-    return root;
-}
-
-/* What is not images/ and masks/. */
-static int look_elsewhere(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
-{
-    json_t *root = ask_stats(dir, with_sample, dst, e), *shapes = json_object_get(root, "shapes");
-
-    if (!root)
-        return -1;
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
     if (!dst->images) /* with masks */
-        dst->images = (size_t)json_integer_value(json_object_get(root, "pairs"));
+        dst->masks = dst->images = (size_t)json_integer_value(json_object_get(root, "pairs"));
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
-    if (!dst->classes)
-        dst->masks = dst->images;
-    for (size_t i = 0; i < json_array_size(shapes); i++)
-        add_shape(json_array_get(shapes, i), dst);
+    decode_shapes(json_object_get(root, "shapes"), dst);
+    add_masks(json_object_get(root, "masks"), dst);
     json_decref(root);
     return 0;
 }
 
-/* images/ and masks/, which may have faults that are only told of. */
-static int look_at_pairs(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+/* images/ and masks/ that cannot be read as they are: what is wrong is counted. */
+static int look_at_faults(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;
-    struct err trouble;
     int nimages = list_folder(dir, "images", &images, dst, e), nmasks = -1, rc = -1;
 
     if (nimages >= 0)
@@ -278,12 +275,6 @@ static int look_at_pairs(const char *dir, bool with_sample, struct data_look *ds
         pair(images, nimages, masks, nmasks, dst);
         rc = with_sample ? sample(dir, images, nimages, dst, e) : 0;
     }
-    if (rc == 0 && nimages) {
-        json_t *root = ask_stats(dir, with_sample, dst, &trouble);
-        if (!root)
-            snprintf(dst->trouble, sizeof dst->trouble, "%s", trouble.text);
-        json_decref(root);
-    }
     free_list(masks, nmasks);
     free_list(images, nimages);
     return rc;
@@ -292,9 +283,12 @@ static int look_at_pairs(const char *dir, bool with_sample, struct data_look *ds
 static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     *dst = (struct data_look){0};
-    return has_folder(dir, "images") && has_folder(dir, "masks")
-               ? look_at_pairs(dir, with_sample, dst, e)
-               : look_elsewhere(dir, with_sample, dst, e);
+    if (ask_stats(dir, with_sample, dst, e) == 0)
+        return 0;
+    if (!has_folder(dir, "images") || !has_folder(dir, "masks"))
+        return -1;
+    snprintf(dst->trouble, sizeof dst->trouble, "%s", e->text);
+    return look_at_faults(dir, with_sample, dst, e);
 }
 
 int data_look_count(const char *dir, struct data_look *dst, struct err *e)

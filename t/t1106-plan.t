@@ -77,7 +77,7 @@ dataset("m/half", [squares((0, 128), i) for i in range(10)])
 dataset("m/twelve", [squares(tuple(range(12)), i) for i in range(10)], "img", "label")
 dataset("m/numbered", [squares(tuple(range(4 + i)), i) for i in range(10)])
 dataset("m/nothing", [squares((0,), i) for i in range(10)])
-dataset("m/listed", [squares((0, 1), i) for i in range(10)])
+dataset("m/listed", [squares((0, 1), i) for i in range(10)], mask_end="_mask")
 for name, of in ("train", range(6)), ("val", range(6, 8)):
     open("m/listed/%s.txt" % name, "w").write("".join("%02d.png\n" % i for i in of))
 EOP
@@ -98,6 +98,7 @@ printf '0 background\n1-65535 foreground\n' >classes.txt
 exits 0 "what it says" unetctl init numbered --data m/numbered "${small[@]}" -s data.class_file=classes.txt
 exits 0 "works" unetctl generate -C numbered --gpus 1
 exits 0 "init on a set with lists" unetctl init listed --data m/listed "${small[@]}"
+is "$(grep -c warning "$ERR")" 0 "and names with a suffix: nothing is odd"
 exits 0 "plan" unetctl plan -C listed --gpus 1
 like "$OUT" 'about 6 training and 2 validation images' "counts by them"
 

@@ -192,6 +192,7 @@ for place in ("%s/images", "%s/masks"), ("images/%s", "masks/%s"):
     dataset(name, masks[3:], place[0] % "val", place[1] % "val")
     for i in 0, 1:
         write("%s/%s/%02d.png" % (name, place[0] % "val", i), picture(20 + i))
+text("lay/img/img/00.gif", [""])
 dataset("lay/two", masks, "images", "labels")
 dataset("lay/two", masks, "images", "gt")
 dataset("lay/named", masks, "pics", "my_masks")
@@ -221,6 +222,7 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     layout nnunet 4 1 "nnU-Net's folders"
     ok "the split has the names of the files" grep -q '"image":"imagesTr/case_000_0000.png","mask":"labelsTr/case_000.png"' lay/nnunet.json
     layout img 4 1 "img/ and label/"
+    like told.txt 'warning: .*1 entry is not read in img/ and label/, such as 00.gif: none of png' "names what is no image"
     layout capital 4 1 "capitals in the names of folders"
     layout one 4 1 "masks beside the images, named NAME_mask"
     layout marked 4 1 "names of masks with a suffix"

@@ -76,8 +76,7 @@ static int refuse_equal_stems(const char *dir, const struct entries *list, struc
     return 0;
 }
 
-/* other: a file that is no image, for the message where there are no images. */
-static int list_folder(const char *dir, const char *sub, struct entries *list, char other[256],
+static int list_folder(const char *dir, const char *sub, struct entries *list, struct pairs *pairs,
                        struct err *e)
 {
     char *path = pairs_path(dir, sub);
@@ -85,7 +84,6 @@ static int list_folder(const char *dir, const char *sub, struct entries *list, c
     struct dirent *entry;
     int rc = 0;
 
-    *other = 0;
     if (!d) {
         err_errno(e, ERR_DATA, errno, "%s/%s: a data folder has images/ and masks/; rename yours, or "
                   "link them (ln -s FOLDER %s)", dir, sub, sub);
@@ -95,10 +93,12 @@ static int list_folder(const char *dir, const char *sub, struct entries *list, c
     while (rc == 0 && (errno = 0, entry = readdir(d))) {
         if (entry->d_name[0] == '.')
             continue;
-        if (filename_is_image(entry->d_name))
+        bool known = filename_is_image(entry->d_name);
+        pairs->strange += !known;
+        if (known)
             rc = entries_add(list, strcmp(sub, ".") ? sub : "", entry->d_name, e);
         else
-            snprintf(other, 256, "%s", entry->d_name);
+            snprintf(pairs->stranger, sizeof pairs->stranger, "%s", entry->d_name);
     }
     if (rc == 0 && errno)
         rc = err_errno(e, ERR_DATA, errno, "%s: can't be listed", path);
@@ -200,25 +200,26 @@ static int refuse_channels(const char *dir, const struct entries *images,
 }
 
 static int list_both(const char *dir, const struct layout_part *part, struct entries *images,
-                     struct entries *masks, struct err *e)
+                     struct entries *masks, struct pairs *pairs, struct err *e)
 {
     bool one = strcmp(part->images, part->masks) == 0;
-    char other[2][256] = {"", ""};
 
-    if (list_folder(dir, part->images, images, other[0], e) ||
-        (!one && list_folder(dir, part->masks, masks, other[1], e)))
+    if (list_folder(dir, part->images, images, pairs, e) ||
+        (!one && list_folder(dir, part->masks, masks, pairs, e)))
         return -1;
     const struct layout_suffix *suffix = choose_suffix(images, one ? images : masks);
     if (refuse_channels(dir, images, suffix, e) ||
         (one && take_masks(images, masks, suffix->mask, e)))
         return -1;
     bool none = images->count == 0;
-    const char *stranger = other[!none];
+    const char *stranger = pairs->stranger;
     if (none || masks->count == 0)
         return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, %zu "
                        "in %s/%s%s", dir, none ? part->images : part->masks, images->count,
                        part->images, masks->count, part->masks,
                        *stranger ? "; what is there is not read, such as " : "", stranger);
+    if (one)
+        pairs->strange = 0; /* notes beside the images */
     cut_all(images, suffix->image);
     cut_all(masks, suffix->mask);
     return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
@@ -277,7 +278,7 @@ int pairs_scan(const char *dir, const struct layout_part *part, bool partial, st
     struct entries images = {0}, masks = {0};
 
     *pairs = (struct pairs){0};
-    int rc = list_both(dir, part, &images, &masks, e);
+    int rc = list_both(dir, part, &images, &masks, pairs, e);
     if (rc == 0)
         rc = refuse_singles(dir, part, &images, &masks, partial ? &pairs->alone : NULL, e);
     if (rc == 0)

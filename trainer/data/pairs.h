@@ -18,6 +18,8 @@ struct pairs {
     struct pair *items; /* sorted by the bytes of the stem */
     size_t count;
     size_t alone; /* images without a mask, where that is usual (partial) */
+    size_t strange;     /* what else is in the folders */
+    char stranger[256]; /* one of these */
 };
 
 /* Lists the two folders below dir. Files whose names end like images' (png tif tiff jpg jpeg bmp)

@@ -128,6 +128,10 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
         rc = add_item(s, stem, p->image, p->mask, 0, part->side, e);
         p->image = p->mask = NULL;
     }
+    if (rc == 0 && pairs.strange)
+        log_warn("%s: %zu %s not read in %s/ and %s/, such as %s: none of " FILENAME_IMAGES, s->dir,
+                 pairs.strange, pairs.strange > 1 ? "entries are" : "entry is", part->images,
+                 part->masks, pairs.stranger);
     if (rc == 0 && pairs.alone)
         log_warn("%s: %zu images in %s/ have no mask and do not take part", s->dir, pairs.alone,
                  part->images);
