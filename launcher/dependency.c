@@ -3,6 +3,7 @@
 #include "launcher/dependency.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,43 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
     return rc;
 }
 
+/* Does the local queue, which keeps its records for weeks, have the job? */
+static int is_in_queue(struct scheduler *scheduler, const char *id, struct err *e)
+{
+    struct job_state *jobs = NULL;
+    size_t n = 0;
+    bool found = false;
+
+    if (scheduler_query(scheduler, "", &jobs, &n, e))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        found |= strcmp(jobs[i].id, id) == 0;
+    free(jobs);
+    return found;
+}
+
+/* Without accounting Slurm soon forgets a job that has ended. */
+static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id, struct err *e)
+{
+    struct job_state job = {0};
+    const char *source = "";
+    int known = strcmp(w->scheduler, "dry") == 0;
+
+    snprintf(job.id, sizeof job.id, "%s", id);
+    if (strcmp(w->scheduler, "local") == 0) {
+        known = is_in_queue(scheduler, id, e);
+        source = "queue";
+    } else if (!known) {
+        known = scheduler_recall(scheduler, &job, 1, &source, e) ? -1 : *job.state != 0;
+    }
+    if (known)
+        return known < 0 ? -1 : 0;
+    if (*source)
+        return err_set(e, ERR_USAGE, "--after %s: there is no such job", id);
+    log_warn("--after %s: Slurm knows no such job; it has ended and is forgotten, or never was", id);
+    return 0;
+}
+
 /* One word of --after: the number of a job, a run of this study, or the folder of another one. */
 static int add_after(struct buf *b, const struct workspace *w, struct scheduler *scheduler,
                      const char *word, struct err *e)
@@ -79,7 +117,7 @@ static int add_after(struct buf *b, const struct workspace *w, struct scheduler 
 
     if (*word && word[strspn(word, "0123456789")] == 0) {
         add_id(b, word);
-        return 0;
+        return check_number(w, scheduler, word, e);
     }
     if (entry && *entry->job) {
         add_id(b, entry->job);

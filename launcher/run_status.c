@@ -57,6 +57,8 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
         snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' goes on");
     else if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
         snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
+    else if (strcmp(job->state, "NODE_FAIL") == 0 && strcmp(s->scheduler, "local") == 0)
+        snprintf(reason, sizeof reason, "%s; 'unetctl resume' continues", job->reason);
     else if (*slurm_words_state(job->state))
         snprintf(reason, sizeof reason, "%s", slurm_words_state(job->state));
     set_state(s, RUN_BAD, job->state, reason);

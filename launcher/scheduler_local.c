@@ -17,7 +17,9 @@
 
 #include "launcher/local_keeper.h"
 #include "launcher/statedir.h"
+#include "src/clock.h"
 
+#define ORPHANS_WAIT_S 10 /* between TERM and KILL */
 #define KEEP_S (30 * 24 * 3600) /* records of ended jobs are kept so long */
 
 struct local {
@@ -190,6 +192,20 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
     return 0;
 }
 
+/* In the place of a keeper that was killed: the job's processes are asked to end, and made to after a while. */
+static int end_orphans(const char *dir, struct local_record *r, struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+
+    procid_signal_session(r->keeper.pid, SIGTERM);
+    for (double end = clock_now() + ORPHANS_WAIT_S; local_record_has_orphans(r) && clock_now() < end;)
+        nanosleep(&pause, NULL);
+    procid_signal_session(r->keeper.pid, SIGKILL);
+    strcpy(r->state.state, "CANCELLED");
+    r->state.ended = time(NULL);
+    return local_record_write(dir, r, e);
+}
+
 static int local_cancel(struct scheduler *s, const char *id, struct err *e)
 {
     const struct local *local = s->priv;
@@ -207,7 +223,7 @@ static int local_cancel(struct scheduler *s, const char *id, struct err *e)
     if (procid_is_alive(&r.keeper))
         kill(r.keeper.pid, SIGTERM);
     else if (local_record_has_orphans(&r))
-        procid_signal_session(r.keeper.pid, SIGKILL);
+        return end_orphans(local->dir, &r, e);
     return 0;
 }
 

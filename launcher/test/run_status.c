@@ -22,8 +22,21 @@ static void check(const char *what, enum run_marker marker, bool begun, int job_
     is_int(s.phase, phase, "%s: phase", what);
 }
 
+static void check_lost_keeper(void)
+{
+    struct run_status s = {.scheduler = "local", .attempt = {.number = 1, .begun = true}};
+    struct job_state job = {.id = "7", .phase = JOB_ENDED, .state = "NODE_FAIL", .reason = "the keeper was killed"};
+
+    run_status_decide(&s, &job, NULL);
+    is_str(s.reason, "the keeper was killed; 'unetctl resume' continues", "this machine's own words");
+    snprintf(s.scheduler, sizeof s.scheduler, "slurm");
+    run_status_decide(&s, &job, NULL);
+    is_str(s.reason, "a node failed; 'unetctl resume' goes on elsewhere", "Slurm's explained");
+}
+
 int main(void)
 {
+    check_lost_keeper();
     check("nothing yet", RUN_NO_MARKER, false, NO_JOB, "", NO_ENTRY, RUN_PLANNED, "PLANNED");
     check("waiting", RUN_NO_MARKER, false, JOB_PENDING, "PENDING", LEDGER_SUBMITTED, RUN_ACTIVE,
           "PENDING");
