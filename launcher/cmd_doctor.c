@@ -22,6 +22,7 @@
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/rehearsal.h"
 #include "launcher/run_cost.h"
+#include "launcher/sandbox/sandbox.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
@@ -276,6 +277,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
 {
     struct scheduler *s;
     struct job_state *jobs = NULL;
+    struct sandbox sandbox;
     size_t njobs;
     struct err e;
 
@@ -284,8 +286,10 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     free(jobs);
     if (rc) {
         findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
-        findings_remedy(f, w->site.sandbox ? "unetctl sandbox up"
-                                           : "go to a login node (sinfo must work), or --scheduler local");
+        bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &e) == 0;
+        findings_remedy(f, is_up ? "its Slurm has failed: unetctl sandbox down, then unetctl sandbox up"
+                           : w->site.sandbox ? "unetctl sandbox up"
+                                             : "go to a login node (sinfo must work), or --scheduler local");
         return;
     }
     findings_add(f, FINDING_OK, "scheduler", "%s answers", w->scheduler);

@@ -140,4 +140,10 @@ finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s before' "a clock t
 like "$ERR" 'kept in .*/one/.unetctl/doctor/' "what the ranks saw is kept"
 ok "as JSON" python3 -m json.tool "$(ls one/.unetctl/doctor/*/rank-3.json)"
 kill $stranger
+
+# ---- a sandbox whose Slurm has failed
+ok "the controller ends" sandbox_stop_controller
+exits 5 "doctor of a sandbox without one" unetctl doctor -C one
+finding error scheduler '' "Slurm does not answer"
+like "$OUT" '-> its Slurm has failed: unetctl sandbox down, then unetctl sandbox up' "up alone would change nothing"
 done_testing
