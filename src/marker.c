@@ -32,8 +32,20 @@ bool marker_has_start(const char *dir)
     return start_of(dir) != NULL;
 }
 
+/* A later start puts an earlier FAILED aside before anything else, so one that is there was written
+ * by another rank of this start. */
+static bool has_failed(const char *dir)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/FAILED", dir) < (int)sizeof path &&
+           access(path, F_OK) == 0;
+}
+
 static int set_taken(const char *dir, struct err *e)
 {
+    if (has_failed(dir))
+        return err_set(e, ERR_RESUMABLE, "%s: another rank has already marked it FAILED", dir);
     return err_set(e, ERR_RESUMABLE, "%s: a later start of this job has taken it over (%s is "
                    "gone); this one ends and leaves no result", dir, getenv("UNETCTL_START"));
 }

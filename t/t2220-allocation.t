@@ -26,6 +26,8 @@ exits 2 "not together with --max-in-flight" unetctl submit -C all --one-allocati
 mkdir -p all/runs/unet-g05-s1 all/runs/unet-g09-s1
 echo fail >all/runs/unet-g05-s1/behave
 echo crash >all/runs/unet-g09-s1/behave
+mkdir -p all/runs/unet-g03-s1
+echo nompi >all/runs/unet-g03-s1/behave
 exits 1 "submit --one-allocation --wait" unetctl submit -C all --gpus 1..14 --one-allocation --wait --timeout 300
 like "$ERR" '14 runs submitted as job [0-9]+ \(7 nodes, 14 GPUs; allocation-1\)' "says what it did"
 is "$(jobs_of all)" 1 "one job"
@@ -35,6 +37,8 @@ is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' '
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g13-s1 starts on 13 of 14' "13 start when 14 have ended"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g01-s1 starts on 1 of 1' "and 1 beside them"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g09-s1/attempt-1 ended with exit code [1-9]' "says how each ended"
+like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) "g03-s1: the ranks start once more: .*MPI did not come up" \
+    "ranks whose MPI did not come up start once more, and the reason is said"
 good() { grep -h "trainer: good, $1" all/runs/*/attempt-1/slurm-*.out | grep -o 'node[0-9]:[0-9]*'; }
 is "$(good rank | sort -u | wc -l)" "$(good 'rank 0,' | wc -l)" "each run has addresses of its own"
 exits 0 "submit again" unetctl submit -C all --gpus 1..14 --one-allocation

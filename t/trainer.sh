@@ -5,6 +5,7 @@
 # [--resume DIR]` in the run's folder. The file behave of the study, or of the run, says what it does:
 #   (none)     writes record.jsonl, log.csv and DONE    fail    writes FAILED, exits 5
 #   silent     exits 0 without a marker                 crash   says why, is killed
+#   nompi      the first time as a rank whose MPI does not come up, then as if nothing were said
 #   hang       waits for a signal, and leaves nothing
 #   slow N     N epochs of 0.2 s, each with a checkpoint, from which it goes on; on USR1 and TERM it
 #              writes one and exits 75
@@ -34,6 +35,13 @@ hang)
     while :; do sleep 0.2; done
     ;;
 esac
+if [ "$behave" = nompi ] && [ -z "${UNETCTL_RESTART_REASON:-}" ]; then
+    if [ "$index" != 0 ]; then # the first rank that exits takes the others along
+        while [ ! -e "$out/FAILED" ]; do sleep 0.1; done
+        exit 5
+    fi
+    behave=fail text="rank 0 of 3 on node1: MPI did not come up within 60 s: a test"
+fi
 finish() { # MARKER TEXT
     local file=${UNETCTL_START:-$out/$1.tmp}
     if [ -z "${UNETCTL_START:-}" ]; then : >"$file"; fi
@@ -81,7 +89,7 @@ if [ "$behave" = slow ]; then
 fi
 [ "$index" = 0 ] || exit 0
 if [ "$behave" = fail ]; then
-    finish FAILED '{"schema":1,"exit_code":5,"error":"told to fail"}'
+    finish FAILED '{"schema":1,"exit_code":5,"error":"'"${text:-told to fail}"'"}'
     exit 5
 fi
 {

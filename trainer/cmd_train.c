@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -446,6 +447,18 @@ static int check_resume(struct err *e)
                    opt_resume);
 }
 
+#define MPI_START_S 60.0
+
+/* Returns how long MPI_Init may take. Ranks that have met are all running, so it ends within seconds
+ * where it ends at all; a third of train.timeout_s, but MPI_START_S at least, frees the GPUs of a
+ * start that hangs. */
+static double mpi_timeout(const struct run_config *c, bool have_met)
+{
+    double all = c->train.timeout_s, some = fmax(all / 3, MPI_START_S);
+
+    return have_met ? fmin(all, some) : all;
+}
+
 /* No signal may be lost while ranks that are not there yet are waited for. */
 static struct comm *open_comm(const struct run_config *c, const struct strategy *s,
                               const struct start *start, struct err *e)
@@ -464,7 +477,7 @@ static struct comm *open_comm(const struct run_config *c, const struct strategy 
         .interrupt = &shutdown_any, .lifeline = lifeline};
     struct comm *comm =
         nccl ? device_comm_link(&start->device, &config, e)
-             : comm_mpi_open(s->task, s->tasks, c->train.timeout_s, &shutdown_any, e);
+             : comm_mpi_open(s->task, s->tasks, mpi_timeout(c, lifeline != NULL), &shutdown_any, e);
     if (!comm) {
         if (shutdown_request)
             set_left(e);

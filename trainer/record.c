@@ -371,6 +371,8 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
         add_string(&b, "slurm_job", job);
     else
         buf_add(&b, ",\"slurm_job\":null");
+    if (getenv("UNETCTL_RESTART_REASON"))
+        add_string(&b, "restart_reason", getenv("UNETCTL_RESTART_REASON"));
     buf_add(&b, "}");
     r->last_progress = clock_now();
     r->classes = c->data.classes;

@@ -73,6 +73,12 @@ int main(void)
     ok(marker_write(dir, "FAILED", "one", 3, &e) && e.code == ERR_RESUMABLE && !exists("FAILED"),
        "of two markers the first counts");
     unlink(strcat(strcpy(path, dir), "/DONE"));
+    start("running-1");
+    is_int(marker_write(dir, "FAILED", "rank 2", 6, &e), 0, "a rank marks its failure");
+    ok(marker_write(dir, "FAILED", "rank 1", 6, &e) && strstr(e.text, "another rank"),
+       "another rank of the same start hears so, and of no later start: %s", e.text);
+    unlink(strcat(strcpy(path, dir), "/FAILED"));
+    unlink(strcat(strcpy(path, dir), "/DONE"));
 
     start("running-2");
     unlink(getenv("UNETCTL_START"));

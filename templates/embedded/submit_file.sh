@@ -62,15 +62,27 @@ too_much="a rank used more memory than the job asked for; 'unetctl resume' with 
 stopped_by='' heard='' ranks=''
 trap 'stopped_by=USR1 heard=yes; kill -s USR1 $ranks 2>/dev/null' USR1
 trap 'stopped_by=TERM heard=yes; kill -s TERM $ranks 2>/dev/null' TERM INT
-{{launcher}}bash {{run_file|sh}} &
-ranks=$!
-if [ -n "$stopped_by" ]; then kill -s "$stopped_by" "$ranks"; fi
-while :; do # a signal ends wait before the ranks have ended
-    heard=''
-    wait "$ranks"
-    code=$?
-    if [ -z "$heard" ]; then break; fi
-done
+run_ranks() { # sets code
+    {{launcher}}bash {{run_file|sh}} &
+    ranks=$!
+    if [ -n "$stopped_by" ]; then kill -s "$stopped_by" "$ranks"; fi
+    while :; do # a signal ends wait before the ranks have ended
+        heard=''
+        wait "$ranks"
+        code=$?
+        if [ -z "$heard" ]; then break; fi
+    done
+}
+run_ranks
+# Ranks that Slurm starts beside another step sometimes miss each other's messages in MPI_Init: the
+# ranks start once more, and the record has the reason.
+mpi_error=$(sed -n 's/.*"error": *"\(.*MPI did not come up.*\)".*/\1/p' "$attempt/FAILED" 2>/dev/null)
+if [ -n "$mpi_error" ] && [ -z "$stopped_by" ] && [ ! -e "$attempt/.cancel" ]; then
+    echo "{{run}}: the ranks start once more: $mpi_error" >&2
+    mv "$attempt/FAILED" "$UNETCTL_START"
+    export UNETCTL_RESTART_REASON=$mpi_error
+    run_ranks
+fi
 {{finish}}
 
 if [ -e "$attempt/DONE" ]; then exit 0; fi
