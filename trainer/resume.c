@@ -206,20 +206,34 @@ static double number(const cJSON *root, const char *name)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
 }
 
+/* As a person writes it: numbers are compared with all their digits. */
+static const char *readable(const char *text, char number[32])
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    if (!*text)
+        return "none";
+    if (*end)
+        return text;
+    snprintf(number, 32, "%.9g", v);
+    return number;
+}
+
 static void add_change(struct origin *from, const char *key, const char *was, const char *text)
 {
     size_t n = strlen(from->changed);
 
-    log_info("%s: '%s' from here on, it was '%s'", key, text, was);
-    snprintf(from->changed + n, sizeof from->changed - n, "%s%s %s -> %s", n ? ", " : "", key,
-             *was ? was : "none", *text ? text : "none");
+    log_info("%s is %s from here on, it was %s", key, text, was);
+    snprintf(from->changed + n, sizeof from->changed - n, "%s%s %s -> %s", n ? ", " : "", key, was,
+             text);
 }
 
 static int check_config(const cJSON *root, const struct run_config *c, struct origin *from,
                         struct err *e)
 {
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(root, "config");
-    char key[64], digits[64];
+    char key[64], digits[64], old[32], new[32];
     const char *text;
     bool adjustable;
 
@@ -230,8 +244,9 @@ static int check_config(const cJSON *root, const struct run_config *c, struct or
         if (!was || !adjustable || !from->other)
             return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
                            "with the same value, or begin in another folder %s --resume", key,
-                           was ? was : "unknown", text, adjustable ? "with" : "without");
-        add_change(from, key, was, text);
+                           was ? readable(was, old) : "unknown", readable(text, new),
+                           adjustable ? "with" : "without");
+        add_change(from, key, readable(was, old), readable(text, new));
     }
     return 0;
 }
