@@ -17,6 +17,7 @@
 #include "launcher/yaml_environment.h"
 #include "src/cli.h"
 #include "src/range.h"
+#include "src/schedule.h"
 #include "src/terms.h"
 
 #define MAX_SIDE 65536
@@ -55,6 +56,17 @@ static const char *check_mask_value(const char *text)
     if (strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) || atoi(text) > 65535)
         return "is no mask value (0 to 65535)";
     return NULL;
+}
+
+static const char *check_lr_steps(const char *text)
+{
+    struct schedule schedule;
+    struct err e;
+
+    return *text && schedule_parse(&schedule, text, &e)
+               ? "is no list of EPOCH:FACTOR, such as 30:0.1,60:0.01, with rising epochs and factors "
+                 "above 0 and at most 1e6"
+               : NULL;
 }
 
 static const char *check_model(const char *text)
@@ -257,6 +269,7 @@ const struct yaml_key study_keys[] = {
              .help = "step (1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 %), step-tf (after 75 %), "
                      "constant"),
     YAML_KEY("train.lr_steps", YAML_TEXT, AT(train.lr_steps), "", RESULT, .is_joined = true,
+             .check = check_lr_steps,
              .help = "instead: EPOCH:FACTOR,.. such as 30:0.1,60:0.01"),
     YAML_KEY("train.lr_plateau", YAML_TEXT, AT(train.lr_plateau), "", RESULT,
              .help = "instead: EPOCHS:FACTOR without a better validation, such as 10:0.5"),

@@ -14,10 +14,10 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/schedule.h"
 #include "src/terms.h"
 #include "trainer/core/model.h"
 #include "trainer/goal.h"
-#include "trainer/optim/schedule.h"
 
 #define SIZE_LIMIT (1 << 20)
 #define MAX_SIDE 65535

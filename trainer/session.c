@@ -11,6 +11,7 @@
 
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/schedule.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
@@ -18,7 +19,6 @@
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
 #include "trainer/evaluate.h"
-#include "trainer/optim/schedule.h"
 #include "trainer/progress.h"
 #include "trainer/roster.h"
 #include "trainer/step.h"

@@ -10,6 +10,7 @@
 #ifndef UNETCTL_TRAINER_SESSION_H
 #define UNETCTL_TRAINER_SESSION_H
 
+#include "src/schedule.h"
 #include "trainer/comm/comm.h"
 #include "trainer/core/network.h"
 #include "trainer/data/dataset.h"
@@ -19,7 +20,6 @@
 #include "trainer/goal.h"
 #include "trainer/gradient_noise.h"
 #include "trainer/optim/optim.h"
-#include "trainer/optim/schedule.h"
 #include "trainer/record.h"
 #include "trainer/resume.h"
 #include "trainer/trace.h"

@@ -2,8 +2,8 @@
 /* The learning rate of a step: the base rate, scaled with the number of GPUs, times a factor that
  * depends on how much of the training is done; at first a warm-up from the base rate to the scaled
  * one. */
-#ifndef UNETCTL_TRAINER_OPTIM_SCHEDULE_H
-#define UNETCTL_TRAINER_OPTIM_SCHEDULE_H
+#ifndef UNETCTL_SRC_SCHEDULE_H
+#define UNETCTL_SRC_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/optim/schedule.h"
+#include "src/schedule.h"
 
 #include <math.h>
 
