@@ -154,8 +154,13 @@ like named/checkpoint/model.json '"class_names":\["ground","\\"a, mark\\""\],"cl
 exits 0 "eval needs neither" unet-train eval -c named --data data --threads 1 --json
 like "$OUT" '"name":"ground"' "and names the classes"
 ok "a value to ignore" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 1 \
-    --batch-size 4 --ignore 7 --out ignoring
-like ignoring/checkpoint/model.json '"ignore":"7"' "is in model.json"
+    --batch-size 4 --classes 2 --ignore 255 --out ignoring
+like ignoring/checkpoint/model.json '"ignore":"255"' "is in model.json"
+exits 0 "eval ignores it, too" unet-train eval -c ignoring --data data --threads 1
+sed 's/,"class_names":.*,"weights/,"weights/' ignoring/checkpoint/model.json >older.json
+mv older.json ignoring/checkpoint/model.json
+exits 7 "an older model.json does not say so" unet-train eval -c ignoring --data data --threads 1
+ok "an option does" unet-train eval -c ignoring --data data --threads 1 --ignore 255
 mkdir -p study/attempt-{1,2,10,11}
 cp -r run/checkpoint study/attempt-2
 exits 9 "a run of which no attempt is DONE" unet-train eval -c study --data data
