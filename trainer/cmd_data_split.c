@@ -94,12 +94,13 @@ const struct cli_command cmd_data_split = {
     .args = "--data DIR --out FILE",
     .summary = "divide a data set into training and validation, once",
     .details =
-        "DIR: images/ and masks/ with equal stems; TFRecord shards; or images of one class each:\n"
-        "a folder per class, CIFAR-10's or idx files. Decodes and hashes everything, checks sizes\n"
-        "and mask values, and writes who trains and who validates. A folder that is divided (train/\n"
-        "and val/ or test/, test_batch.bin, t10k-*) stays so. Otherwise the result depends on\n"
-        "the seed and the pictures alone; equal pictures fall on the same side. A FILE that is\n"
-        "there already is kept if it is the same and refused if not.\n\n"
+        "DIR: images/ and masks/ with equal stems, or another usual layout (img/ and label/, imagesTr/\n"
+        "and labelsTr/, NAME_mask beside NAME, JPEGImages/ and SegmentationClass/); TFRecord shards; or\n"
+        "images of one class each: a folder per class, CIFAR-10's or idx files. Decodes and hashes\n"
+        "everything, checks sizes and mask values, and writes which images train and which validate. A\n"
+        "folder that is divided (train/ and val/ or test/, train.txt and val.txt, test_batch.bin, t10k-*)\n"
+        "stays so. Otherwise the result depends on the seed and the pictures alone; equal pictures fall\n"
+        "on the same side. A FILE that is there already is kept if it is the same and refused if not.\n\n"
         "Images: colour becomes grey by Rec. 601 luma when one channel is asked for, grey is\n"
         "repeated for three, alpha is dropped, palettes become RGB, 1, 2 and 4 bits are scaled to\n"
         "the full range. Masks: grey or palette index, 0 and 255 (65535 in 16 bits), or 0 and 1\n"

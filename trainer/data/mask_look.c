@@ -99,7 +99,10 @@ static int add_values(struct mask_look *look, const struct pixels *mask, bool pi
         return err_set(e, ERR_INTERNAL, "no memory for the values of a mask");
     for (size_t i = 0; i < n; i++) {
         unsigned v = pixels_sample(mask, i);
-        look->of_value[v]++;
+        if (full == 1 && v)
+            look->bit_ones++;
+        else
+            look->of_value[v]++;
         different += v && !seen[v];
         seen[v] = true;
     }
@@ -222,6 +225,7 @@ int mask_look_read(struct mask_look *look, struct source *source, size_t most, s
     for (size_t i = 0; i < n; i++)
         if (read_mask(look, source, source->items[i * source->count / n].mask, of_index, e))
             return -1;
+    look->of_value[look->full > 1 ? look->full : 1] += look->bit_ones;
     return look->palettes_differ ? read_colours(look, source, most, e) : 0;
 }
 

@@ -17,6 +17,7 @@ struct mask_look {
     int64_t pixels;
     int64_t of_value[65536]; /* pixels by value; of coloured masks those that are grey */
     unsigned full;           /* the largest value that a sample can have: 255, 65535, 1 */
+    int64_t bit_ones;        /* pixels that are 1 in masks of 1 bit, where that is the full value */
     bool one_and_full;       /* some mask holds both 1 and the full value */
     size_t coloured;         /* masks with colours */
     struct mask_look_colour {
