@@ -215,7 +215,7 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
                      d->reach->gpus);
     if (d->iou[i] == DECISION_IOU_FALLS)
         snprintf(d->limit_why + n, size - (size_t)n,
-                 "%s%s falls by %.3f (95 %% interval %.3f to %.3f, margin %.2f)", n ? "; " : "",
+                 "%s%s falls by %.4f (95 %% interval %.4f to %.4f, margin %.2f)", n ? "; " : "",
                  s->quality, -c->difference, -c->interval.high, -c->interval.low, c->margin);
 }
 
@@ -272,7 +272,7 @@ static void explain_seeds(struct decision *d, const struct series *s)
                      COMPARE_POWER, s->quality);
     else
         n = snprintf(d->next_why, size,
-                     "enough to decide with a power of %.1f on a change that stays %.3f",
+                     "enough to decide with a power of %.1f on a change that stays %.4f",
                      COMPARE_POWER, d->seeds.change);
     if (d->seeds.assumed)
         snprintf(d->next_why + n, size - (size_t)n,

@@ -100,14 +100,14 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
         buf_addf(b, " %s is %s.", *as->series.quality == 'I' ? "IoU" : "Accuracy", d->iou_unusable);
         return;
     }
-    buf_addf(b, " %s with %d GPU%s is undecided (%.3f against %.3f",
+    buf_addf(b, " %s with %d GPU%s is undecided (%.4f against %.4f",
              *as->series.quality == 'I' ? "IoU" : "Accuracy", d->reach->gpus,
              plural(d->reach->gpus), c->b, c->a);
     if (fewest == 1)
         buf_add(b, ", one run on a side); ");
     else
-        buf_addf(b, "; the 95 %% interval of the change, %.3f to %.3f, includes -%.2f); ",
-                 table_round(c->interval.low, 3), table_round(c->interval.high, 3), c->margin);
+        buf_addf(b, "; the 95 %% interval of the change, %.4f to %.4f, includes -%.2f); ",
+                 table_round(c->interval.low, 4), table_round(c->interval.high, 4), c->margin);
     if (d->seeds.n)
         buf_addf(b, "about %zu seeds per count would decide it.", d->seeds.n);
     else
@@ -128,9 +128,9 @@ static void add_use(struct buf *b, const struct analysis_series *as, const char 
     }
     buf_add(b, ": ");
     add_speedup(b, as);
-    buf_addf(b, ", %s holds (%.3f against %.3f; change %.3f, 95 %% interval %.3f to %.3f).",
-             as->series.quality, c->b, c->a, table_round(c->difference, 3),
-             table_round(c->interval.low, 3), table_round(c->interval.high, 3));
+    buf_addf(b, ", %s holds (%.4f against %.4f; change %.4f, 95 %% interval %.4f to %.4f).",
+             as->series.quality, c->b, c->a, table_round(c->difference, 4),
+             table_round(c->interval.low, 4), table_round(c->interval.high, 4));
     if (d->reach == d->use)
         return;
     buf_addf(b, " Within reach by time: up to %d GPUs (%.2fx).", d->reach->gpus,
@@ -187,7 +187,7 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
             buf_addf(b, "efficiency %.*f%s", decision_efficiency_decimals(efficiency), efficiency,
                      d->iou[i] == DECISION_IOU_FALLS ? ", " : ")");
         if (d->iou[i] == DECISION_IOU_FALLS)
-            buf_addf(b, "%s falls by %.3f)", as->series.quality, -d->iou_change[i].difference);
+            buf_addf(b, "%s falls by %.4f)", as->series.quality, -d->iou_change[i].difference);
         before = ", ";
     }
     if (*before == ',')
@@ -485,7 +485,7 @@ void words_compare(struct buf *b, const struct analysis_difference *d, const cha
         return;
     }
     if (d->quantity == QUANTITY_IOU)
-        buf_addf(b, "%s %.3f, %s %.3f", label_b, c->b, label_a, c->a);
+        buf_addf(b, "%s %.4f, %s %.4f", label_b, c->b, label_a, c->a);
     else
         compare_times(b, &d->ratio, label_a, label_b);
     if (c->test == COMPARE_NONE)

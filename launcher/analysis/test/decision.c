@@ -100,7 +100,7 @@ static void check_iou(void)
     compute();
     ok(d.iou[3] == DECISION_IOU_FALLS && d.state[3] == DECISION_FAILS, "seven seeds show a fall");
     ok(d.use->gpus == 4 && d.reach == d.use, "a count whose IoU falls is not used");
-    ok(strstr(d.limit_why, "IoU falls by 0.030 (95 % interval 0.0"), "and that is what limits: %s", d.limit_why);
+    ok(strstr(d.limit_why, "IoU falls by 0.0300 (95 % interval 0.0"), "and that is what limits: %s", d.limit_why);
     fill(7);
     change_iou(8, -0.0098);
     for (size_t i = 0; i < table.count; i++)
@@ -111,7 +111,7 @@ static void check_iou(void)
        d.iou_change[3].interval.high);
     ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009, "%zu seeds, by the change that was seen",
        d.seeds.n);
-    ok(strstr(d.next_why, "on a change that stays -0.010, at the standard deviation of 0.0"), "in words: %s", d.next_why);
+    ok(strstr(d.next_why, "on a change that stays -0.0097, at the standard deviation of 0.0"), "in words: %s", d.next_why);
     fill(1);
     compute();
     ok(d.use->gpus == 1 && d.reach->gpus == 8 && d.best == d.reach && caveat(CAVEAT_ONE_RUN),

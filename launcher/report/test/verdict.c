@@ -282,12 +282,13 @@ static void check_headline(const struct report_series *rs, const struct table *s
         expect(fabs(times - value(speed, row, "steady")) <= 0.056, "%g times, the table has %s",
                times, cell(speed, row, "steady"));
     if (against && sscanf(against, "(%lf against %lf", &a, &b) == 2) {
-        expect(fabs(b - value(quality, 0, rs->as->series.quality)) <= 0.00056, "quality %g", b);
-        if (!strstr(against + 1, "(0."))
-            expect(fabs(a - value(quality, row_of(quality, holds ? d->use->gpus : d->reach->gpus),
-                                  rs->as->series.quality)) <= 0.00056,
-                   "quality %g", a);
+        expect(fabs(b - value(quality, 0, rs->as->series.quality)) < 1e-9, "quality %g", b);
+        expect(fabs(a - value(quality, row_of(quality, holds ? d->use->gpus : d->reach->gpus),
+                              rs->as->series.quality)) < 1e-9,
+               "quality %g", a);
     }
+    if (holds)
+        expect(number_behind(h, "; change ") == value(quality, row, "change"), "a change: %s", h);
     expect((seeds > 0) == (d->seeds.n > 0), "seeds are said where they decide");
     if (d->seeds.n)
         expect(seeds == (double)d->seeds.n &&

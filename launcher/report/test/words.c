@@ -75,8 +75,8 @@ static const char *headline(const char *label)
 static void check_headline(void)
 {
     set_up();
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU holds (0.962 against "
-           "0.964; change -0.002, 95 % interval -0.006 to 0.000).", "the verdict");
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU holds (0.9620 "
+           "against 0.9640; change -0.0020, 95 % interval -0.0060 to 0.0004).", "the verdict");
     is_str(words.caveats, "", "without a caveat");
     ok(strstr(words.reasons, "Limit: with 8 GPUs efficiency drops to 0.60 (threshold 0.80).\n") == words.reasons,
        "what limits is the first reason");
@@ -128,14 +128,14 @@ static void check_undecided(void)
     as.decision.next_seeds = 24;
     strcpy(as.decision.next_why, "they would decide whether IoU holds");
     is_str(headline("hvd"), "Within reach by time: up to 4 GPUs (hvd), 3.6x faster than with 1 GPU (95 % interval "
-           "3.5-3.8). IoU with 4 GPUs is undecided (0.970 against 0.964, one run on a side); about 24 seeds per count "
+           "3.5-3.8). IoU with 4 GPUs is undecided (0.9700 against 0.9640, one run on a side); about 24 seeds per count "
            "would decide it.", "one run per count");
     ok(strstr(words.reasons, "Worth measuring next: 24 seeds with 1 and 4 GPUs (they would decide whether IoU "
                              "holds).\n"), "the seeds are next");
     points[0].nruns = points[2].nruns = 5;
     as.decision.seeds = (struct decision_seeds){.n = 9, .scatter = 0.004, .change = -0.0072};
     change[2].interval.low = -0.013;
-    ok(strstr(headline(NULL), " (0.970 against 0.964; the 95 % interval of the change, -0.013 to 0.000, includes -0.01); "
+    ok(strstr(headline(NULL), " (0.9700 against 0.9640; the 95 % interval of the change, -0.0130 to 0.0004, includes -0.01); "
                               "about 9 seeds per count would decide it."), "several runs");
     as.decision.seeds.n = 0;
     ok(strstr(headline(NULL), "; no practicable number of seeds would decide it."), "too many");
@@ -146,7 +146,7 @@ static void check_undecided(void)
     as.decision.reach = &points[3];
     state[3] = DECISION_UNDECIDED;
     iou[3] = DECISION_IOU_UNDECIDED;
-    ok(strstr(headline(NULL), "0.000). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 GPUs is undecided"),
+    ok(strstr(headline(NULL), "0.0004). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 GPUs is undecided"),
        "some are known to pass, more are within reach");
     as.decision.limit = NULL;
     as.decision.model_reach = 12;
@@ -168,11 +168,11 @@ static void check_reasons(void)
     state[1] = DECISION_FAILS;
     change[1].difference = -0.5;
     headline(NULL);
-    ok(strstr(words.reasons, "Not every smaller count meets the rule: 2 GPUs (IoU falls by 0.500).\n"),
+    ok(strstr(words.reasons, "Not every smaller count meets the rule: 2 GPUs (IoU falls by 0.5000).\n"),
        "a smaller count that fails is named");
     points[1].efficiency[QUANTITY_STEADY_EPOCH].value = 0.7983;
     headline(NULL);
-    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, IoU falls by 0.500).\n"), "for both reasons");
+    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, IoU falls by 0.5000).\n"), "for both reasons");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
         points[i].q[QUANTITY_STARTUP].median = points[i].q[QUANTITY_EVALUATION].median = 3;
