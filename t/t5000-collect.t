@@ -124,10 +124,12 @@ if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 0 ]; then
     is $halves 0 "a collect that is killed leaves no half of a file ($fresh whole ones)"
     ok "among them new ones" test $fresh -gt 0
     mkdir -p killed/logs
-    touch -d '2 hours ago' killed/logs/log_9.csv.tmp-1-0
+    touch killed/logs/results.csv.tmp-{1-0,mine}
+    unetctl collect --logs killed/logs -o from-killed >"$OUT" 2>&1
+    unlike <(cat "$OUT" from-killed/results.csv) 'tmp-' "what is left is not taken for a result"
     exits 0 "the next one" unetctl collect -C killed
-    ok "ends it" diff -r -x '*.tmp-*' killed/logs whole
-    ok "and removes what was left long ago" test ! -e killed/logs/log_9.csv.tmp-1-0
+    ok "leaves the files of others" rm killed/logs/results.csv.tmp-mine
+    ok "ends it, and removes what was left" diff -r killed/logs whole
 else
     skip "programs cannot be traced here" "a collect that is killed"
 fi

@@ -338,6 +338,18 @@ ok "no old picture is left" test ! -e o/report/figures/speedup.svg
 ok "what somebody else put there is" test -e o/report/figures/mine.svg
 like o/report/report.md 'There are no figures' "in Markdown, too"
 
+# Killed while it writes: the next one removes what was left.
+killat=("$builddir/t/killat")
+"${killat[@]}" -l calls 0 env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
+if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 40 ]; then
+    "${killat[@]}" "$(($(cut -d' ' -f1 calls) - 40))" env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
+    ok "a report that is killed leaves its folder" test -n "$(find killed -name '.new-*')"
+    exits 0 "the next one" env PATH="$TMP/nobin" unetctl report -C o -o killed
+    is "$(find killed -name '.new-*')" "" "removes it"
+else
+    skip "programs cannot be traced here" "a report that is killed"
+fi
+
 # Where it can't write: nothing half-written is left.
 : >file
 for name in results.csv report.json figures/speedup.svg; do

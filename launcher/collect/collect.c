@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "launcher/collect/log_name.h"
@@ -25,7 +24,6 @@
 #include "src/range.h"
 
 #define MAX_LOG (64 << 20)
-#define LEFTOVER_S 3600 /* age of a temporary file that nobody is writing any more */
 
 static void read_run(const void *arg, const char *name, struct result *r)
 {
@@ -261,46 +259,58 @@ static int add_table(const char *dir, const struct results *table, struct atomic
     return rc;
 }
 
-/* Temporary files of a collect that was killed: nobody else's are that old. */
-static void remove_leftovers(const char *dir)
+/* "results.csv.tmp-4711-0", as atomicfile names them */
+static bool is_temporary(const char *name)
+{
+    const char *tail = strstr(name, ".csv.tmp-");
+    int end = 0;
+
+    return tail && sscanf(tail, ".csv.tmp-%*d-%*d%n", &end) == 0 && end && !tail[end];
+}
+
+/* Makes the folder and locks it for writing. 0, or -1. What a collect that was killed left is removed. */
+static int open_folder(const char *dir, int *lock, struct err *e)
 {
     char path[PATH_MAX];
-    struct stat st;
     const struct dirent *entry;
-    DIR *d = opendir(dir);
 
+    if (path_make_folder(dir, e))
+        return -1;
+    *lock = path_lock_folder(dir);
+    DIR *d = opendir(dir);
     while (d && (entry = readdir(d)))
-        if (strstr(entry->d_name, ".csv.tmp-") &&
-            stat(path_format(path, "%s/%s", dir, entry->d_name), &st) == 0 &&
-            st.st_mtime < time(NULL) - LEFTOVER_S)
+        if (is_temporary(entry->d_name) &&
+            path_is_leftover(path_format(path, "%s/%s", dir, entry->d_name), *lock))
             unlink(path);
     if (d)
         closedir(d);
+    return 0;
 }
 
 /* rc: of what was put into the batch. */
-static int finish(struct atomicfile_batch *b, int rc, struct err *e)
+static int finish(struct atomicfile_batch *b, int lock, int rc, struct err *e)
 {
     if (rc == 0)
-        return atomicfile_batch_commit(b, e);
-    atomicfile_batch_abort(b);
-    return -1;
+        rc = atomicfile_batch_commit(b, e);
+    else
+        atomicfile_batch_abort(b);
+    path_unlock_folder(lock);
+    return rc;
 }
 
 int collect_write(const char *study_dir, const char *label, const struct results *table, struct err *e)
 {
     struct atomicfile_batch batch = {0};
     char dir[PATH_MAX];
-    int rc = 0;
+    int rc = 0, lock;
 
-    if (path_make_folder(path_format(dir, "%s/logs", study_dir), e))
+    if (open_folder(path_format(dir, "%s/logs", study_dir), &lock, e))
         return -1;
-    remove_leftovers(dir);
     for (size_t i = 0; i < table->count && rc == 0; i++)
         rc = add_run(study_dir, label, table, i, &batch, e);
     if (rc == 0)
         rc = add_table(dir, table, &batch, e);
-    return finish(&batch, rc, e);
+    return finish(&batch, lock, rc, e);
 }
 
 static int add_log(const char *src_dir, const char *dst_dir, const char *name, bool own,
@@ -318,12 +328,12 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
 {
     struct atomicfile_batch batch = {0};
     char path[PATH_MAX];
-    int rc = path_make_folder(dst_dir, e);
+    int rc = 0, lock;
 
+    if (open_folder(dst_dir, &lock, e))
+        return -1;
     path_format(path, "%s/results.csv", dst_dir);
     bool own = access(path, F_OK) == 0;
-    if (rc == 0)
-        remove_leftovers(dst_dir);
     for (size_t i = 0; i < table->count && rc == 0; i++) {
         const struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)
@@ -335,7 +345,7 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
     }
     if (rc == 0)
         rc = add_table(dst_dir, table, &batch, e);
-    return finish(&batch, rc, e);
+    return finish(&batch, lock, rc, e);
 }
 
 int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e)

@@ -3,10 +3,16 @@
 #include "launcher/collect/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEFTOVER_S 3600 /* age of a temporary file that no process writes */
 
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
 {
@@ -19,6 +25,31 @@ const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
     if (n < 0 || n >= PATH_MAX)
         dst[0] = '\0';
     return dst;
+}
+
+int path_lock_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    while (fd >= 0 && flock(fd, LOCK_EX))
+        if (errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+    return fd;
+}
+
+void path_unlock_folder(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+bool path_is_leftover(const char *path, int lock)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && (lock >= 0 || st.st_mtime < time(NULL) - LEFTOVER_S);
 }
 
 int path_make_folder(const char *path, struct err *e)

@@ -23,6 +23,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 
+#define STAGE ".new-" /* and the PID: folder in which a report is written first */
 #define HEAD_SIZE 400 /* of a script, in which stands who made it */
 
 /* text is freed. */
@@ -182,25 +183,59 @@ static int check_dir(const char *dir, const char *stage, const char *stage_figur
     return check_room(stage, dir, e) || check_room(stage_figures, figures, e) ? -1 : 0;
 }
 
-int report_folder_write(const struct report *r, const char *dir, struct err *e)
+/* What a report that was killed left in dir: .new-PID. */
+static void remove_leftovers(const char *dir, int lock)
+{
+    char stage[PATH_MAX], figures[PATH_MAX];
+    struct err ignored;
+    const struct dirent *entry;
+    DIR *d = opendir(dir);
+
+    while (d && (entry = readdir(d))) {
+        const char *pid = entry->d_name + strlen(STAGE);
+        if (strncmp(entry->d_name, STAGE, strlen(STAGE)) != 0 || !*pid ||
+            pid[strspn(pid, "0123456789")] ||
+            !path_is_leftover(path_format(stage, "%s/%s", dir, entry->d_name), lock))
+            continue;
+        empty(path_format(figures, "%s/figures", stage), NULL, &ignored);
+        empty(stage, NULL, &ignored);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Into the folder, which is locked. */
+static int write_staged(const struct report *r, const char *dir, struct err *e)
 {
     char stage[PATH_MAX], stage_figures[PATH_MAX], figures[PATH_MAX];
     struct err ignored;
-    bool existed = access(dir, F_OK) == 0;
 
-    path_format(stage, "%s/.new-%ld", dir, (long)getpid());
+    path_format(stage, "%s/" STAGE "%ld", dir, (long)getpid());
     path_format(stage_figures, "%s/figures", stage);
     path_format(figures, "%s/figures", dir);
     if (path_make_folder(stage_figures, e) || write_all(r, stage, stage_figures, e) ||
         check_dir(dir, stage, stage_figures, figures, e) || path_make_folder(figures, e)) {
         empty(stage_figures, NULL, &ignored);
         empty(stage, NULL, &ignored);
-        if (!existed)
-            rmdir(dir);
         return -1;
     }
     remove_figures(figures);
     if (empty(stage_figures, figures, e))
         return -1;
     return empty(stage, dir, e);
+}
+
+int report_folder_write(const struct report *r, const char *dir, struct err *e)
+{
+    bool existed = access(dir, F_OK) == 0;
+
+    if (path_make_folder(dir, e))
+        return -1;
+    int lock = path_lock_folder(dir);
+    remove_leftovers(dir, lock);
+    int rc = write_staged(r, dir, e);
+    if (rc && !existed)
+        rmdir(dir);
+    path_unlock_folder(lock);
+    return rc;
 }
