@@ -276,6 +276,8 @@ dataset("m/pictures", [picture(20 + i) for i in range(8)])
 dataset("m/ones", masks(1, 2))
 dataset("m/mixed", masks(0, 1)[:4] + masks(0, 255)[:4])
 dataset("m/nothing", masks(0))
+dataset("m/named", masks(0, 1, 2, 3), "imagesTr", "labelsTr", "c_%02d", "_0000")
+open("m/named/dataset.json", "w").write('{"labels": {"background": 0, "cell": 1, "wall": 2, "ignore": 3}}')
 for i, m in enumerate(masks(0, 1, 2)):
     write("m/palettes/images/%d.png" % i, picture(i))
     write("m/palettes/masks/%d.png" % i, m, red if i % 2 else green)
@@ -298,6 +300,7 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     looks lossy classes 1 - '0-127 background,128-255 foreground,' "what JPEG makes of 0 and 255"
     looks colours classes 3 - '0 0 0 background,255 0 0 colour_1,0 0 255 colour_2,' "colours"
     looks palettes classes 3 - '0 0 0 background,0 0 255 colour_1,255 0 0 colour_2,' "palettes that differ by file"
+    looks named classes 3 - '0 background,1 cell,2 wall,3 ignore,' "classes that nnU-Net's dataset.json names"
     looks pictures unsure 1 - - "grey values"
     looks ones unsure 1 - - "two values without 0"
     looks mixed unsure 1 - - "0 and 1 in some, 0 and 255 in others"

@@ -2,11 +2,15 @@
 #include "config.h"
 #include "trainer/data/mask_look.h"
 
+#include <cJSON.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "src/atomicfile.h"
 #include "trainer/data/classes.h"
 #include "src/plural.h"
 
@@ -16,6 +20,7 @@
 #define FEW_VALUES 32  /* of masks that are no pictures */
 #define SHOWN_VALUES 8
 #define EXPLAINED 100  /* masks read to explain an error */
+#define MAX_JSON ((size_t)16 << 20)
 #define NEAR 64        /* a lossy value is at most so far from 0 or 255 */
 
 /* --- one mask --- */
@@ -457,6 +462,73 @@ void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
         propose_grey(look, &all, dst);
 }
 
+/* A label of dataset.json: "NAME": VALUE, or in older files "VALUE": "NAME". */
+static void take_label(const cJSON *label, const char *names[CLASSES_MAX])
+{
+    char *end;
+    double value = label->valuedouble;
+    const char *name = label->string;
+
+    if (cJSON_IsString(label)) {
+        value = strtod(label->string, &end);
+        name = *end ? NULL : label->valuestring;
+    } else if (!cJSON_IsNumber(label))
+        name = NULL;
+    if (name && *name && strlen(name) < 64 && !strpbrk(name, "#\n\r") && value >= 0 &&
+        value < CLASSES_MAX && value == (double)(unsigned)value)
+        names[(unsigned)value] = name;
+}
+
+static void use_names(const struct mask_look *look, const char *const names[CLASSES_MAX],
+                      struct mask_proposal *p)
+{
+    struct values all = list_values(look);
+    struct mask_proposal named = {.meaning = MASK_MEANS_CLASSES};
+    int ignored = 0;
+
+    for (unsigned v = 0; v < 65536; v++)
+        if (look->of_value[v] && (v >= CLASSES_MAX || !names[v]))
+            return;
+    for (unsigned v = 0; v < CLASSES_MAX; v++)
+        if (names[v]) {
+            add_line(&named, "%u %s\n", v, names[v]);
+            named.classes++;
+            ignored += strcmp(names[v], "ignore") == 0;
+        }
+    named.classes -= ignored;
+    if (named.classes < 2 || strlen(named.class_file) + 1 >= sizeof named.class_file)
+        return;
+    if (named.classes == 2)
+        named.classes = 1;
+    say_values(&named, &all);
+    say(&named, ", whose classes dataset.json names");
+    *p = named;
+}
+
+void mask_look_name(const struct mask_look *look, const char *dir, struct mask_proposal *p)
+{
+    const char *names[CLASSES_MAX] = {NULL};
+    char path[PATH_MAX];
+    struct err ignored;
+    size_t n;
+
+    snprintf(path, sizeof path, "%.4000s/dataset.json", dir);
+    if (look->coloured || p->meaning == MASK_MEANS_FOREGROUND || p->meaning == MASK_MEANS_ONE_CLASS ||
+        access(path, R_OK) != 0)
+        return;
+    char *text = atomicfile_read(path, MAX_JSON, &n, &ignored);
+    cJSON *root = text ? cJSON_ParseWithLength(text, n) : NULL;
+    const cJSON *label, *labels = cJSON_GetObjectItemCaseSensitive(root, "labels");
+    cJSON_ArrayForEach(label, labels)
+    {
+        if (label->string)
+            take_label(label, names);
+    }
+    use_names(look, names, p);
+    cJSON_Delete(root);
+    free(text);
+}
+
 /* The class file as words of a shell. */
 static void say_file(struct mask_proposal *p)
 {
@@ -473,8 +545,10 @@ void mask_look_explain(struct source *source, struct err *e)
     struct err ignored;
     bool read = look && p && mask_look_read(look, source, EXPLAINED, &ignored) == 0;
 
-    if (read)
+    if (read) {
         mask_look_propose(look, p);
+        mask_look_name(look, source->dir, p);
+    }
     if (read && p->meaning == MASK_MEANS_CLASSES) {
         say(p, ". To take them so:");
         if (*p->class_file)

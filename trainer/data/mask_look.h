@@ -44,6 +44,9 @@ struct mask_proposal {
     char text[1024];        /* what the masks hold, and what is proposed or to be chosen */
 };
 
+/* Takes the names of classes from dir/dataset.json, as nnU-Net has it, where each value has one. */
+void mask_look_name(const struct mask_look *look, const char *dir, struct mask_proposal *p);
+
 /* Appends to an error of one mask what the set's masks seem to hold and what to set; looks at some of
  * them. */
 void mask_look_explain(struct source *source, struct err *e);

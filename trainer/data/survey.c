@@ -126,6 +126,7 @@ static int survey_masks(struct survey *s, struct source *source, size_t most, st
     if (mask_look_read(&s->masks, source, most, e))
         return -1;
     mask_look_propose(&s->masks, &s->proposal);
+    mask_look_name(&s->masks, source->dir, &s->proposal);
     unsigned max = 0;
     for (unsigned v = 0; v < 65536; v++)
         max = s->masks.of_value[v] ? v : max;
