@@ -20,6 +20,7 @@ behave=good epochs=2
 for file in ../../behave behave; do # the run's own last
     if [ -e "$file" ]; then read -r behave epochs <"$file" || true; fi
 done
+if [ "$behave" = nompi ] && [ -n "${UNETCTL_RESTART_REASON:-}" ]; then behave=good; fi
 index=${TF_CONFIG##*\"index\":}
 index=${index%%[!0-9]*}
 echo "trainer: $behave, rank $index, $TF_CONFIG"
@@ -35,7 +36,7 @@ hang)
     while :; do sleep 0.2; done
     ;;
 esac
-if [ "$behave" = nompi ] && [ -z "${UNETCTL_RESTART_REASON:-}" ]; then
+if [ "$behave" = nompi ]; then
     if [ "$index" != 0 ]; then # the first rank that exits takes the others along
         while [ ! -e "$out/FAILED" ]; do sleep 0.1; done
         exit 5

@@ -35,7 +35,6 @@ if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-r
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
 output=$attempt/slurm-$job.out
-said_before=$(wc -c 2>/dev/null <"$output" || echo 0)
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
@@ -63,6 +62,7 @@ stopped_by='' heard='' ranks=''
 trap 'stopped_by=USR1 heard=yes; kill -s USR1 $ranks 2>/dev/null' USR1
 trap 'stopped_by=TERM heard=yes; kill -s TERM $ranks 2>/dev/null' TERM INT
 run_ranks() { # sets code
+    said_before=$(wc -c 2>/dev/null <"$output" || echo 0)
     {{launcher}}bash {{run_file|sh}} &
     ranks=$!
     if [ -n "$stopped_by" ]; then kill -s "$stopped_by" "$ranks"; fi
