@@ -274,8 +274,9 @@ static int refuse_results(const struct analysis_source *sources, size_t nsources
         bad = sources[i].table->count ? sources[i].table->rows : NULL;
     if (!bad)
         return err_set(e, ERR_DATA, "%s: there is no run in it", nsources ? sources[0].title : "");
-    return err_set(e, ERR_DATA, "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
-                   sources[0].title, bad->run, bad->gpus, plural((size_t)bad->gpus),
+    return err_set(e, ERR_DATA,
+                   "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
+                   sources[0].title, bad->run, bad->gpus, plural(bad->gpus),
                    result_state_name(bad->state), bad->note);
 }
 
@@ -285,14 +286,15 @@ static int refuse_base(const struct analysis_source *sources, size_t nsources, i
     struct buf counts = {0};
 
     list_counts(sources, nsources, &counts);
-    int rc = counts.failed
-                 ? out_of_memory(e)
-                 : err_set(e, ERR_STATS,
-                           "%s: no run on %d GPU%s has a result, so speed-ups have no base case; there "
-                           "are results on %s. Run it (unetctl submit --gpus %d; unetctl collect says "
-                           "what became of it), or take another base case: --base %d",
-                           sources[0].title, base, plural((size_t)base), counts.data, base,
-                           next_count(sources, nsources, 0));
+    int rc =
+        counts.failed
+            ? out_of_memory(e)
+            : err_set(e, ERR_STATS,
+                      "%s: no run on %d GPU%s has a result, so speed-ups have no base case; there "
+                      "are results on %s. Run it (unetctl submit --gpus %d; unetctl collect says "
+                      "what became of it), or take another base case: --base %d",
+                      sources[0].title, base, plural(base), counts.data, base,
+                      next_count(sources, nsources, 0));
     buf_destroy(&counts);
     return rc;
 }
@@ -314,21 +316,23 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     struct buf series = {0};
 
     if (!base && !next_count(a->sources, a->nsources, first))
-        return err_set(e, ERR_STATS,
-                       "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on "
-                       "%d GPU%s only; submit more counts, e.g. --gpus 1,2,4",
-                       a->sources[0].title, first, plural((size_t)first));
+        return err_set(
+            e, ERR_STATS,
+            "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on "
+            "%d GPU%s only; submit more counts, e.g. --gpus 1,2,4",
+            a->sources[0].title, first, plural(first));
     base = base ? base : 1;
     if (analysis_check_base(a->sources, a->nsources, base, e))
         return -1;
     list_series(a, &series);
-    int rc = series.failed
-                 ? out_of_memory(e)
-                 : err_set(e, ERR_STATS,
-                           "%s: a speed-up compares two numbers of GPUs with the same settings, and no "
-                           "run on more than %d GPU%s has those of a run on %d: %s. Submit more counts "
-                           "with the same settings, or take another base case (--base)",
-                           a->sources[0].title, base, plural((size_t)base), base, series.data);
+    int rc =
+        series.failed
+            ? out_of_memory(e)
+            : err_set(e, ERR_STATS,
+                      "%s: a speed-up compares two numbers of GPUs with the same settings, and no "
+                      "run on more than %d GPU%s has those of a run on %d: %s. Submit more counts "
+                      "with the same settings, or take another base case (--base)",
+                      a->sources[0].title, base, plural(base), base, series.data);
     buf_destroy(&series);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Everything that is computed of one or several sources of results, for a report to show.
  *
- *   source (a study, a folder of logs) -> results -> series (one engine, one set of settings, one mode)
+ *   source (a study, a folder of logs) -> results -> series (one engine, settings, mode of scaling)
  *     -> models, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
@@ -77,13 +77,13 @@ struct analysis {
 };
 #define ANALYSIS_PAIRED 6
 
-/* Does some run have a result, and some run on base GPUs (0: any)? 0; -1 with ERR_DATA when none has a
- * result, with ERR_STATS, which names the counts that have, when none on base GPUs has. */
+/* Does some run have a result, and some run on base GPUs (0: any)? 0; -1 with ERR_DATA when none
+ * has a result, with ERR_STATS, which names the counts that have, when none on base GPUs has. */
 int analysis_check_base(const struct analysis_source *sources, size_t nsources, int base,
                         struct err *e);
 
-/* sources, and what they point to, must live as long as the analysis. 0; -1 as above, and with ERR_STATS
- * when no series has the base case and a larger count to compare, or no steady epoch. */
+/* sources, and what they point to, must live as long as the analysis. 0; -1 as above, and with
+ * ERR_STATS when no series has the base case and a larger count to compare, or no steady epoch. */
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,
                     const struct analysis_options *options, struct err *e);
 void analysis_destroy(struct analysis *a);

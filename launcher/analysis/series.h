@@ -60,8 +60,8 @@ struct series_point {
 
 struct series {
     char source[128], engine[32];
-    char name[256]; /* the engine, and the settings that tell it from others: "embedded, model.base 16" */
-    const char *settings; /* of its runs (settings.h), NULL: not known. Belongs to the table of results */
+    char name[256]; /* "embedded, model.base 16": engine, and settings that others do not have */
+    const char *settings; /* of its runs (settings.h), of the table of results; NULL: not known */
     enum series_mode mode;
     struct result *rows; /* the good runs, sorted; the points' rows lie in here. Their curves and
                           * scores belong to the table of results, which must live as long */

@@ -55,8 +55,8 @@ static struct group *add(struct groups *all, const struct result *r)
     if (!list)
         return NULL;
     all->list = list;
-    list[all->count] = (struct group){.engine = r->engine, .settings = r->settings,
-                                      .alone = settings_on_one_gpu(r->settings)};
+    list[all->count] = (struct group){
+        .engine = r->engine, .settings = r->settings, .alone = settings_on_one_gpu(r->settings)};
     return r->settings && !list[all->count].alone ? NULL : &list[all->count++];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All series of a table of results. Runs stand in one series only if they have the same engine and the
- * same settings; what a setting makes of them (how many GPUs share a batch) is the mode of a series. */
+/* All series of a table of results. Runs stand in one series only if they have the same engine and
+ * the same settings; what a setting makes of them (how many GPUs share a batch) is the mode of a
+ * series. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_LIST_H
 #define UNETCTL_LAUNCHER_ANALYSIS_SERIES_LIST_H
 
@@ -16,9 +17,9 @@ struct series_list {
     size_t count;
 };
 
-/* Fill dst from the sorted table, which must live as long. Runs on one GPU also stand in a series with
- * the same batch of each GPU (train.batch_per_gpu), since on one GPU that is the same batch. notes: as
- * series_compute has them. 0; -1 without memory and with an empty list. */
+/* Fill dst from the sorted table, which must live as long. Runs on one GPU also stand in a series
+ * with the same batch of each GPU (train.batch_per_gpu), since on one GPU that is the same batch.
+ * notes: as series_compute has them. 0; -1 without memory and with an empty list. */
 int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
                         const struct series_facts *facts, struct buf *notes, struct err *e);
 void series_list_destroy(struct series_list *l);

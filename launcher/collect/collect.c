@@ -135,14 +135,16 @@ static int add_missing(const struct collect_wanted *wanted, struct results *tabl
 static size_t label_size(const struct result *r)
 {
     char tail[64];
-    size_t n = strlen(r->run), ntail = (size_t)snprintf(tail, sizeof tail, RUN_ID_FORMAT, "", r->gpus, r->seed);
+    size_t n = strlen(r->run),
+           ntail = (size_t)snprintf(tail, sizeof tail, RUN_ID_FORMAT, "", r->gpus, r->seed);
 
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
 }
 
-/* Runs of the study's label have the reference's names, log_4.csv, others their label in it. The table is
- * sorted: the first row of a label and count has its first seed. */
-static void name_log(const struct results *table, size_t i, const char *label, char dst[LOG_NAME_SIZE])
+/* Runs of the study's label have the reference's names, log_4.csv, others their label in it. The
+ * table is sorted: the first row of a label and count has its first seed. */
+static void name_log(const struct results *table, size_t i, const char *label,
+                     char dst[LOG_NAME_SIZE])
 {
     const struct result *r = &table->rows[i];
     char own[sizeof r->run];
@@ -153,7 +155,8 @@ static void name_log(const struct results *table, size_t i, const char *label, c
                                      strcmp(p->engine, r->engine) == 0;)
         first = label_size(p) != n || memcmp(p->run, r->run, n) != 0;
     snprintf(own, sizeof own, "%.*s", (int)n, r->run);
-    log_name_encode(dst, strcmp(r->engine, "embedded") == 0 && strcmp(own, label) != 0 ? own : r->engine,
+    log_name_encode(dst,
+                    strcmp(r->engine, "embedded") == 0 && strcmp(own, label) != 0 ? own : r->engine,
                     r->gpus, r->seed, first);
 }
 
@@ -268,7 +271,8 @@ static bool is_temporary(const char *name)
     return tail && sscanf(tail, ".csv.tmp-%*d-%*d%n", &end) == 0 && end && !tail[end];
 }
 
-/* Makes the folder and locks it for writing. 0, or -1. What a collect that was killed left is removed. */
+/* Makes the folder and locks it for writing. 0, or -1. What a collect that was killed left is
+ * removed. */
 static int open_folder(const char *dir, int *lock, struct err *e)
 {
     char path[PATH_MAX];
@@ -298,7 +302,8 @@ static int finish(struct atomicfile_batch *b, int lock, int rc, struct err *e)
     return rc;
 }
 
-int collect_write(const char *study_dir, const char *label, const struct results *table, struct err *e)
+int collect_write(const char *study_dir, const char *label, const struct results *table,
+                  struct err *e)
 {
     struct atomicfile_batch batch = {0};
     char dir[PATH_MAX];

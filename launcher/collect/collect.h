@@ -27,10 +27,11 @@ int collect_scan(const char *study_dir, const struct collect_wanted *wanted, str
 
 /* Write study_dir/logs: the logs of good runs, results.csv last. Logs that an earlier collect left
  * for runs which are not good now are removed. label: that of collect_scan. */
-int collect_write(const char *study_dir, const char *label, const struct results *table, struct err *e);
+int collect_write(const char *study_dir, const char *label, const struct results *table,
+                  struct err *e);
 
-/* Scan, with what study.yaml wants, and what the scheduler knows of runs without a marker; and write, if
- * asked to. Without, nothing in the study changes. */
+/* Scan, with what study.yaml wants, and what the scheduler knows of runs without a marker; and
+ * write, if asked to. Without, nothing in the study changes. */
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e);
 
 /* A folder of logs of whatever origin (logs_folder.h) into dst_dir: copies of the good ones under

@@ -28,12 +28,12 @@ static int check_times(const struct epoch_csv *log, const char *path, struct err
 }
 
 /* Whatever form the log has. */
-static int check_clocks(const struct curve *c, double training_time, double test_time, const char *path,
-                        struct err *e)
+static int check_clocks(const struct curve *c, double training_time, double test_time,
+                        const char *path, struct err *e)
 {
     if (training_time > CURVE_LONGEST_S || test_time > CURVE_LONGEST_S)
-        return err_set(e, ERR_DATA, "%s: training takes %g s, evaluation %g s: a time is wrong", path,
-                       training_time, test_time);
+        return err_set(e, ERR_DATA, "%s: training takes %g s, evaluation %g s: a time is wrong",
+                       path, training_time, test_time);
     return curve_check(c, path, e);
 }
 
@@ -49,8 +49,8 @@ static struct curve *make_curve(const struct epoch_csv *log, struct err *e)
 }
 
 /* n bytes with a NUL behind. Its curve; NULL, and then dst is empty. */
-static struct curve *decode_table(const char *text, size_t n, const char *path, struct epoch_csv *dst,
-                                  struct err *e)
+static struct curve *decode_table(const char *text, size_t n, const char *path,
+                                  struct epoch_csv *dst, struct err *e)
 {
     if (epoch_csv_decode(text, n, path, dst, e))
         return NULL;

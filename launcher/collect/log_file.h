@@ -18,7 +18,7 @@
  * another count is refused. 0, or -1 with ERR_DATA "FILE:LINE: REASON"; r is then unchanged. */
 int log_file_read(const char *path, struct result *r, struct err *e);
 
-/* The same check of a table of epochs that must have the reference's form. dst: epoch_csv_destroy. */
+/* The same check of a table in the reference's form. dst: for epoch_csv_destroy. */
 int log_file_read_table(const char *path, struct epoch_csv *dst, struct err *e);
 
 #endif

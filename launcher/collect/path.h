@@ -18,8 +18,8 @@ const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
 int path_lock_folder(const char *path);
 void path_unlock_folder(int lock);
 
-/* May a temporary file or folder, which a process that writes into the folder of lock makes, be removed?
- * Its process was killed where the lock is held; else it must be an hour old. */
+/* May a temporary file or folder, which a process that writes into the folder of lock makes, be
+ * removed? Its process was killed where the lock is held; else it must be an hour old. */
 bool path_is_leftover(const char *path, int lock);
 
 /* Make the folder, and those above it. 0, or -1 with ERR_INTERNAL. */

@@ -20,7 +20,7 @@ static size_t study_size(const json_t *plan, const char **folder)
     return slash ? (size_t)(slash - split) + 1 : 0;
 }
 
-/* Paths below the study's folder are written from there, so that they stay when a study is moved. */
+/* Paths below the study's folder are written from there: they stay when the study is moved. */
 static void add_string(struct buf *b, const json_t *plan, const char *text)
 {
     const char *folder;
@@ -51,8 +51,9 @@ static void add_text(struct buf *b, const json_t *plan, const json_t *value)
 
 static bool is_preset(const struct yaml_key *key, const json_t *value, const char *text)
 {
-    return key->preset && (json_is_number(value) ? strtod(key->preset, NULL) == json_number_value(value)
-                                                 : strcmp(key->preset, text) == 0);
+    return key->preset &&
+           (json_is_number(value) ? strtod(key->preset, NULL) == json_number_value(value)
+                                  : strcmp(key->preset, text) == 0);
 }
 
 /* The batch is that of each GPU where the plan has none over all. */
@@ -68,7 +69,8 @@ static bool is_batch(const char *path)
     return strcmp(path, SETTINGS_BATCH_PER_GPU) == 0 || strcmp(path, SETTINGS_GLOBAL_BATCH) == 0;
 }
 
-static void add_setting(struct buf *dst, const struct yaml_key *key, const json_t *plan, const char *backend)
+static void add_setting(struct buf *dst, const struct yaml_key *key, const json_t *plan,
+                        const char *backend)
 {
     const json_t *value = run_plan_value(plan, key->path);
     bool computed = *backend && strcmp(key->path, "train.backend") == 0;

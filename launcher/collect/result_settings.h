@@ -5,9 +5,10 @@
 
 #include <jansson.h>
 
-/* The settings that can change the run's time or quality (affects_result in study_keys), as one text
- * (settings.h), without those that have their built-in value; the batch is always there. backend: the
- * one that computed, or "" where only the plan is known. malloc'ed; NULL without memory. */
+/* The settings that can change the run's time or quality (affects_result in study_keys), as one
+ * text (settings.h), without those that have their built-in value; the batch is always there.
+ * backend: the one that computed, or "" where only the plan is known. malloc'ed; NULL without
+ * memory. */
 char *result_settings_encode(const json_t *plan, const char *backend);
 
 #endif

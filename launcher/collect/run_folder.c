@@ -297,7 +297,7 @@ static int measure(struct result *r, const struct run_record *record, struct err
 
 /* What an attempt tells beside its measurements. */
 struct attempt {
-    char worlds[200]; /* as run_record has them; of an engine without a record, from the attempts' run.json */
+    char worlds[200]; /* as run_record has them; without a record, from the attempts' run.json */
     char backend[16]; /* that computed; "": not known */
 };
 

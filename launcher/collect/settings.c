@@ -82,7 +82,8 @@ char *settings_on_one_gpu(const char *text)
         return NULL;
     for (buf_add(&b, ""); settings_next(&text, &s);) {
         bool is_batch = s.nkey == strlen(each) && memcmp(s.key, each, s.nkey) == 0;
-        buf_addf(&b, "%s%.*s=", b.length ? "; " : "", is_batch ? (int)strlen(SETTINGS_GLOBAL_BATCH) : (int)s.nkey,
+        buf_addf(&b, "%s%.*s=", b.length ? "; " : "",
+                 is_batch ? (int)strlen(SETTINGS_GLOBAL_BATCH) : (int)s.nkey,
                  is_batch ? SETTINGS_GLOBAL_BATCH : s.key);
         buf_add_bytes(&b, s.value, s.nvalue);
     }

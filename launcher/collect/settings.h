@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings of a run as one text: "data.height=96; model.base=16". In a value, a backslash stands
- * before ';' and '\'. */
+/* The settings of a run as one text: "data.height=96; model.base=16". In a value, a backslash
+ * stands before ';' and '\'. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_SETTINGS_H
 #define UNETCTL_LAUNCHER_COLLECT_SETTINGS_H
 
@@ -20,7 +20,7 @@ struct setting {
 
 void settings_add(struct buf *dst, const char *key, const char *value);
 
-/* The setting at *text, which then moves behind it. false at the end, and where text is malformed. */
+/* The setting at *text, which then moves behind it. false at the end, or where text is malformed. */
 bool settings_next(const char **text, struct setting *dst);
 
 void settings_add_value(struct buf *dst, const struct setting *s);
@@ -31,8 +31,8 @@ bool settings_equal(const char *a, const char *b);
 /* Add ", KEY VALUE" for each setting of texts[i] that some other of texts[0..n) does not have. */
 void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst);
 
-/* The same settings with the batch as it is on one GPU, where a batch of each GPU is a global batch.
- * NULL for NULL or without memory; the caller frees. */
+/* The same settings with the batch as it is on one GPU, where a batch of each GPU is a global
+ * batch. NULL for NULL or without memory; the caller frees. */
 char *settings_on_one_gpu(const char *text);
 
 #endif

@@ -53,7 +53,8 @@ static size_t next_done(const struct results *table, size_t i, size_t end)
     return i;
 }
 
-/* Rows first..end are of one case and seed: of copies one counts, otherwise nobody knows which is right. */
+/* Rows first..end are of one case and seed: of copies one counts, otherwise nobody knows which is
+ * right. */
 static void discard_repeated(struct results *table, size_t first, size_t end)
 {
     size_t one = next_done(table, first, end), two = next_done(table, one + 1, end);

@@ -22,16 +22,20 @@ static void encoded(const char *plan_text, const char *backend, const char *want
 static void check_plans(void)
 {
     encoded("{}", "", "", "a plan without any setting");
-    encoded("{\"engine\":\"embedded\",\"data\":{\"height\":32,\"channels\":1,\"split\":\"/s/split.json\",\"cache\":\"/s/c\"},\"model\":{\"name\":\"unet\"},"
-            "\"train\":{\"lr\":0.001,\"optimizer\":\"sgd\",\"nesterov\":true,\"timeout_s\":7}}", "dnnl",
-            "data.height=32; data.cache=./c; train.optimizer=sgd; train.nesterov=true; train.backend=dnnl",
-            "built-in values and what changes no result are left out, the backend that computed is there");
+    encoded(
+        "{\"engine\":\"embedded\",\"data\":{\"height\":32,\"channels\":1,"
+        "\"split\":\"/s/split.json\",\"cache\":\"/s/c\"},\"model\":{\"name\":\"unet\"},"
+        "\"train\":{\"lr\":0.001,\"optimizer\":\"sgd\",\"nesterov\":true,\"timeout_s\":7}}",
+        "dnnl",
+        "data.height=32; data.cache=./c; train.optimizer=sgd; train.nesterov=true; train.backend=dnnl",
+        "built-in values and what changes no result are left out, the backend that computed is there");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
             "of a global batch that of each GPU follows");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":0}}", "", "train.batch_per_gpu=4",
             "a batch of each GPU");
-    encoded("{\"engine\":\"pytorch\",\"program\":{\"script\":\"/a;b\\\\c.py\",\"args\":[\"-x\",\"1\"]}}", "",
-            "pytorch.script=/a\\;b\\\\c.py; pytorch.args=-x 1", "what another engine runs");
+    encoded(
+        "{\"engine\":\"pytorch\",\"program\":{\"script\":\"/a;b\\\\c.py\",\"args\":[\"-x\",\"1\"]}}",
+        "", "pytorch.script=/a\\;b\\\\c.py; pytorch.args=-x 1", "what another engine runs");
 }
 
 /* Every key of a plan is known by its row in study_keys: no second list. */
@@ -88,7 +92,8 @@ static void check_names(void)
     char *alone = settings_on_one_gpu("a=1; train.batch_per_gpu=8; b=2");
     is_str(alone, "a=1; train.global_batch=8; b=2", "on one GPU its batch is the global one");
     free(alone);
-    ok(settings_equal(NULL, NULL) && !settings_equal(NULL, "") && settings_equal("a=1", "a=1"), "equality");
+    ok(settings_equal(NULL, NULL) && !settings_equal(NULL, "") && settings_equal("a=1", "a=1"),
+       "equality");
 }
 
 int main(void)
