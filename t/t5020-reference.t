@@ -62,6 +62,25 @@ is "$(table pytorch horovod "$few" | tr -s ' ' | sed 's/ $//')" \
 12 36.4 7272.9 0.7929 0.0120 5.33 47.5 42.8%
 14 32.5 6507.2 0.9018 0.0277 5.70 55.2 42.7%" "PyTorch, Horovod"
 
+# One run per count shows nothing about quality: what is within reach by time, whatever stands beside it.
+reach() { # DIR...: engine, count within reach, count to use, seeds, next count
+    unetctl report "${@/#/--logs=$UNETCTL_SHARED/reference-logs/}" --json - | python3 -c '
+import json, sys
+for e in json.load(sys.stdin)["engines"]:
+    v = e["verdict"]
+    print(e["study"], e["engine"], v["reach_gpus"], v["worth_gpus"], v["next_seeds"], v["next_gpus"])'
+}
+tensorflow='tensorflow horovod 14 None 27 None
+tensorflow native 12 None 27 None'
+pytorch='pytorch horovod 1 1 None None
+pytorch native 14 None 27 None'
+is "$(reach tensorflow)" "$tensorflow" "within reach: TensorFlow"
+is "$(reach pytorch)" "$pytorch" "PyTorch; with Horovod no count is efficient"
+is "$(reach tensorflow pytorch)" "$tensorflow
+$pytorch" "side by side the same"
+unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" --text >text
+unlike text 'worth it|still pays|save more' "nothing claims more"
+
 # PyTorch's notebook compares another epoch.
 time_of() { awk -F, '$1 == 4 {print $2}' "$UNETCTL_SHARED/reference-logs/pytorch/$1"; }
 is "$(unetctl report --logs "$UNETCTL_SHARED/reference-logs/pytorch" --epoch 4 --json - | python3 -c '
