@@ -68,9 +68,12 @@ static void add_quality_tile(struct buf *b, const struct series *s, const struct
     if (!isfinite(iou))
         return;
     snprintf(value, sizeof value, "%.4f", iou);
-    snprintf(more, sizeof more, "%s; %.4f with %d GPU%s",
-             d->best == d->base ? "base case" : decision_iou_name(d->iou[d->best - s->points]), base,
-             d->base->gpus, plural(d->base->gpus));
+    if (d->best == d->base)
+        snprintf(more, sizeof more, "base case");
+    else
+        snprintf(more, sizeof more, "%s; %.4f with %d GPU%s",
+                 decision_iou_name(d->iou[d->best - s->points]), base, d->base->gpus,
+                 plural(d->base->gpus));
     add_tile(b, s->quality, value, more);
 }
 

@@ -209,7 +209,7 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
     if (decision_list_counts(&as->decision, &as->series, is_lower_by_chance, counts, sizeof counts))
         buf_addf(b,
                  "In these runs %s is lower by more than %.2f with %s GPUs; the runs are too few "
-                 "to tell whether by chance.\n",
+                 "to tell whether that is chance.\n",
                  as->series.quality, DECISION_IOU_MARGIN, counts);
 }
 
@@ -248,8 +248,8 @@ static void add_model(struct buf *b, const struct analysis_series *as)
 
     if (!m)
         return;
-    buf_addf(b, "%s: %s%s, ",
-             model_predicts(m) ? "Best-fitting model" : "No model fits well; the best one",
+    buf_addf(b, "%s %s%s, ",
+             model_predicts(m) ? "Best-fitting model:" : "No model fits well; the best is",
              model_name(m->law), m->law == MODEL_IDEAL ? " scaling" : "");
     model_describe(m, b);
     buf_addf(b, " (leave-one-out error %.1f %%)", 100 * m->loo_error);
@@ -377,11 +377,11 @@ static void add_noise(struct buf *b, const struct analysis_series *as)
     double factor = noise_scale_images(n, smallest, p->rows[0].global_batch),
            measured = measured_factor(as, p);
     if (fabs(log(factor / measured)) > log(DISAGREE)) {
-        buf_addf(
-            b,
-            "Critical batch: none can be told. The norms of the gradients predict %.2fx as many "
-            "images with %d GPUs as with %d; measured are %.2fx as many epochs.\n",
-            factor, p->gpus, as->decision.base->gpus, measured);
+        buf_addf(b,
+                 "Critical batch: not known. The norms of the gradients predict %.2fx as many "
+                 "images with "
+                 "%d GPUs as with %d, but %.2fx as many epochs were measured.\n",
+                 factor, p->gpus, as->decision.base->gpus, measured);
         return;
     }
     if (n->critical_batch < 1)

@@ -409,7 +409,7 @@ static void check_noise(const struct report_series *rs)
                                           s->points[i].rows[0].global_batch);
 
     if (fabs(log(predicted / measured)) > log(1.25))
-        expect(strstr(rs->words.reasons, "Critical batch: none can be told") != NULL,
+        expect(strstr(rs->words.reasons, "Critical batch: not known.") != NULL,
                "%.2fx as many images are predicted, %.2fx as many epochs measured", predicted,
                measured);
 }
