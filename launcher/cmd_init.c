@@ -160,7 +160,8 @@ static bool are_masks_set(const struct yaml_setting *settings, size_t n)
     return false;
 }
 
-/* What the masks seem to mean, as settings; the number of these. -1: that is not sure, and is asked. */
+/* What the masks seem to mean, as settings; the number of these. -1: that is not sure, and is
+ * asked. */
 static int take_masks(const struct data_look *look, const char *dir, const char *folder,
                       char classes[24], struct yaml_setting *dst, struct err *e)
 {
@@ -178,8 +179,8 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
     if (*look->class_file) {
         snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
         if (access(file, F_OK) == 0)
-            return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten; name it "
-                           "(-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
+            return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten; name "
+                           "it (-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
                            classes);
         dst[n++] = (struct yaml_setting){"data.class_file", "./" CLASS_FILE, "masks"};
     }
@@ -202,8 +203,8 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     return 0;
 }
 
-/* A path of the command line as study.yaml has it: from the study's folder where it lies there, else
- * absolute. */
+/* A path of the command line as study.yaml has it: from the study's folder where it lies there,
+ * else absolute. */
 static int place_path(const char *folder, const struct yaml_key *key, struct yaml_setting *setting,
                       struct buf *dst, struct err *e)
 {

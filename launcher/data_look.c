@@ -308,7 +308,8 @@ const char *data_look_complaint(const struct data_look *look, const struct study
     if ((look->train > 0) != (look->val > 0))
         return look->train ? "the set is divided, and none of its images validates"
                            : "the set is divided, and none of its images trains";
-    if (look->looked && (look->meaning == DATA_ONE_CLASS || (!set && look->meaning != DATA_FOREGROUND)))
+    if (look->looked &&
+        (look->meaning == DATA_ONE_CLASS || (!set && look->meaning != DATA_FOREGROUND)))
         return look->masks_text;
     return NULL;
 }

@@ -30,16 +30,16 @@ struct data_look {
     size_t grey, colour, deep;   /* images with 1 or 2 channels, with more; with 16 bits */
 };
 
-/* Count DIR/images and DIR/masks, or what unet-train finds in another layout, and look at some masks. 0,
- * or -1 with ERR_DATA: it is nothing that is read. */
+/* Count DIR/images and DIR/masks, or what unet-train finds in another layout, and look at some
+ * masks. 0, or -1 with ERR_DATA: it is nothing that is read. */
 int data_look_count(const char *dir, struct data_look *dst, struct err *e);
 
-/* The same, and read a sample of the images and more masks. Files that cannot be read are only counted;
- * what unet-train warns of is logged. */
+/* The same, and read a sample of the images and more masks. Files that cannot be read are only
+ * counted; what unet-train warns of is logged. */
 int data_look_sample(const char *dir, struct data_look *dst, struct err *e);
 
-/* What stands in the way of a study with these settings, as far as a look shows, or NULL: masks of one
- * class, masks that mean other than what is set, a side without images. */
+/* What stands in the way of a study with these settings, as far as a look shows, or NULL: masks of
+ * one class, masks that mean other than what is set, a side without images. */
 const char *data_look_complaint(const struct data_look *look, const struct study *s);
 
 #endif

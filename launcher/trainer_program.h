@@ -15,8 +15,8 @@ int trainer_program_run(const char *const *argv, struct err *e);
  * code was. -1 only where it could not be run. */
 int trainer_program_read(const char *const *argv, char **text, struct err *e);
 
-/* The same, where it must succeed: -1 with its own error and exit code if not. Its warnings are logged if
- * loud. */
+/* The same, where it must succeed: -1 with its own error and exit code if not. Its warnings are
+ * logged if loud. */
 int trainer_program_ask(const char *const *argv, bool loud, char **text, struct err *e);
 
 /* Become `unet-train ARGV...`; returns -1 only if that failed. */

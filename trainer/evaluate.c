@@ -148,16 +148,16 @@ void evaluate_constant(const int64_t *score, int classes, const struct dataset *
 
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
 {
+    const char *quality = is_by_accuracy(ds) ? "accuracy" : "IoU";
     struct evaluate_constant c;
-    bool by_accuracy = is_by_accuracy(ds);
 
     evaluate_constant(score, classes, ds, &c);
     if (c.quality == 1)
-        log_warn("but this score tells nothing: the truth is \"%s\" everywhere, and so is predicting that "
-                 "without looking at an image (%s 1.0000)", c.name, by_accuracy ? "accuracy" : "IoU");
+        log_warn("but this score tells nothing: the truth is \"%s\" everywhere, and so is "
+                 "predicting that without looking at an image (%s 1.0000)", c.name, quality);
     else if (c.reaches)
-        log_warn("but predicting \"%s\" everywhere gets %s %.4f: this network is no better, and has "
-                 "learnt nothing that shows", c.name, by_accuracy ? "accuracy" : "IoU", c.quality);
+        log_warn("but predicting \"%s\" everywhere gets %s %.4f: this network is no better, and "
+                 "has learnt nothing that shows", c.name, quality, c.quality);
 }
 
 void evaluate_write_cell(FILE *f, const char *text)

@@ -50,8 +50,8 @@ void evaluate_free(struct network *n, void *p); /* NULL is fine */
 /* total = the sum of so many scores. */
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);
 
-/* What a prediction of one class everywhere gets on the truth of a score. ds may be NULL where there is
- * one class. */
+/* What a prediction of one class everywhere gets on the truth of a score. ds may be NULL where
+ * there is one class. */
 struct evaluate_constant {
     double quality;   /* its IoU, or accuracy where images have classes */
     const char *name; /* of the class */

@@ -82,8 +82,8 @@ static int decide_scale(const struct mask_rules *rules, struct source *source,
     }
     *scale = soft ? (max > 1 ? MASK_FULL : MASK_UNIT) : (has_full ? MASK_FULL : MASK_UNIT);
     if (!soft && has_full && has_one) {
-        err_set(e, ERR_DATA, "%s: %s holds the value 1 but %s the value 255; masks of one set hold 0 "
-                "and 255, or 0 and 1", rules->config->dir, has_one, has_full);
+        err_set(e, ERR_DATA, "%s: %s holds the value 1 but %s the value 255; masks of one set hold "
+                "0 and 255, or 0 and 1", rules->config->dir, has_one, has_full);
         mask_look_explain(source, e);
         return -1;
     }

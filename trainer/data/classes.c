@@ -54,8 +54,8 @@ static int label_of_name(struct classes *c, const char *name, struct err *e)
     return c->count++;
 }
 
-/* Up to three numbers at the start of a line: how many, and where they end. `1-9` is one, and *last its
- * end. */
+/* Up to three numbers at the start of a line: how many, and where they end. `1-9` is one, and
+ * *last its end. */
 static int parse_numbers(const char *line, unsigned long v[3], unsigned long *last,
                          const char **rest)
 {
@@ -90,7 +90,8 @@ static int parse_line(struct classes *c, char *line, struct err *e)
     int n = parse_numbers(line, v, &last, &name);
     bool coloured = n == 3;
     if ((n != 1 && n != 3) || !*name || strlen(name) >= NAME_SIZE || (n == 1 && last < v[0]))
-        return err_set(e, ERR_DATA, "must be `VALUE NAME`, `FROM-TO NAME` or `RED GREEN BLUE NAME`");
+        return err_set(e, ERR_DATA,
+                       "must be `VALUE NAME`, `FROM-TO NAME` or `RED GREEN BLUE NAME`");
     if (n == 1 && last > v[0])
         v[1] = last;
     for (int i = 0; i < 3; i++)
@@ -138,8 +139,8 @@ static int fill(struct classes *c, int count, int ignore, const char *file, cons
         if (parse_file(c, file, e))
             return -1;
         if (count <= 1 && c->count != 2)
-            return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes %d); with "
-                           "1 it has two, background and foreground", file, c->count, c->count,
+            return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes %d); "
+                           "with 1 it has two, background and foreground", file, c->count, c->count,
                            c->count);
         if (count > 1 && c->count != count)
             return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
@@ -280,7 +281,8 @@ void classes_encode(const struct classes *c, struct buf *dst)
     buf_addf(dst, "%d %d", c->count, c->coloured);
     for (size_t i = 0; i < c->nentries; i++)
         if (c->entries[i].last > c->entries[i].value)
-            buf_addf(dst, " %u-%u=%u", c->entries[i].value, c->entries[i].last, c->entries[i].label);
+            buf_addf(dst, " %u-%u=%u", c->entries[i].value, c->entries[i].last,
+                     c->entries[i].label);
         else
             buf_addf(dst, " %u=%u", c->entries[i].value, c->entries[i].label);
 }

@@ -4,8 +4,8 @@
  * Without a file a mask's values are the classes 0..count-1 themselves. A file has one value per
  * line, with a name behind it: `85 carbide`, several values: `1-255 particle`, or red, green and
  * blue: `128 0 0 building`. Its names are classes 0, 1, 2 in the order in which they appear; a name
- * that comes again adds a value to its class; the name `ignore` stands for pixels that do not count.
- * `#` starts a comment. With a count of 1 a file has two names, background and foreground. */
+ * that comes again adds a value to its class; the name `ignore` stands for pixels that do not
+ * count. `#` starts a comment. With a count of 1 a file has two names, background and foreground. */
 #ifndef UNETCTL_TRAINER_DATA_CLASSES_H
 #define UNETCTL_TRAINER_DATA_CLASSES_H
 
@@ -22,8 +22,8 @@ struct classes;
 /* Do masks hold labels, rather than 0 and the full value? */
 bool classes_wanted(int count, const char *file);
 
-/* count: what the file must have, up to 1: two; ignore: a value that does not count, -1 for none; file:
- * NULL or "" for none; text: what stands in it, NULL to read it. ERR_DATA with FILE:LINE. */
+/* count: what the file must have, up to 1: two; ignore: a value that does not count, -1 for none;
+ * file: NULL or "" for none; text: what stands in it, NULL to read it. ERR_DATA with FILE:LINE. */
 struct classes *classes_create(int count, int ignore, const char *file, const char *text,
                                struct err *e);
 void classes_destroy(struct classes *c);

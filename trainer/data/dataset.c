@@ -133,11 +133,12 @@ static int check_classes(const struct dataset *ds, const char *split_file, struc
 {
     if (ds->split->nclasses || (ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
         return 0;
-    return err_set(e, ERR_DATA, "%s: was made for masks %s, but data.classes is %d and data.class_file "
-                   "%s: make a new split, or set these as they were",
+    return err_set(e, ERR_DATA, "%s: was made for masks %s, but data.classes is %d and "
+                   "data.class_file %s: make a new split, or set these as they were",
                    split_file ? split_file : ds->split->dir,
                    ds->classes ? "of foreground and background" : "whose values are classes",
-                   dataset_classes(ds), ds->classes && *classes_text(ds->classes) ? "given" : "empty");
+                   dataset_classes(ds),
+                   ds->classes && *classes_text(ds->classes) ? "given" : "empty");
 }
 
 static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)

@@ -302,8 +302,8 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
 {
     p->meaning = MASK_MEANS_UNSURE;
     say_values(p, all);
-    say(p, ", each in one piece, and not all masks hold as many: they seem to number objects (instance "
-           "masks), and an object's number is not a class. If any value above 0 is foreground: "
+    say(p, ", each in one piece, and not all masks hold as many: they seem to number objects "
+           "(instance masks), and an object's number is not a class. If any value above 0 is foreground: "
            TWO_NAMES("1-65535"));
     if (all->max < CLASSES_MAX)
         say(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
@@ -328,14 +328,14 @@ static void propose_grey(const struct mask_look *look, const struct values *all,
         p->meaning = MASK_MEANS_CLASSES;
         p->classes = 1;
         add_line(p, "0-127 background\n128-255 foreground\n");
-        say(p, ", nearly all of them close to 0 or 255, as a lossy format (JPEG) leaves them: up to 127 is "
-               "background, from 128 on foreground");
+        say(p, ", nearly all of them close to 0 or 255, as a lossy format (JPEG) leaves them: up "
+               "to 127 is background, from 128 on foreground");
         return;
     }
     p->meaning = MASK_MEANS_UNSURE;
-    say(p, ": these are no classes. If a value is the share of foreground: -s data.soft_masks=true. If "
-           "any value from 128 on is foreground: printf '0-127 background\\n128-65535 foreground\\n' "
-           ">classes.txt, then -s data.class_file=classes.txt");
+    say(p, ": these are no classes. If a value is the share of foreground: -s "
+           "data.soft_masks=true. If any value from 128 on is foreground: printf '0-127 "
+           "background\\n128-65535 foreground\\n' >classes.txt, then -s data.class_file=classes.txt");
 }
 
 /* The full value far above the others stands for what does not count. */
@@ -372,8 +372,8 @@ static void propose_classes(const struct mask_look *look, const struct values *a
     if (ignored)
         say(p, ", and %u is taken for pixels that do not count (data.ignore)", all->max);
     else if (p->classes > 2)
-        say(p, "; if the last stands for what does not count: -s data.classes=%u -s data.ignore=%u", top,
-            top);
+        say(p, "; if the last stands for what does not count: -s data.classes=%u -s "
+               "data.ignore=%u", top, top);
     if (p->classes > 1 && p->classes < 12)
         say(p, "; if they number objects instead: " TWO_NAMES("1-65535"));
 }
@@ -385,8 +385,8 @@ static void propose_listed(const struct mask_look *look, const struct values *al
     say_values(p, all);
     if (all->n == 2 && all->v[0] != 0) {
         p->meaning = MASK_MEANS_UNSURE;
-        say(p, ": which one is foreground? printf '%u background\\n%u foreground\\n' >classes.txt (or the "
-               "other way round), then -s data.class_file=classes.txt", all->v[0], all->v[1]);
+        say(p, ": which one is foreground? printf '%u background\\n%u foreground\\n' >classes.txt "
+               "(or the other way round), then -s data.class_file=classes.txt", all->v[0], all->v[1]);
         return;
     }
     p->meaning = MASK_MEANS_CLASSES;
@@ -414,8 +414,8 @@ static void propose_colours(const struct mask_look *look, struct mask_proposal *
 
     if (look->ncolours > MASK_LOOK_COLOURS || n > MASK_LOOK_COLOURS) {
         p->meaning = MASK_MEANS_UNSURE;
-        say(p, "the masks hold more than %d colours: a lossy format (JPEG), smoothed edges or a colour for "
-               "each object. Write them as PNG with one value or colour for each class",
+        say(p, "the masks hold more than %d colours: a lossy format (JPEG), smoothed edges or a "
+               "colour for each object. Write them as PNG with one value or colour for each class",
             MASK_LOOK_COLOURS);
         return;
     }
@@ -432,7 +432,8 @@ static void propose_colours(const struct mask_look *look, struct mask_proposal *
         n == 1 ? "there is nothing to learn"
                : "each is a class; give them names, or `ignore` for what does not count");
     if (look->palettes_differ)
-        say(p, ". Their palettes differ from file to file, so that the colours count, not the indices");
+        say(p, ". Their palettes differ from file to file, so that the colours count, not the "
+               "indices");
 }
 
 void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
@@ -452,8 +453,8 @@ void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
         propose_numbered(&all, dst);
     else if (all.n == 3 && all.second == 1 && all.max == look->full && !look->one_and_full) {
         dst->meaning = MASK_MEANS_UNSURE;
-        say(dst, "some masks hold 0 and 1, others 0 and %u. If both are foreground: " TWO_NAMES("1-65535"),
-            all.max);
+        say(dst, "some masks hold 0 and 1, others 0 and %u. If both are foreground: "
+            TWO_NAMES("1-65535"), all.max);
     } else if (are_numbers(look, &all))
         propose_classes(look, &all, dst);
     else if (all.n <= FEW_VALUES && !(all.n > 4 && is_blurred(look)))
@@ -513,8 +514,8 @@ void mask_look_name(const struct mask_look *look, const char *dir, struct mask_p
     size_t n;
 
     snprintf(path, sizeof path, "%.4000s/dataset.json", dir);
-    if (look->coloured || p->meaning == MASK_MEANS_FOREGROUND || p->meaning == MASK_MEANS_ONE_CLASS ||
-        access(path, R_OK) != 0)
+    if (look->coloured || p->meaning == MASK_MEANS_FOREGROUND ||
+        p->meaning == MASK_MEANS_ONE_CLASS || access(path, R_OK) != 0)
         return;
     char *text = atomicfile_read(path, MAX_JSON, &n, &ignored);
     cJSON *root = text ? cJSON_ParseWithLength(text, n) : NULL;
@@ -560,8 +561,8 @@ void mask_look_explain(struct source *source, struct err *e)
     }
     if (read && *p->text) {
         size_t n = strlen(e->text);
-        snprintf(e->text + n, sizeof e->text - n, ". In all, %s (unet-train: --classes, --class-file, "
-                 "--ignore, --soft-masks)", p->text);
+        snprintf(e->text + n, sizeof e->text - n, ". In all, %s (unet-train: --classes, "
+                 "--class-file, --ignore, --soft-masks)", p->text);
     }
     free(p);
     free(look);

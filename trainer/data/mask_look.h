@@ -47,8 +47,8 @@ struct mask_proposal {
 /* Takes the names of classes from dir/dataset.json, as nnU-Net has it, where each value has one. */
 void mask_look_name(const struct mask_look *look, const char *dir, struct mask_proposal *p);
 
-/* Appends to an error of one mask what the set's masks seem to hold and what to set; looks at some of
- * them. */
+/* Appends to an error of one mask what the set's masks seem to hold and what to set; looks at some
+ * of them. */
 void mask_look_explain(struct source *source, struct err *e);
 
 /* Reads up to most masks of the source, spread evenly. ERR_DATA: one cannot be read. */

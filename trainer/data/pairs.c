@@ -85,8 +85,8 @@ static int list_folder(const char *dir, const char *sub, struct entries *list, s
     int rc = 0;
 
     if (!d) {
-        err_errno(e, ERR_DATA, errno, "%s/%s: a data folder has images/ and masks/; rename yours, or "
-                  "link them (ln -s FOLDER %s)", dir, sub, sub);
+        err_errno(e, ERR_DATA, errno, "%s/%s: a data folder has images/ and masks/; rename yours, "
+                  "or link them (ln -s FOLDER %s)", dir, sub, sub);
         free(path);
         return -1;
     }
@@ -214,8 +214,8 @@ static int list_both(const char *dir, const struct layout_part *part, struct ent
     bool none = images->count == 0;
     const char *stranger = pairs->stranger;
     if (none || masks->count == 0)
-        return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, %zu "
-                       "in %s/%s%s", dir, none ? part->images : part->masks, images->count,
+        return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
+                       "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
                        part->images, masks->count, part->masks,
                        *stranger ? "; what is there is not read, such as " : "", stranger);
     if (one)
@@ -225,8 +225,8 @@ static int list_both(const char *dir, const struct layout_part *part, struct ent
     return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
 }
 
-/* Both lists are sorted, so the first difference names the file that is alone. alone: images without
- * a mask are left out and counted there; NULL: they are refused. */
+/* Both lists are sorted, so the first difference names the file that is alone. alone: images
+ * without a mask are left out and counted there; NULL: they are refused. */
 static int refuse_singles(const char *dir, const struct layout_part *part, struct entries *images,
                           const struct entries *masks, size_t *alone, struct err *e)
 {

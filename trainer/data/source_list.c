@@ -397,8 +397,8 @@ static int find_class(const struct source *s, const char *name)
     return -1;
 }
 
-/* The images of dir/sub are of the class `name`, which they make unless it is known. A folder without
- * images is not a class; folders in it do not take part, with a warning. */
+/* The images of dir/sub are of the class `name`, which they make unless it is known. A folder
+ * without images is not a class; folders in it do not take part, with a warning. */
 static int list_class(struct source *s, const char *sub, const char *name, bool known,
                       enum source_side side, int *nempty, struct err *e)
 {
@@ -411,7 +411,8 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
         nimages += filename_is_image(files.items[i]);
     if (rc == 0 && nimages && label < 0) {
         label = s->nclasses;
-        rc = known ? err_set(e, ERR_DATA, "%s/%s: is a class that train/ does not have", s->dir, sub)
+        rc = known ? err_set(e, ERR_DATA, "%s/%s: is a class that train/ does not have", s->dir,
+                             sub)
                    : add_class(s, name, e);
     }
     *nempty += nimages == 0;
@@ -549,8 +550,8 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
         return 0;
     const char *name = s->class_names[masks];
     const char *other = s->class_names[masks == 0];
-    return err_set(e, ERR_DATA, "%s: %s/ seems to hold masks, not images of a class. If so: ln -s %s "
-                   "%s/images and ln -s %s %s/masks. If it is a class, rename it and its files",
+    return err_set(e, ERR_DATA, "%s: %s/ seems to hold masks, not images of a class. If so: ln -s "
+                   "%s %s/images and ln -s %s %s/masks. If it is a class, rename it and its files",
                    s->dir, name, other, s->dir, name, s->dir);
 }
 

@@ -166,7 +166,8 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
 
     if (source_image(source, item->image, NULL, NULL, &image, e))
         return -1;
-    int rc = item->mask ? source_mask(source, item->mask, s->masks.coloured > 0, NULL, NULL, &mask, e) : 0;
+    bool coloured = s->masks.coloured > 0;
+    int rc = item->mask ? source_mask(source, item->mask, coloured, NULL, NULL, &mask, e) : 0;
     if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
         rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
                      source->dir, item->image, image.width, image.height, item->mask, mask.width,
