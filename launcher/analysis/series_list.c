@@ -11,9 +11,10 @@
 /* Runs that compare. */
 struct group {
     const char *engine, *settings;
-    char *alone; /* settings_on_one_gpu */
+    char *alone, *spread; /* settings_common, on one GPU and not */
     size_t ncounts;
-    int last; /* count of the last run */
+    int last;    /* count of the last run */
+    bool narrow; /* it has runs to which all settings make a difference */
 };
 
 struct groups {
@@ -31,12 +32,17 @@ static bool counts(const struct result *r, const struct series_facts *facts)
     return r->state == RESULT_DONE && r->gpus >= 1 && r->gpus >= facts->base;
 }
 
-/* alone: of r's settings, or NULL. */
-static bool belongs(const struct result *r, const char *alone, const struct group *g)
+static bool is_narrow(const struct result *r)
+{
+    return r->gpus > 1 && r->nodes <= 1;
+}
+
+/* common: settings_common of a run that is not narrow, or NULL. */
+static bool belongs(const struct result *r, const char *common, const struct group *g)
 {
     return strcmp(r->engine, g->engine) == 0 &&
            (settings_equal(r->settings, g->settings) ||
-            (r->gpus == 1 && alone && g->alone && strcmp(alone, g->alone) == 0));
+            (common && settings_equal(common, r->gpus == 1 ? g->alone : g->spread)));
 }
 
 static struct group *find(const struct groups *all, const struct result *r)
@@ -48,6 +54,15 @@ static struct group *find(const struct groups *all, const struct result *r)
     return NULL;
 }
 
+static void destroy(struct groups *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->list[i].alone);
+        free(all->list[i].spread);
+    }
+    free(all->list);
+}
+
 static struct group *add(struct groups *all, const struct result *r)
 {
     struct group *list = reallocarray(all->list, all->count + 1, sizeof *list);
@@ -55,18 +70,25 @@ static struct group *add(struct groups *all, const struct result *r)
     if (!list)
         return NULL;
     all->list = list;
-    list[all->count] = (struct group){
-        .engine = r->engine, .settings = r->settings, .alone = settings_on_one_gpu(r->settings)};
-    return r->settings && !list[all->count].alone ? NULL : &list[all->count++];
+    list[all->count++] = (struct group){.engine = r->engine,
+                                        .settings = r->settings,
+                                        .alone = settings_common(r->settings, true),
+                                        .spread = settings_common(r->settings, false)};
+    struct group *g = &list[all->count - 1];
+    return r->settings && (!g->alone || !g->spread) ? NULL : g;
 }
 
-/* Does another group have the runs of g, which all ran on one GPU, among its own? */
+/* Does another group have all runs of g among its own? */
 static bool is_part(const struct groups *all, const struct group *g)
 {
-    for (const struct group *other = all->list; other < all->list + all->count; other++)
-        if (other != g && other->last > 1 && g->last == 1 && g->alone && other->alone &&
-            strcmp(other->engine, g->engine) == 0 && strcmp(other->alone, g->alone) == 0)
+    for (const struct group *other = all->list; other < all->list + all->count; other++) {
+        bool larger = g->last == 1 ? other->last > 1 : other->narrow;
+        if (other != g && larger && !g->narrow && g->alone &&
+            strcmp(other->engine, g->engine) == 0 &&
+            settings_equal(g->last == 1 ? other->alone : other->spread,
+                           g->last == 1 ? g->alone : g->spread))
             return true;
+    }
     return false;
 }
 
@@ -96,6 +118,7 @@ static int find_groups(struct groups *all, const struct results *table,
             return out_of_memory(e);
         g->ncounts += g->last != r->gpus;
         g->last = r->gpus;
+        g->narrow |= is_narrow(r);
     }
     sort(all);
     return 0;
@@ -110,10 +133,11 @@ static int pick(struct results *dst, const struct results *table, const struct g
         return out_of_memory(e);
     for (size_t i = 0; i < table->count; i++) {
         const struct result *r = &table->rows[i];
-        char *alone = counts(r, facts) && r->gpus == 1 ? settings_on_one_gpu(r->settings) : NULL;
-        if (counts(r, facts) && belongs(r, alone, g))
+        char *common =
+            counts(r, facts) && !is_narrow(r) ? settings_common(r->settings, r->gpus == 1) : NULL;
+        if (counts(r, facts) && belongs(r, common, g))
             dst->rows[dst->count++] = *r;
-        free(alone);
+        free(common);
     }
     return 0;
 }
@@ -185,9 +209,7 @@ int series_list_compute(struct series_list *dst, const char *source, const struc
         rc = name_all(dst, e);
     if (rc)
         series_list_destroy(dst);
-    for (size_t i = 0; i < all.count; i++)
-        free(all.list[i].alone);
-    free(all.list);
+    destroy(&all);
     return rc;
 }
 

@@ -17,9 +17,9 @@ struct series_list {
     size_t count;
 };
 
-/* Fill dst from the sorted table, which must live as long. Runs on one GPU also stand in a series
- * with the same batch of each GPU (train.batch_per_gpu), since on one GPU that is the same batch.
- * notes: as series_compute has them. 0; -1 without memory and with an empty list. */
+/* Fill dst from the sorted table, which must live as long. A run also stands in a series whose
+ * settings differ from its own only in what makes no difference to it (settings_common). notes: as
+ * series_compute has them. 0; -1 without memory and with an empty list. */
 int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
                         const struct series_facts *facts, struct buf *notes, struct err *e);
 void series_list_destroy(struct series_list *l);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/collect/settings.h"
+#include "launcher/engine.h"
 #include "launcher/run_plan.h"
 #include "launcher/study.h"
 
@@ -47,6 +48,20 @@ static void add_text(struct buf *b, const json_t *plan, const json_t *value)
         buf_add(b, i ? " " : "");
         add_text(b, plan, item);
     }
+}
+
+/* Each layout is what strategy auto makes of it, but for several processes on one node, where one
+ * could drive all GPUs. */
+static bool is_multi_worker(const json_t *plan)
+{
+    const json_t *layout = json_object_get(plan, "layout");
+    const char *name = json_string_value(json_object_get(plan, "engine"));
+    struct err ignored;
+    const struct engine *engine = name ? engine_find(name, &ignored) : NULL;
+
+    return engine && !engine->rank_per_gpu &&
+           json_integer_value(json_object_get(layout, "nodes")) == 1 &&
+           json_integer_value(json_object_get(layout, "tasks")) > 1;
 }
 
 static bool is_preset(const struct yaml_key *key, const json_t *value, const char *text)
@@ -90,6 +105,8 @@ char *result_settings_encode(const json_t *plan, const char *backend)
 {
     struct buf b = {0};
 
+    if (is_multi_worker(plan))
+        settings_add(&b, SETTINGS_STRATEGY, "multi-worker");
     for (const struct yaml_key *key = study_keys; key->path; key++)
         if (key->affects_result)
             add_setting(&b, key, plan, backend);

@@ -72,19 +72,27 @@ void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct bu
         }
 }
 
-char *settings_on_one_gpu(const char *text)
+static bool is_key(const struct setting *s, const char *key)
 {
-    static const char each[] = SETTINGS_BATCH_PER_GPU;
+    return s->nkey == strlen(key) && memcmp(s->key, key, s->nkey) == 0;
+}
+
+char *settings_common(const char *text, bool one_gpu)
+{
     struct buf b = {0};
     struct setting s;
 
     if (!text)
         return NULL;
     for (buf_add(&b, ""); settings_next(&text, &s);) {
-        bool is_batch = s.nkey == strlen(each) && memcmp(s.key, each, s.nkey) == 0;
-        buf_addf(&b, "%s%.*s=", b.length ? "; " : "",
-                 is_batch ? (int)strlen(SETTINGS_GLOBAL_BATCH) : (int)s.nkey,
-                 is_batch ? SETTINGS_GLOBAL_BATCH : s.key);
+        if (is_key(&s, SETTINGS_STRATEGY))
+            continue;
+        buf_add(&b, b.length ? "; " : "");
+        if (one_gpu && is_key(&s, SETTINGS_BATCH_PER_GPU))
+            buf_add(&b, SETTINGS_GLOBAL_BATCH);
+        else
+            buf_add_bytes(&b, s.key, s.nkey);
+        buf_add(&b, "=");
         buf_add_bytes(&b, s.value, s.nvalue);
     }
     return buf_steal(&b);

@@ -11,6 +11,7 @@
 
 #define SETTINGS_GLOBAL_BATCH "train.global_batch"
 #define SETTINGS_BATCH_PER_GPU "train.batch_per_gpu"
+#define SETTINGS_STRATEGY "strategy"
 
 /* One of them, within the text; the value still has its backslashes. */
 struct setting {
@@ -20,7 +21,8 @@ struct setting {
 
 void settings_add(struct buf *dst, const char *key, const char *value);
 
-/* The setting at *text, which then moves behind it. false at the end, or where text is malformed. */
+/* The setting at *text, which then moves behind it. false at the end, or where text is malformed.
+ */
 bool settings_next(const char **text, struct setting *dst);
 
 void settings_add_value(struct buf *dst, const struct setting *s);
@@ -31,8 +33,9 @@ bool settings_equal(const char *a, const char *b);
 /* Add ", KEY VALUE" for each setting of texts[i] that some other of texts[0..n) does not have. */
 void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst);
 
-/* The same settings with the batch as it is on one GPU, where a batch of each GPU is a global
- * batch. NULL for NULL or without memory; the caller frees. */
-char *settings_on_one_gpu(const char *text);
+/* The settings without those that make no difference to some runs: the strategy of runs on one GPU
+ * or on several nodes, and, with one_gpu, the batch, since there that of each GPU is the global
+ * one. NULL for NULL or without memory; the caller frees. */
+char *settings_common(const char *text, bool one_gpu);
 
 #endif

@@ -207,6 +207,35 @@ static void check_settings(void)
     results_destroy(&table);
 }
 
+/* 2 GPUs of one process, 4 of one process each, 8 on two nodes. */
+static void check_strategies(void)
+{
+    struct series_list l;
+
+    add_set(1, 1, "train.global_batch=16");
+    add_set(2, 1, "train.global_batch=16");
+    add_set(4, 1, "strategy=multi-worker; train.global_batch=16");
+    add_set(8, 1, "train.global_batch=16");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].nodes = table.rows[i].gpus > 4 ? 2 : 1;
+    results_sort(&table);
+    if (series_list_compute(&l, "study", &table, &facts, NULL, &table_error))
+        bail_out("%s", table_error.text);
+    ok(l.count == 2 && l.items[0].npoints == 3 && l.items[1].npoints == 3 &&
+           l.items[0].points[1].gpus == 2 && l.items[1].points[1].gpus == 4,
+       "a strategy makes no difference to one GPU and to several nodes");
+    is_str(l.items[1].name, "a, strategy multi-worker", "to others it does");
+    series_list_destroy(&l);
+    for (size_t i = 0; i < table.count; i++)
+        if (table.rows[i].gpus == 2)
+            table.rows[i].state = RESULT_FAILED;
+    if (series_list_compute(&l, "study", &table, &facts, NULL, &table_error))
+        bail_out("%s", table_error.text);
+    ok(l.count == 1 && l.items[0].npoints == 3, "runs to which it makes none are no series beside");
+    series_list_destroy(&l);
+    results_destroy(&table);
+}
+
 int main(void)
 {
     check_known_numbers();
@@ -215,6 +244,7 @@ int main(void)
     check_epochs();
     check_modes();
     check_settings();
+    check_strategies();
     compute("none");
     return done_testing();
 }

@@ -31,6 +31,11 @@ static void check_plans(void)
         "built-in values and what changes no result are left out, the backend that computed is there");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
             "of a global batch that of each GPU follows");
+    encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "",
+            "strategy=multi-worker", "processes on one node are not what strategy auto makes");
+    encoded("{\"engine\":\"pytorch\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "", "",
+            "but for engines with one process for each GPU");
+    encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":2,\"tasks\":2}}", "", "", "or several nodes");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":0}}", "", "train.batch_per_gpu=4",
             "a batch of each GPU");
     encoded(
@@ -89,9 +94,12 @@ static void check_names(void)
     told(texts, 1, 0, "", "one series has nothing to differ from");
     told(texts + 3, 1, 0, "", "nor has one that is not known");
     told(texts + 2, 2, 1, ", settings not known", "beside one that is");
-    char *alone = settings_on_one_gpu("a=1; train.batch_per_gpu=8; b=2");
+    char *alone = settings_common("strategy=mirrored; a=1; train.batch_per_gpu=8; b=2", true);
     is_str(alone, "a=1; train.global_batch=8; b=2", "on one GPU its batch is the global one");
     free(alone);
+    char *spread = settings_common("strategy=mirrored; train.batch_per_gpu=8; b=2", false);
+    is_str(spread, "train.batch_per_gpu=8; b=2", "on several nodes it is not");
+    free(spread);
     ok(settings_equal(NULL, NULL) && !settings_equal(NULL, "") && settings_equal("a=1", "a=1"),
        "equality");
 }
