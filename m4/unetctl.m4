@@ -91,7 +91,9 @@ int launch(int *p);]], [[int n; return cudaGetDeviceCount(&n) == cudaSuccess && 
     AC_MSG_RESULT([$have_cuda])
   ])
   AS_IF([test $have_cuda = yes],
-        [AC_DEFINE_UNQUOTED([CUDA_ROOT], ["$CUDA_ROOT"], [where CUDA was when this was built])],
+        [AC_DEFINE_UNQUOTED([CUDA_ROOT], ["$CUDA_ROOT"], [where CUDA was when this was built])
+         AC_DEFINE_UNQUOTED([CUDA_ARCHS], ["$CUDA_ARCHS"],
+                            [compute capabilities that this was built for, without the dot])],
         [CUDA_CFLAGS= CUDA_LIBS=])
   AC_SUBST([NVCC])
   AC_SUBST([NVCC_ARCHS])

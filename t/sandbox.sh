@@ -27,6 +27,7 @@ sandbox_up() {
         PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip_all "$program is not installed"
     done
     cleanup_hooks+=(sandbox_down)
+    unset UNET_GPUS # its jobs have it by themselves
     if ! unetctl sandbox up --mode "${SANDBOX_MODE:-auto}" "$@" >"$OUT" 2>"$ERR"; then
         diag <"$ERR"
         echo "Bail out! no sandbox"

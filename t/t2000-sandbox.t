@@ -65,7 +65,7 @@ if [ "$mode" = netns ]; then
         "and ends with its exec"
 fi
 exits 2 "down from inside is refused" login unetctl sandbox down
-is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES')" 0,1 "jobs see fake GPUs"
+is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" "0,1 fake" "jobs see fake GPUs"
 
 # An ordinary user has one, too.
 as_user() { (cd / && HOME=$user_home XDG_STATE_HOME=$user_home setpriv --reuid=games --regid=games --clear-groups "$@"); }

@@ -29,7 +29,7 @@ is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" "0.010000 0.00500
 is "$(sed -n 's/^{"kind":"\([a-z]*\)".*/\1/p' good/record.jsonl | grep -v progress | uniq | tr '\n' ' ')" "run epoch checkpoint end " \
     "record.jsonl: run, epochs, the last state, end"
 for k in schema study run seed engine attempt_dir started version host hosts gpus nodes world_size devices \
-    strategy backend comm dtype threads cores oversubscribed model height width channels batch_per_gpu \
+    strategy backend device why_cpu comm dtype threads cores oversubscribed model height width channels batch_per_gpu \
     global_batch epochs train_images val_images repeat remainder optimizer lr lr_scaling lr_schedule \
     bucket_mib versions slurm_job; do
     grep -q "^{\"kind\":\"run\".*\"$k\":" good/record.jsonl || echo "$k"
@@ -54,6 +54,25 @@ exits 0 "eval in bf16" unet-train eval --checkpoint half/checkpoint --data data 
 exits 3 "fp16 without a GPU" "${train[@]}" --epochs 1 --dtype fp16 --out no
 like "$ERR" 'scaled loss: take bf16' 'says why and what to take'
 exits 2 "no such type" "${train[@]}" --epochs 1 --dtype f64 --out no
+
+# --- what it computes on ---
+given() { env -u UNET_GPUS SLURM_JOB_GPUS=0,1 "${train[@]}" --epochs 1 "$@"; }
+if unet-train devices | grep -q '^GPU [0-9]'; then
+    skip "this machine has a GPU" "a job whose GPUs do not work"
+else
+    exits 5 "a job whose GPUs do not work" given --out gpus
+    like "$ERR" 'was given GPUs \(SLURM_JOB_GPUS=0,1\) and cannot use them: .*; train.backend: cpu' "ends with why and what to do"
+    like gpus/FAILED '"exit_code":5,"error":"this process was given GPUs' "the marker says so"
+    exits 0 "on the CPU on purpose" given --backend cpu --out cpu
+    like "$ERR" '^unet-train: computing on the CPU, .* \(backend [a-z]+, comm self\)$' "the first line names device and backend"
+    like cpu/record.jsonl '"backend":"[a-z]+","device":"[^"]+","why_cpu":""' "so does the record"
+    exits 5 "eval there" env -u UNET_GPUS CUDA_VISIBLE_DEVICES=0 unet-train eval --checkpoint cpu --data data
+    exits 5 "backend cuda" "${train[@]}" --epochs 1 --backend cuda --out cuda
+    exits 0 "without GPUs" env -u UNET_GPUS CUDA_VISIBLE_DEVICES= "${train[@]}" --epochs 1 --out none-given
+    like none-given/record.jsonl '"why_cpu":"(there is no NVIDIA driver|this program was built without CUDA)' "auto is the CPU, and says why"
+fi
+exits 0 "with fake ones" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${train[@]}" --epochs 1 --out fake
+like "$ERR" 'computing on the CPU, .*: the GPUs here are fake' "too"
 
 # --- eval ---
 exits 0 "eval on the run's split" \
@@ -161,6 +180,7 @@ exits 3 "a folder that cannot be made" "${train[@]}" --out /proc/none/run
 
 exits 0 "devices" unet-train devices --json
 like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' "lists backends and communicators"
+like "$OUT" '"compute":\{"backend":"[a-z]+","fake":true,"device":"[^"]' "what auto computes on"
 like "$OUT" '"cuda":\{"runtime":[0-9]+,.*("gpus":0,"why_none":"[^"]{20,}|"gpus":[1-9][0-9]*,"why_none":"")"' \
     "GPUs, or why there is none"
 done_testing

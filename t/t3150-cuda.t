@@ -52,6 +52,24 @@ like one/record.jsonl '"backend":"cuda"' "computes on the device"
 ok "loss and IoU as the reference" agree one ref 0.002
 is "$(grep -c '"kind":"epoch".*"train_iou":0\.[0-9]' one/record.jsonl)" 2 "each epoch has the IoU of its training images"
 
+auto=(env -u UNET_GPUS "${train[@]}" --base 2 --depth 1 --epochs 1 --split "$split")
+exits 0 "auto on a machine with GPUs" "${auto[@]}" --out auto
+like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "is cuda"
+exits 0 "on two of them" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
+like auto2/record.jsonl '"backend":"cuda","device":"Emulated GPU","why_cpu":"","comm":"nccl"' "with nccl"
+exits 0 "deterministic" "${auto[@]}" --deterministic --out auto3
+is "$(field_of auto3 backend)" cuda "too"
+exits 5 "a job with GPUs whose driver is too old" env SLURM_JOB_GPUS=0 EMULATE_DRIVER=12020 "${auto[@]}" --out old
+like "$ERR" 'SLURM_JOB_GPUS=0.*: the driver serves CUDA up to 12.2 and this program has 13.0; update' "ends with the reason"
+exits 5 "with GPUs it was not built for" env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" --out arch
+like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' "too"
+exits 0 "newer ones" env EMULATE_CAPABILITY=120 "${auto[@]}" --out newer
+is "$(field_of newer backend)" cuda "compile its code for them"
+exits 0 "a machine with a driver too old" env EMULATE_DRIVER=12020 "${auto[@]}" --out cpu
+like cpu/record.jsonl '"backend":"(dnnl|simd)".*"why_cpu":"the driver serves CUDA up to 12.2' "is computed on its CPU"
+exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
+like fake/record.jsonl '"backend":"(dnnl|simd)"' "too"
+
 exits 0 "two replicas of a process, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --split "$split" --out two --batch-size 2
 exits 0 "and the reference" "${train[@]}" --backend ref --gpus 2 --split "$split" --out ref2 --batch-size 2

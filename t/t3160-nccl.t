@@ -108,6 +108,14 @@ is "$(field left/DONE weights_sha256)" "$(field whole/DONE weights_sha256)" "giv
 
 # ---- trouble
 port=$((port + 2))
+rank 0 --epochs 1 --out nodriver
+SLURM_JOB_GPUS=1 EMULATE_DRIVER=0 rank 1 --epochs 1 --out nodriver
+wait "${ranks[0]}"
+is $? 5 "a rank on a node without a driver ends all"
+wait "${ranks[1]}"
+is $? 5 "itself, too"
+like nodriver/FAILED "rank 1 on $host: .*there is no NVIDIA driver" "named, with the reason"
+port=$((port + 2))
 GPU=0 rank 0 --epochs 1 --out same
 GPU=0 rank 1 --epochs 1 --out same
 wait "${ranks[0]}"

@@ -13,6 +13,7 @@
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/backends/peak.h"
 #include "trainer/bench_rounds.h"
+#include "trainer/compute.h"
 #include "trainer/compute_option.h"
 #include "trainer/core/device.h"
 #include "trainer/core/model.h"
@@ -84,7 +85,9 @@ static int configure(struct network_config *c, struct err *e)
         return err_prefix(e, "bench: --model");
     c->base = (int)(opt_base = opt_base ? opt_base : model->base);
     c->depth = (int)(opt_depth = opt_depth ? opt_depth : model->depth);
-    return size_option_parse(opt_size, &c->height, &c->width, e) ? err_prefix(e, "bench: --size") : 0;
+    if (size_option_parse(opt_size, &c->height, &c->width, e))
+        return err_prefix(e, "bench: --size");
+    return compute_take(&c->backend, e);
 }
 
 static int step(struct network *n, struct optim *o, struct err *e)

@@ -9,33 +9,19 @@
 #include "src/buf.h"
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/comm/comm_mpi.h"
+#include "trainer/compute.h"
+#include "trainer/compute_option.h"
 #include "trainer/core/kernel.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
 
 static bool opt_json;
+static const char *opt_backend = "auto";
 
 static const struct cli_option options[] = {
+    COMPUTE_OPTION_BACKEND(opt_backend),
     {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
     {0}};
-
-/* The processor as /proc/cpuinfo calls it. */
-static void read_cpu_name(char *dst, size_t size)
-{
-    char line[256];
-    FILE *f = fopen("/proc/cpuinfo", "re");
-
-    snprintf(dst, size, "CPU");
-    while (f && fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-        if (colon && colon[1] && strncmp(line, "model name", 10) == 0) {
-            snprintf(dst, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-            break;
-        }
-    }
-    if (f)
-        fclose(f);
-}
 
 /* "9.19.0" of 91900 with unit 10000; "none" of 0. */
 static const char *version_text(int version, int unit, char *dst, size_t size)
@@ -69,6 +55,38 @@ static void print_cuda(const struct cuda_info *c)
                version_text(c->nccl, 10000, nccl, sizeof nccl));
 }
 
+/* What the backend is on this machine, or the error of a run that asks for it. */
+static void print_compute(void)
+{
+    struct compute c;
+    struct err e;
+    char line[COMPUTE_LINE];
+
+    if (compute_choose(&c, opt_backend, false, &e))
+        snprintf(line, sizeof line, "nothing: %s", e.text);
+    else
+        compute_describe(&c, NULL, line);
+    printf("computes on    %s\n", line);
+}
+
+static void add_compute(struct buf *b)
+{
+    struct compute c;
+    struct err e;
+
+    if (compute_choose(&c, opt_backend, false, &e)) {
+        buf_add(b, ",\"compute\":{\"error\":");
+        buf_add_json_string(b, e.text);
+    } else {
+        buf_addf(b, ",\"compute\":{\"backend\":\"%s\",\"fake\":%s,\"device\":", c.backend->name,
+                 c.fake ? "true" : "false");
+        buf_add_json_string(b, c.device);
+        buf_add(b, ",\"why_cpu\":");
+        buf_add_json_string(b, c.why);
+    }
+    buf_add(b, "}");
+}
+
 static void print_text(const char *name, int cores, long online, const struct cuda_info *cuda)
 {
     printf("CPU            %s, %d of %ld cores for this process\n", name, cores, online);
@@ -82,6 +100,7 @@ static void print_text(const char *name, int cores, long online, const struct cu
     if (*comm_mpi_version())
         printf(" mpi (%s)", comm_mpi_version());
     putchar('\n');
+    print_compute();
 }
 
 static void add_gpus(struct buf *b, const struct cuda_info *c)
@@ -115,6 +134,7 @@ static int print_json(const char *name, int cores, long online, const struct cud
     buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s%s],\"mpi\":",
              cuda->nccl ? ",\"nccl\"" : "", *comm_mpi_version() ? ",\"mpi\"" : "");
     buf_add_json_string(&b, comm_mpi_version());
+    add_compute(&b);
     buf_add(&b, "}");
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory") : 0;
     if (rc == 0)
@@ -126,23 +146,26 @@ static int print_json(const char *name, int cores, long online, const struct cud
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct cuda_info cuda;
-    char name[200];
+    struct compute cpu;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
-    read_cpu_name(name, sizeof name);
     cuda_info_read(&cuda);
+    if (compute_choose(&cpu, "cpu", false, e))
+        return -1;
     if (opt_json)
-        return print_json(name, strategy_own_cores(), online, &cuda, e);
-    print_text(name, strategy_own_cores(), online, &cuda);
+        return print_json(cpu.device, strategy_own_cores(), online, &cuda, e);
+    print_text(cpu.device, strategy_own_cores(), online, &cuda);
     return 0;
 }
 
 const struct cli_command cmd_devices = {
     .name = "devices",
     .args = "",
-    .summary = "List CPU, GPUs, backends and communicators of this build",
-    .details = "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
+    .summary = "List CPU, GPUs, backends and communicators of this build, and what it computes on",
+    .details = "The last line is what a run with --backend computes on here; JSON has it as "
+               "\"compute\".\n"
+               "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
                "91900 is 9.19.0.\n"
                "\n"
                "  unet-train devices --json\n",

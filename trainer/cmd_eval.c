@@ -11,6 +11,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/compute.h"
 #include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
@@ -73,7 +74,7 @@ static int configure(struct network_config *config, struct err *e)
         return err_prefix(e, "eval: --dtype");
     if (opt_size && size_option_parse(opt_size, &config->height, &config->width, e))
         return err_prefix(e, "eval: --size");
-    return 0;
+    return compute_take(&config->backend, e);
 }
 
 static void print_row(const char *name, const struct score_summary *s)
@@ -97,15 +98,15 @@ static void print_table(const int64_t *score, int classes, const struct dataset 
            dataset_count(ds, DATASET_VAL), seconds);
 }
 
-static int print_json(const int64_t *score, int classes, const struct dataset *ds, double seconds,
-                      struct err *e)
+static int print_json(const int64_t *score, const struct network_config *config,
+                      const struct dataset *ds, double seconds, struct err *e)
 {
     struct buf b = {0};
 
     buf_addf(&b, "{\"schema\":1,\"images\":%zu", dataset_count(ds, DATASET_VAL));
-    record_add_score(&b, score, classes, ds);
-    buf_addf(&b, ",\"scale\":\"%s\"", opt_native ? "native" : "fit");
-    buf_addf(&b, ",\"seconds\":%.6f}", seconds);
+    record_add_score(&b, score, config->classes, ds);
+    buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f}",
+             opt_native ? "native" : "fit", config->backend, seconds);
     char *text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -146,7 +147,7 @@ static int report(struct trained *t, struct dataset *dataset, struct err *e)
     if (rc == 0 && opt_images)
         rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, v.scores, e);
     if (rc == 0 && opt_json)
-        rc = print_json(total, config->classes, dataset, seconds, e);
+        rc = print_json(total, config, dataset, seconds, e);
     else if (rc == 0)
         print_table(total, config->classes, dataset, seconds);
     if (rc == 0)

@@ -14,6 +14,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/compute.h"
 #include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
@@ -507,7 +508,7 @@ static int check_options(struct network_config *c, struct err *e)
         return err_prefix(e, "predict: --dtype");
     if (opt_size && size_option_parse(opt_size, &c->height, &c->width, e))
         return err_prefix(e, "predict: --size");
-    return 0;
+    return compute_take(&c->backend, e);
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)

@@ -17,6 +17,7 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/lifeline.h"
+#include "trainer/compute.h"
 #include "trainer/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/data/split.h"
@@ -391,6 +392,7 @@ struct start {
     bool again;              /* record_open */
     struct err record_error; /* why rank 0 has no record, which the others must hear of as well */
     struct lifeline *lifeline; /* of ranks that have met; NULL: none */
+    struct compute compute;
     struct device_comm device; /* of a process whose GPU NCCL connects with others' */
     struct err device_error;   /* why it has none, which the others must hear of as well */
 };
@@ -414,7 +416,8 @@ static int run_replicas(struct run_config *c, const struct strategy *strategy, s
         return -1;
     }
     struct session common = {
-        .config = c, .dataset = dataset, .record = start->record, .threads = strategy->threads,
+        .config = c, .dataset = dataset, .record = start->record, .compute = &start->compute,
+        .threads = strategy->threads,
         .device = strategy_local_rank(), .host = strategy->host,
         .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request, .resume_from = opt_resume,
@@ -466,12 +469,12 @@ static struct comm *open_comm(const struct run_config *c, const struct strategy 
     struct lifeline *lifeline = start->lifeline;
     bool nccl = s->comm == STRATEGY_NCCL && s->replicas == 1;
 
-    if (s->comm != STRATEGY_MPI && !nccl)
-        return comm_self_open(e);
     if (start->device_error.code) {
         *e = start->device_error;
         return NULL;
     }
+    if (s->comm != STRATEGY_MPI && !nccl)
+        return comm_self_open(e);
     struct comm_nccl_config config = {
         .rank = s->task, .size = s->tasks, .host = s->host, .timeout_s = c->train.timeout_s,
         .interrupt = &shutdown_any, .lifeline = lifeline};
@@ -523,9 +526,41 @@ static void mark_lost(void *arg, const struct err *e)
         record_failed(start->record, e);
 }
 
+/* auto and cpu become a backend's name. A process that was given GPUs and cannot use them has an error
+ * that the others hear of when all have met. */
+static void choose_backend(struct run_config *c, struct start *start)
+{
+    int rc = compute_choose(&start->compute, c->train.backend, c->train.deterministic,
+                            &start->device_error);
+
+    if (rc == 0)
+        c->train.backend = start->compute.backend->name;
+    else if (strcmp(c->train.backend, "auto") == 0)
+        c->train.backend = "cuda"; /* as those that can use theirs */
+}
+
+/* What this process computes with, and which rank it is. */
+static int decide(struct run_config *c, struct strategy *strategy, struct start *start,
+                  struct err *e)
+{
+    choose_backend(c, start);
+    if (run_config_check(c, e) || strategy_decide(c, !opt_run, strategy, e))
+        return -1;
+    if (start->device_error.code) {
+        if (strategy->tasks > 1)
+            err_prefix(&start->device_error, "rank %d on %s", strategy->task, strategy->host);
+        return 0;
+    }
+    compute_log(&start->compute, strategy_comm_name(strategy));
+    if (strategy->comm == STRATEGY_NCCL && strategy->replicas == 1)
+        (void)device_comm_open(&start->device, c->train.backend, strategy_local_rank(),
+                               strategy->task == 0, &start->device_error);
+    return 0;
+}
+
 static int train(struct run_config *c, double process_start, struct err *e)
 {
-    struct strategy strategy;
+    struct strategy strategy = {.tasks = 0};
     struct start start = {.process_start = process_start};
     struct rendezvous *rendezvous = NULL;
     bool relayed = false;
@@ -540,11 +575,8 @@ static int train(struct run_config *c, double process_start, struct err *e)
         if (start.record)
             shutdown_watch(start.record);
     }
-    rc = strategy_decide(c, !opt_run, &strategy, e);
+    rc = decide(c, &strategy, &start, e);
     if (rc == 0) {
-        if (strategy.comm == STRATEGY_NCCL && strategy.replicas == 1)
-            (void)device_comm_open(&start.device, c->train.backend, strategy_local_rank(),
-                                   strategy.task == 0, &start.device_error);
         rc = strategy_meet(&strategy, c, opt_out, start.device.name, &start.device.id,
                            strategy.comm == STRATEGY_NCCL ? sizeof start.device.id : 0,
                            &shutdown_any, &rendezvous, &relayed, e);

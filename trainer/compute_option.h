@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a verb computes with: rows of its option table, which say the words that backend_find and
- * precision_parse take. */
+/* What a verb computes with: rows of its option table, which say the words that compute_choose
+ * and precision_parse take. */
 #ifndef UNETCTL_TRAINER_COMPUTE_OPTION_H
 #define UNETCTL_TRAINER_COMPUTE_OPTION_H
 
 #include "src/cli.h"
 
 #define COMPUTE_OPTION_BACKEND(word) \
-    {"backend", 0, CLI_STRING, "WORD", "auto | ref | simd | dnnl | cuda (auto)", &(word), 0, 0}
+    {"backend", 0, CLI_STRING, "WORD", \
+     "auto: a GPU where there is one | cpu | ref | simd | dnnl | cuda (auto)", &(word), 0, 0}
 #define COMPUTE_OPTION_DTYPE(word)                                                              \
     {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", \
      &(word), 0, 0}

@@ -353,7 +353,9 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
     add_int(&b, "nodes", c->layout.nodes);
     add_int(&b, "world_size", run->ranks);
     add_int(&b, "devices", c->layout.gpus);
-    add_string(&b, "backend", run->backend);
+    add_string(&b, "backend", run->compute->backend->name);
+    add_string(&b, "device", run->compute->device);
+    add_string(&b, "why_cpu", run->compute->why);
     add_string(&b, "comm", run->comm);
     add_string(&b, "dtype", c->train.dtype);
     add_int(&b, "threads", run->threads);

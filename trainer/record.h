@@ -11,6 +11,7 @@
 #include "src/buf.h"
 #include "src/epoch_csv.h"
 #include "src/err.h"
+#include "trainer/compute.h"
 #include "trainer/data/dataset.h"
 #include "trainer/goal.h"
 #include "trainer/gradient_noise.h"
@@ -36,7 +37,8 @@ int record_check(const struct record *r, struct err *e);
 struct record_run {
     const struct run_config *config;
     const char *const *hosts; /* by rank */
-    const char *backend, *comm, *compiler, *dnnl, *mpi, *version; /* "": not there */
+    const struct compute *compute;
+    const char *comm, *compiler, *dnnl, *mpi, *version; /* "": not there */
     int ranks;                /* processes */
     int threads, cores;
     bool oversubscribed;

@@ -458,7 +458,8 @@ static int check_comm(const struct run_config *c, struct err *e)
         return err_set(e, ERR_CONFIG,
                        "train.comm: %s cannot connect %d tasks with %d GPUs each; use auto", comm,
                        c->layout.tasks, c->layout.gpus_per_task);
-    if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0)
+    if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0 &&
+        strcmp(c->train.backend, "auto") != 0)
         return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), and "
                        "the backend is %s", c->train.backend);
     return 0;
@@ -479,6 +480,17 @@ static int check_texts(const struct run_config *c, struct err *e)
                    goal_parse_plateau(&goal, c->train.lr_plateau, e)
                ? -1
                : 0;
+}
+
+/* Are the sums of this backend the same on any number of threads? auto and cpu choose one so. */
+static bool is_deterministic(const char *backend)
+{
+    static const char *const names[] = {"auto", "cpu", "ref", "cuda"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(backend, names[i]) == 0)
+            return true;
+    return false;
 }
 
 int run_config_step_batch(const struct run_config *c)
@@ -540,8 +552,7 @@ int run_config_check(const struct run_config *c, struct err *e)
                        "%dx%d", c->data.height, c->data.width, model->title, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
-    if (c->train.deterministic && strcmp(c->train.backend, "auto") != 0 &&
-        strcmp(c->train.backend, "ref") != 0 && strcmp(c->train.backend, "cuda") != 0)
+    if (c->train.deterministic && !is_deterministic(c->train.backend))
         return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
                        "number of threads; use train.backend ref, auto or cuda", c->train.backend);
     return check_masks(c, e) || check_texts(c, e) || check_layout(c, e) || check_comm(c, e) ? -1

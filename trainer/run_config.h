@@ -59,7 +59,7 @@ struct run_config {
         const char *keep;        /* last | best: which weights are the result */
         bool deterministic;
         bool tensorboard; /* numbers over time for TensorBoard */
-        const char *backend;     /* auto | ref | simd | dnnl | cuda */
+        const char *backend;     /* auto | cpu | ref | simd | dnnl | cuda */
         const char *dtype;       /* f32 | tf32 | bf16 | fp16: of activations and their gradients */
         const char *comm;        /* auto | self | thread | mpi | nccl */
         int threads;             /* 0: what the allocation gives */

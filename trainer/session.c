@@ -27,7 +27,6 @@ static int describe_network(struct session *s, struct err *e)
 {
     const struct run_config *c = s->config;
     int nweights = run_config_class_weights(c, s->class_weights, e);
-    const char *backend = c->train.backend;
     enum dtype dtype;
     bool tf32;
 
@@ -37,11 +36,8 @@ static int describe_network(struct session *s, struct err *e)
         return -1;
     s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
     s->goal.by_accuracy = model_find(c->model.name)->whole;
-    /* The reference kernels add up in the same order whatever the number of threads is. */
-    if (c->train.deterministic && strcmp(backend, "auto") == 0)
-        backend = "ref";
     s->network_config = (struct network_config){
-        .model = c->model.name, .backend = backend, .dtype = dtype, .tf32 = tf32,
+        .model = c->model.name, .backend = c->train.backend, .dtype = dtype, .tf32 = tf32,
         .deterministic = c->train.deterministic,
         .base = c->model.base,
         .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
@@ -168,7 +164,7 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         hosts[i] = roster->entries[i * per_task].host;
     struct record_run run = {
         .config = s->config, .hosts = hosts, .ranks = ranks,
-        .backend = network_backend(s->network), .comm = s->comm->ops->name,
+        .compute = s->compute, .comm = s->comm->ops->name,
         .compiler = "cc " __VERSION__, .dnnl = network_backend_version(s->network),
         .mpi = comm_mpi_version(), .version = PACKAGE_VERSION, .threads = s->threads,
         .cores = roster->entries[0].cores, .oversubscribed = roster_is_oversubscribed(roster),

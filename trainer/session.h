@@ -45,6 +45,7 @@ struct session {
     struct dataset *dataset;
     struct comm *comm;
     struct record *record; /* rank 0 only */
+    const struct compute *compute;
     int threads;
     const char *host, *out; /* out: folder of the results */
     int device;            /* of a backend that has one: the number on the node */

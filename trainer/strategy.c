@@ -285,6 +285,14 @@ int strategy_decide(const struct run_config *config, bool by_hand, struct strate
     return 0;
 }
 
+const char *strategy_comm_name(const struct strategy *s)
+{
+    static const char *const names[] = {[STRATEGY_SELF] = "self", [STRATEGY_THREAD] = "thread",
+                                        [STRATEGY_MPI] = "mpi", [STRATEGY_NCCL] = "nccl"};
+
+    return names[s->comm];
+}
+
 void strategy_destroy(struct strategy *s)
 {
     spec_destroy(&s->spec);

@@ -45,6 +45,8 @@ int strategy_own_cores(void);
 int strategy_decide(const struct run_config *config, bool by_hand, struct strategy *s,
                     struct err *e);
 
+const char *strategy_comm_name(const struct strategy *s);
+
 void strategy_destroy(struct strategy *s);
 
 /* Several tasks with a cluster spec meet, with the token in the folder of the results: 0. *relayed:

@@ -28,8 +28,6 @@ const struct backend *const backends[] = {
 
 const struct backend *backend_find(const char *name)
 {
-    if (strcmp(name, "auto") == 0)
-        return backends[0];
     for (size_t i = 0; backends[i]; i++)
         if (strcmp(backends[i]->name, name) == 0)
             return backends[i];

@@ -128,7 +128,7 @@ typedef int (*device_watch_f)(void *arg, double waited_s, struct err *e);
 
 struct device_ops {
     /* index: among the devices that this process sees, modulo their number: a process that was
-     * given one of its own sees only that. ERR_CONFIG if there is none. */
+     * given one of its own sees only that. ERR_PEER if there is none. */
     struct device *(*open)(int index, struct err *e);
     /* Of this one device in the world; not 0. */
     uint64_t (*id)(const struct device *d);

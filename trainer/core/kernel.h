@@ -62,11 +62,11 @@ struct backend {
     const struct device_ops *device;     /* where its kernels run; NULL: on the host */
 };
 
-/* Best first, NULL-terminated; the last of the host's is the reference, which has a kernel for
- * every kind. Those with a device come behind: they are for who asks for them. */
+/* NULL-terminated. The host's come first, the best of them at the front; the last of these is the
+ * reference, which has a kernel for every kind. Those with a device follow. */
 extern const struct backend *const backends[];
 
-/* NULL if it was not built in. "auto" is the best one. */
+/* NULL if it was not built in. */
 const struct backend *backend_find(const char *name);
 
 /* Can a kernel of the backend's tables do this op? Its types are not looked at. */

@@ -54,8 +54,7 @@ static int choose(struct network *n, const struct network_config *config, struct
     n->backend = backend_find(config->backend);
     if (!n->backend)
         return err_set(e, ERR_CONFIG,
-                       "there is no backend \"%s\" in this build; \"auto\" picks the best, here %s",
-                       config->backend, backends[0]->name);
+                       "there is no backend \"%s\" in this build", config->backend);
     if (config->dtype == DTYPE_F16 && !n->backend->device)
         return err_set(e, ERR_CONFIG, "backend %s can't train in fp16, whose small gradients need a "
                        "scaled loss: take bf16 or f32", n->backend->name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device_ops on the CUDA runtime: one stream per device. */
 #include "config.h"
+#include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/cudnn_choices.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
@@ -103,13 +104,11 @@ static int fill_device(struct device *d, struct err *e)
 
 static struct device *device_open(int index, struct err *e)
 {
-    int count = 0;
-    cudaError_t rc = cudaGetDeviceCount(&count);
+    struct cuda_info info;
 
-    if (rc != cudaSuccess || count == 0) {
-        err_set(e, ERR_CONFIG, "there is no GPU for this process (%s); \"unet-train devices\" "
-                "tells more, --backend auto computes on the CPU",
-                rc != cudaSuccess ? cudaGetErrorString(rc) : "none is visible");
+    cuda_info_read_gpus(&info);
+    if (!cuda_info_own(&info, index)) {
+        err_set(e, ERR_PEER, "%s", info.why);
         return NULL;
     }
     struct device *d = calloc(1, sizeof *d);
@@ -117,7 +116,7 @@ static struct device *device_open(int index, struct err *e)
         err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
-    d->index = index % count;
+    d->index = index % info.ngpus;
     if (fill_device(d, e)) {
         device_close(d);
         return NULL;

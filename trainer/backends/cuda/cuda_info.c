@@ -2,14 +2,18 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_info.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #ifdef HAVE_CUDA
+#ifndef GPU_EMULATE
 #include <cuda_runtime_api.h>
+#endif
 
 #include "trainer/core/library.h"
 
-static int cudnn_version(void)
+static int cudnn_number(void)
 {
     struct err e;
     size_t (*get)(void);
@@ -18,7 +22,7 @@ static int cudnn_version(void)
     return library && library_find(library, "cudnnGetVersion", &get, &e) == 0 ? (int)get() : 0;
 }
 
-static int nccl_version(void)
+static int nccl_number(void)
 {
     struct err e;
     int (*get)(int *version), version = 0;
@@ -81,11 +85,12 @@ static cudaError_t read_gpu(int i, struct cuda_info_gpu *gpu)
 static void explain(struct cuda_info *info, cudaError_t rc)
 {
     if (info->driver == 0)
-        snprintf(info->why, sizeof info->why, "no NVIDIA driver on this machine (libcuda.so.1); "
-                 "GPUs are used where there is one");
+        snprintf(info->why, sizeof info->why, "there is no NVIDIA driver on this machine "
+                 "(libcuda.so.1)");
     else if (rc == cudaErrorInsufficientDriver)
         snprintf(info->why, sizeof info->why, "the driver serves CUDA up to %d.%d and this program "
-                 "has %d.%d; update the driver, or build with an older CUDA (--with-cuda=DIR)",
+                 "has %d.%d; update the driver, or build with an older CUDA "
+                 "(./configure --with-cuda=DIR)",
                  info->driver / 1000, info->driver % 1000 / 10, info->runtime / 1000,
                  info->runtime % 1000 / 10);
     else
@@ -93,11 +98,40 @@ static void explain(struct cuda_info *info, cudaError_t rc)
                  "more", cudaGetErrorString(rc));
 }
 
-void cuda_info_read(struct cuda_info *info)
+/* Has this build code for it? Binaries run on later minor versions of their architecture; code of the
+ * last one in CUDA_ARCHS is compiled for later architectures when a GPU of one is opened. */
+static bool is_built_for(const struct cuda_info_gpu *gpu)
+{
+    long own = 10 * gpu->major + gpu->minor, last = own + 1;
+    char *end;
+
+    for (const char *p = CUDA_ARCHS;; p = end) {
+        long arch = strtol(p, &end, 10);
+        if (end == p)
+            return last <= own;
+        if (arch / 10 == gpu->major && arch <= own)
+            return true;
+        last = arch;
+    }
+}
+
+const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
+{
+    const struct cuda_info_gpu *gpu = info->ngpus ? &info->gpus[i % info->ngpus] : NULL;
+
+    if (!gpu || is_built_for(gpu))
+        return gpu;
+    snprintf(info->why, sizeof info->why, "GPU %d (%s) has compute capability %d.%d and this program "
+             "was built for " CUDA_ARCHS "; build it with ./configure CUDA_ARCHS=%d%d",
+             i % info->ngpus, gpu->name, gpu->major, gpu->minor, gpu->major, gpu->minor);
+    return NULL;
+}
+
+void cuda_info_read_gpus(struct cuda_info *info)
 {
     int count = 0;
 
-    *info = (struct cuda_info){.cudnn = cudnn_version(), .nccl = nccl_version()};
+    *info = (struct cuda_info){0};
     (void)cudaRuntimeGetVersion(&info->runtime);
     if (cudaDriverGetVersion(&info->driver) != cudaSuccess)
         info->driver = 0;
@@ -114,13 +148,31 @@ void cuda_info_read(struct cuda_info *info)
     }
 }
 
+void cuda_info_read(struct cuda_info *info)
+{
+    cuda_info_read_gpus(info);
+    info->cudnn = cudnn_number();
+    info->nccl = nccl_number();
+}
+
 #else
+
+void cuda_info_read_gpus(struct cuda_info *info)
+{
+    *info = (struct cuda_info){0};
+    snprintf(info->why, sizeof info->why, "this program was built without CUDA; build it with "
+             "./configure --with-cuda=DIR");
+}
 
 void cuda_info_read(struct cuda_info *info)
 {
-    *info = (struct cuda_info){0};
-    snprintf(info->why, sizeof info->why, "this program was built without CUDA "
-             "(./configure --with-cuda=DIR)");
+    cuda_info_read_gpus(info);
+}
+
+const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
+{
+    (void)info, (void)i;
+    return NULL;
 }
 
 #endif

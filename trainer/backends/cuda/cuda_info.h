@@ -23,9 +23,14 @@ struct cuda_info {
     int driver, runtime, cudnn, nccl;
     int ngpus;
     struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* those that CUDA_VISIBLE_DEVICES leaves */
-    char why[512]; /* why there is no GPU; empty where there is one */
+    char why[768]; /* why there is no GPU that works, or "" */
 };
 
+/* The second leaves out the versions of cuDNN and NCCL, which it takes their libraries to know. */
 void cuda_info_read(struct cuda_info *info);
+void cuda_info_read_gpus(struct cuda_info *info);
+
+/* GPU i modulo their number, if this build has kernels for it; else NULL, and info->why says why. */
+const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i);
 
 #endif

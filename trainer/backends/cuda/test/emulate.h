@@ -66,16 +66,18 @@ typedef struct {
 typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
 typedef enum {
     cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture,
-    cudaErrorNotReady
+    cudaErrorNotReady, cudaErrorNoDevice, cudaErrorInsufficientDriver
 } cudaError_t;
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
     cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
     cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-    cudaEventDefault
+    cudaEventDefault, cudaDevAttrClockRate, cudaDevAttrMemoryClockRate,
+    cudaDevAttrGlobalMemoryBusWidth
 };
 
-/* A machine of that many GPUs, each with that much memory. */
+/* A machine of that many GPUs, each with that much memory. EMULATE_DRIVER: what CUDA its driver serves
+ * (13000 unless set, 0: there is no driver); EMULATE_CAPABILITY: 90 unless set, without the dot. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -426,10 +428,32 @@ static inline cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaSt
 
 /* ---- devices, streams, events, graphs */
 
+#define EMULATE_RUNTIME 13000
+
+static int emulate_number(const char *variable, int usual)
+{
+    const char *text = getenv(variable);
+
+    return text ? atoi(text) : usual;
+}
+
+static inline cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = EMULATE_RUNTIME;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME);
+    return cudaSuccess;
+}
+
 static inline cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = EMULATE_GPUS;
-    return cudaSuccess;
+    return emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME) < EMULATE_RUNTIME
+               ? cudaErrorInsufficientDriver : cudaSuccess;
 }
 
 static inline cudaError_t cudaSetDevice(int index)
@@ -451,21 +475,28 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int 
     (void)index;
     *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
              : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
-                                                           : (int)emulate_most_shared;
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_most_shared : 0;
     return cudaSuccess;
 }
 
+typedef struct {
+    char bytes[16];
+} cudaUUID_t;
+
 struct cudaDeviceProp {
     char name[256];
-    int major, minor, multiProcessorCount;
-    struct {
-        char bytes[16];
-    } uuid;
+    int major, minor, multiProcessorCount, pciDomainID, pciBusID, pciDeviceID;
+    size_t totalGlobalMem;
+    cudaUUID_t uuid;
 };
 
 static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 {
-    *p = (struct cudaDeviceProp){.major = 9, .multiProcessorCount = EMULATE_PROCESSORS};
+    int capability = emulate_number("EMULATE_CAPABILITY", 90);
+
+    *p = (struct cudaDeviceProp){.major = capability / 10, .minor = capability % 10,
+                                 .multiProcessorCount = EMULATE_PROCESSORS,
+                                 .totalGlobalMem = EMULATE_MEMORY};
     memset(p->uuid.bytes, index, sizeof p->uuid.bytes);
     snprintf(p->name, sizeof p->name, "Emulated GPU");
     return cudaSuccess;

@@ -3,6 +3,9 @@
 #include "config.h"
 
 #define GPU_EMULATE
+#ifndef CUDA_ARCHS /* in a build without CUDA */
+#define CUDA_ARCHS "80 90"
+#endif
 #include "trainer/backends/cuda/avg_pool2d.cu"
 #include "trainer/backends/cuda/batch_norm.cu"
 #include "trainer/backends/cuda/bias.cu"
@@ -11,6 +14,7 @@
 #include "trainer/backends/cuda/cuda_backend.c"
 #include "trainer/backends/cuda/cuda_check.c"
 #include "trainer/backends/cuda/cuda_device.c"
+#include "trainer/backends/cuda/cuda_info.c"
 #include "trainer/backends/cuda/cudnn_conv.c"
 #include "trainer/backends/cuda/cudnn_pack.cu"
 #include "trainer/backends/cuda/dropout.cu"
