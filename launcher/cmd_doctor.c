@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "launcher/attempt.h"
+#include "launcher/compute_look.h"
 #include "launcher/data_look.h"
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/findings.h"
@@ -83,7 +84,7 @@ static void check_programs(const json_t *facts, struct findings *f)
 
 static void check_host(struct findings *f)
 {
-    json_t *facts = facts_collect(), *list = json_array();
+    json_t *facts = facts_collect(NULL), *list = json_array();
 
     json_array_append(list, facts);
     check_own_name(facts, f);
@@ -226,6 +227,22 @@ static void check_data(const struct workspace *w, struct findings *f)
     }
 }
 
+/* ---- what runs compute on ---- */
+
+static void check_compute(const struct workspace *w, struct findings *f)
+{
+    struct compute_look look;
+
+    compute_look_open(&w->study, &w->site, &look);
+    if (*look.problem) {
+        findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s", look.problem);
+        if (*look.remedy)
+            findings_remedy(f, "%s", look.remedy);
+    } else if (*look.text) {
+        findings_add(f, FINDING_OK, "backend", "the runs compute on %s", look.text);
+    }
+}
+
 /* ---- the scheduler ---- */
 
 static void check_partition(const struct workspace *w, struct scheduler *s, struct findings *f)
@@ -351,8 +368,11 @@ static json_t *list_speaking(json_t *ranks)
     return list;
 }
 
-static void judge(const struct rehearsal *r, struct findings *f)
+static void judge(const struct workspace *w, const struct rehearsal *r, struct findings *f)
 {
+    json_t *rank;
+    size_t i;
+
     json_t *speaking = list_speaking(r->ranks);
     size_t nranks = json_array_size(r->ranks);
     char line[512];
@@ -361,6 +381,9 @@ static void judge(const struct rehearsal *r, struct findings *f)
         findings_add(f, FINDING_ERROR, "launch", "%s", line);
         findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does without one");
     }
+    if (!compute_look_applies(&w->study, &w->site))
+        json_array_foreach(r->ranks, i, rank)
+            json_object_del(rank, "compute");
     judge_ranks(r->ranks, f);
     if (json_array_size(speaking))
         judge_hosts(speaking, nranks, f);
@@ -379,7 +402,7 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
     if (r.gpus > 0)
         rc = rehearsal_run(w, &r, e);
     if (rc == 0) {
-        judge(&r, f);
+        judge(w, &r, f);
         bad = findings_count(f, FINDING_ERROR) > before;
     }
     if (bad && *r.folder) {
@@ -394,9 +417,10 @@ static int probe(struct err *e)
 {
     json_t *run = json_load_file("run.json", 0, NULL);
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
+    const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
     const char *rank_0 = "rank-0.json";
     char path[PATH_MAX];
-    int rc = data ? probe_run(probe_folder, data, e)
+    int rc = data ? probe_run(probe_folder, data, json_string_value(backend), e)
                   : err_set(e, ERR_CONFIG, "--probe: run.json of a rehearsal is expected in the current folder");
 
     json_decref(run);
@@ -413,6 +437,7 @@ static int examine(struct workspace *w, struct findings *f, struct err *e)
     check_host(f);
     check_folder(w, f);
     check_data(w, f);
+    check_compute(w, f);
     check_scheduler(w, f);
     if (!args.gpus && !in_allocation)
         return 0;

@@ -118,6 +118,10 @@ static int print_json(const struct workspace *w, const struct forecast *f, struc
                      "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
                      (json_int_t)run_cost_parameters(&w->study), "train_images", (int)f->advice.train,
                      "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs, "cache_bytes", (json_int_t)f->cache);
+    if (root) {
+        json_object_set_new(root, "backend", json_string(f->advice.compute.backend));
+        json_object_set_new(root, "computes_on", json_string(f->advice.compute.text));
+    }
     if (root && one_allocation)
         json_object_set_new(root, "allocation", encode_allocation(f));
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : -1;
@@ -167,6 +171,8 @@ static void print_table(const struct workspace *w, const struct forecast *f)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
                f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
                (double)run_cost_parameters(&w->study) / 1e6);
+    if (*f->advice.compute.text)
+        printf("the runs compute on %s\n", f->advice.compute.text);
     for (size_t i = 0; i < f->advice.count; i++)
         log_warn("%s", f->advice.text[i]);
 }

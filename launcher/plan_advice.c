@@ -165,6 +165,10 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
     if (dst->train > 0)
         judge_batches(&w->study, plan, dst);
     judge_trainer(w, plan, dst);
+    compute_look_open(&w->study, &w->site, &dst->compute);
+    if (*dst->compute.problem)
+        add(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
+            dst->compute.remedy);
     if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
         add(dst, "no time limit: the partition's holds, and nobody can tell what the runs cost "
             "(slurm.time in study.yaml, or -- --time=H:MM:SS)");

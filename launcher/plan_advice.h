@@ -3,6 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_PLAN_ADVICE_H
 #define UNETCTL_LAUNCHER_PLAN_ADVICE_H
 
+#include "launcher/compute_look.h"
 #include "launcher/workspace.h"
 
 #define PLAN_ADVICE_MAX 12
@@ -10,6 +11,7 @@
 struct plan_advice {
     long train, val;  /* images of each side; 0: nothing is known of the data */
     bool exact;       /* from split.json; otherwise from the files and data.val_fraction */
+    struct compute_look compute;
     char text[PLAN_ADVICE_MAX][1536];
     size_t count;
 };

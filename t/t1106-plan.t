@@ -14,6 +14,15 @@ like "$ERR" 'warning: 16 training images are no multiple of the global batch \(4
     "counts that do not divide the images"
 like "$ERR" 'warning: 16 training images fill no global batch .* on 5, 6, 7, 8 GPUs' "counts that they do not fill"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' "and more ranks than those"
+like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$' "what it computes on"
+exits 0 "plan with the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu
+like "$OUT" '^the runs compute on the CPU \(backend [a-z]+\): train.backend is cpu$' "on GPUs that nobody uses"
+like "$ERR" 'warning: runs take GPUs and compute on the CPU' "is a warning"
+exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox --set train.batch_per_gpu=16
+like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" "fake GPUs are the CPU"
+unlike "$ERR" 'warning' "as they should be"
+exits 0 "plan for this machine" env UNET_GPUS=fake unetctl plan -C one --gpus 1 --site local --json
+is "$(field "$OUT" 'd["backend"] in ("dnnl", "simd"), "fake" in d["computes_on"]')" "(True, True)" "JSON has it"
 constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
 exits 0 "a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
 unlike "$ERR" 'training images' "divides the images on any number of GPUs"

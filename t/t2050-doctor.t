@@ -14,6 +14,7 @@ ok "images" unet-train data synth --out synth --count 12 --size 32x48
 unetctl init here --data synth --site local 2>/dev/null
 exits 0 "nothing stands in the way" unetctl doctor -C here
 is "$(grep -cv '^ok' "$OUT")" 0 "and nothing is found"
+finding ok backend 'the CPU \(backend [a-z]+\)' "what the runs compute on"
 exits 3 "a site that is not there" unetctl doctor -C here --site nonsense
 like "$ERR" "unknown site 'nonsense'" "is refused"
 exits 5 "another site than the study's" env SLURM_CONF="$TMP/none" unetctl doctor -C here --site generic
@@ -81,6 +82,14 @@ exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor 
 finding ok ranks 'all 6 started' "on its nodes"
 exits 0 "in an uneven one" login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one --in-allocation
 finding ok ranks 'all 3 started' "on as many GPUs as it has tasks"
+sed 's/^env:/&\n  UNET_GPUS: real/' "$srcdir/templates/sites/sandbox.yaml" >real.yaml
+unetctl init two --data synth --site sandbox -s data.height=32 -s data.width=48 2>/dev/null
+exits 0 "a rehearsal of unet-train" unetctl doctor -C two --gpus 2
+finding ok gpus 'fake ones: the ranks compute on the CPU' "knows that the GPUs are fake"
+exits 5 "one on nodes whose GPUs do not work" unetctl doctor -C two --gpus 2 --site ./real.yaml
+finding error gpus 'node1.*: this process was given GPUs .* cannot use them' "says so"
+exits 1 "and a run there" unetctl submit -C two --gpus 1 --site ./real.yaml --wait --timeout 60
+like two/runs/unet-g01-s1/attempt-1/FAILED '"exit_code":5,"error":"this process was given GPUs' "ends at once"
 login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 exits 6 "a queue that is full" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"

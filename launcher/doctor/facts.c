@@ -117,9 +117,9 @@ static json_t *ask_nvidia(json_t *versions)
 }
 
 /* What the trainer sees: its own view of GPUs, and the libraries it was built with. */
-static json_t *ask_trainer(json_t *versions)
+static json_t *ask_trainer(json_t *facts, json_t *versions, const char *backend)
 {
-    static const char *const devices[] = {"devices", "--json", NULL};
+    const char *const devices[] = {"devices", "--json", backend ? "--backend" : NULL, backend, NULL};
     json_t *gpus = json_array(), *root, *device;
     char *text = NULL;
     struct err e;
@@ -136,14 +136,16 @@ static json_t *ask_trainer(json_t *versions)
     }
     if (json_is_string(json_object_get(root, "mpi")))
         json_object_set(versions, "mpi", json_object_get(root, "mpi"));
+    if (backend)
+        json_object_set(facts, "compute", json_object_get(root, "compute"));
     json_decref(root);
     free(text);
     return gpus;
 }
 
-static void add_gpus(json_t *facts, json_t *versions)
+static void add_gpus(json_t *facts, json_t *versions, const char *backend)
 {
-    json_t *nvidia = ask_nvidia(versions), *trainer = ask_trainer(versions);
+    json_t *nvidia = ask_nvidia(versions), *trainer = ask_trainer(facts, versions, backend);
     bool smi = json_array_size(nvidia) > 0, own = json_array_size(trainer) > 0;
 
     /* The trainer respects CUDA_VISIBLE_DEVICES, nvidia-smi does not. */
@@ -203,7 +205,7 @@ static json_t *list_dead_links(void)
     return list;
 }
 
-json_t *facts_collect(void)
+json_t *facts_collect(const char *backend)
 {
     json_t *facts = json_object(), *versions = json_object();
     char host[256] = "";
@@ -213,7 +215,7 @@ json_t *facts_collect(void)
     add_program(versions, "unetctl", PACKAGE_VERSION);
     add_trainer(versions);
     json_object_set_new(versions, "glibc", json_string(gnu_get_libc_version()));
-    add_gpus(facts, versions);
+    add_gpus(facts, versions, backend);
     json_object_set_new(facts, "versions", versions);
     json_object_set_new(facts, "limits", collect_limits());
     json_object_set_new(facts, "infiniband", json_boolean(access("/sys/class/infiniband", F_OK) == 0));

@@ -9,13 +9,15 @@
  *    "stale":["MASTER_ADDR=x"],"proxies":["http_proxy=..."],
  *    "interface":"NCCL_SOCKET_IFNAME=eth9" or "",   names an interface that is not there
  *    "dead_links":["ib0 (10.1.0.3) is down"],       with an address, but down or without link
- *    "gpus":[{"uuid":"GPU-..","name":".."}],"gpu_source":"nvidia-smi"|"unet-train"|""} */
+ *    "gpus":[{"uuid":"GPU-..","name":".."}],"gpu_source":"nvidia-smi"|"unet-train"|"",
+ *    "compute":{"backend":"cuda","fake":false,"device":"..","why_cpu":""} or {"error":".."}} */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_FACTS_H
 #define UNETCTL_LAUNCHER_DOCTOR_FACTS_H
 
 #include <jansson.h>
 
-/* The caller has the reference. NULL only without memory. */
-json_t *facts_collect(void);
+/* backend: train.backend, which "compute" is for; NULL: there is no "compute". The caller has the
+ * reference. NULL only without memory. */
+json_t *facts_collect(const char *backend);
 
 #endif

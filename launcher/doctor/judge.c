@@ -530,6 +530,32 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
     return -1;
 }
 
+/* What the trainer computes on. False when there is nothing to say of single GPUs. */
+static bool judge_compute(const json_t *ranks, struct findings *dst)
+{
+    const json_t *first = json_object_get(first_rank(ranks), "compute"), *r;
+    struct hosts failing = {"", 0};
+    const char *why = "";
+    size_t i;
+
+    json_array_foreach(ranks, i, r) {
+        const char *error = text_of(json_object_get(r, "compute"), "error");
+        if (*error)
+            add_host(&failing, text_of(r, "host")), why = error;
+    }
+    if (failing.count) {
+        findings_add(dst, FINDING_ERROR, "gpus", "%s: %s", failing.text, why);
+        findings_remedy(dst, "nvidia-smi must work there; until then -- --exclude=%.*s",
+                        (int)strcspn(failing.text, ", "), failing.text);
+        return false;
+    }
+    if (!json_is_true(json_object_get(first, "fake")))
+        return true;
+    findings_add(dst, FINDING_OK, "gpus", "fake ones: the ranks compute on the CPU, %s (backend %s)",
+                 text_of(first, "device"), text_of(first, "backend"));
+    return false;
+}
+
 /* nvidia-smi shows a node's GPUs whoever they are given to: only what the trainer sees is a rank's. */
 static void judge_gpus(const json_t *ranks, struct findings *dst)
 {
@@ -537,6 +563,8 @@ static void judge_gpus(const json_t *ranks, struct findings *dst)
     size_t i, g, ngpus = 0, shared = 0;
     struct hosts bare = {"", 0};
 
+    if (!judge_compute(ranks, dst))
+        return;
     json_array_foreach(ranks, i, r) {
         if (json_is_object(r) && json_array_size(json_object_get(r, "gpus")) == 0)
             add_host(&bare, text_of(r, "host"));

@@ -193,7 +193,7 @@ static int write_facts(const char *folder, int index, const json_t *facts, struc
     return rc;
 }
 
-int probe_run(const char *folder, const char *data_dir, struct err *e)
+int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e)
 {
     const char *procid = getenv("SLURM_PROCID"), *visible = getenv("CUDA_VISIBLE_DEVICES");
     char taken[100] = "";
@@ -211,7 +211,7 @@ int probe_run(const char *folder, const char *data_dir, struct err *e)
     peers = greet(&s, listener);
     spec = describe_spec(getenv("TF_CONFIG"), host, port);
     unsetenv("TF_CONFIG"); /* it is this rank's own, no stale one */
-    facts = facts_collect();
+    facts = facts_collect(backend);
     json_object_set_new(facts, "schema", json_integer(1));
     json_object_set_new(facts, "index", json_integer(s.index));
     json_object_set_new(facts, "world", json_integer((json_int_t)s.world));
