@@ -67,6 +67,7 @@ static const struct column columns[] = {
     COLUMN(SEED, parameters),
     COLUMN(REAL, constant),
     COLUMN(OWNED, settings),
+    COLUMN(TEXT, device),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -49,6 +49,7 @@ struct result {
     double comm_s, data_s; /* in an epoch after the first, median; exposed waiting */
     int oversubscribed;    /* 1, 0; -1 not known */
     char host[128];        /* of rank 0 */
+    char device[128];      /* likewise: the name of its GPU or processor; "": not known */
     char log[128];         /* file in the same folder with its epochs, "" for none */
     char note[512];        /* what went wrong, where, why */
     long batch_per_gpu, global_batch; /* images; 0: not known */

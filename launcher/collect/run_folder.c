@@ -308,6 +308,7 @@ static void describe(struct result *r, struct attempt *a, const struct run_recor
     if (*record->worlds)
         memcpy(a->worlds, record->worlds, sizeof a->worlds);
     result_set_text(r->host, sizeof r->host, record->host);
+    result_set_text(r->device, sizeof r->device, record->device);
     r->oversubscribed = record->oversubscribed;
     r->fake_gpus = record->fake_gpus;
     r->val_images = record->val_images;

@@ -106,7 +106,9 @@ static int decode_run(struct reader *r, const json_t *o)
     d->val_images = optional_count(o, "val_images");
     d->parameters = optional_count(json_object_get(o, "model"), "parameters");
     const char *backend = json_string_value(json_object_get(o, "backend"));
+    const char *device = json_string_value(json_object_get(o, "device"));
     result_set_text(d->backend, sizeof d->backend, backend ? backend : "");
+    result_set_text(d->device, sizeof d->device, device ? device : "");
     d->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;
 }

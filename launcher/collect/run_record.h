@@ -21,6 +21,7 @@ struct run_record {
     long seed, epochs_wanted;
     int oversubscribed; /* 1, 0; -1 not said */
     char backend[16];   /* that computed; "" not said */
+    char device[128];   /* on which it did; "" likewise */
     int fake_gpus;      /* 1: the backend computes on CPU cores, 0: on GPUs; -1 not said */
     long batch_per_gpu, global_batch, val_images, parameters; /* 0: not said */
     struct run_epoch *epochs;

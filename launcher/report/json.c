@@ -418,6 +418,7 @@ static json_t *encode_run(const struct result *r)
     json_object_set_new(o, "accuracy", number(r->accuracy));
     json_object_set_new(o, "dice", number(r->dice));
     json_object_set_new(o, "log", r->log[0] ? text(r->log) : json_null());
+    json_object_set_new(o, "device", r->device[0] ? text(r->device) : json_null());
     json_object_set_new(o, "note", text(r->note));
     json_object_set_new(o, "settings", encode_settings(r->settings));
     return o;

@@ -441,7 +441,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
     static const struct table_column columns[] = {
         {"run", true}, {"engine", true}, {"GPUs", false}, {"seed", false}, {"attempt", false},
         {"state", true}, {"epochs", false}, {"training s", false}, {"quality", false}, {"host", true},
-        {"note", true}};
+        {"device", true}, {"note", true}};
 
     if (results->count > most)
         table_init(t, columns, COUNT(columns),
@@ -461,6 +461,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_add_number(t, r->training_time, 1);
         table_add_number(t, result_quality(r), 4);
         table_addf(t, "%s", r->host[0] ? r->host : "-");
+        table_addf(t, "%s", r->device[0] ? r->device : "-");
         table_addf(t, "%s", r->note[0] ? r->note : "-");
     }
 }
