@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/run_dir.h"
+#include "launcher/sandbox/sandbox.h"
 #include "launcher/script_marker.h"
 #include "src/paths.h"
 
@@ -423,17 +424,33 @@ static int set_tags(struct script_values *s, struct err *e)
                : 0;
 }
 
+/* Open MPI 6 changes SLURM_JOB_NODELIST for ranks on other nodes. */
+#define MPIRUN_SPEC                                                                             \
+    "--nodelist \"$SLURM_NODELIST\" --tasks-per-node {{task_list|sh}} "                         \
+    "--rank \"${OMPI_COMM_WORLD_RANK:-0}\""
+
+/* Must mpirun start the ranks, since the srun of the running sandbox does not know PMIx? */
+static bool lacks_pmix(const struct site *site)
+{
+    struct sandbox sandbox;
+    struct err ignored;
+
+    return site->sandbox && strstr(site->launcher, "--mpi=pmix") &&
+           sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
+}
+
 /* The words that start the ranks. Steps side by side in one job are srun's alone: --exact takes no
  * more than a step needs, and no step takes all of the memory. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
+    const char *launcher = lacks_pmix(site) ? "mpirun -np {{tasks}}" : site->launcher;
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
     struct buf words = {0};
     int rc;
 
     if (!s->w->one_allocation) {
-        if (set_words(s, "launcher", launched ? site->launcher : "", e))
+        if (set_words(s, "launcher", launched ? launcher : "", e))
             return -1;
         if (launched && !*script_values_get(s, "launcher"))
             return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
@@ -441,11 +458,11 @@ static int set_launcher(struct script_values *s, struct err *e)
                            s->run->layout.tasks);
         return 0;
     }
-    if (strncmp(site->launcher, "srun", 4) != 0 || (site->launcher[4] && site->launcher[4] != ' '))
+    if (strncmp(launcher, "srun", 4) != 0 || (launcher[4] && launcher[4] != ' '))
         return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun: "
                        "only Slurm divides a job's nodes among runs", site->file);
     buf_addf(&words, "%s --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "
-             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}", site->launcher);
+             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}", launcher);
     rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
                       : set_words(s, "launcher", words.data, e);
     buf_destroy(&words);
@@ -469,7 +486,8 @@ int script_values_fill(struct script_values *s, struct err *e)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
     if (set_launcher(s, e))
         return -1;
-    char *words = expand_words(s, site->file, site->spec, e);
+    char *words = expand_words(
+        s, site->file, lacks_pmix(site) && !*site->spec ? MPIRUN_SPEC : site->spec, e);
     if (!words)
         return -1;
     set(s, "spec", "%s%s%s", options, *words ? " " : "", words);

@@ -18,6 +18,7 @@
 
 sandbox_helper=unetctl-slurm
 if [ "${UNETCTL_SLURM_INTERFACE:-}" = commands ] || [ ! -x "${builddir:?}/unetctl-slurm" ]; then
+    # shellcheck disable=SC2034 # for tests
     sandbox_helper=unetctl-slurm-c # the first 15 characters
 fi
 

@@ -33,7 +33,10 @@ words() {
         *hold*) printf ',"--hold"' ;;
         *time_min*) printf ',"--time=%d"' "${word##*:}" ;;
         *mem_mib*) printf ',"--mem=%d"' "${word##*:}" ;;
-        *) printf ',%s' "$(sed 's/^"\([a-z]*\)":"\(.*\)"$/"--\1=\2"/' <<<"$word")" ;;
+        *)
+            # shellcheck disable=SC2001 # no such substitution
+            printf ',%s' "$(sed 's/^"\([a-z]*\)":"\(.*\)"$/"--\1=\2"/' <<<"$word")"
+            ;;
         esac
     done
 }
@@ -121,7 +124,7 @@ END
     ok "its environment is that of sbatch" diff "$TMP/env.hand" "$TMP/env.helper"
 }
 same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gres=gpu:2
-[ $helper = unetctl-slurm-commands ] ||
+[ "$helper" = unetctl-slurm-commands ] ||
     same_by_hand "unetctl:$helper-sbatch:run:1" 4 '"by_sbatch":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
 same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 --gpus-per-task=1
 like "$TMP/env.helper" "^MARK=it's \"here\"" "with the submitter's variables"
@@ -129,7 +132,7 @@ like "$TMP/env.helper" "^SLURM_NODEID=0" "but not another job's"
 ok "its output is where it was asked for" test -e "$TMP/$id.out"
 
 printf '#!/bin/bash\nkill -SEGV $$\n' >"$TMP/script"
-ask "$(job submit unetctl:$helper:run:2 1 1)" "$(job submit unetctl:$helper:run:3 1 1 '"hold":true')" >"$OUT"
+ask "$(job submit unetctl:"$helper":run:2 1 1)" "$(job submit unetctl:"$helper":run:3 1 1 '"hold":true')" >"$OUT"
 killed=$(head -n 1 "$OUT" | grep -o '[0-9]*')
 held=$(member '["id"]')
 wait_job "$killed" 60 >"$OUT"

@@ -42,6 +42,8 @@ static void set_field(struct sandbox *sb, struct procid *holder, const char *nam
         sb->gpus_per_node = atoi(value);
     else if (strcmp(name, "cpus_per_node") == 0)
         sb->cpus_per_node = atoi(value);
+    else if (strcmp(name, "pmix") == 0)
+        sb->pmix = atoi(value) != 0;
     else if (strcmp(name, "holder") == 0)
         holder->pid = atoi(value);
     else if (strcmp(name, "holder_start") == 0)
@@ -197,8 +199,9 @@ static int set_environment(const struct sandbox *sb)
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0) < 0 ||
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) < 0)
         return -1;
+    /* Debian testing's Open MPI keeps to the loopback interface by its configuration. */
     if (strcmp(sb->mode, "flat"))
-        return 0;
+        return setenv("OMPI_MCA_btl_tcp_if_include", "10.77.0.0/24", 0);
     /* Flat nodes have names that nobody else knows, and share host name and /dev/shm, which the
      * shared-memory transport can't stand. They also share their addresses: to the kernel's routes,
      * which Open MPI 5 asks, the way to one's own address is not the interface that has it. */
