@@ -91,6 +91,8 @@ is "$(result three-k)" "$(result three)" "end with the same weights and curve"
 for signal in TERM USR1; do
     is "$(leave $signal "left-$signal" "${one[@]}" "${often[@]}" --out "left-$signal")" 75 \
         "SIG$signal: exit code 75"
+    like "$ERR" ': left, as a signal asked' "said"
+    unlike "$ERR" 'error' "but as no error"
     ok "and no marker" unmarked "left-$signal"
     ok "a checkpoint" test -n "$(newest "left-$signal")"
 done
