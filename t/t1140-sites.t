@@ -69,7 +69,7 @@ directive() { # STUDY COUNT DIRECTIVE...
 directive claix 4 --nodes=2 --ntasks-per-node=2 --cpus-per-task=12 --gres=gpu:2 --partition=c18g --time=150
 like claix/runs/unet-g04-s1/submit_file.sh '^#!/usr/local_rwth/bin/zsh$' "claix: zsh"
 # shellcheck disable=SC2016 # as it stands in the script
-like claix/runs/unet-g04-s1/submit_file.sh '^\$MPIEXEC \$FLAGS_MPI_BATCH bash ' "claix: MPIEXEC"
+like claix/runs/unet-g04-s1/submit_file.sh '^ *\$MPIEXEC \$FLAGS_MPI_BATCH bash ' "claix: MPIEXEC"
 like claix/runs/unet-g04-s1/run_file.sh 'spec --port-base 23456 .*--tasks-per-node .2\(x2\).+--rank' "claix: port 23456"
 exits 0 "jean-zay: an account" unetctl generate -C jean-zay --gpus 8 -- -A abc@gpu
 directive jean-zay 8 --account=abc@gpu --nodes=2 --ntasks-per-node=4 --gres=gpu:4 --cpus-per-task=10 \
