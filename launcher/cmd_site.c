@@ -36,7 +36,7 @@ static int print_line(const char *name, struct err *e)
     if (!text)
         return -1;
     comment += strspn(comment, "# ");
-    printf("%-12s %.*s\n", name, (int)strcspn(comment, "\n"), comment);
+    printf("%-14s %.*s\n", name, (int)strcspn(comment, "\n"), comment);
     free(text);
     site_close(&site);
     return 0;

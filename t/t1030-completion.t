@@ -34,7 +34,7 @@ is "$(offer unetctl logs -C one unet-g0)" "unet-g01-s1 unet-g02-s1 unet-g03-s1 "
 is "$(offer unetctl plan --set train.lr_sca)" "train.lr_scaling " "a key"
 is "$(offer unetctl sandbox sta)" "status " "a choice"
 is "$(offer unetctl site sh)" "show " "also where it has operands"
-is "$(offer unetctl site show ju)" "juwels " "and what follows one"
+is "$(offer unetctl site show juw)" "juwels " "and what follows one"
 is "$(offer unetctl template show '')" "run_file.sh submit_file.sh " "or the words that may"
 is "$(offer unetctl template '')" "list show " "which are no choices themselves"
 is "$(offer unetctl data s)" "split stats synth " "the verbs of unet-train data"
@@ -64,7 +64,7 @@ if command -v zsh >/dev/null; then
     is "$(zsh_offer unetctl pl)" "plan " "zsh: a verb"
     is "$(zsh_offer unetctl plan --max)" "--max-gpu-hours " "an option"
     is "$(zsh_offer unetctl logs -C one unet-g02)" "unet-g02-s1 " "a run"
-    is "$(zsh_offer unetctl site show ju)" "juwels " "a site behind show"
+    is "$(zsh_offer unetctl site show juw)" "juwels " "a site behind show"
     is "$(zsh_offer unetctl template show '')" "run_file.sh submit_file.sh " "the templates"
     is "$(zsh_offer unetctl data s)" "split stats synth " "the verbs of unet-train data"
     is "$(zsh -f -c 'autoload -Uz compinit; compinit -u -D; source ./unetctl.zsh; print -r -- $_comps[unetctl]')" \
@@ -79,7 +79,7 @@ if command -v fish >/dev/null; then
     is "$(cd one && fish --no-config -c "source ../unetctl.fish; complete -C 'unetctl logs unet-g02'" | cut -f1)" \
         "unet-g02-s1" "a run"
     is "$(fish_offer 'unetctl plan --site gene')" "generic " "a site"
-    is "$(fish_offer 'unetctl site show ju')" "juwels " "a site behind show"
+    is "$(fish_offer 'unetctl site show juw')" "juwels " "a site behind show"
     is "$(fish_offer 'unetctl template show ')" "run_file.sh submit_file.sh " "the templates"
 else
     skip 'fish is not installed' 'fish'

@@ -5,13 +5,16 @@
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
-sandbox_up --nodes 7 --gpus-per-node 4 --cpus-per-node 256
+sandbox_up --nodes 7 --gpus-per-node 8 --cpus-per-node 288
 
 # Partitions and features as the sites name them.
-for p in c18g gpu booster m100_usr_prod; do login scontrol create PartitionName=$p Nodes=ALL State=UP >/dev/null; done
-login scontrol update NodeName='node[1-7]' AvailableFeatures=v100-16g >/dev/null
+for p in c18g c23g gpu booster boost_usr_prod m100_usr_prod small-g; do
+    login scontrol create PartitionName=$p Nodes=ALL State=UP >/dev/null
+done
+login scontrol update NodeName='node[1-7]' AvailableFeatures=v100-16g,a100,h100,gpu >/dev/null
 mkdir -p data/images data/masks
-for site in claix generic iris jean-zay juwels marconi100 sandbox; do
+for site in claix-2018 claix-2023 generic iris jean-zay jean-zay-a100 jean-zay-h100 jupiter juwels leonardo \
+    lumi marconi100 marenostrum5 meluxina perlmutter sandbox; do
     unetctl init "$site" --data data --site "$site" --name demo 2>"$ERR" || diag <"$ERR"
     unetctl generate -C "$site" --gpus 1,3,4,14 2>"$ERR" || diag <"$ERR"
     for n in 01 03 04 14; do
@@ -97,7 +100,7 @@ like <(grep -h TF_CONFIG gres/runs/unet-g07-s1/attempt-1/*.out /dev/null; cat gr
 # ---- ranks that an mpirun of the site's starts
 if command -v mpirun >/dev/null; then
     make_study mpi sandbox --set gpus=3 --set strategy=multi-worker
-    { grep -v '^launcher:' mpi/site.yaml; sed -n '/^launcher:/p; /^spec:/p' "$srcdir/templates/sites/claix.yaml"; } >mpi/claix.yaml
+    { grep -v '^launcher:' mpi/site.yaml; sed -n '/^launcher:/p; /^spec:/p' "$srcdir/templates/sites/claix-2018.yaml"; } >mpi/claix.yaml
     # shellcheck disable=SC2016
     sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 2/' mpi/claix.yaml
     sed -i -e 's/^env:/&\n  MPIEXEC: mpirun\n  FLAGS_MPI_BATCH: --oversubscribe --map-by slot/' mpi/claix.yaml

@@ -147,7 +147,7 @@ static const struct cli_option options[] = {
     {"nodes", 0, CLI_INT, "N", "up: nodes (default 7)", &opt.nodes, 1, 64},
     {"gpus-per-node", 0, CLI_INT, "N", "up: fake GPUs of each node (default 2)", &opt.gpus_per_node, 1, 16},
     {"cpus-per-node", 0, CLI_INT, "N", "up: CPUs that each node claims (default 4)", &opt.cpus_per_node,
-     1, 256},
+     1, 1024},
     {"mode", 0, CLI_STRING, "MODE", "up: netns, flat or auto (default auto)", &opt.mode, 0, 0},
     {"node", 0, CLI_STRING, "N", "exec: on this node instead of the login node", &opt.node, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "status: print JSON", &opt.json, 0, 0},
