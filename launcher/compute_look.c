@@ -24,7 +24,7 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-/* `unet-train devices` of this host, where backend says what it would compute on. NULL: why in dst. */
+/* Returns `unet-train devices --backend BACKEND` of this host, or NULL and the problem in dst. */
 static json_t *ask_trainer(const char *backend, struct compute_look *dst)
 {
     const char *const argv[] = {"devices", "--json", "--backend", backend, NULL};
@@ -64,8 +64,9 @@ static void set_host(struct compute_look *dst, const json_t *devices, const char
     if (dst->fatal)
         return;
     snprintf(dst->backend, sizeof dst->backend, "%s", text_of(compute, "backend"));
-    snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s",
-             strcmp(dst->backend, "cuda") == 0 ? "GPUs" : "the CPU", dst->backend, *why ? ": " : "", why);
+    bool gpus = strcmp(dst->backend, "cuda") == 0;
+    snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s", gpus ? "GPUs" : "the CPU",
+             dst->backend, *why ? ": " : "", why);
 }
 
 /* The GPUs of a cluster, which are not on this host. */
@@ -86,16 +87,19 @@ bool compute_look_applies(const struct study *study, const struct site *site)
     return strcmp(study->engine, "embedded") == 0 && !*site->trainer;
 }
 
-void compute_look_open(const struct study *study, const struct site *site, struct compute_look *dst)
+void compute_look_open(const struct study *study, const struct site *site,
+                       struct compute_look *dst)
 {
     const char *word = study->train.backend;
     bool automatic = strcmp(word, "auto") == 0, fake = automatic && has_fake_gpus(site);
     bool on_gpus = (automatic && !fake) || strcmp(word, "cuda") == 0;
     bool local = strcmp(site->scheduler, "local") == 0;
+    json_t *devices = NULL;
     char why[64];
 
     *dst = (struct compute_look){.remedy = ""};
-    json_t *devices = compute_look_applies(study, site) ? ask_trainer(fake ? "cpu" : word, dst) : NULL;
+    if (compute_look_applies(study, site))
+        devices = ask_trainer(fake ? "cpu" : word, dst);
     if (!devices)
         return;
     snprintf(why, sizeof why, "train.backend is %s", word);

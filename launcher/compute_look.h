@@ -21,6 +21,7 @@ struct compute_look {
 bool compute_look_applies(const struct study *study, const struct site *site);
 
 /* Never fails: a unet-train that cannot be asked is a problem, too. */
-void compute_look_open(const struct study *study, const struct site *site, struct compute_look *dst);
+void compute_look_open(const struct study *study, const struct site *site,
+                       struct compute_look *dst);
 
 #endif

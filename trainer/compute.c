@@ -13,7 +13,8 @@
 /* "SLURM_JOB_GPUS=0,1": the variable that gives this process GPUs; false when none does. */
 static bool find_given(char *dst, size_t size)
 {
-    static const char *const lists[] = {"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
+    static const char *const lists[] = {"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS",
+                                        "SLURM_JOB_GPUS"};
     static const char count[] = "SLURM_GPUS_ON_NODE";
     const char *value = getenv(count), *name = value && atoi(value) > 0 ? count : NULL;
 
@@ -88,8 +89,8 @@ int compute_choose(struct compute *c, const char *word, bool deterministic, stru
     if (c->backend)
         return 0;
     if (!automatic)
-        return err_set(e, ERR_PEER, "backend cuda: %s; train.backend: cpu (--backend cpu) computes on "
-                       "the CPU", c->why);
+        return err_set(e, ERR_PEER, "backend cuda: %s; train.backend: cpu (--backend cpu) computes "
+                       "on the CPU", c->why);
     if (find_given(given, sizeof given))
         return err_set(e, ERR_PEER, "this process was given GPUs (%s) and cannot use them: %s; "
                        "train.backend: cpu (--backend cpu) computes on the CPU", given, c->why);

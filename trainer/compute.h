@@ -23,7 +23,7 @@ struct compute {
 };
 
 /* deterministic: on the CPU, auto and cpu are the backend whose sums do not depend on the number of
- * threads. ERR_PEER: there is no GPU, though there should be one. ERR_CONFIG: an unknown backend. */
+ * threads. ERR_PEER: no GPU works, though one should. ERR_CONFIG: an unknown backend. */
 int compute_choose(struct compute *c, const char *word, bool deterministic, struct err *e);
 
 /* For a verb of one process: makes *word the name of its backend, and logs what it is. */

@@ -60,7 +60,8 @@ static int check_devices(const struct roster *r, struct err *e)
                 return err_set(e, ERR_PEER, "ranks %d and %d on %s have the same GPU; a node needs "
                                "as many GPUs as replicas (--gpus-per-node), and all its ranks the "
                                "same CUDA_VISIBLE_DEVICES or a GPU of their own each "
-                               "(--gpus-per-task=1); train.backend: cpu does without", j, i, r->entries[i].host);
+                               "(--gpus-per-task=1); train.backend: cpu does without", j, i,
+                               r->entries[i].host);
     return 0;
 }
 

@@ -98,8 +98,8 @@ static void explain(struct cuda_info *info, cudaError_t rc)
                  "more", cudaGetErrorString(rc));
 }
 
-/* Has this build code for it? Binaries run on later minor versions of their architecture; code of the
- * last one in CUDA_ARCHS is compiled for later architectures when a GPU of one is opened. */
+/* Does this build have code for it? Binaries run on later minor versions of their architecture. Code
+ * of the last one in CUDA_ARCHS is compiled for a later architecture when such a GPU is opened. */
 static bool is_built_for(const struct cuda_info_gpu *gpu)
 {
     long own = 10 * gpu->major + gpu->minor, last = own + 1;
@@ -121,8 +121,8 @@ const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
 
     if (!gpu || is_built_for(gpu))
         return gpu;
-    snprintf(info->why, sizeof info->why, "GPU %d (%s) has compute capability %d.%d and this program "
-             "was built for " CUDA_ARCHS "; build it with ./configure CUDA_ARCHS=%d%d",
+    snprintf(info->why, sizeof info->why, "GPU %d (%s) has compute capability %d.%d and this "
+             "program was built for " CUDA_ARCHS "; build it with ./configure CUDA_ARCHS=%d%d",
              i % info->ngpus, gpu->name, gpu->major, gpu->minor, gpu->major, gpu->minor);
     return NULL;
 }

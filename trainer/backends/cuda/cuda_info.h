@@ -30,7 +30,7 @@ struct cuda_info {
 void cuda_info_read(struct cuda_info *info);
 void cuda_info_read_gpus(struct cuda_info *info);
 
-/* GPU i modulo their number, if this build has kernels for it; else NULL, and info->why says why. */
+/* GPU i modulo their number, if this build has kernels for it; else NULL, and info->why. */
 const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i);
 
 #endif
