@@ -98,7 +98,7 @@ judge_lists() {
         if [[ $theirs == *Invalid* ]]; then
             [ -z "$ours" ] || [[ ,$list, =~ \][^][,]+, ]] || [[ $list == *-65537* ]] || echo "only we accept $list"
         elif [ -z "$ours" ]; then
-            [[ ,$list, =~ [0-9]-[],] ]] || [[ $list == *[\;\(]* ]] || [[ ",$list," =~ ,[^[]*\] ]] ||
+            [[ ,$list, =~ [0-9]-[],] ]] || [[ $list == *[\;\(]* ]] || [[ ",$list," =~ ,[^[]*\] ]] || [[ $list =~ \][^[,]*\] ]] ||
                 [[ $list =~ \[[^]]*(\[|$) ]] || echo "only we refuse $list"
         elif [ "$ours" != "$theirs" ]; then
             echo "different names: $list"

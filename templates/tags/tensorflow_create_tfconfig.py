@@ -11,7 +11,7 @@ from pathlib import Path
 words = shlex.split(os.environ.get("UNETCTL_SPEC", "--port-base 23456"))
 here = Path(__file__).resolve().parent
 # On PATH, where it was built, or where it is installed: share/unetctl/templates/tags.
-for program in ("unetctl", here.parents[1] / "unetctl", here.parents[3] / "bin" / "unetctl"):
+for program in ("unetctl", here / "../../unetctl", here / "../../../../bin/unetctl"):
     try:
         os.execvp(program, ["unetctl", "spec", *words])
     except OSError:
