@@ -9,12 +9,23 @@
 
 #include "launcher/trainer_program.h"
 
-static bool has_fake_gpus(const struct site *site)
+static bool says(const struct site *site, const char *line)
 {
     for (size_t i = 0; i < site->env.count; i++)
-        if (strcmp(site->env.lines[i], "UNET_GPUS=fake") == 0)
+        if (strcmp(site->env.lines[i], line) == 0)
             return true;
-    return site->sandbox;
+    return false;
+}
+
+static bool has_fake_gpus(const struct site *site)
+{
+    return says(site, "UNET_GPUS=fake") || site->sandbox;
+}
+
+/* GPUs that are not NVIDIA's. */
+static bool has_foreign_gpus(const struct site *site)
+{
+    return says(site, "UNET_GPUS=foreign");
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -70,8 +81,16 @@ static void set_host(struct compute_look *dst, const json_t *devices, const char
 }
 
 /* The GPUs of a cluster, which are not on this host. */
-static void set_gpus(struct compute_look *dst, const json_t *devices, const char *word)
+static void set_gpus(struct compute_look *dst, const json_t *devices, const struct site *site,
+                     const char *word)
 {
+    if (has_foreign_gpus(site)) {
+        snprintf(dst->problem, sizeof dst->problem, "the GPUs of site %s are not NVIDIA's, and a "
+                 "run that computes on them ends at once with exit code 5", site->name);
+        dst->remedy = "set train.backend: cpu";
+        dst->fatal = true;
+        return;
+    }
     snprintf(dst->backend, sizeof dst->backend, "cuda");
     snprintf(dst->text, sizeof dst->text, "GPUs (backend cuda): train.backend is %s", word);
     if (has_backend(devices, "cuda"))
@@ -104,14 +123,14 @@ void compute_look_open(const struct study *study, const struct site *site,
         return;
     snprintf(why, sizeof why, "train.backend is %s", word);
     if (on_gpus && !local)
-        set_gpus(dst, devices, word);
+        set_gpus(dst, devices, site, word);
     else if (fake)
         set_host(dst, devices, "the site's GPUs are fake");
     else if (on_gpus)
         set_host(dst, devices, text_of(json_object_get(devices, "compute"), "why_cpu"));
     else
         set_host(dst, devices, why);
-    if (!on_gpus && !fake && !local && !has_fake_gpus(site)) {
+    if (!on_gpus && !fake && !local && !has_fake_gpus(site) && !has_foreign_gpus(site)) {
         snprintf(dst->problem, sizeof dst->problem, "runs take GPUs and compute on the CPU "
                  "(train.backend is %s)", word);
         dst->remedy = "set train.backend: auto to compute on the GPUs";

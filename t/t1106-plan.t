@@ -21,6 +21,11 @@ like "$ERR" 'warning: runs take GPUs and compute on the CPU' "is a warning"
 exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox --set train.batch_per_gpu=16
 like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" "fake GPUs are the CPU"
 unlike "$ERR" 'warning' "as they should be"
+exits 0 "plan for GPUs that are not NVIDIA's" unetctl plan -C one --gpus 1 --site lumi
+like "$ERR" "are not NVIDIA's.*exit code 5" "and what a run does with them"
+like "$ERR" "set train.backend: cpu" "and what to set"
+exits 0 "on the CPU" unetctl plan -C one --gpus 1 --site lumi -s train.backend=cpu
+unlike "$ERR" "train.backend: auto" "nobody is sent to GPUs that do not work"
 exits 0 "plan for this machine" env UNET_GPUS=fake unetctl plan -C one --gpus 1 --site local --json
 is "$(field "$OUT" 'd["backend"] in ("dnnl", "simd"), "fake" in d["computes_on"]')" "(True, True)" "JSON has it"
 constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
