@@ -301,15 +301,26 @@ int data_look_sample(const char *dir, struct data_look *dst, struct err *e)
     return look(dir, true, dst, e);
 }
 
+/* The settings do not read all values of the masks as what they seem to be. */
+static bool reads_otherwise(const struct data_look *look, const struct study *s)
+{
+    bool ignores = *s->data.ignore != '\0';
+
+    if (*s->data.class_file)
+        return false;
+    if (s->data.soft_masks) /* values that need a class file may be shares of foreground */
+        return look->meaning == DATA_CLASSES && !*look->class_file;
+    if (look->meaning == DATA_CLASSES)
+        return s->data.classes + ignores < look->mask_classes;
+    return s->data.classes == 1 && !ignores && look->meaning != DATA_FOREGROUND;
+}
+
 const char *data_look_complaint(const struct data_look *look, const struct study *s)
 {
-    bool set = s->data.classes > 1 || *s->data.ignore || *s->data.class_file || s->data.soft_masks;
-
     if ((look->train > 0) != (look->val > 0))
         return look->train ? "the set is divided, and none of its images validates"
                            : "the set is divided, and none of its images trains";
-    if (look->looked &&
-        (look->meaning == DATA_ONE_CLASS || (!set && look->meaning != DATA_FOREGROUND)))
+    if (look->looked && (look->meaning == DATA_ONE_CLASS || reads_otherwise(look, s)))
         return look->masks_text;
     return NULL;
 }

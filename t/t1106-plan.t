@@ -90,6 +90,7 @@ from png import *
 dataset("m/half", [squares((0, 128), i) for i in range(10)])
 dataset("m/twelve", [squares(tuple(range(12)), i) for i in range(10)], "img", "label")
 dataset("m/numbered", [squares(tuple(range(4 + i)), i) for i in range(10)])
+dataset("m/grey", [squares((0, 85, 170, 255), i) for i in range(10)])
 dataset("m/nothing", [squares((0,), i) for i in range(10)])
 dataset("m/listed", [squares((0, 1), i) for i in range(10)], mask_end="_mask")
 for name, of in ("train", range(6)), ("val", range(6, 8)):
@@ -119,10 +120,21 @@ like "$OUT" 'about 6 training and 2 validation images' "counts by them"
 exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" -s data.classes=1
 exits 0 "plan" unetctl plan -C wrong --gpus 1
 like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says what the masks hold"
+for set in data.soft_masks=true data.classes=3; do
+    exits 0 "plan with $set" unetctl plan -C wrong --gpus 1 -s $set
+    like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says it, too"
+done
+exits 0 "plan with a class to ignore" unetctl plan -C wrong --gpus 1 -s data.classes=11 -s data.ignore=11
+is "$(grep -c but "$ERR")" 0 "has nothing to say"
 exits 7 "generate" unetctl generate -C wrong --gpus 1
 like "$ERR" 'the mask holds the value .*To take them so: -s data.classes=12' "fails with its split"
 exits 5 "doctor" unetctl doctor -C wrong
 like "$OUT" 'the masks hold 12 values' "finds it, too"
+
+exits 0 "init on four greys as shares of foreground" \
+    unetctl init grey --data m/grey "${small[@]}" -s data.soft_masks=true
+exits 0 "plan" unetctl plan -C grey --gpus 1
+is "$(grep -c but "$ERR")" 0 "takes them so"
 
 . "$srcdir/t/classes.sh"
 make_cifar m/tests 0 20 && rm m/tests/data_batch_1.bin
