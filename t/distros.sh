@@ -51,8 +51,9 @@ in_root() { # SUITE COMMAND
         bash -c "$enter" bash "$top/$1" "$shared" "$2"
 }
 
-copy_source() { # SUITE: what a clone has, over the copy of the last time
+copy_source() { # SUITE: what a clone has
     local dst=$top/$1/src
+    rm -rf "$dst"
     mkdir -p "$dst"
     (cd "$srcdir" && git ls-files -z | xargs -0 tar -cf - --) | tar -xf - -C "$dst"
 }
