@@ -71,14 +71,14 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
     return rc;
 }
 
-/* Does the local queue, which keeps its records for weeks, have the job? */
-static int is_in_queue(struct scheduler *scheduler, const char *id, struct err *e)
+/* Does the scheduler know the job among those whose tag begins with the prefix? */
+static int is_queued(struct scheduler *scheduler, const char *prefix, const char *id, struct err *e)
 {
     struct job_state *jobs = NULL;
     size_t n = 0;
     bool found = false;
 
-    if (scheduler_query(scheduler, "", &jobs, &n, e))
+    if (scheduler_query(scheduler, prefix, &jobs, &n, e))
         return -1;
     for (size_t i = 0; i < n; i++)
         found |= strcmp(jobs[i].id, id) == 0;
@@ -95,10 +95,12 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
 
     snprintf(job.id, sizeof job.id, "%s", id);
     if (strcmp(w->scheduler, "local") == 0) {
-        known = is_in_queue(scheduler, id, e);
+        known = is_queued(scheduler, "", id, e); /* it keeps its records for weeks */
         source = "queue";
     } else if (!known) {
-        known = scheduler_recall(scheduler, &job, 1, &source, e) ? -1 : *job.state != 0;
+        known = is_queued(scheduler, "unetctl:", id, e);
+        if (!known) /* a job of another tag, or one that ended */
+            known = scheduler_recall(scheduler, &job, 1, &source, e) ? -1 : *job.state != 0;
     }
     if (known)
         return known < 0 ? -1 : 0;

@@ -85,7 +85,7 @@ END
     printf 'horovod:\n  script: %s\n  python: sh\n' "$TMP/ranks.sh" >>study/study.yaml
     exits 0 "submit --engine horovod --gpus 1,2,3" unetctl submit -C study --engine horovod --gpus 1,2,3 --wait --timeout 180
     is "$(states study | grep -c 'horovod.* COMPLETED')" 3 "one MPI world each, a single rank's too"
-    like study/runs/horovod-g01-s1/submit_file.sh '^srun .*--ntasks=1 ' "which the launcher starts as well"
+    like study/runs/horovod-g01-s1/submit_file.sh '^ *srun .*--ntasks=1 ' "which the launcher starts as well"
 else
     skip "mpicc is not installed" "horovod"
 fi

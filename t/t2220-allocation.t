@@ -33,7 +33,7 @@ like "$ERR" '14 runs submitted as job [0-9]+ \(7 nodes, 14 GPUs; allocation-1\)'
 is "$(jobs_of all)" 1 "one job"
 is "$(states all | awk '{ print $2 }' | sort | uniq -c | xargs)" "12 COMPLETED 2 FAILED" "12 done, 2 failed"
 is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' ')" \
-    "1 1 0 4 0 6 7 8 0 10 11 12 13 14" "as many ranks as planned, each with its own output"
+    "1 1 3 4 0 6 7 8 0 10 11 12 13 14" "as many ranks as planned, each with its own output"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g13-s1 starts on 13 of 14' "13 start when 14 have ended"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g01-s1 starts on 1 of 1' "and 1 beside them"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g09-s1/attempt-1 ended with exit code [1-9]' "says how each ended"

@@ -64,5 +64,8 @@ like "$OUT" '0 ground: [0-9.]+ % of the pixels that count, in [0-9]+ of [0-9]+ m
 like "$OUT" 'balanced by +--class-weights [0-9.]+,[0-9.]+$' "weights to copy"
 ok "as JSON" unet-train data stats --data a --classes 2 --class-file two.txt --json
 like "$OUT" '"classes":\[\{"name":"ground","pixels":[0-9]+,"images":[0-9]+,"weight":[0-9.]+\}' "the same"
-exits 2 "a class file without classes" unet-train data stats --data a --class-file two.txt
+ok "two classes are background and foreground" unet-train data stats --data a --class-file two.txt
+like "$OUT" '1 mark: [0-9.]+ % of the pixels that count' "also without --classes"
+printf '0 ground\n255 mark\n7 hole\n' >three.txt
+exits 7 "three need --classes" unet-train data stats --data a --class-file three.txt
 done_testing
