@@ -313,7 +313,7 @@ static void check_plan(void)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
 
-    c.backend = "cpu";
+    c.backend = backends[0]->name;
     b = create(&c);
     train(b, &c, 3, 0);
     ok(network_plan_hash(a) == network_plan_hash(b),

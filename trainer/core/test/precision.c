@@ -182,12 +182,12 @@ static void check_trainings(void)
                       .threads = 2, .seed = 3}, 32, 1e-4};
 
     check_training(&small, "ref");
-    check_training(&small, "cpu");
-    check_training(&reference, "cpu");
-    check_training(&resnet, "cpu");
+    check_training(&small, backends[0]->name);
+    check_training(&reference, backends[0]->name);
+    check_training(&resnet, backends[0]->name);
     if (!amx_tiles_best()) /* the same bits, slowly */
         setenv("UNET_ISA", "amx-emulated", 1);
-    check_training(&odd, "cpu");
+    check_training(&odd, backends[0]->name);
     unsetenv("UNET_ISA");
 }
 
