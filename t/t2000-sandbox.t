@@ -31,6 +31,12 @@ UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without Slurm it is refus
 like "$ERR" "apt-get install" "and the packages are named"
 
 sandbox_up --nodes 7
+for p in slurmctld slurmd srun scontrol munged mungekey; do
+    ln -s "$(PATH=$PATH:/usr/sbin command -v $p)" "$TMP/bin/$p"
+done
+UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without slurmdbd there is no accounting" \
+    "$builddir/unetctl" sandbox up --accounting
+like "$ERR" "'slurmdbd' is missing.*apt-get install.*mariadb-server-core" "and the packages are named"
 DIR=$XDG_STATE_HOME/unetctl/sandbox
 is "$(ready_nodes "$DIR")" 7 "seven nodes are idle"
 exits 0 "status" unetctl sandbox status

@@ -16,7 +16,7 @@
 static struct {
     const char *dir, *mode, *node;
     long nodes, gpus_per_node, cpus_per_node;
-    bool json;
+    bool json, accounting;
 } opt = {.mode = "auto", .nodes = 7, .gpus_per_node = 2, .cpus_per_node = 4};
 
 /* Become a script that lies beside sandbox-up: its messages, its exit code, and signals are its. */
@@ -59,7 +59,8 @@ static int run_up(const char *dir, struct err *e)
     snprintf(nodes, sizeof nodes, "%ld", opt.nodes);
     snprintf(gpus, sizeof gpus, "%ld", opt.gpus_per_node);
     snprintf(cpus, sizeof cpus, "%ld", opt.cpus_per_node);
-    char *argv[] = {NULL, full, (char *)opt.mode, nodes, gpus, cpus, note, NULL};
+    char *argv[] = {NULL, full, (char *)opt.mode, nodes, gpus, cpus,
+                    opt.accounting ? "1" : "0", note, NULL};
     return become_script("sandbox-up", argv, e);
 }
 
@@ -72,9 +73,10 @@ static int run_down(const char *dir, struct err *e)
 
 static int print_status_json(const struct sandbox *sb, struct err *e)
 {
-    json_t *o = json_pack("{s:i, s:s, s:b, s:s, s:i, s:i, s:i}", "schema", 1, "dir", sb->dir,
+    json_t *o = json_pack("{s:i, s:s, s:b, s:s, s:i, s:i, s:i, s:b}", "schema", 1, "dir", sb->dir,
                           "running", sb->running, "mode", sb->mode, "nodes", sb->nodes,
-                          "gpus_per_node", sb->gpus_per_node, "cpus_per_node", sb->cpus_per_node);
+                          "gpus_per_node", sb->gpus_per_node, "cpus_per_node", sb->cpus_per_node,
+                          "accounting", sb->accounting);
 
     if (!o)
         return err_set(e, ERR_INTERNAL, "can't print %s as JSON", sb->dir);
@@ -149,6 +151,8 @@ static const struct cli_option options[] = {
     {"cpus-per-node", 0, CLI_INT, "N", "up: CPUs that each node claims (default 4)", &opt.cpus_per_node,
      1, 1024},
     {"mode", 0, CLI_STRING, "MODE", "up: netns, flat or auto (default auto)", &opt.mode, 0, 0},
+    {"accounting", 0, CLI_FLAG, NULL,
+     "up: with slurmdbd and MariaDB: accounts, QOS and limits, sacct and sacctmgr", &opt.accounting, 0, 0},
     {"node", 0, CLI_STRING, "N", "exec: on this node instead of the login node", &opt.node, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "status: print JSON", &opt.json, 0, 0},
     {0}};
@@ -166,6 +170,9 @@ const struct cli_command cmd_sandbox = {
         "$UNETCTL_SANDBOX, or else the one that runs. exec passes standard input and output and CMD's\n"
         "exit code (127: there is no CMD).\n"
         "The partitions are main and short (10 minutes).\n"
+        "--accounting needs Debian's slurmdbd, mariadb-server-core and mariadb-client-core as well. You\n"
+        "have the account 'sandbox' there and may change all with sacctmgr:\n"
+        "'sacctmgr -i modify user $USER set MaxSubmitJobs=3' sets a limit.\n"
         "\n"
         "    unetctl sandbox up --nodes 7 --gpus-per-node 2\n"
         "    unetctl sandbox exec -- sbatch submit_file.sh\n"

@@ -5,7 +5,7 @@
 #   .sandbox            marks the folder as ours: nothing is ever deleted in another one
 #   sandbox.conf        shape and supervisor of the sandbox that runs (or was killed); sourced here,
 #                       parsed by sandbox.c: name=value lines
-#   etc key log run spool state tmp dev      of its Slurm, munge and fake GPUs
+#   etc key log run spool state tmp dev db   of its Slurm, munge, fake GPUs and accounting
 #
 # Exit codes are unetctl's: 2 usage, 4 scheduler unreachable or refusing.
 
@@ -42,7 +42,8 @@ take_lock() { # DIR
 # The fields of sandbox.conf, as globals.
 # shellcheck disable=SC2034 # some are for the scripts that source this
 read_conf() { # DIR
-    mode='' userns=0 nodes=0 gpus_per_node=0 cpus_per_node=0 base_port=0 holder='' holder_start='' boot=''
+    mode='' userns=0 nodes=0 gpus_per_node=0 cpus_per_node=0 base_port=0 accounting=0
+    holder='' holder_start='' boot=''
     [ -s "$1/sandbox.conf" ] || return 1
     # shellcheck source=/dev/null
     . "$1/sandbox.conf"

@@ -44,6 +44,8 @@ static void set_field(struct sandbox *sb, struct procid *holder, const char *nam
         sb->cpus_per_node = atoi(value);
     else if (strcmp(name, "pmix") == 0)
         sb->pmix = atoi(value) != 0;
+    else if (strcmp(name, "accounting") == 0)
+        sb->accounting = atoi(value) != 0;
     else if (strcmp(name, "holder") == 0)
         holder->pid = atoi(value);
     else if (strcmp(name, "holder_start") == 0)

@@ -16,6 +16,7 @@ struct sandbox {
     bool userns;  /* its namespaces belong to an ordinary user */
     int nodes, gpus_per_node, cpus_per_node;
     bool pmix;    /* srun starts ranks of MPI by itself (--mpi=pmix) */
+    bool accounting; /* it has a slurmdbd */
     pid_t holder; /* owner of its namespaces */
     bool inside;  /* this process is in it already */
     bool running; /* false: never started, stopped, killed or gone with a reboot */
