@@ -6,6 +6,7 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,37 @@ static list_t *select_jobs(const json_t *ids)
     return list;
 }
 
-static json_t *describe(const slurmdb_job_rec_t *r)
+static const slurmdb_tres_rec_t *find_tres(list_t *known, uint32_t id)
+{
+    list_itr_t *next = slurm_list_iterator_create(known);
+    const slurmdb_tres_rec_t *r;
+
+    while ((r = slurm_list_next(next)) && r->id != id)
+        ;
+    slurm_list_iterator_destroy(next);
+    return r;
+}
+
+/* Decodes "1=4,2=100,1001=2": the numbers of what slurmdbd counts, and how many. */
+static json_t *decode_tres(const char *text, list_t *known)
+{
+    json_t *tres = json_object();
+    char name[256], *end;
+
+    for (; known && text && *text; text = *end ? end + 1 : end) {
+        const slurmdb_tres_rec_t *r = find_tres(known, (uint32_t)strtoul(text, &end, 10));
+        long long count = *end == '=' ? strtoll(end + 1, &end, 10) : 0;
+        end += strcspn(end, ",");
+        if (!r)
+            continue;
+        bool is_named = r->name && *r->name;
+        snprintf(name, sizeof name, "%s%s%s", r->type, is_named ? "/" : "", is_named ? r->name : "");
+        history_add_tres(tres, name, count);
+    }
+    return tres;
+}
+
+static json_t *describe(const slurmdb_job_rec_t *r, list_t *known)
 {
     int status = (int)r->exitcode;
     char id[16];
@@ -48,7 +79,8 @@ static json_t *describe(const slurmdb_job_rec_t *r)
         .id = id, .state = names_state(r->state), .nodes = r->nodes,
         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, .started = r->start,
-        .ended = r->end});
+        .ended = r->end,
+        .tres = decode_tres(r->tres_alloc_str, known)});
 }
 
 /* From slurmdbd. -1 when it does not answer. */
@@ -56,17 +88,21 @@ static int read_slurmdbd(const json_t *ids, json_t *jobs)
 {
     slurmdb_job_cond_t cond = {.db_flags = SLURMDB_JOB_FLAG_NOTSET,
                                .step_list = select_jobs(ids)};
+    slurmdb_tres_cond_t tres_cond = {0};
     uint16_t flags = 0;
     void *connection = slurmdb_connection_get(&flags);
     const slurmdb_job_rec_t *r;
     list_t *found = connection ? slurmdb_jobs_get(connection, &cond) : NULL;
+    list_t *known = found ? slurmdb_tres_get(connection, &tres_cond) : NULL;
     if (found) {
         list_itr_t *next = slurm_list_iterator_create(found);
         while ((r = slurm_list_next(next)))
-            json_array_append_new(jobs, describe(r));
+            json_array_append_new(jobs, describe(r, known));
         slurm_list_iterator_destroy(next);
         slurm_list_destroy(found);
     }
+    if (known)
+        slurm_list_destroy(known);
     slurm_list_destroy(cond.step_list);
     if (connection)
         slurmdb_connection_close(&connection);

@@ -319,16 +319,33 @@ static void review(json_t **answers, size_t count)
 
 /* ---- accounting ---- */
 
+/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1"; without conversion memory is in M. */
+static json_t *decode_tres(char *text)
+{
+    json_t *tres = json_object();
+    char *save = NULL;
+
+    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        char *value = strchr(word, '=');
+        if (!value)
+            continue;
+        *value = 0;
+        history_add_tres(tres, word, strtoll(value + 1, NULL, 10));
+    }
+    return tres;
+}
+
 static json_t *describe_past(char *f[FIELDS_MAX])
 {
-    enum { ID, STATE, EXIT, STARTED, ENDED, NODES };
+    enum { ID, STATE, EXIT, STARTED, ENDED, NODES, TRES };
     int code, signal;
 
     f[STATE][strcspn(f[STATE], " ")] = 0; /* "CANCELLED by 1000" */
     decode_exit(f[EXIT], &code, &signal);
     return history_describe(&(struct history_job){
         .id = f[ID], .state = f[STATE], .nodes = f[NODES], .exit_code = code, .signal = signal,
-        .started = seconds_of(f[STARTED]), .ended = seconds_of(f[ENDED])});
+        .started = seconds_of(f[STARTED]), .ended = seconds_of(f[ENDED]),
+        .tres = decode_tres(f[TRES])});
 }
 
 /* Returns whether sacct answered. */
@@ -342,13 +359,13 @@ static bool read_sacct(const json_t *ids, json_t *jobs)
     json_array_foreach(ids, i, id) {
         buf_addf(&list, "%s%s", list.length ? "," : "", json_string_value(id));
     }
-    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "-j",
+    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "--noconvert", "-j",
                                 list.data ? list.data : "", "-o",
-                                "JobIDRaw,State,ExitCode,Start,End,NodeList", NULL};
+                                "JobIDRaw,State,ExitCode,Start,End,NodeList,AllocTRES", NULL};
     json_t *refusal = ask(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
     bool is_answered = !refusal;
-    while (is_answered && next_fields(&text, f, 6))
+    while (is_answered && next_fields(&text, f, 7))
         json_array_append_new(jobs, describe_past(f));
     json_decref(refusal);
     command_destroy(&c);

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/slurm/history.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,16 @@
 
 json_t *history_describe(const struct history_job *j)
 {
-    return json_pack("{s:o, s:o, s:i, s:i, s:I, s:I, s:o}", "id", message_string(j->id), "state",
-                     message_string(j->state), "exit_code", j->exit_code, "signal", j->signal,
-                     "started", (json_int_t)j->started, "ended", (json_int_t)j->ended, "nodes",
-                     message_string(j->nodes));
+    return json_pack("{s:o, s:o, s:i, s:i, s:I, s:I, s:o, s:o*}", "id", message_string(j->id),
+                     "state", message_string(j->state), "exit_code", j->exit_code, "signal",
+                     j->signal, "started", (json_int_t)j->started, "ended", (json_int_t)j->ended,
+                     "nodes", message_string(j->nodes), "tres", j->tres);
+}
+
+void history_add_tres(json_t *dst, const char *name, long long count)
+{
+    if (count > 0 && count < LLONG_MAX - 1)
+        json_object_set_new(dst, name, json_integer(count));
 }
 
 /* The word behind "NAME=" in a line of jobcomp/filetxt; "" if it has none. */

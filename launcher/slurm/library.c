@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "launcher/slurm/accounting.h"
 #include "launcher/slurm/description.h"
 #include "launcher/slurm/forecast.h"
+#include "launcher/slurm/limits.h"
 #include "launcher/slurm/message.h"
 #include "launcher/slurm/names.h"
 #include "launcher/slurm/refusal.h"
@@ -194,6 +196,20 @@ static bool is_answered(int code)
            code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
 }
 
+/* libslurm has the name of a limit for stderr only, which unetctl gives us as a file. */
+static void name_limit(json_t *refusal)
+{
+    char said[1024];
+    struct stat file;
+
+    if (fstat(STDERR_FILENO, &file) || !S_ISREG(file.st_mode))
+        return;
+    off_t begin = file.st_size > (off_t)sizeof said - 1 ? file.st_size - (off_t)sizeof said + 1 : 0;
+    ssize_t n = pread(STDERR_FILENO, said, sizeof said - 1, begin);
+    said[n > 0 ? n : 0] = 0;
+    limits_name(refusal, said);
+}
+
 /* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
  * the answer's error_code tells. */
 static json_t *submit(void *prepared, const json_t *job)
@@ -207,6 +223,8 @@ static json_t *submit(void *prepared, const json_t *job)
     if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS) {
         int code = errno;
         json_t *refusal = refusal_of_slurm(code);
+        if (code == ESLURM_ACCOUNTING_POLICY)
+            name_limit(refusal);
         if (!is_answered(code))
             json_object_set_new(refusal, "lost", json_true());
         return refusal;

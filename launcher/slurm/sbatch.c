@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/slurm/command.h"
+#include "launcher/slurm/limits.h"
 #include "launcher/slurm/message.h"
 
 /* Returns the job id among the lines, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
@@ -73,6 +74,7 @@ json_t *sbatch_submit(const json_t *job)
     } else if (!answer) {
         bool lost = is_lost(&c);
         answer = c.code ? command_refuse("sbatch", &c) : message_refuse("sbatch printed no job id");
+        limits_name(answer, c.err.data);
         if (lost || c.code == 0)
             json_object_set_new(answer, "lost", json_true());
     }

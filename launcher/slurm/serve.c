@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "launcher/slurm/cluster.h"
+#include "launcher/slurm/limits.h"
 #include "launcher/slurm/message.h"
 #include "launcher/slurm/submission.h"
 
@@ -19,7 +20,7 @@ static json_t *answer_check(const struct way *way, const json_t *job)
     int away;
     json_t *refusal = cluster_check(way, job, &away);
 
-    return refusal ? refusal : way->forecast(job, away);
+    return refusal ? refusal : limits_explain(job, way->forecast(job, away));
 }
 
 static json_t *answer_query(const struct way *way, const json_t *request)

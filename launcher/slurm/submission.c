@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "launcher/slurm/cluster.h"
+#include "launcher/slurm/limits.h"
 #include "launcher/slurm/message.h"
 #include "launcher/slurm/request.h"
 #include "launcher/slurm/way.h"
@@ -51,7 +52,7 @@ static json_t *submit_one(struct batch *b, size_t i)
     const json_t *job = json_array_get(b->jobs, i);
     json_t *refusal = b->fed ? b->way->load_script(b->prepared[i], job) : NULL;
 
-    return refusal ? refusal : b->way->submit(b->prepared[i], job);
+    return refusal ? refusal : limits_explain(job, b->way->submit(b->prepared[i], job));
 }
 
 static void *submit_some(void *arg)
