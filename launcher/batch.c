@@ -175,13 +175,18 @@ static int hand_over(struct chunk *c, struct scheduler *scheduler, struct depend
     return 0;
 }
 
-/* The first that did not become a job, as an error. */
-static int find_failure(const struct chunk *c, struct err *e)
+/* The first that did not become a job, as an error; not if it only has to wait for room. */
+static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
 {
     for (size_t i = 0; i < c->count; i++) {
         const struct scheduler_result *r = &c->results[i];
         if (r->outcome != SCHEDULER_REFUSED && r->outcome != SCHEDULER_LOST)
             continue;
+        if (r->is_full) {
+            b->is_full = true;
+            b->limit = r->reason;
+            continue;
+        }
         *e = r->reason;
         e->code = ERR_SCHED;
         err_prefix(e, "%s", c->items[i].run.id);
@@ -195,8 +200,7 @@ static int find_failure(const struct chunk *c, struct err *e)
 /* One fsync before the first of them is submitted and one behind the last. What was interrupted
  * between the two is found by its tag. */
 static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct dependency *dependency,
-                        struct delivery *delivery, struct chunk *c, size_t *submitted,
-                        struct err *e)
+                        struct delivery *delivery, struct chunk *c, struct err *e)
 {
     char in_flight[PATH_MAX];
     struct err later;
@@ -206,12 +210,14 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct
     if ((!delivery->batch->noted && note(w, c, LEDGER_SUBMITTING, -1, e)) ||
         hand_over(c, scheduler, dependency, delivery, in_flight, e))
         return -1;
-    rc = find_failure(c, e);
+    rc = find_failure(c, delivery->batch, e);
     for (size_t i = 0; i < c->count; i++) {
+        if (c->results[i].outcome == SCHEDULER_NOT_TRIED && delivery->batch->is_full)
+            c->results[i].outcome = SCHEDULER_REFUSED;
         if (c->results[i].outcome != SCHEDULER_SUBMITTED)
             continue;
         describe(w, &c->items[i], c->results[i].id);
-        (*submitted)++;
+        delivery->batch->submitted++;
     }
     if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
         note(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
@@ -302,9 +308,9 @@ static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
 
 static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
                              const struct dependency *dependency, struct delivery *delivery,
-                             size_t *submitted, struct err *e)
+                             struct err *e)
 {
-    const struct batch *b = delivery->batch;
+    struct batch *b = delivery->batch;
     struct allocation_run *runs = calloc(b->count, sizeof *runs);
     struct allocation a;
     int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
@@ -323,31 +329,30 @@ static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
         rc = submit_as_one(w, scheduler, &a, b, e);
     }
     if (rc == 0)
-        *submitted = b->count;
+        b->submitted = b->count;
     free(runs);
     return rc;
 }
 
 static int submit_chunks(struct workspace *w, struct scheduler *scheduler,
-                         struct dependency *dependency, struct delivery *delivery, size_t *submitted,
-                         struct err *e)
+                         struct dependency *dependency, struct delivery *delivery, struct err *e)
 {
     struct batch *b = delivery->batch;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < b->count; i += CHUNK) {
+    for (size_t i = 0; rc == 0 && !b->is_full && i < b->count; i += CHUNK) {
         struct chunk c;
         if (chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e))
             return -1;
         b->handed_over = true;
-        rc = submit_chunk(w, scheduler, dependency, delivery, &c, submitted, e);
+        rc = submit_chunk(w, scheduler, dependency, delivery, &c, e);
         chunk_close(&c);
     }
     return rc;
 }
 
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
-                 size_t *submitted, struct err *e)
+                 struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct delivery delivery = {.batch = b};
@@ -364,9 +369,11 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
     if (w->one_allocation && b->count)
-        rc = submit_allocation(w, scheduler, &dependency, &delivery, submitted, e);
+        rc = submit_allocation(w, scheduler, &dependency, &delivery, e);
     else
-        rc = submit_chunks(w, scheduler, &dependency, &delivery, submitted, e);
+        rc = submit_chunks(w, scheduler, &dependency, &delivery, e);
+    for (size_t i = delivery.begin; rc == 0 && b->is_full && i < b->count; i++)
+        rc = deliver(&delivery, i - delivery.begin, e);
     if (rc == 0 && staging_leave(&b->files, e))
         rc = err_prefix(e, "the runs are submitted, but their files may not last");
     dependency_close(&dependency);

@@ -16,6 +16,9 @@ struct batch {
     struct staging files; /* theirs; run i is item i */
     bool noted;           /* that they are being submitted */
     bool handed_over;     /* and so it is: what becomes of each is noted one by one */
+    size_t submitted;
+    bool is_full;         /* some are not, as a limit of the scheduler's is reached */
+    struct err limit;     /* which one, then */
 };
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e);
@@ -30,9 +33,10 @@ int batch_note(struct workspace *w, const struct batch *b, enum ledger_event eve
                struct err *e);
 
 /* Writes and notes what was not yet, and submits. All checks for all items come before the first
- * submission. jobs: of the study, as the scheduler knows them. */
+ * submission. jobs: of the study, as the scheduler knows them. A limit that leaves room for some
+ * only is no error: see is_full. */
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
-                 size_t *submitted, struct err *e);
+                 struct err *e);
 
 /* Files of what was not handed over go. A zeroed struct is empty. */
 void batch_close(struct batch *b);

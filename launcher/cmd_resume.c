@@ -63,6 +63,10 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
                  strcmp(w->scheduler, "dry") == 0 ? "would be " : "");
     else
         log_info("nothing to resume: %zu active, %zu done", counts.active, counts.good);
+    if (counts.left)
+        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl resume' again takes what fits "
+                       "then): %s", counts.left, counts.left == 1 ? " is" : "s are",
+                       counts.limit.text);
     return wait_for_all && strcmp(w->scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
 }
 

@@ -41,9 +41,27 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int watch_plan(struct workspace *w, const struct run_plan *plan, struct err *e)
+struct submission {
+    struct workspace *w;
+    const struct run_plan *plan;
+};
+
+static long submit_left(void *arg, struct err *e)
 {
-    struct watch_options watch = {.nids = plan->count, .timeout_s = timeout_s};
+    const struct submission *s = arg;
+    struct submission_counts counts;
+
+    return submission_submit(s->w, s->plan, &counts, e) ? -1 : (long)counts.left;
+}
+
+static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any_left,
+                      struct err *e)
+{
+    struct submission submission = {w, plan};
+    struct watch_options watch = {.nids = plan->count,
+                                  .timeout_s = timeout_s,
+                                  .submit_left = any_left ? submit_left : NULL,
+                                  .arg = &submission};
     int rc;
 
     watch.ids = calloc(plan->count, sizeof *watch.ids);
@@ -95,7 +113,14 @@ static int submit(struct workspace *w, const struct run_plan *plan, struct err *
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
-    return wait_for_all && !dry ? watch_plan(w, plan, e) : 0;
+    if (counts.left && !wait_for_all)
+        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again, or with --wait, "
+                       "submits what fits then): %s", counts.left, counts.left == 1 ? " is" : "s are",
+                       counts.limit.text);
+    if (counts.left)
+        log_info("%zu run%s submitted as others end: %s", counts.left,
+                 counts.left == 1 ? " is" : "s are", counts.limit.text);
+    return wait_for_all && !dry ? watch_plan(w, plan, counts.left > 0, e) : 0;
 }
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
@@ -128,6 +153,9 @@ const struct cli_command cmd_submit = {
         "Generates what is missing, splits the data once (STUDY/split.json), and submits every run\n"
         "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 only\n"
         "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
+        "Where a limit of the account or QOS (AssocMaxSubmitJobLimit) leaves room for some only, those are\n"
+        "submitted and the rest is left: exit 4, and the limit is named. The same command takes what fits\n"
+        "then; with --wait it submits the rest as others end.\n"
         "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, submitted now\n"
         "or before (empty where a run never had a job).\n"
         "--one-allocation: a job of as many nodes as the largest run needs works off all of them,\n"

@@ -69,6 +69,7 @@ struct scheduler_result {
     enum scheduler_outcome outcome;
     char id[SCHEDULER_ID_SIZE]; /* as the scheduler prints it */
     struct err reason;          /* of REFUSED and LOST */
+    bool is_full;               /* REFUSED by a limit that ended jobs make room in */
 };
 
 /* Gets ready what job i of a submission needs (its script), one after the other. */

@@ -245,6 +245,7 @@ static void decode_result(const json_t *o, struct scheduler_result *dst)
         return;
     }
     dst->outcome = json_is_true(json_object_get(o, "lost")) ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+    dst->is_full = json_is_true(json_object_get(o, "full"));
     err_set(&dst->reason, ERR_SCHED, "Slurm: %s", text_of(o, "error"));
 }
 

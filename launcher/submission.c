@@ -272,6 +272,17 @@ static void withdraw_notes(struct workspace *w, const struct batch *b)
         log_debug("%s", later.text);
 }
 
+static int submit_batch(struct workspace *w, struct batch *b, const struct job_state *jobs,
+                        size_t njobs, struct submission_counts *counts, struct err *e)
+{
+    int rc = batch_submit(w, b, jobs, njobs, e);
+
+    counts->submitted = b->submitted;
+    counts->left = rc == 0 ? b->count - b->submitted : 0;
+    counts->limit = b->limit;
+    return rc;
+}
+
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
@@ -292,7 +303,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
             bool as_staged = staged.count && batch_is_same(&b, &staged);
             if (!as_staged)
                 staging_destroy(&staged.files);
-            rc = batch_submit(w, as_staged ? &staged : &b, jobs, njobs, &counts->submitted, e);
+            rc = submit_batch(w, as_staged ? &staged : &b, jobs, njobs, counts, e);
         }
         withdraw_notes(w, &staged);
     }
@@ -399,7 +410,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)
-            rc = batch_submit(w, &b, jobs, njobs, &counts->submitted, e);
+            rc = submit_batch(w, &b, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);
     batch_close(&b);

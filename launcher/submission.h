@@ -21,11 +21,13 @@ struct submission_counts {
     size_t active; /* had been submitted before, and wait or run */
     size_t good;   /* are done */
     size_t bad;    /* have failed before: for `unetctl resume` */
+    size_t left;      /* are not, as a limit of the scheduler's leaves no room */
+    struct err limit; /* which one, then */
 };
 
 /* Submit the runs of plan that have not been yet. Makes STUDY/split.json if it is missing. ERR_USAGE,
  * ERR_CONFIG, ERR_SCHED or ERR_DATA before anything was submitted; a refusal later leaves what was
- * submitted, and the same call goes on there. */
+ * submitted, and the same call continues there, as it does where runs are left. */
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 

@@ -20,6 +20,7 @@
 #define POLL_MAX_S 5.0
 #define POLL_GROWTH 1.25
 #define BAR_WIDTH 24
+#define LEFT_S 30.0 /* until runs that were left are tried again, though none has ended */
 
 static volatile sig_atomic_t interrupted;
 
@@ -36,6 +37,9 @@ struct watch {
     bool live, colors;
     bool warned;    /* that the scheduler is away */
     int lines;      /* on the screen */
+    long left;         /* runs that are to be submitted still */
+    size_t moving;     /* runs at the last look */
+    double next_left;  /* when these are tried again */
     double started; /* clock_now() */
 };
 
@@ -236,6 +240,27 @@ static int look(struct workspace *work, struct watch *w, struct err *e)
     return 0;
 }
 
+/* When a run has ended there may be room for one that was left. A scheduler that is away is no
+ * reason to give up as long as others run. */
+static int submit_left(struct watch *w, struct err *e)
+{
+    size_t moving = count_moving(w);
+    bool is_due = moving < w->moving || clock_now() >= w->next_left;
+
+    w->moving = moving;
+    if (!w->left || !is_due || w->list.unreachable)
+        return 0;
+    w->next_left = clock_now() + LEFT_S;
+    long left = w->options->submit_left(w->options->arg, e);
+    if (left < 0 && (e->code != ERR_SCHED || moving == 0))
+        return -1;
+    if (left < 0)
+        log_warn("%s; trying again", e->text);
+    else
+        w->left = left;
+    return 0;
+}
+
 static void pause_s(double seconds)
 {
     struct timespec t = {.tv_sec = (time_t)seconds};
@@ -279,8 +304,10 @@ static int follow(struct workspace *work, struct watch *w, struct err *e)
         interval = note_changes(w) ? POLL_MIN_S : interval * POLL_GROWTH;
         if (w->live)
             draw(w);
-        if (count_moving(w) == 0)
+        if (count_moving(w) == 0 && w->left == 0)
             return summarize(w);
+        if (submit_left(w, e))
+            return -1;
         if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
             log_error("%zu runs have not ended within %ld s; the jobs go on ('unetctl watch -C %s')",
                       count_moving(w), w->options->timeout_s, work->study.dir);
@@ -299,7 +326,10 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     struct sigaction action = {.sa_handler = on_interrupt}, old_int, old_term;
-    struct watch w = {.options = options, .started = clock_now()};
+    struct watch w = {.options = options,
+                      .left = options->submit_left != NULL,
+                      .started = clock_now(),
+                      .next_left = clock_now() + LEFT_S};
     int rc = 0;
 
     w.live = !options->json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A Slurm with slurmdbd: accounts, limits, and jobs that only accounting knows, through libslurm and
+# through Slurm's commands.
+. "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
+. "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
+
+for program in slurmdbd mariadbd; do
+    PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip_all "$program is not installed"
+done
+sandbox_up --nodes 3 --accounting
+interfaces=(commands)
+if [ -x "$builddir/unetctl-slurm" ]; then interfaces+=(library); fi
+helper_of() { if [ "$1" = library ]; then echo unetctl-slurm; else echo unetctl-slurm-commands; fi; }
+me=$(id -un)
+manage() { login sacctmgr -Q -i "$@" >/dev/null; }
+jobs_of() { # STUDY: the tags of its jobs, finished ones too
+    login squeue -h -a -t all -o %k | grep "^unetctl:$(cat "$1/.unetctl/id"):" | sort
+}
+unique_jobs_of() { jobs_of "$1" | uniq | wc -l; }
+
+like <(unetctl sandbox status --json) '"accounting": true' "the sandbox says that it has accounting"
+exits 4 "up again without it is another shape" unetctl sandbox up --nodes 3
+like <(login sacctmgr -n -P show assoc format=Account,User) "^sandbox\|$me$" "the user has an account"
+
+# ---- jobs that slurmctld has forgotten
+make_study forgotten sandbox
+echo hang >forgotten/behave
+exits 0 "a run" unetctl submit -C forgotten --gpus 1
+killed=$(unetctl status -C forgotten --json >"$OUT" && field "$OUT" 'd["runs"][0]["job"]')
+ok "begins" wait_until 60 all_states forgotten RUNNING
+printf '#!/bin/bash\nsleep 1; exit 3\n' >script
+failed=$(login sbatch --parsable -o /dev/null --nodes=2 --ntasks=3 --gpus-per-task=1 --mem=100 script)
+crashed=$(login sbatch --parsable -o /dev/null --wrap='kill -SEGV $$')
+login scancel "$killed"
+for job in "$killed" "$failed" "$crashed"; do wait_job "$job" 60 >/dev/null; done
+cat >request <<END
+{"op":"accounting","ids":["$killed","$failed","$crashed"]}
+END
+are_recorded() { [ "$(login sacct -a -X -n -j "$killed,$failed,$crashed" -s CA,F -o JobID | wc -l)" = 3 ]; }
+ok "accounting has them" wait_until 30 are_recorded
+sandbox_stop_controller
+login slurmctld -i -c
+ok "a controller that knows no job" wait_until 60 sandbox_is_idle 3
+is "$(login squeue -h -t all)" "" "has forgotten all"
+for interface in "${interfaces[@]}"; do
+    login "$builddir/$(helper_of "$interface")" <request >"answer.$interface"
+    is "$(field "answer.$interface" 'd["source"], [(j["state"], j["exit_code"], j["signal"]) for j in sorted(d["jobs"], key=lambda j: int(j["id"]))]')" \
+        "('slurmdbd', [('CANCELLED', 0, 0), ('FAILED', 3, 0), ('FAILED', 0, 11)])" \
+        "$interface: accounting knows how they ended"
+    is "$(field "answer.$interface" '[(j["tres"]["gres/gpu"], j["tres"]["node"], j["ended"] - j["started"] >= 1) for j in d["jobs"] if j["id"] == "'"$failed"'"]')" \
+        "[(3, 2, True)]" "$interface: on how many GPUs and nodes, how long"
+    is "$(field "answer.$interface" '[j["nodes"] for j in d["jobs"] if j["id"] == "'"$killed"'"]')" "['node1']" \
+        "$interface: where"
+    is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
+        "$interface: status tells how the run ended"
+done
+sorted() { field "$1" 'sorted(map(str, (sorted((k, str(v)) for k, v in j.items() if k != "tres") + sorted(j["tres"].items()) for j in d["jobs"])))'; }
+if [ ${#interfaces[@]} = 2 ]; then
+    is "$(sorted answer.library)" "$(sorted answer.commands)" "both say the same"
+fi
+
+# ---- limits: what is allowed is submitted, once; the rest is left and follows
+test_limits() { # INTERFACE
+    local study=limited-$1
+    export UNETCTL_SLURM_INTERFACE=$1
+    make_study "$study" sandbox
+    manage modify user "$me" set MaxSubmitJobs=3
+    exits 4 "$1: submit beyond a limit" unetctl submit -C "$study" --gpus 1..6 -- --hold
+    like "$ERR" "3 runs are left for later .*AssocMaxSubmitJobLimit: account sandbox, user $me: MaxSubmit=3" \
+        "names the limit, whose it is, and its value"
+    is "$(jobs_of "$study" | wc -l)" 3 "three jobs"
+    is "$(states "$study" | grep -c PLANNED)" 3 "three runs are left"
+    exits 4 "$1: again" unetctl submit -C "$study" --gpus 1..6 -- --hold
+    is "$(jobs_of "$study" | wc -l)" 3 "submits no other one"
+    login scontrol release "$(login squeue -h -o %i | paste -sd,)"
+    exits 0 "$1: submit --wait" unetctl submit -C "$study" --gpus 1..6 --wait --timeout 120
+    ok "ends with all of them" all_states "$study" COMPLETED
+    is "$(jobs_of "$study" | wc -l) $(unique_jobs_of "$study")" "6 6" "one job for each run"
+
+    manage modify user "$me" set MaxSubmitJobs=-1
+    manage add qos small-"$1" set MaxSubmitJobsPerUser=1
+    manage add qos gpuless-"$1" set MaxTRESPerJob=gres/gpu=0 Flags=DenyOnLimit
+    manage modify user "$me" set qos+=small-"$1",gpuless-"$1"
+    make_study "qos-$1" sandbox
+    exits 4 "$1: a limit of a QOS" unetctl submit -C "qos-$1" --gpus 1,2 -s slurm.qos=small-"$1" -- --hold
+    like "$ERR" "QOSMaxSubmitJobPerUserLimit: QOS small-$1: MaxSubmitPU=1" "is named, too"
+    is "$(jobs_of "qos-$1" | wc -l)" 1 "one job"
+    login scancel -u "$me"
+    make_study "bad-$1" sandbox
+    exits 4 "$1: a QOS without GPUs" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.qos=gpuless-"$1"
+    like "$ERR" "QOSMaxGRESPerJob: QOS gpuless-$1: MaxTRES=gres/gpu=0" "says so"
+    exits 4 "$1: an unknown account" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.account=nope
+    like "$ERR" "Invalid account.*accounts of user $me: .*sandbox \(QOS" "names those that there are"
+    is "$(login squeue -h)" "" "nothing of it was submitted"
+    manage modify user "$me" set MaxJobs=1
+    make_study "waits-$1" sandbox
+    echo hang >"waits-$1/behave"
+    sed -i '/licenses/d' "waits-$1/site.yaml"
+    exits 0 "$1: a limit of running jobs" unetctl submit -C "waits-$1" --gpus 1,2
+    waits() { unetctl status -C "waits-$1" | grep -q 'PENDING .*AssocMaxJobsLimit: a limit of the account is used up'; }
+    ok "lets the other job wait, and status says why" wait_until 30 waits "$1"
+    unetctl cancel -C "waits-$1" 2>/dev/null
+    manage modify user "$me" set MaxJobs=-1
+    unset UNETCTL_SLURM_INTERFACE
+}
+for interface in "${interfaces[@]}"; do test_limits "$interface"; done
+
+# ---- without an association, and without slurmdbd
+manage modify user "$me" set DefaultAccount=root
+manage delete user "$me" where account=sandbox
+make_study gone sandbox
+exits 4 "an account that is gone" unetctl submit -C gone --gpus 1 -s slurm.account=sandbox
+like "$ERR" "Invalid account.*accounts of user $me: root" "names the other one"
+login bash -c "kill \$(cat $XDG_STATE_HOME/unetctl/sandbox/run/slurmdbd.pid)"
+for interface in "${interfaces[@]}"; do
+    login "$builddir/$(helper_of "$interface")" <request >"$OUT" 2>"$ERR"
+    is "$(field "$OUT" 'd["ok"], d["source"]')" "(True, 'filetxt')" "$interface: without slurmdbd the controller's own file answers"
+done
+exits 0 "and jobs are taken" unetctl submit -C gone --gpus 1 -s slurm.account=root -- --hold
+done_testing
