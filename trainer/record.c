@@ -227,9 +227,12 @@ const char *record_dir(const struct record *r)
     return r->dir;
 }
 
-int record_check(const struct record *r, struct err *e)
+int record_check(struct record *r, struct err *e)
 {
-    return marker_check(r->dir, e);
+    pthread_mutex_lock(&r->lock);
+    int rc = r->ended ? 0 : marker_check(r->dir, e); /* the marker was the start's file */
+    pthread_mutex_unlock(&r->lock);
+    return rc;
 }
 
 static void add_string(struct buf *b, const char *key, const char *text)
@@ -262,7 +265,7 @@ static int write_line(struct record *r, struct buf *b, struct err *e)
     char *line = buf_steal(b);
     if (!line)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    if (record_check(r, e)) {
+    if (marker_check(r->dir, e)) {
         free(line);
         return -1;
     }
@@ -707,7 +710,7 @@ static int write_done(struct record *r, const struct record_end *end, struct err
 
     for (size_t i = 0; i < r->nepochs; i++)
         training_time += r->epochs[i].seconds;
-    if (record_check(r, e) || write_csv(r, end, training_time, e))
+    if (marker_check(r->dir, e) || write_csv(r, end, training_time, e))
         return -1;
     encode_end(r, end, training_time, &line);
     buf_add(&marker, line.data ? line.data : "");
@@ -741,7 +744,7 @@ void record_failed(struct record *r, const struct err *reason)
     struct err e;
 
     pthread_mutex_lock(&r->lock);
-    if (!r->ended && reason->code != ERR_RESUMABLE && record_check(r, &e) == 0) {
+    if (!r->ended && reason->code != ERR_RESUMABLE && marker_check(r->dir, &e) == 0) {
         r->ended = true;
         buf_addf(&line, "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":%d,\"error\":",
                  reason->code);

@@ -31,7 +31,7 @@ const char *record_dir(const struct record *r); /* absolute */
 
 /* ERR_RESUMABLE when a later start of the job has taken the folder over (marker.h): nothing more
  * may be written there. All functions below ask this themselves. */
-int record_check(const struct record *r, struct err *e);
+int record_check(struct record *r, struct err *e);
 
 /* The first line: what the run is, besides its configuration. */
 struct record_run {

@@ -3,7 +3,9 @@
 #include "config.h"
 #include "trainer/record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
@@ -60,6 +62,18 @@ int main(void)
     record_failed(r, &reason);
     ok(!has("FAILED"), "what is done does not fail any more");
     record_close(r);
+    clear();
+
+    char running[128];
+    snprintf(running, sizeof running, "%s/running-1", dir);
+    mkdir(dir, 0777);
+    fclose(fopen(running, "w"));
+    setenv("UNETCTL_START", running, 1);
+    r = start();
+    ok(record_done(r, &end, &e) == 0 && !has("running-1"), "the marker is the file of the start");
+    ok(record_check(r, &e) == 0, "which nobody has taken over then");
+    record_close(r);
+    unsetenv("UNETCTL_START");
     clear();
 
     r = start();
