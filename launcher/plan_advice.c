@@ -78,6 +78,11 @@ static void note(struct counts *c, int gpus)
         strcpy(c->text + n, " ...");
 }
 
+static const char *gpus_word(const struct counts *c)
+{
+    return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
+}
+
 static void judge_batches(const struct study *s, const struct run_plan *plan, struct plan_advice *dst)
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
@@ -102,23 +107,24 @@ static void judge_batches(const struct study *s, const struct run_plan *plan, st
             note(&blind, gpus);
     }
     if (*short_all.text && drop)
-        add(dst, "%ld training images fill no global batch (%s) on %s GPUs, and data.remainder is "
+        add(dst, "%ld training images fill no global batch (%s) on %s %s, and data.remainder is "
             "drop: nothing would be trained; lower the batch or raise data.repeat", images,
-            batch, short_all.text);
+            batch, short_all.text, gpus_word(&short_all));
     else if (*short_all.text)
-        add(dst, "%ld training images fill no global batch (%s) on %s GPUs: every step is a short "
-            "one; lower the batch or raise data.repeat", images, batch, short_all.text);
+        add(dst, "%ld training images fill no global batch (%s) on %s %s: every step is a short "
+            "one; lower the batch or raise data.repeat", images, batch, short_all.text,
+            gpus_word(&short_all));
     if (*odd.text)
-        add(dst, "%ld training images are no multiple of the global batch (%s) on %s GPUs: the "
-            "%s", images, batch, odd.text,
+        add(dst, "%ld training images are not a multiple of the global batch (%s) on %s %s: the "
+            "%s", images, batch, odd.text, gpus_word(&odd),
             drop ? "last step of an epoch is dropped (data.remainder)"
                  : "steps are a little shorter, weighted by their real counts");
     if (*idle.text)
-        add(dst, "%ld training images make steps of fewer images than GPUs on %s GPUs: some GPUs idle",
-            images, idle.text);
+        add(dst, "%ld training images make steps of fewer images than GPUs on %s %s: some GPUs idle",
+            images, idle.text, gpus_word(&idle));
     if (*blind.text)
-        add(dst, "there are fewer validation images (%ld) than ranks on %s GPUs: some ranks evaluate nothing",
-            dst->val, blind.text);
+        add(dst, "there are fewer validation images (%ld) than ranks on %s %s: some ranks evaluate "
+            "nothing", dst->val, blind.text, gpus_word(&blind));
 }
 
 static void judge_disk(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
@@ -151,9 +157,9 @@ bool plan_advice_time(const struct workspace *w, char dst[256])
 
     if ((section && !section->resumes) || !limit_s || limit_s > w->study.again.signal_s)
         return false;
-    snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%ld s): a run is told to leave "
-             "as soon as it begins; raise slurm.time, or lower slurm.signal_s", w->options.time_min,
-             w->study.again.signal_s);
+    snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%ld s): a run "
+             "gets the signal to leave as soon as it begins; raise slurm.time, or lower slurm.signal_s",
+             w->options.time_min, w->study.again.signal_s);
     return true;
 }
 

@@ -10,7 +10,7 @@ exits 0 "a study" unetctl init one --data synth --set train.batch_per_gpu=4 --se
 exits 0 "plan" unetctl plan -C one --gpus 1..8
 like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' "says what it costs"
 like "$OUT" 'about 16 training and 4 validation images' "and what it trains on"
-like "$ERR" 'warning: 16 training images are no multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
+like "$ERR" 'warning: 16 training images are not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
     "counts that do not divide the images"
 like "$ERR" 'warning: 16 training images fill no global batch .* on 5, 6, 7, 8 GPUs' "counts that they do not fill"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' "and more ranks than those"
@@ -34,7 +34,9 @@ unlike "$ERR" 'training images' "divides the images on any number of GPUs"
 exits 0 "on more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
 like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "some idle"
 exits 0 "an engine that takes equal shares" unetctl plan -C one --gpus 3 --engine pytorch "${constant[@]}"
-like "$ERR" 'no multiple of the global batch \(4 x GPUs\) on 3 GPUs' "has the batch on each GPU"
+like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' "has the batch on each GPU"
+exits 0 "on one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
+like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "is said in the singular"
 exits 0 "with drop" unetctl plan -C one --gpus 5 --set data.remainder=drop
 like "$ERR" 'nothing would be trained' "nothing is left"
 exits 0 "where all divides" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=16
