@@ -8,6 +8,7 @@
 
 #include "launcher/allocation.h"
 #include "launcher/dry_run.h"
+#include "launcher/left.h"
 #include "launcher/run_cost.h"
 #include "launcher/submission.h"
 #include "launcher/watch.h"
@@ -51,7 +52,10 @@ static long submit_left(void *arg, struct err *e)
     const struct submission *s = arg;
     struct submission_counts counts;
 
-    return submission_submit(s->w, s->plan, &counts, e) ? -1 : (long)counts.left;
+    if (submission_submit(s->w, s->plan, &counts, e) ||
+        (counts.left == 0 && left_note(s->w, NULL, e)))
+        return -1;
+    return (long)counts.left;
 }
 
 static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any_left,
@@ -96,7 +100,52 @@ static int check_cost(const struct workspace *w, const struct run_plan *plan, st
                : 0;
 }
 
-static int submit(struct workspace *w, const struct run_plan *plan, struct err *e)
+/* One option as a word, or for a list as several; one that was not given adds none. */
+static void add_words(json_t *words, const struct cli_option *o)
+{
+    const struct cli_list *list = o->dst;
+
+    switch (o->type & ~CLI_TYPED) {
+    case CLI_FLAG:
+        if (*(const bool *)o->dst)
+            json_array_append_new(words, json_sprintf("--%s", o->name));
+        break;
+    case CLI_STRING:
+        if (*(const char *const *)o->dst)
+            json_array_append_new(words, json_sprintf("--%s=%s", o->name,
+                                                      *(const char *const *)o->dst));
+        break;
+    case CLI_INT:
+        if (*(const long *)o->dst)
+            json_array_append_new(words, json_sprintf("--%s=%ld", o->name, *(const long *)o->dst));
+        break;
+    case CLI_DOUBLE:
+        if (*(const double *)o->dst > 0)
+            json_array_append_new(words, json_sprintf("--%s=%.17g", o->name,
+                                                      *(const double *)o->dst));
+        break;
+    case CLI_LIST:
+        for (size_t i = 0; i < list->count; i++)
+            json_array_append_new(words, json_sprintf("--%s=%s", o->name, list->values[i]));
+    }
+}
+
+/* The command line without what is of this call alone. */
+static json_t *encode_words(int nrest, char **rest)
+{
+    json_t *words = json_array();
+
+    for (const struct cli_option *o = options; o->name; o++)
+        if (o->dst != &wait_for_all && o->dst != &timeout_s && o->dst != &parsable)
+            add_words(words, o);
+    json_array_append_new(words, json_string("--"));
+    for (int i = 0; i < nrest; i++)
+        json_array_append_new(words, json_string(rest[i]));
+    return words;
+}
+
+static int submit(struct workspace *w, const struct run_plan *plan, int nrest, char **rest,
+                  struct err *e)
 {
     struct submission_counts counts;
     bool dry;
@@ -107,16 +156,18 @@ static int submit(struct workspace *w, const struct run_plan *plan, struct err *
         return dry_run_print(w, plan, e);
     if (submission_submit(w, plan, &counts, e))
         return -1;
+    dry = strcmp(w->scheduler, "dry") == 0;
+    if (!dry && left_note(w, counts.left ? encode_words(nrest, rest) : NULL, e))
+        return -1;
     if (parsable)
         print_ids(w, plan);
-    dry = strcmp(w->scheduler, "dry") == 0;
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
     if (counts.left && !wait_for_all)
-        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again, or with --wait, "
-                       "submits what fits then): %s", counts.left, counts.left == 1 ? " is" : "s are",
-                       counts.limit.text);
+        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again takes what fits "
+                       "then, 'unetctl watch' submits them as others end): %s", counts.left,
+                       counts.left == 1 ? " is" : "s are", counts.limit.text);
     if (counts.left)
         log_info("%zu run%s submitted as others end: %s", counts.left,
                  counts.left == 1 ? " is" : "s are", counts.limit.text);
@@ -139,7 +190,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (workspace_take_options(&w, nrest, rest, e) == 0 &&
         (!one_allocation || workspace_pack(&w, e) == 0) &&
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
-        rc = submit(&w, &plan, e);
+        rc = submit(&w, &plan, nrest, rest, e);
     run_plan_destroy(&plan);
     workspace_close(&w);
     return rc;
@@ -155,7 +206,7 @@ const struct cli_command cmd_submit = {
         "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
         "Where a limit of the account or QOS (AssocMaxSubmitJobLimit) leaves room for some only, those are\n"
         "submitted and the rest is left: exit 4, and the limit is named. The same command takes what fits\n"
-        "then; with --wait it submits the rest as others end.\n"
+        "then; with --wait, and so 'unetctl watch', submits the rest as others end.\n"
         "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, submitted now\n"
         "or before (empty where a run never had a job).\n"
         "--one-allocation: a job of as many nodes as the largest run needs works off all of them,\n"

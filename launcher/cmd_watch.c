@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/launcher.h"
 
+#include "launcher/left.h"
 #include "launcher/run_dir.h"
 #include "launcher/watch.h"
 
@@ -46,6 +47,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
+    if (!noperands && left_any(&w)) {
+        watch.submit_left = left_submit;
+        watch.arg = &w;
+    }
     rc = check_runs(&w, noperands, operands, e);
     if (rc == 0)
         rc = watch_runs(&w, &watch, e);
@@ -59,7 +64,8 @@ const struct cli_command cmd_watch = {
     .summary = "follow the runs until they have ended",
     .details =
         "On a terminal one bar per run, redrawn in place; elsewhere one line per change of state.\n"
-        "NO_COLOR is obeyed. Exit 0 if all runs are done, 1 if some ended without a result, 130 on\n"
+        "NO_COLOR is obeyed. Runs that a limit left at the last 'submit' are submitted as others end,\n"
+        "with the options of that one, unless RUNs are named. Exit 0 if all runs are done, 1 if some ended without a result, 130 on\n"
         "Ctrl-C, 6 on --timeout; the jobs go on in any case.\n",
     .options = options,
     .max_operands = -1,

@@ -328,8 +328,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     struct sigaction action = {.sa_handler = on_interrupt}, old_int, old_term;
     struct watch w = {.options = options,
                       .left = options->submit_left != NULL,
-                      .started = clock_now(),
-                      .next_left = clock_now() + LEFT_S};
+                      .started = clock_now()};
     int rc = 0;
 
     w.live = !options->json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;

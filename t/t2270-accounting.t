@@ -79,6 +79,13 @@ test_limits() { # INTERFACE
     ok "ends with all of them" all_states "$study" COMPLETED
     is "$(jobs_of "$study" | wc -l) $(unique_jobs_of "$study")" "6 6" "one job for each run"
 
+    make_study "watched-$1" sandbox
+    exits 4 "$1: submit with options of its own" unetctl submit -C "watched-$1" --gpus 1..4 -- --nice=7
+    exits 0 "$1: watch submits the rest" unetctl watch -C "watched-$1" --timeout 120
+    ok "ends with all of them" all_states "watched-$1" COMPLETED
+    is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "one job for each run"
+    is "$(login scontrol -o show job | grep -F "$(cat "watched-$1/.unetctl/id"):" | grep -c 'Nice=7 ')" 4 \
+        "all with those options"
     manage modify user "$me" set MaxSubmitJobs=-1
     manage add qos small-"$1" set MaxSubmitJobsPerUser=1
     manage add qos gpuless-"$1" set MaxTRESPerJob=gres/gpu=0 Flags=DenyOnLimit

@@ -63,7 +63,8 @@ static json_t *decode_tres(const char *text, list_t *known)
         if (!r)
             continue;
         bool is_named = r->name && *r->name;
-        snprintf(name, sizeof name, "%s%s%s", r->type, is_named ? "/" : "", is_named ? r->name : "");
+        snprintf(name, sizeof name, "%s%s%s", r->type, is_named ? "/" : "",
+                 is_named ? r->name : "");
         history_add_tres(tres, name, count);
     }
     return tres;

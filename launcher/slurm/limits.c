@@ -162,8 +162,9 @@ static void add_limits(struct buf *dst, const struct owner *o, const char *name)
         add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", o->user,
                                              o->account, o->cluster, ASSOCIATION, NULL}, name);
         if (!*name || strstr(name, "Grp"))
-            add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", "user=",
-                                                 o->account, o->cluster, ASSOCIATION, NULL}, name);
+            add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
+                                                 "user=", o->account, o->cluster, ASSOCIATION, NULL},
+                      name);
     }
     if (!begins_with(name, "Assoc") && strcmp(o->qos, "name=") != 0)
         add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where", o->qos, QOS,
@@ -208,8 +209,8 @@ static json_t *explain_account(const json_t *job, const char *text)
     const char *who = strchr(o.user, '=') + 1;
     json_t *answer =
         !is_answered  ? message_refuse("%s", text)
-        : list.length ? message_refuse("%s; accounts of user %s: %s (slurm.account, slurm.qos)", text,
-                                       who, list.data)
+        : list.length ? message_refuse("%s; accounts of user %s: %s (slurm.account, slurm.qos)",
+                                       text, who, list.data)
                       : message_refuse("%s; user %s has no account on this cluster; its "
                                        "administrators can add one", text, who);
     command_destroy(&c);
