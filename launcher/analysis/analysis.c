@@ -3,6 +3,7 @@
 #include "launcher/analysis/analysis.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,18 +267,43 @@ static void list_series(const struct analysis *a, struct buf *dst)
     }
 }
 
+/* The first run without a result, or NULL. */
+static const struct result *first_without(const struct analysis_source *sources, size_t nsources)
+{
+    for (size_t i = 0; i < nsources; i++)
+        for (size_t k = 0; k < sources[i].table->count; k++)
+            if (sources[i].table->rows[k].state != RESULT_DONE)
+                return &sources[i].table->rows[k];
+    return NULL;
+}
+
 static int refuse_results(const struct analysis_source *sources, size_t nsources, struct err *e)
 {
-    const struct result *bad = NULL;
+    const struct result *bad = first_without(sources, nsources);
 
-    for (size_t i = 0; i < nsources && !bad; i++)
-        bad = sources[i].table->count ? sources[i].table->rows : NULL;
     if (!bad)
         return err_set(e, ERR_DATA, "%s: there is no run in it", nsources ? sources[0].title : "");
     return err_set(e, ERR_DATA,
                    "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
                    sources[0].title, bad->run, bad->gpus, plural(bad->gpus),
                    result_state_name(bad->state), bad->note);
+}
+
+static int refuse_single(const struct analysis *a, int gpus, struct err *e)
+{
+    const struct result *bad = first_without(a->sources, a->nsources);
+
+    err_set(e, ERR_STATS,
+            "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on "
+            "%d GPU%s only; submit more counts, e.g. --gpus 1,2,4",
+            a->sources[0].title, gpus, plural(gpus));
+    if (bad) {
+        size_t n = strlen(e->text);
+        snprintf(e->text + n, sizeof e->text - n,
+                 ". Runs without a result are left out; the first, %.60s (%d GPU%s), is %s: %.300s",
+                 bad->run, bad->gpus, plural(bad->gpus), result_state_name(bad->state), bad->note);
+    }
+    return -1;
 }
 
 static int refuse_base(const struct analysis_source *sources, size_t nsources, int base,
@@ -316,11 +342,7 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     struct buf series = {0};
 
     if (!base && !next_count(a->sources, a->nsources, first))
-        return err_set(
-            e, ERR_STATS,
-            "%s: a speed-up compares two numbers of GPUs, and all runs with a result ran on "
-            "%d GPU%s only; submit more counts, e.g. --gpus 1,2,4",
-            a->sources[0].title, first, plural(first));
+        return refuse_single(a, first, e);
     base = base ? base : 1;
     if (analysis_check_base(a->sources, a->nsources, base, e))
         return -1;

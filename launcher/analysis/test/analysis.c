@@ -35,6 +35,7 @@ static void check_refusals(void)
     refused(ERR_DATA, "no run has a result; the first, x-1-1 (1 GPU), is failed", "all failed");
     table_add(&table, "x", 2, 1, 1);
     refused(ERR_STATS, "ran on 2 GPUs only", "one count");
+    ok(strstr(e.text, "the first, x-1-1 (1 GPU), is failed"), "and why there is no other");
     table_add(&table, "x", 4, 1, 1);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].median_epoch_s = NAN;
