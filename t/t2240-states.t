@@ -55,7 +55,8 @@ login sbatch -Q -N 4 --exclusive -o /dev/null --wrap 'sleep 1000' >"$OUT"
 full() { [ -z "$(login sinfo -h -p main -t idle -o %n)" ]; }
 ok "all nodes are busy" wait_until 30 full
 submit 5
-submit 8 "--deadline=now+8"
+submit 8 "--deadline=now+1day"
+login scontrol update jobid="$(job 8)" deadline=now+8 # which 24.11 refuses in a submission: less than its time limit
 login scontrol update nodename=node4 state=drain reason=test
 submit 4 --nodelist=node4
 submit 6 "--begin=now+1hour"
