@@ -160,8 +160,8 @@ static bool are_masks_set(const struct yaml_setting *settings, size_t n)
     return false;
 }
 
-/* What the masks seem to mean, as settings; the number of these. -1: that is not sure, and is
- * asked. */
+/* Writes what the masks seem to mean as settings and returns their number, or -1 with the choices
+ * where the masks leave it open. */
 static int take_masks(const struct data_look *look, const char *dir, const char *folder,
                       char classes[24], struct yaml_setting *dst, struct err *e)
 {
@@ -414,7 +414,7 @@ const struct cli_command cmd_init = {
     .args = "STUDY",
     .summary = "write a commented study.yaml for a data folder and a site",
     .details = "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
-               "become the defaults, and what is odd is told. Looks at the masks, too: their values or colours become\n"
+               "become the defaults, and oddities are reported. Looks at the masks, too: their values or colours become\n"
                "data.classes, data.ignore and a class file in the study where that is sure; where it is not, the\n"
                "choices are printed (exit 7). What ~/.config/unetctl/config.yaml says\n"
                "goes into the study, too.\n"

@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_TEMPLATES(args),
     WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
     {"gpus", 'g', CLI_INT | CLI_TYPED, "N",
-     "go on with N GPUs instead of the planned ones; RUN must be named", &gpus, 1, STUDY_GPUS_MAX},
+     "continue with N GPUs instead of the planned ones; RUN must be named", &gpus, 1, STUDY_GPUS_MAX},
     {"scale-batch", 0, CLI_FLAG, NULL,
      "with --gpus: each GPU's batch stays, not that of all; the learning rate follows", &scale_batch,
      0, 0},

@@ -128,8 +128,8 @@ static int add_after(struct buf *b, const struct workspace *w, struct scheduler 
     if (snprintf(file, sizeof file, "%s/" STUDY_FILE, word) < (int)sizeof file &&
         access(file, F_OK) == 0)
         return add_study(b, scheduler, word, e);
-    return err_set(e, ERR_USAGE, "--after %s: is no job number, no submitted run of this study, and no "
-                   "folder with a " STUDY_FILE, word);
+    return err_set(e, ERR_USAGE, "--after %s: is not a job number, a submitted run of this study, "
+                   "or a folder with a " STUDY_FILE, word);
 }
 
 static int join_fixed(struct dependency *d, struct workspace *w, struct scheduler *scheduler,

@@ -27,7 +27,7 @@
 struct helper {
     struct sandbox sandbox;
     bool in_sandbox;
-    bool may_change; /* the program is LIBRARY, and COMMANDS will do where that fails */
+    bool may_change; /* the program is LIBRARY, and COMMANDS may replace it if that fails */
     bool misfits;    /* the cluster's release does not answer this program */
     /* Why COMMANDS took its place, until COMMANDS has answered; "" for nothing. */
     char note[sizeof ((struct err *)0)->text];

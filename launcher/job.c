@@ -292,7 +292,7 @@ static int add_value(struct job_options *o, int nwords, char **given, int *i, st
     return add_extra(o, given[++*i], e);
 }
 
-/* An option of a plugin of Slurm's, or of a Slurm younger than the table; else a typing error. */
+/* Takes an option of a Slurm plugin or of a Slurm newer than the table; anything else is a typo. */
 static int take_unknown(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     const char *text = given[*i];

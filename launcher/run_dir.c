@@ -43,7 +43,7 @@ int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
     return 0;
 }
 
-/* Half-written files (atomicfile.h) are nothing. */
+/* Ignores half-written files (atomicfile.h). */
 static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);

@@ -46,7 +46,7 @@ static const char *check_gpus(const char *text)
     struct range r;
 
     if (range_decode(text, 1, STUDY_GPUS_MAX, &r, &e))
-        return "is no list of GPU counts (N, N..M, N..M:STEP, or several with commas, from 1)";
+        return "is not a list of GPU counts (N, N..M, N..M:STEP, or several with commas, from 1)";
     range_destroy(&r);
     return NULL;
 }
@@ -54,7 +54,7 @@ static const char *check_gpus(const char *text)
 static const char *check_mask_value(const char *text)
 {
     if (strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) || atoi(text) > 65535)
-        return "is no mask value (0 to 65535)";
+        return "is not a mask value (0 to 65535)";
     return NULL;
 }
 
@@ -64,8 +64,8 @@ static const char *check_lr_steps(const char *text)
     struct err e;
 
     return *text && schedule_parse(&schedule, text, &e)
-               ? "is no list of EPOCH:FACTOR, such as 30:0.1,60:0.01, with rising epochs and factors "
-                 "above 0 and at most 1e6"
+               ? "is not a list of EPOCH:FACTOR, such as 30:0.1,60:0.01, with rising epochs and "
+                 "factors above 0 and at most 1e6"
                : NULL;
 }
 

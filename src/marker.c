@@ -57,7 +57,7 @@ int marker_check(const char *dir, struct err *e)
     return start && access(start, F_OK) && errno == ENOENT ? set_taken(dir, e) : 0;
 }
 
-/* Never creates the file: who finds it gone has lost it. */
+/* Never creates the file: a start whose file is gone has lost the folder. */
 static int fill(const char *start, const void *data, size_t n)
 {
     int fd = open(start, O_WRONLY | O_TRUNC | O_CLOEXEC);

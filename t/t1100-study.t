@@ -43,10 +43,10 @@ is "$(unetctl config -C one gpus train.class_weights | tr '\n' ' ')" "gpus: 1,2.
     "YAML's lists are lists with commas"
 sed 's/^gpus: .*/gpus: [1, x]/' kept >one/study.yaml
 exits 3 "a wrong one" unetctl plan -C one
-like "$ERR" "study.yaml:[0-9]+: gpus: '1,x' is no list of GPU counts" "is refused"
+like "$ERR" "study.yaml:[0-9]+: gpus: '1,x' is not a list of GPU counts" "is refused"
 cp kept one/study.yaml
 exits 2 "steps of the rate that no run would take" unetctl plan -C one -s train.lr_steps=5:1e9
-like "$ERR" "train.lr_steps: '5:1e9' is no list of EPOCH:FACTOR.*at most 1e6" "are refused"
+like "$ERR" "train.lr_steps: '5:1e9' is not a list of EPOCH:FACTOR.*at most 1e6" "are refused"
 
 exits 3 "no study here" unetctl plan
 like "$ERR" 'unetctl init' "says how to make one"

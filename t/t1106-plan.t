@@ -154,5 +154,5 @@ exits 0 "plan" unetctl plan -C nothing --gpus 1
 like "$ERR" 'warning: but .*all masks hold the value 0 alone: there is nothing to learn' "says it"
 exits 0 "runs" unetctl submit -C nothing --gpus 1,2 --wait --timeout 120
 exits 0 "report" unetctl report -C nothing --text
-like "$OUT" 'But: The quality tells nothing: every validation image has the same single' "says it"
+like "$OUT" 'But: The quality is meaningless: every validation image has the same single' "says it"
 done_testing

@@ -52,7 +52,7 @@ exits 0 "--after a study that has ended" unetctl submit --gpus 8 --after ../othe
 like "$ERR" 'none of its jobs waits or runs' "says that it waits for nothing"
 exits 0 "and runs" unetctl watch unet-g08-s1 --timeout 60
 exits 2 "--after what is not there" unetctl submit --gpus 9 --after unet-g77-s1
-like "$ERR" 'no job number, no submitted run of this study, and no folder' "names what it may be"
+like "$ERR" 'not a job number, a submitted run of this study, or a folder' "names what it may be"
 exits 2 "--after a job that never was" unetctl submit --gpus 9 --after 999999
 like "$ERR" 'error: --after 999999: there is no such job' "is refused"
 

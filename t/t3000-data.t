@@ -331,7 +331,7 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' "needs --classes"
     exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 --base 2 --depth 1 --epochs 1 \
         --threads 1 --out m-none
-    like "$ERR" 'warning: but this score tells nothing: the truth is "background" everywhere' "with a warning"
+    like "$ERR" 'warning: but this score is meaningless: the truth is "background" everywhere' "with a warning"
 else
     skip "python3 is not installed" "masks"
 fi

@@ -153,8 +153,8 @@ void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
 
     evaluate_constant(score, classes, ds, &c);
     if (c.quality == 1)
-        log_warn("but this score tells nothing: the truth is \"%s\" everywhere, and so is "
-                 "predicting that without looking at an image (%s 1.0000)", c.name, quality);
+        log_warn("but this score is meaningless: the truth is \"%s\" everywhere, and predicting "
+                 "that without looking at an image gets %s 1.0000, too", c.name, quality);
     else if (c.reaches)
         log_warn("but predicting \"%s\" everywhere gets %s %.4f: this network is no better, and "
                  "has learnt nothing that shows", c.name, quality, c.quality);

@@ -22,8 +22,8 @@ struct origin {
     int parts;
     size_t step_images;
     size_t items; /* of the epoch that are done */
-    bool other;   /* another run's, whose settings this one may change in part */
-    char changed[400]; /* which it does, as text; "": none */
+    bool other;   /* another run's, some of whose settings this one may change */
+    char changed[400]; /* the settings that it changes, as text, or "" */
 };
 
 static void folder_of(const char *attempt, char dst[PATH_MAX])

@@ -36,7 +36,7 @@ struct key {
 
 enum {
     OPEN = 1,    /* may change when a run is continued: who it is, where, with what means */
-    OPTIONAL = 2, /* run.json may leave it out: then it has its default */
+    OPTIONAL = 2, /* may be absent from run.json, for its default */
     ADJUSTABLE = 4 /* another run that continues this one may have another value */
 };
 
@@ -473,7 +473,7 @@ static int check_texts(const struct run_config *c, struct err *e)
     float weights[RUN_CONFIG_CLASSES];
 
     if (*c->train.lr_plateau && *c->train.lr_steps)
-        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: only one of them");
+        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: set only one of them");
     return run_config_class_weights(c, weights, e) < 0 ||
                    (*c->train.lr_steps && schedule_parse(&schedule, c->train.lr_steps, e)) ||
                    goal_parse(&goal, c->train.until, c->train.patience, e) ||
@@ -519,8 +519,8 @@ int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CL
     for (;; text = end + 1) {
         double v = strtod(text, &end);
         if (end == text || (*end && *end != ',') || !(v >= 0 && v <= 1e6))
-            return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is no list of numbers from 0 "
-                           "on, such as 1,2.5", c->train.class_weights);
+            return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is not a list of numbers, "
+                           "0 or more, such as 1,2.5", c->train.class_weights);
         if (n < RUN_CONFIG_CLASSES)
             dst[n] = (float)v;
         n++;

@@ -23,7 +23,7 @@ static long attempt_number(const char *name)
     return k > 0 && !*end ? k : 0;
 }
 
-/* The newest attempt of a run, if need be among those that are DONE; 0: there is none. */
+/* Returns the newest attempt of a run, or the newest that is DONE; 0 if there is none. */
 static long newest_attempt(const char *run, bool done)
 {
     char marker[PATH_MAX];

@@ -91,23 +91,21 @@ static void add_quality(struct decision *d, const struct series *s)
     size_t nblind = count_blind(s, &blind);
     if (nblind && blind->constant == 1)
         add(d, CAVEAT_NOT_LEARNT,
-            "The quality tells nothing: every validation image has the same single class, and "
-            "predicting it without looking gets %s 1.0000, too. See what the set holds "
+            "The quality is meaningless: every validation image has the same single class, and "
+            "predicting that class everywhere gets %s 1.0000, too. See what the set holds "
             "(unet-train data stats --data DIR).",
             s->quality);
     else if (nblind)
         add(d, CAVEAT_NOT_LEARNT,
             "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the "
-            "first is "
-            "%.60s with %.4f. The times hold, such quality tells nothing. Train longer, or see "
-            "what "
-            "the set holds (unet-train data stats --data DIR).",
+            "first is %.60s with %.4f. The times hold, but such quality says nothing about the "
+            "network. Train longer, or see what the set holds (unet-train data stats --data DIR).",
             nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
     else if (!d->learnt && !isnan(best))
         add(d, CAVEAT_NOT_LEARNT,
-            "No network has learnt its task (the best %s is %.3f): the times hold, the quality "
-            "tells nothing yet. Train longer.",
+            "No network has learnt its task (the best %s is %.3f): the times hold, but the "
+            "quality says nothing yet. Train longer.",
             s->quality, best);
     if (fewer && images && fewer->val_images)
         add(d, CAVEAT_UNEQUAL_IMAGES,

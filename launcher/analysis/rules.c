@@ -199,8 +199,7 @@ static void judge_comparison(struct rule *r, const struct facts *f)
             "counts, and by a paired or rank test, corrected by Holm.");
     else
         say(r, RULE_NOT_MET,
-            "Not enough repeats: some count has one run, and nothing tells its quality from "
-            "chance.");
+            "Not enough repeats: some count has one run, whose quality may be chance.");
 }
 
 static void judge_setup(struct rule *r, const struct facts *f)

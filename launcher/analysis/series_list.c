@@ -8,7 +8,7 @@
 
 #include "launcher/collect/settings.h"
 
-/* Runs that compare. */
+/* Comparable runs. */
 struct group {
     const char *engine, *settings;
     char *alone, *spread; /* settings_common, on one GPU and not */
@@ -169,7 +169,7 @@ static int add_group(struct series_list *dst, const char *source, const struct r
     return rc;
 }
 
-/* Each by what tells it from the others of its engine. */
+/* Names each series by what sets it apart from the others of its engine. */
 static int name_all(struct series_list *l, struct err *e)
 {
     const char **settings = calloc(l->count + 1, sizeof *settings);

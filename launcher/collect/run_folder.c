@@ -295,7 +295,7 @@ static int measure(struct result *r, const struct run_record *record, struct err
     return 0;
 }
 
-/* What an attempt tells beside its measurements. */
+/* What an attempt records besides its measurements. */
 struct attempt {
     char worlds[200]; /* as run_record has them; without a record, from the attempts' run.json */
     char backend[16]; /* that computed; "": not known */
@@ -337,7 +337,7 @@ static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
     return r->scores ? 0 : -1;
 }
 
-/* The attempt of an engine whose script writes no record.jsonl: log.csv tells. */
+/* The attempt of an engine whose script writes no record.jsonl: log.csv has all. */
 static int read_log_only(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logs that are whole, each by itself, but can't all be what their names say:
- *   several of one engine, settings, count and seed with different contents: none is taken; of
- * copies one is, copies under other seeds: one is taken, for a copy is no repeat, copies under
- * another count or engine: none is taken, a log with fewer epochs than another of its engine, where
- * the time of those that miss is in its training_time: rows were cut off. */
+/* Logs that are whole, each by itself, but cannot all be what their names say:
+ *   - different contents for one engine, settings, count and seed: none is used; of copies, one is;
+ *   - copies under several seeds: one is used, because a copy is not a repeat;
+ *   - copies under several counts or engines: none is used;
+ *   - fewer epochs than another log of the engine, though training_time includes the missing ones:
+ *     rows were cut off. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_SUSPECTS_H
 #define UNETCTL_LAUNCHER_COLLECT_SUSPECTS_H
 

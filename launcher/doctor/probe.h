@@ -19,9 +19,9 @@
 #define PROBE_LOCK_HELD "held"   /* as it should be */
 #define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */
 
-/* TF_CONFIG in the environment tells who this is. data_dir: must be readable here; backend:
- * train.backend, or NULL. 0, or -1 with
- * ERR_PEER for a TF_CONFIG that is none, ERR_INTERNAL when the folder cannot be written. */
+/* TF_CONFIG in the environment gives this rank. data_dir must be readable here; backend is
+ * train.backend or NULL. Returns 0, or -1 with ERR_PEER for an invalid TF_CONFIG and ERR_INTERNAL
+ * when the folder cannot be written. */
 int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e);
 
 #endif

@@ -328,8 +328,7 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
                  (c->points[best].epoch_s_ratio > 1) == (epochs > 1) ? "but" : "and", epochs);
 }
 
-/* The count that the critical batch is told for: best, or the largest where that is the base case.
- */
+/* The count to report the critical batch for: the best, or the largest where that is the base. */
 static const struct series_point *noise_point(const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;

@@ -118,7 +118,7 @@ static int minutes_of(const char *limit)
     return minutes > 0 ? minutes : 0; /* "infinite" and "n/a" are no limit */
 }
 
-/* A node's long state, such as "idle", "mixed" or "down*": a star stands for silence. */
+/* A node's long state, such as "idle", "mixed" or "down*": a star: does not answer. */
 static bool is_away(const char *state)
 {
     static const char *const away[] = {"down", "unknown", "drain", "fail", NULL};

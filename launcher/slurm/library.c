@@ -211,7 +211,7 @@ static void name_limit(json_t *refusal)
 }
 
 /* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
- * the answer's error_code tells. */
+ * the answer's error_code shows it. */
 static json_t *submit(void *prepared, const json_t *job)
 {
     struct description *d = prepared;

@@ -28,8 +28,8 @@ struct layout {
     bool partial; /* images without a mask are usual and do not take part */
 };
 
-/* Looks for the folders that the table of layouts names: 1 when they are there, 0 when there are
- * none, -1 with ERR_DATA when they are those of a set that is not read (COCO). */
+/* Looks for the folders of each known layout. Returns 1 if found, 0 if not, and -1 with ERR_DATA
+ * for a layout that is recognised but not read (COCO). */
 int layout_find(const char *dir, struct layout *dst, struct err *e);
 
 /* The name of the first folder in dir that equals one of the NULL-terminated names, whatever its

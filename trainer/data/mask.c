@@ -57,7 +57,7 @@ int mask_ignore_decode(const char *text, int *ignore, struct err *e)
         return 0;
     size_t n = strlen(text);
     if (n > 5 || strspn(text, "0123456789") != n || atoi(text) > 65535)
-        return err_set(e, ERR_CONFIG, "data.ignore: '%s' is no mask value (0 to 65535)", text);
+        return err_set(e, ERR_CONFIG, "data.ignore: '%s' is not a mask value (0 to 65535)", text);
     *ignore = atoi(text);
     return 0;
 }

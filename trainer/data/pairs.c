@@ -136,7 +136,8 @@ static bool has_stem(const struct entries *list, const char *base, const char *s
     return false;
 }
 
-/* The suffixes by which most masks find an image. Of one folder's files a mask is told by its own. */
+/* Returns the suffixes by which most masks find an image. In a folder that holds both, a mask's own
+ * suffix sets it apart. */
 static const struct layout_suffix *choose_suffix(const struct entries *images,
                                                  const struct entries *masks)
 {

@@ -442,7 +442,7 @@ static int refuse_single_class(const struct source *s, const struct names *folde
     }
     return err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
                    "each of at least two classes, or *.records, CIFAR-10's or idx files",
-                   s->dir, s->nclasses ? "has one class only" : "is no data folder");
+                   s->dir, s->nclasses ? "has one class only" : "is not a data folder");
 }
 
 /* The class folders of dir/top; the first call names the classes. */
@@ -486,7 +486,7 @@ static bool is_mask_word(const char *name)
     return strcasecmp(name, "gt") == 0 || strcasecmp(name, "labels") == 0;
 }
 
-/* At most so many different values in the first images of a class: those of masks. */
+/* Images with at most this many different values look like masks. */
 #define MASK_VALUES 32
 #define MASK_SAMPLES 3
 
