@@ -67,9 +67,15 @@ test_limits() { # INTERFACE
     export UNETCTL_SLURM_INTERFACE=$1
     make_study "$study" sandbox
     manage modify user "$me" set MaxSubmitJobs=3
+    for moment in 02 05 08 11 14; do
+        unetctl submit -C "$study" --gpus 1..6 2>/dev/null -- --hold &
+        sleep "0.$moment"
+        kill -s KILL $! 2>/dev/null
+        wait $! 2>/dev/null
+    done
     exits 4 "$1: submit beyond a limit" unetctl submit -C "$study" --gpus 1..6 -- --hold
     like "$ERR" "3 runs are left for later .*AssocMaxSubmitJobLimit: account sandbox, user $me: MaxSubmit=3" \
-        "names the limit, whose it is, and its value"
+        "killed or not, names the limit, whose it is, and its value"
     is "$(jobs_of "$study" | wc -l)" 3 "three jobs"
     is "$(states "$study" | grep -c PLANNED)" 3 "three runs are left"
     exits 4 "$1: again" unetctl submit -C "$study" --gpus 1..6 -- --hold
