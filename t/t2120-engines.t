@@ -27,7 +27,8 @@ command-g02-s1 COMPLETED
 command-g03-s1 COMPLETED" "status"
 echo exit3 >study/behave
 exits 1 "a program that fails on its ranks" unetctl submit -C study --engine command --gpus 4 --wait --timeout 120
-is "$(field study/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]')" 3 "its exit code"
+# Ranks that srun ends before they have failed themselves make it 128 + TERM.
+like <(field study/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3|143)$' "its exit code"
 echo hang >study/behave
 exits 0 "resume one that hangs" unetctl resume -C study command-g04-s1
 ok "it runs" wait_until 90 test -e study/runs/command-g04-s1/attempt-2/told-3

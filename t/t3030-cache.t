@@ -21,7 +21,8 @@ ok "a small set with auto" "${train[@]}" --out auto
 report $? "needs no file"
 ok "from a file" "${train[@]}" --cache here --out file
 cp "$ERR" first
-is "$(files here) $(ls here | wc -l)" "1 1" "which is there, and nothing else"
+entries=(here/*)
+is "$(files here) ${#entries[@]}" "1 1" "which is there, and nothing else"
 is "$(weights file)" "$(weights memory)" "the same weights"
 mv data away
 ok "again, without the images" "${train[@]}" --cache here --out again
