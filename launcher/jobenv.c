@@ -8,8 +8,8 @@
 
 bool jobenv_is_foreign(const char *entry)
 {
-    static const char *const prefixes[] = {"SLURM_",     "SLURMD_",   "SBATCH_", "SRUN_", "PMI_",
-                                           "PMIX_",      "OMPI_COMM_", "PRTE_",  NULL};
+    static const char *const prefixes[] = {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_", "PMI_", "PMIX_",
+                                           "OMPI_COMM_", "PRTE_", "MPI_LOCAL", NULL};
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "TF_CONFIG", NULL};
 
     if (strncmp(entry, "SLURM_CONF=", 11) == 0 || strcmp(entry, "SLURM_CONF") == 0)

@@ -20,13 +20,19 @@ AC_DEFUN([UNETCTL_FIND_LIB], [
   CPPFLAGS=$unetctl_save_CPPFLAGS LIBS=$unetctl_save_LIBS
 ])
 
-dnl UNETCTL_FIND_MPI: flags from the compiler wrapper of Open MPI or MPICH; have_mpi.
+dnl UNETCTL_FIND_MPI: flags from the compiler wrapper of Open MPI or MPICH; have_mpi. MPICC names a
+dnl wrapper that is not called mpicc, as Debian's mpicc.mpich. Of MPICH's flags only those are taken
+dnl that find MPI: the others are its own compiler's.
 AC_DEFUN([UNETCTL_FIND_MPI], [
-  AS_CASE([$with_mpi], [auto|yes], [AC_PATH_PROG([MPICC], [mpicc])], [MPICC=$with_mpi/bin/mpicc])
+  AC_ARG_VAR([MPICC], [compiler wrapper of Open MPI or MPICH (mpicc)])
+  AS_CASE([$with_mpi], [auto], [AS_IF([test -n "$MPICC"], [with_mpi=$MPICC])],
+          [yes], [], [AS_IF([test -z "$MPICC"], [MPICC=$with_mpi/bin/mpicc])])
+  AC_CHECK_PROG([MPICC], [mpicc], [mpicc])
   AS_IF([test -n "$MPICC" && MPI_CFLAGS=`$MPICC --showme:compile 2>/dev/null`],
         [MPI_LIBS=`$MPICC --showme:link 2>/dev/null`],
-        [test -n "$MPICC" && MPI_LIBS=`$MPICC -link_info 2>/dev/null | sed 's/^@<:@^ @:>@* //'`],
-        [MPI_CFLAGS=`$MPICC -compile_info 2>/dev/null | sed 's/^@<:@^ @:>@* //;s/ -c / /'`])
+        [test -n "$MPICC" && $MPICC -link_info >/dev/null 2>&1],
+        [MPI_CFLAGS=`$MPICC -compile_info | tr ' ' '\n' | grep -E '^-(I|D|pthread)' | tr '\n' ' '`
+         MPI_LIBS=`$MPICC -link_info | tr ' ' '\n' | grep -E '^-(L|l|Wl,|pthread)' | tr '\n' ' '`])
   unetctl_save_CPPFLAGS=$CPPFLAGS unetctl_save_LIBS=$LIBS
   CPPFLAGS="$CPPFLAGS $MPI_CFLAGS" LIBS="$MPI_LIBS $LIBS"
   AC_MSG_CHECKING([for MPI_Iallreduce])

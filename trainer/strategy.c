@@ -15,6 +15,7 @@
 
 #include "src/resolve.h"
 
+#include "trainer/comm/comm_mpi.h"
 #include "trainer/spec_read.h"
 
 /* A launcher's two variables. The first that is set counts: mpirun inside a Slurm job starts its
@@ -74,8 +75,8 @@ int strategy_launched_task(void)
 
 int strategy_local_rank(void)
 {
-    static const char *const names[] = {"SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK",
-                                        "MPI_LOCALRANKID", "LOCAL_RANK"};
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID", "LOCAL_RANK"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *text = getenv(names[i]);
@@ -210,6 +211,8 @@ static int tasks_here(const struct run_config *config, const struct strategy *s)
 {
     int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
 
+    if (local <= 0)
+        local = env_int("MPI_LOCALNRANKS");
     if (local > 0 && local <= s->tasks)
         return local;
     return config->layout.tasks_per_node < s->tasks ? config->layout.tasks_per_node : s->tasks;
@@ -324,8 +327,9 @@ int strategy_check_comm(const struct strategy *s, const struct comm *c, struct e
         return 0;
     if (c->size != s->tasks)
         return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but MPI has %d ranks; "
-                       "the tasks were not started by a launcher that this MPI understands "
-                       "(mpirun, srun --mpi=pmix)", s->tasks, c->size);
+                       "the tasks were not started by a launcher that this MPI understands: "
+                       "start them by the mpirun of %s, or by srun --mpi=pmix (Open MPI) or "
+                       "--mpi=pmi2 (MPICH)", s->tasks, c->size, comm_mpi_version());
     if ((find_launcher().size_name || s->spec.nworkers > 0) && c->rank != s->task)
         return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d; its launcher "
                        "numbers tasks otherwise than the cluster spec", s->task,

@@ -22,6 +22,7 @@ const char *comm_mpi_version(void)
 #else
 
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,12 @@ const char *comm_mpi_version(void)
 /* How long a failed rank waits for rank 0 to take notice and write the marker. */
 #define GRACE_S 60.0
 #define ALARM_TAG 1
+/* MPICH before 4.2 may never return from MPI_Finalize where UCX sends by TCP. */
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
+#define MOST_FINALIZE_S 2.0
+#else
+#define MOST_FINALIZE_S HUGE_VAL
+#endif
 #define MOST_TURNS 10 /* of half a second, in which ranks tell that they give up */
 /* MPI counts are int. */
 #define CHUNK ((size_t)1 << 30)
@@ -187,6 +194,19 @@ static bool is_alone(const struct comm *c)
     return !c->background && c->spins;
 }
 
+/* Returns MPI's code. Each request is tested by itself: MPI_Testall only says that one failed. */
+static int test_requests(struct mpi *m, MPI_Request *requests, int n, int *done)
+{
+    int rc = MPI_SUCCESS;
+
+    *done = 1;
+    pthread_mutex_lock(&m->lock);
+    for (int i = 0; rc == MPI_SUCCESS && *done && i < n; i++)
+        rc = MPI_Test(&requests[i], done, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
 /* Poll requests to their end. */
 static int poll_requests(struct comm *c, MPI_Request *requests, int n, const char *what,
                          bool spins, meeting_check_f check, struct err *e)
@@ -196,9 +216,7 @@ static int poll_requests(struct comm *c, MPI_Request *requests, int n, const cha
     int done = 0;
 
     for (;;) {
-        pthread_mutex_lock(&m->lock);
-        int rc = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
-        pthread_mutex_unlock(&m->lock);
+        int rc = test_requests(m, requests, n, &done);
         if (rc != MPI_SUCCESS)
             return check_alarm(c, e) ? -1 : fail(c, rc, what, e);
         if (done)
@@ -418,9 +436,7 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
         enter_collective(c, gradients);
         if (start_reduce(c, &slice, gradients, e))
             return -1;
-        pthread_mutex_lock(&m->lock);
-        int rc = MPI_Testall(m->nrequests, m->requests, &done, MPI_STATUSES_IGNORE);
-        pthread_mutex_unlock(&m->lock);
+        int rc = test_requests(m, m->requests, m->nrequests, &done);
         return rc == MPI_SUCCESS ? 0 : fail(c, rc, gradients, e);
     }
     return slice_list_add(&m->pending, slice, e);
@@ -563,9 +579,11 @@ static void mpi_abort(struct comm *c, const struct err *e)
 
 static void destroy(struct mpi *m);
 
+/* All ranks have met before: a rank that ends without MPI_Finalize loses nothing. */
 static void mpi_close(struct comm *c)
 {
     struct mpi *m = mpi_of(c);
+    double limit = c->timeout_s < MOST_FINALIZE_S ? c->timeout_s : MOST_FINALIZE_S;
     struct err e;
     int rc;
 
@@ -578,9 +596,9 @@ static void mpi_close(struct comm *c)
             MPI_Comm_free(&m->across);
         MPI_Comm_free(&m->local);
         MPI_Comm_free(&m->alarm);
-        if (bounded_call(finalize, c->timeout_s, NULL, &rc) != 0)
-            log_warn("rank %d of %d on %s: MPI did not end within %g s", c->rank, c->size, m->host,
-                     c->timeout_s);
+        if (bounded_call(finalize, limit, NULL, &rc) != 0)
+            log_warn("rank %d of %d on %s: MPI_Finalize of %s did not return within %g s; the "
+                     "results are complete", c->rank, c->size, m->host, comm_mpi_version(), limit);
     }
     destroy(m);
     free(c);
@@ -788,13 +806,22 @@ fail:
     return NULL;
 }
 
+/* The first line up to a comma, "Open MPI v4.1.4"; of "MPICH Version:\t4.0.2" without the label. */
 const char *comm_mpi_version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    static const char label[] = "Version:";
     int length = 0;
 
-    if (!text[0] && MPI_Get_library_version(text, &length) == MPI_SUCCESS)
-        text[strcspn(text, ",\n")] = 0;
+    if (text[0] || MPI_Get_library_version(text, &length) != MPI_SUCCESS)
+        return text;
+    text[strcspn(text, ",\n")] = 0;
+    char *at = strstr(text, label);
+    if (at) {
+        const char *number = at + strlen(label);
+        number += strspn(number, " \t");
+        memmove(at, number, strlen(number) + 1);
+    }
     return text;
 }
 

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The trainer with MPICH: configure takes its wrapper, ranks under its mpirun and under srun train to
+# the weights that threads have, a rank that is stuck ends the run with a text that names it. Only what
+# calls MPI is built again, and linked with this build's objects.
+# shellcheck source=t/lib.sh
+. "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
+# shellcheck source=t/sandbox.sh
+. "$srcdir/t/sandbox.sh"
+
+for program in mpicc.mpich mpirun.mpich make; do
+    command -v $program >/dev/null || skip_all "$program is not installed"
+done
+unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI"
+
+mkdir source probe bin
+ln -s "$srcdir"/{configure,build-aux,src} source/
+cd probe || exit 255
+exits 1 "configure wants the wrapper that it is given" \
+    ../source/configure --no-create --with-{slurm,dnnl,cuda,tiff,jpeg}=no MPICC=mpicc.none
+like "$ERR" 'mpicc.none was asked for but mpi was not found' "and says so"
+ok "configure takes the wrapper of MPICH" \
+    ../source/configure --no-create --with-{slurm,dnnl,cuda,tiff,jpeg}=no MPICC=mpicc.mpich
+like "$OUT" '^ *MPI  *yes' "which has MPI"
+cflags=$(sed -n "s/^MPI_CFLAGS='\(.*\)'/\1/p" config.log)
+libs=$(sed -n "s/^MPI_LIBS='\(.*\)'/\1/p" config.log)
+cd ..
+cat >rules.mk <<'END'
+include Makefile
+flags = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)
+$(B)/unet-train: $(B)/mpi.o
+	$(CC) $(flags) -o $@ $< $(unet_train_OBJECTS) $(unet_train_LDADD) $(LIBS)
+$(B)/comm_mpi.t: $(B)/mpi.o
+	$(CC) $(flags) -o $@ $< $(trainer_comm_test_comm_mpi_t_OBJECTS) $(trainer_comm_test_comm_mpi_t_LDADD) $(LIBS)
+$(B)/mpi.o: $(srcdir)/trainer/comm/comm_mpi.c
+	$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(libtrainer_a_CPPFLAGS) $(CPPFLAGS) $(flags) -Werror -c -o $@ $<
+END
+ok "it compiles without a warning" make -s -C "$builddir" -f "$TMP/rules.mk" B="$TMP/bin" \
+    MPI_CFLAGS="$cflags" MPI_LIBS="$libs" "$TMP/bin/unet-train" "$TMP/bin/comm_mpi.t"
+[ -x bin/unet-train ] || done_testing
+PATH=$TMP/bin:$PATH
+# Shared memory: over TCP this MPICH may hang as it ends.
+export UCX_TLS=self,posix,sysv
+ok "devices" unet-train devices
+like "$OUT" 'mpi \(MPICH [0-9.]+\)$' "names the library"
+
+for what in '' async fused; do
+    ok "all collectives ${what:+($what)}" timeout 60 mpirun.mpich -n 3 comm_mpi.t $what
+    like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "are exact"
+done
+ok "gradients as 16 bits" timeout 60 env UNET_SHARED_MEMORY=off mpirun.mpich -n 3 comm_mpi.t bf16
+exits 7 "a rank that fails takes the run down with its exit code" \
+    timeout 60 mpirun.mpich -n 3 comm_mpi.t fail
+like "$OUT" 'rank 1: image 7 is broken' "the others hear of it, and from whom"
+
+ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
+ok "its split" unet-train data split --data data --out split.json
+train=(unet-train train --data "$TMP/data" --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
+    --split "$TMP/split.json" --batch-size 4)
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
+ok "three threads" "${train[@]}" --gpus 3 --epochs 3 --out threads
+ok "three ranks of mpirun" timeout 60 mpirun.mpich -n 3 "${train[@]}" --epochs 3 --out ranks
+is "$(weights ranks)" "$(weights threads)" "have the same weights"
+
+is_rank() { tr '\0' '\n' <"/proc/$2/environ" | grep -qx "PMI_RANK=$1"; } # RANK PROCESS
+send() { # SIGNAL RANK OUT: to a rank that trains
+    local p
+    wait_until 60 grep -q '"kind":"checkpoint"' "$3/record.jsonl" || return
+    for p in $(pgrep -f -- "^unet-train .*--out $TMP/$3"); do
+        if is_rank "$2" "$p"; then kill "-$1" "$p" && return; fi
+    done
+    return 1
+}
+port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
+cat >rank.sh <<'END'
+workers="\"$H:$P\",\"$H:$((P + 1))\",\"$H:$((P + 2))\""
+export TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"worker\",\"index\":$PMI_RANK}}"
+exec "$@"
+END
+begin() { # OUT
+    H=$(uname -n) P=$port mpirun.mpich -n 3 bash rank.sh "${train[@]}" --timeout 3 --epochs 100000 --checkpoint-epochs 1 \
+        --out "$TMP/$1" >"$1.out" 2>&1 &
+    launcher=$!
+}
+left_over() { pgrep -fc -- "^unet-train .*--out $TMP/"; }
+begin stopped
+ok "a rank is stopped" send STOP 1 stopped
+wait $launcher
+is "$?" 5 "the run ends with exit code 5"
+like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $(uname -n): no answer" "the marker names it"
+is "$(left_over)" 0 "no process is left"
+# This mpirun kills the others at once.
+port=$((port + 3))
+begin killed
+ok "a rank is killed" send KILL 2 killed
+wait $launcher
+is "$(($? != 0))" 1 "mpirun fails"
+like killed.out 'Killed \(signal 9\)' "and says by which signal"
+is_clear() { [ "$(left_over)" = 0 ]; }
+ok "no process is left" wait_until 10 is_clear
+ok "no checkpoint is lost" compgen -G 'killed/checkpoint/state-*'
+
+# --- two nodes of a Slurm
+sandbox_up --nodes 2 --gpus-per-node 2
+login srun --mpi=list 2>&1 | grep -q pmi2 || done_testing
+PMI2=(timeout 60 unetctl sandbox exec -- srun --immediate=60 --kill-on-bad-exit=1 --mpi=pmi2 -N2 -n3)
+unset UCX_TLS
+ok "all collectives, 3 ranks of srun on 2 nodes" "${PMI2[@]}" "$TMP/bin/comm_mpi.t"
+like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "are exact"
+train[0]=$TMP/bin/unet-train
+ok "3 ranks of srun train on 2 nodes" "${PMI2[@]}" "${train[@]}" --epochs 3 --out "$TMP/nodes"
+is "$(weights nodes)" "$(weights threads)" "have the same weights"
+done_testing
