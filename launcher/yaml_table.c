@@ -625,7 +625,7 @@ static int check_depth(const char *file, const char *text, size_t n, struct err 
                    MAX_DEPTH);
 }
 
-static int read_text(struct reader *r, const char *text, size_t n, struct err *e)
+static int read_text(const struct reader *r, const char *text, size_t n, struct err *e)
 {
     yaml_document_t document;
     yaml_parser_t parser;
@@ -637,8 +637,9 @@ static int read_text(struct reader *r, const char *text, size_t n, struct err *e
         return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", r->file);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     if (yaml_parser_load(&parser, &document)) {
-        r->document = &document;
-        rc = read_document(r, e);
+        struct reader own = *r;
+        own.document = &document;
+        rc = read_document(&own, e);
         yaml_document_delete(&document);
     } else {
         rc = syntax_error(&parser, r->file, text, e);
