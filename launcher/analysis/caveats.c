@@ -9,7 +9,6 @@
 
 #include "src/plural.h"
 
-#define TOO_GOOD 1.1     /* no speed-up of training, but a base case that was slowed down */
 #define FEWER_IMAGES 0.6 /* of the base case's evaluation time: fewer images were scored */
 
 __attribute__((format(printf, 3, 4))) static void add(struct decision *d, enum caveat_kind kind,
@@ -190,7 +189,7 @@ static void add_numbers(struct decision *d, const struct series *s)
         add(d, CAVEAT_UNEQUAL_EPOCHS,
             "Runs trained for different numbers of epochs: whole trainings are compared only "
             "where they are equal.");
-    if (best > TOO_GOOD)
+    if (best > DECISION_TOO_GOOD)
         add(d, CAVEAT_TOO_GOOD,
             "An efficiency of %.2f is more than ideal: caches, or other work on the machine while "
             "the base case ran. Repeat it.",

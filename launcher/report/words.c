@@ -152,6 +152,16 @@ static void add_within_reach(struct buf *b, const struct analysis_series *as, co
     add_undecided(b, as);
 }
 
+/* No training is that much faster: what was measured is a slow base case. */
+static void add_doubt(struct buf *b, const struct decision *d)
+{
+    if (d->efficiency.value > DECISION_TOO_GOOD)
+        buf_addf(b,
+                 "Measure the base case again: with %d GPUs the efficiency is %.2f, more than "
+                 "ideal, so the runs with %d GPU%s were slowed down. As measured: ",
+                 d->best->gpus, d->efficiency.value, d->base->gpus, plural(d->base->gpus));
+}
+
 static void add_limit(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -425,6 +435,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
     if (as->series.npoints < 2) {
         add_alone(&headline, as, label);
     } else {
+        add_doubt(&headline, &as->decision);
         if (as->decision.best == as->decision.use)
             add_use(&headline, as, label);
         else

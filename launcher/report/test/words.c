@@ -78,6 +78,13 @@ static void check_headline(void)
     is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU holds (0.9620 "
            "against 0.9640; change -0.0020, 95 % interval -0.0060 to 0.0004).", "the verdict");
     is_str(words.caveats, "", "without a caveat");
+    as.decision.efficiency = ratio(22.95, 0.04);
+    ok(strstr(headline(NULL), "Measure the base case again: with 4 GPUs the efficiency is 22.95, "
+                              "more than ideal, so the runs with 1 GPU were slowed down. As "
+                              "measured: Use 4 GPUs") == words.headline,
+       "an impossible efficiency comes first");
+    as.decision.efficiency = ratio(0.9, 0.04);
+    headline(NULL);
     ok(strstr(words.reasons, "Limit: with 8 GPUs efficiency drops to 0.60 (threshold 0.80).\n") == words.reasons,
        "what limits is the first reason");
     ok(strstr(headline("hvd"), "Use 4 GPUs (hvd): 3.6x") == words.headline, "one of several is named");
