@@ -144,10 +144,21 @@ static int adopt(struct workspace *w, const struct run *run, const struct run_st
 }
 
 /* A controller that crashes forgets jobs that it had just taken. One that never began is submitted
- * again, as the same attempt. */
-static void forget_vanished(struct run_status *s)
+ * again, as the same attempt. The jobs of another scheduler are not lost: it was not asked. */
+static void forget_vanished(const struct workspace *w, struct run_status *s)
 {
-    if (s->phase != RUN_BAD || strcmp(s->state, "LOST") != 0 || s->attempt.begun)
+    const struct ledger_entry *entry =
+        ledger_find(&w->ledger, s->run.id, s->attempt.number ? s->attempt.number : 1);
+
+    if (s->phase != RUN_BAD || strcmp(s->state, "LOST") != 0)
+        return;
+    if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
+        log_info("%s: is job %s of scheduler %s, which is not asked; 'unetctl status' asks it",
+                 s->run.id, s->job, entry->scheduler);
+        s->phase = RUN_ACTIVE;
+        return;
+    }
+    if (s->attempt.begun)
         return;
     log_warn("%s: the scheduler no longer knows its job %s, which never began: submitting again",
              s->run.id, s->job);
@@ -194,7 +205,7 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
 
     if (adopt(w, run, s, e))
         return -1;
-    forget_vanished(s);
+    forget_vanished(w, s);
     if (s->phase != RUN_PLANNED && check_files(w, run, s, e))
         return -1;
     if (s->phase == RUN_PLANNED)

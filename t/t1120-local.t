@@ -75,6 +75,15 @@ exits 2 "a run that is done is not resumed" unetctl resume unet-g01-s1
 exits 0 "resume of the rest" unetctl resume --wait
 ok "now all are done" all_states . COMPLETED
 
+# ---- a scheduler that does not have the job is not asked about it
+echo "slow 100" >behave
+exits 0 "a job of this machine" unetctl submit --gpus 10
+exits 0 "submit to another scheduler" unetctl submit --gpus 10 --scheduler dry
+like "$ERR" 'unet-g10-s1: is job [0-9]+ of scheduler local, which is not asked' "names the scheduler that has it"
+unlike "$ERR" 'no longer knows|LOST' "and does not call it lost"
+exits 0 "cancel it" unetctl cancel unet-g10-s1
+rm -rf behave runs/unet-g10-s1
+
 # ---- a run keeps the settings that it began with
 echo fail >behave
 exits 1 "a run with settings of the command line" unetctl submit --gpus 8,9 -s train.epochs=7 -s train.lr=0.002 --wait
