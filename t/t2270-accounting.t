@@ -45,20 +45,20 @@ login slurmctld -i -c
 ok "a controller that knows no job" wait_until 60 sandbox_is_idle 3
 is "$(login squeue -h -t all)" "" "has forgotten all"
 for interface in "${interfaces[@]}"; do
-    login "$builddir/$(helper_of "$interface")" <request >"answer.$interface"
-    is "$(field "answer.$interface" 'd["source"], [(j["state"], j["exit_code"], j["signal"]) for j in sorted(d["jobs"], key=lambda j: int(j["id"]))]')" \
+    login "$builddir/$(helper_of "$interface")" <request >"answer_$interface"
+    is "$(field "answer_$interface" 'd["source"], [(j["state"], j["exit_code"], j["signal"]) for j in sorted(d["jobs"], key=lambda j: int(j["id"]))]')" \
         "('slurmdbd', [('CANCELLED', 0, 0), ('FAILED', 3, 0), ('FAILED', 0, 11)])" \
         "$interface: accounting knows how they ended"
-    is "$(field "answer.$interface" '[(j["tres"]["gres/gpu"], j["tres"]["node"], j["ended"] - j["started"] >= 1) for j in d["jobs"] if j["id"] == "'"$failed"'"]')" \
+    is "$(field "answer_$interface" '[(j["tres"]["gres/gpu"], j["tres"]["node"], j["ended"] - j["started"] >= 1) for j in d["jobs"] if j["id"] == "'"$failed"'"]')" \
         "[(3, 2, True)]" "$interface: on how many GPUs and nodes, how long"
-    is "$(field "answer.$interface" '[j["nodes"] for j in d["jobs"] if j["id"] == "'"$killed"'"]')" "['node1']" \
+    is "$(field "answer_$interface" '[j["nodes"] for j in d["jobs"] if j["id"] == "'"$killed"'"]')" "['node1']" \
         "$interface: where"
     is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
         "$interface: status tells how the run ended"
 done
 sorted() { field "$1" 'sorted(map(str, (sorted((k, str(v)) for k, v in j.items() if k != "tres") + sorted(j["tres"].items()) for j in d["jobs"])))'; }
 if [ ${#interfaces[@]} = 2 ]; then
-    is "$(sorted answer.library)" "$(sorted answer.commands)" "both say the same"
+    is "$(sorted answer_library)" "$(sorted answer_commands)" "both say the same"
 fi
 
 # ---- limits: what is allowed is submitted, once; the rest is left and follows
