@@ -23,7 +23,7 @@
 #define DECISION_TOO_GOOD 1.1 /* an efficiency that shows a base case which was slowed down */
 #define DECISION_SCATTER \
     0.01                    /* standard deviation of the quality over seeds, where none is known */
-#define DECISION_BLIND 0.005  /* quality above one class everywhere that is no better than it */
+#define DECISION_BLIND 0.005  /* a smaller gain over one class everywhere does not count */
 #define DECISION_LEARNT 0.1 /* a network of less quality has not learnt its task */
 
 enum decision_iou {

@@ -101,7 +101,7 @@ static void add_setting(struct buf *dst, const struct yaml_key *key, const json_
     buf_destroy(&text);
 }
 
-char *result_settings_encode(const json_t *plan, const char *backend)
+char *result_settings_encode(const json_t *plan, const char *backend, const char *device)
 {
     struct buf b = {0};
 
@@ -110,5 +110,7 @@ char *result_settings_encode(const json_t *plan, const char *backend)
     for (const struct yaml_key *key = study_keys; key->path; key++)
         if (key->affects_result)
             add_setting(&b, key, plan, backend);
+    if (strcmp(backend, "cuda") == 0 && *device)
+        settings_add(&b, "device", device);
     return buf_steal(&b);
 }

@@ -463,7 +463,7 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
         path_format(attempt_dir, "%s/attempt-%d", run_dir, r->attempt);
         read_attempt(study_dir, attempt_dir, r, &attempt);
     }
-    r->settings = result_settings_encode(plan, attempt.backend);
+    r->settings = result_settings_encode(plan, attempt.backend, r->device);
     json_decref(plan);
     return 0;
 }

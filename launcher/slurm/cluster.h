@@ -34,7 +34,8 @@ void cluster_destroy(struct cluster *c);
 /* The answer to "partitions". */
 json_t *cluster_partitions(const struct way *way);
 
-/* Returns NULL, or why the job can never run here. *away: nodes that it cannot have for now. */
+/* Returns NULL, or why the job can never run here. *away: nodes of its partition that are down,
+ * drained or silent. */
 json_t *cluster_check(const struct way *way, const json_t *job, int *away);
 
 #endif

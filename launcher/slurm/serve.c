@@ -88,14 +88,19 @@ static int write_answer(json_t *answer)
     return failed ? -1 : 0;
 }
 
-int serve_check_configuration(void)
+int serve_check_start(int argc, char **argv)
 {
     const char *file = getenv("SLURM_CONF");
 
+    if (argc > 1) {
+        fprintf(stderr, "%s: unetctl starts this program and talks to it on stdin; see PROTOCOL.md\n",
+                argv[0]);
+        return 2;
+    }
     if (!file || access(file, R_OK) == 0)
         return 0;
     fprintf(stderr, "SLURM_CONF=%s: %s\n", file, strerror(errno));
-    return -1;
+    return 1;
 }
 
 void serve(const struct way *way)

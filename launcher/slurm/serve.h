@@ -5,9 +5,9 @@
 
 #include "launcher/slurm/way.h"
 
-/* Is $SLURM_CONF, if set, a file that can be read? Slurm would wait a minute for it to appear.
- * Returns 0, or -1 with the reason on stderr. */
-int serve_check_configuration(void);
+/* The programs take no arguments, and $SLURM_CONF, if set, must be readable: Slurm would wait a
+ * minute for the file to appear. Returns 0, or an exit code with the reason on stderr. */
+int serve_check_start(int argc, char **argv);
 
 /* Answers requests until the end of input. */
 void serve(const struct way *way);

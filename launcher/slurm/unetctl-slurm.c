@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <slurm/slurm.h>
-#include <stdio.h>
 
 #include "launcher/slurm/forecast.h"
 #include "launcher/slurm/library.h"
@@ -14,13 +13,10 @@
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) {
-        fprintf(stderr, "%s: unetctl starts this program and talks to it on stdin; see PROTOCOL.md\n",
-                argv[0]);
-        return 2;
-    }
-    if (serve_check_configuration())
-        return 1;
+    int code = serve_check_start(argc, argv);
+
+    if (code)
+        return code;
     slurm_init(NULL);
     serve(&library);
     forecast_forget();

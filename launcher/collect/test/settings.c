@@ -12,7 +12,7 @@
 static void encoded(const char *plan_text, const char *backend, const char *want, const char *what)
 {
     json_t *plan = json_loads(plan_text, 0, NULL);
-    char *text = result_settings_encode(plan, backend);
+    char *text = result_settings_encode(plan, backend, "Tesla V100");
 
     is_str(text, want, "%s", what);
     free(text);
@@ -29,6 +29,7 @@ static void check_plans(void)
         "dnnl",
         "data.height=32; data.cache=./c; train.optimizer=sgd; train.nesterov=true; train.backend=dnnl",
         "built-in values and what changes no result are left out, the backend that computed is there");
+    encoded("{}", "cuda", "train.backend=cuda; device=Tesla V100", "the model of the GPU counts");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
             "of a global batch that of each GPU follows");
     encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "",

@@ -240,7 +240,7 @@ static void check_quality(const struct analysis_series *as)
         if (isnan(c->difference))
             continue;
         expect(fabs(c->b - s->points[i].q[QUANTITY_IOU].mean) < 1e-12, "a mean is another");
-        expect(fabs(c->b - c->a - c->difference) < 1e-12, "a change is no difference of means");
+        expect(fabs(c->b - c->a - c->difference) < 1e-12, "a change is not the difference of the means");
         for (size_t k = 0; k < n; k++) {
             if (n < 2 || n != s->points[0].nruns ||
                 s->points[0].rows[k].seed != s->points[i].rows[k].seed)
@@ -398,7 +398,7 @@ static void check_reasons(const struct report_series *rs)
                as->steady[i].peak);
 }
 
-/* The critical batch agrees with the epochs that it took, or none is told. */
+/* A critical batch is given only where it agrees with the epochs measured. */
 static void check_noise(const struct report_series *rs)
 {
     const struct analysis_series *as = rs->as;
