@@ -8,6 +8,7 @@
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 7 --gpus-per-node 2
+gone() { [ -z "$(login squeue -h)" ]; }
 jobs_of() { login squeue -h -a -t all -o '%i %k' | grep -c "unetctl:$(cat "$1/.unetctl/id"):"; }
 
 # ---- what it costs and looks like, before
@@ -32,6 +33,7 @@ exits 1 "submit --one-allocation --wait" unetctl submit -C all --gpus 1..14 --on
 like "$ERR" '14 runs submitted as job [0-9]+ \(7 nodes, 14 GPUs; allocation-1\)' "says what it did"
 is "$(jobs_of all)" 1 "one job"
 is "$(states all | awk '{ print $2 }' | sort | uniq -c | xargs)" "12 COMPLETED 2 FAILED" "12 done, 2 failed"
+ok "the job ends after its last run's marker" wait_until 30 gone # until then the output is not complete
 is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' ')" \
     "1 1 3 4 0 6 7 8 0 10 11 12 13 14" "as many ranks as planned, each with its own output"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g13-s1 starts on 13 of 14' "13 start when 14 have ended"
@@ -76,7 +78,6 @@ ok "with a checkpoint" test -s turns/runs/unet-g14-s1/attempt-1/checkpoint/epoch
 says() { unetctl logs -C turns unet-g11-s1 | grep -q 'trainer: slow, rank 10,'; }
 ok "logs of one are its own" wait_until 30 says
 exits 0 "cancel the last" unetctl cancel -C turns unet-g11-s1
-gone() { [ -z "$(login squeue -h)" ]; }
 ok "ends the job" wait_until 60 gone
 
 # ---- time runs out
