@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long N ranks take to meet (trainer/comm/rendezvous.h), as processes of this machine that are
+/* How long N ranks take to meet (trainer/comm/rendezvous/rendezvous.h), as processes of this machine that are
  * released together: the time until the last one may go on, and rank 0's processor time, which
  * others on the machine do not change, for each rank.
  *
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "trainer/comm/rendezvous.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
 
 #define MOST_ROUNDS 99
 #define BLOB 128 /* an ncclUniqueId */

@@ -18,6 +18,9 @@ trainer/comm|trainer/core/
 trainer/optim|trainer/core/
 trainer/metric|trainer/core/
 trainer/data|trainer/core/
+trainer/data/image|
+trainer/data/source|trainer/core/ trainer/data/image/
+trainer/data/set|trainer/core/ trainer/data/image/ trainer/data/source/
 trainer/checkpoint|trainer/core/
 trainer/export|trainer/core/ trainer/checkpoint/'
 
@@ -30,18 +33,18 @@ nccl\.h trainer/comm/nccl_library\.c
 jansson\.h launcher/
 yaml\.h (launcher/|trainer/models/description\.c)
 cjson/.* trainer/
-png\.h trainer/data/png_file\.c
-tiffio\.h trainer/data/(tiff_file\.c|test/)
-jpeglib\.h trainer/data/(jpeg_file\.c|test/)
+png\.h trainer/data/image/png_file\.c
+tiffio\.h trainer/data/image/(tiff_file\.c|test/)
+jpeglib\.h trainer/data/image/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
-omp\.h trainer/(backends/|core/network\.c|data/candidates\.c|ops/test/)'
+omp\.h trainer/(backends/|core/network\.c|data/set/candidates\.c|ops/test/)'
 
 # FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with it
 # in the singular (results.c: result_*).
 foreign_symbols='trainer/backends/(ref|simd|dnnl|cuda)/.* (ref|simd|dnnl|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
-trainer/data/(split|source)_(file|list) (split|source)_.*
-trainer/spec_read spec_.*'
+trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
+trainer/run/spec_read spec_.*'
 
 mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')

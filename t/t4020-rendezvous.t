@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks of one run that are plain processes: they meet, or end in time with one text that says who
-# is missing or differs. trainer/comm/test/rendezvous.c has the cases that a program needs for.
+# is missing or differs. trainer/comm/rendezvous/test/rendezvous.c has the cases that a program needs for.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train: the table of verbs. */
 #include "config.h"
-#include "trainer/trainer.h"
+#include "trainer/cmd/cmd.h"
 
 static const struct cli_command *const commands[] = {
     &cmd_bench,

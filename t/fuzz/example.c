@@ -2,7 +2,7 @@
 /* Records of TFRecord shards: tf.train.Example with serialized tensors. What is accepted can be
  * written again and then means the same. */
 #include "config.h"
-#include "trainer/data/example.h"
+#include "trainer/data/source/example.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 /* Image files: PNG, TIFF, JPEG, by content. What is accepted has the samples that its shape says; the
  * size alone agrees with the decoder. */
 #include "config.h"
-#include "trainer/data/image_file.h"
+#include "trainer/data/image/image_file.h"
 
 #include "t/fuzz/fuzz.h"
 

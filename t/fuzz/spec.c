@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the trainer makes of TF_CONFIG: every rank has a host, and this one is among them. */
 #include "config.h"
-#include "trainer/spec_read.h"
+#include "trainer/run/spec_read.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -35,7 +35,7 @@ const char *comm_mpi_version(void)
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/bounded.h"
-#include "trainer/comm/lifeline.h"
+#include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
 /* How long a failed rank waits for rank 0 to take notice and write the marker. */

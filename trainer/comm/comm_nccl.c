@@ -11,7 +11,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/comm/comm_thread.h"
-#include "trainer/comm/lifeline.h"
+#include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/slice.h"
 
 /* What goes over the GPU at a time. */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trainer/comm/token.h"
+#include "trainer/comm/rendezvous/token.h"
 
 #define STAGE (256 * 1024) /* bytes of a rank's values that go at once */
 #define ASIDE (32 * 1024)  /* and of few values */

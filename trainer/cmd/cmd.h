@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The verbs of unet-train: each cmd_NAME.c defines one. */
+#ifndef UNETCTL_TRAINER_CMD_CMD_H
+#define UNETCTL_TRAINER_CMD_CMD_H
+
+#include "src/cli.h"
+
+extern const struct cli_command cmd_bench;
+extern const struct cli_command cmd_data_check;
+extern const struct cli_command cmd_data_convert;
+extern const struct cli_command cmd_data_preview;
+extern const struct cli_command cmd_data_split;
+extern const struct cli_command cmd_data_stats;
+extern const struct cli_command cmd_data_synth;
+extern const struct cli_command cmd_devices;
+extern const struct cli_command cmd_eval;
+extern const struct cli_command cmd_export;
+extern const struct cli_command cmd_model;
+extern const struct cli_command cmd_predict;
+extern const struct cli_command cmd_train;
+
+#endif

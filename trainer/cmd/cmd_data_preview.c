@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/cmd/cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "src/log.h"
+#include "trainer/data/set/dataset.h"
+#include "trainer/data/image/png_file.h"
+#include "trainer/run/run_config.h"
+#include "trainer/cmd/size_option.h"
+
+static const char *dir, *out, *size, *augment_list, *ignore, *class_file;
+static long channels = 1, classes = 1, count = 8, epoch, seed = 1;
+static bool soft_masks;
+
+static const struct cli_option options[] = {
+    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &dir, 0, 0},
+    {"out", 'o', CLI_STRING, "DIR", "folder for the pictures; made if need be", &out, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "of training", &size, 0, 0},
+    {"augment", 0, CLI_STRING, "LIST", "as for train", &augment_list, 0, 0},
+    {"count", 'n', CLI_INT, "N", "pictures (default 8)", &count, 1, 10000},
+    {"epoch", 0, CLI_INT, "E", "whose changes (default 0)", &epoch, 0, INT_MAX},
+    {"seed", 0, CLI_INT, "S", "of the run (default 1)", &seed, 0, INT_MAX},
+    {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &channels, 1, 3},
+    {"soft-masks", 0, CLI_FLAG, NULL, "as for train", &soft_masks, 0, 0},
+    {"classes", 0, CLI_INT, "N", "as for train (default 1)", &classes, 1, 250},
+    {"ignore", 0, CLI_STRING, "V", "as for train", &ignore, 0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "as for train", &class_file, 0, 0},
+    {0}};
+
+struct canvas {
+    int height, width, channels;
+    float *image, *mask, *new_image, *new_mask;
+    uint8_t *rgb; /* image, mask, changed image, changed mask side by side */
+};
+
+/* Classes spread over the grey values; what does not count is red. */
+static void draw_pixel(float v, uint8_t *rgb)
+{
+    float step = classes > 1 ? 255.0f / (float)(classes - 1) : 255.0f;
+
+    rgb[0] = v < 0 ? 255 : (uint8_t)(v * step + 0.5f);
+    rgb[1] = rgb[2] = v < 0 ? 0 : rgb[0];
+}
+
+static void draw(const struct canvas *c, const float *image, const float *mask, int column)
+{
+    size_t nc = (size_t)c->channels;
+
+    for (int y = 0; y < c->height; y++)
+        for (int x = 0; x < c->width; x++) {
+            size_t from = (size_t)y * (size_t)c->width + (size_t)x;
+            uint8_t *rgb = c->rgb + 3 * ((size_t)y * 4 * (size_t)c->width +
+                                         (size_t)column * (size_t)c->width + (size_t)x);
+            for (size_t k = 0; k < 3; k++)
+                rgb[k] = (uint8_t)(image[from * nc + (nc == 3 ? k : 0)] * 255 + 0.5f);
+            draw_pixel(mask[from], rgb + 3 * (size_t)c->width);
+        }
+}
+
+static int preview_one(struct dataset *ds, struct augment *a, const struct augment_config *config,
+                       const struct canvas *c, size_t i, struct err *e)
+{
+    struct augment_draw changes;
+    char path[PATH_MAX];
+
+    if (dataset_get(ds, DATASET_VAL, i, c->image, c->mask, e))
+        return -1;
+    augment_draw(config, c->height == c->width, (uint64_t)seed, (size_t)epoch, i, &changes);
+    augment_apply(a, &changes, c->image, c->mask, c->new_image, c->new_mask);
+    draw(c, c->image, c->mask, 0);
+    draw(c, c->new_image, c->new_mask, 2);
+    snprintf(path, sizeof path, "%.2000s/%04zu.png", out, i);
+    return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
+}
+
+static int preview(struct dataset *ds, const struct augment_config *config, struct err *e)
+{
+    struct canvas c;
+    size_t n = dataset_count(ds, DATASET_VAL), pixels;
+    int rc = -1;
+
+    c.channels = dataset_size(ds, &c.height, &c.width);
+    pixels = (size_t)c.height * (size_t)c.width;
+    if (dataset_targets(ds) != pixels)
+        return err_set(e, ERR_DATA, "%s: its images have no masks", dir);
+    c.image = malloc(pixels * (size_t)c.channels * sizeof *c.image);
+    c.new_image = malloc(pixels * (size_t)c.channels * sizeof *c.new_image);
+    c.mask = malloc(pixels * sizeof *c.mask);
+    c.new_mask = malloc(pixels * sizeof *c.new_mask);
+    c.rgb = malloc(12 * pixels);
+    struct augment *a = augment_create(config, c.height, c.width, c.channels, sizeof(float), e);
+    if (!c.image || !c.new_image || !c.mask || !c.new_mask || !c.rgb)
+        err_set(e, ERR_INTERNAL, "no memory for a picture");
+    else if (a)
+        rc = 0;
+    n = n < (size_t)count ? n : (size_t)count;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = preview_one(ds, a, config, &c, i, e);
+    if (rc == 0)
+        log_info("%s: %zu pictures: image, mask, and both as training sees them", out, n);
+    augment_destroy(a);
+    free(c.rgb);
+    free(c.new_mask);
+    free(c.mask);
+    free(c.new_image);
+    free(c.image);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct dataset_config config = {
+        .dir = dir, .channels = (int)channels, .soft_masks = soft_masks, .classes = (int)classes,
+        .ignore = ignore, .class_file = class_file};
+    struct augment_config changes = {0};
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (!dir || !out || !size)
+        return err_set(e, ERR_USAGE, "data preview: --data DIR, --out DIR and --size HxW are "
+                       "needed");
+    if (size_option_parse(size, &config.height, &config.width, e) ||
+        (augment_list && run_config_augment(augment_list, &changes, e)))
+        return -1;
+    if (channels == 2)
+        return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
+    if (mkdir(out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_DATA, errno, "%s", out);
+    struct dataset *ds = dataset_open(&config, e);
+    int rc = ds ? preview(ds, &changes, e) : -1;
+    dataset_close(ds);
+    return rc;
+}
+
+const struct cli_command cmd_data_preview = {
+    .name = "data preview",
+    .args = "--data DIR --size HxW --out DIR",
+    .summary = "draw images and masks as training sees them",
+    .details =
+        "One PNG per pair: image and mask at the size of training, and both augmented. Classes are\n"
+        "spread over the grey values; pixels that do not count are red.\n\n"
+        "  unet-train data preview --data DIR --size 256x256 --augment hflip,elastic=8 --out look\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/cmd/cmd.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/buf.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/data/prepare/frequency.h"
+#include "trainer/data/image/mask.h"
+#include "trainer/data/prepare/survey.h"
+#include "trainer/cmd/size_option.h"
+
+#define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
+
+static const char *dir, *size, *ignore, *class_file;
+static long nclasses, sample;
+static bool opt_json;
+
+static const struct cli_option options[] = {
+    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &dir, 0, 0},
+    {"size", 0, CLI_STRING, "HxW", "also the baseline at this size, resized as for training", &size,
+     0, 0},
+    {"classes", 0, CLI_INT, "N", "also how often each of N classes occurs, and weights for them",
+     &nclasses, 2, CLASSES_MAX},
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &ignore, 0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
+     &class_file, 0, 0},
+    {"sample", 0, CLI_INT, "N", "a quick look at N masks and a few images, with --json", &sample, 1,
+     1000000},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    {0}};
+
+static void print_shapes(const struct survey *s)
+{
+    static const char *const kinds[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
+
+    for (size_t i = 0; i < s->nshapes && i < MAX_SHOWN; i++) {
+        const struct survey_shape *shape = &s->shapes[i];
+        char bands[32];
+
+        snprintf(bands, sizeof bands, "%d bands", shape->channels);
+        printf("%-15s %u x %u %s, %d bits: %zu\n", i ? "" : "height x width", shape->height,
+               shape->width, shape->channels > 4 ? bands : kinds[shape->channels], shape->bits,
+               shape->count);
+    }
+    if (s->nshapes > MAX_SHOWN)
+        printf("%-15s and %zu more\n", "", s->nshapes - MAX_SHOWN);
+}
+
+static void print_masks(const struct survey *s)
+{
+    size_t shown = 0, more = 0;
+
+    for (unsigned v = 0; v < 65536; v++) {
+        if (!s->masks.of_value[v])
+            continue;
+        if (shown == MAX_SHOWN) {
+            more++;
+            continue;
+        }
+        printf("%-15s %u: %.2f %%\n", shown ? "" : "mask values", v,
+               100.0 * (double)s->masks.of_value[v] / (double)s->masks.pixels);
+        shown++;
+    }
+    if (more)
+        printf("%-15s and %zu more\n", "", more);
+    for (size_t i = 0; i < s->masks.ncolours && i < MAX_SHOWN; i++) {
+        const struct mask_look_colour *c = &s->masks.colours[i];
+        printf("%-15s %u %u %u: %.2f %%\n", i ? "" : "mask colours", c->rgb >> 16,
+               c->rgb >> 8 & 255, c->rgb & 255, 100.0 * (double)c->pixels / (double)s->masks.pixels);
+    }
+    if (!s->binary)
+        printf("%-15s %s\n", "masks", s->proposal.text);
+    else
+        printf("%-15s %.2f %% of the pixels\n", "foreground",
+               100.0 * (double)s->foreground / (double)s->pixels);
+}
+
+static void print_baseline(const char *where, const struct survey_baseline *b)
+{
+    bool dark;
+    double iou = survey_iou(b, &dark);
+
+    printf("%-15s IoU %.4f at %s (%s pixels are foreground)\n", "Otsu threshold", iou, where,
+           dark ? "dark" : "bright");
+}
+
+static void print_classes(const struct survey *s)
+{
+    for (int i = 0; i < s->nclasses; i++)
+        printf("%-15s %d %s: %zu\n", i ? "" : "classes", i, s->class_names[i], s->of_class[i]);
+}
+
+static void print_text(const struct survey *s)
+{
+    static const char *const means[] = {"mean red", "mean green", "mean blue"};
+
+    printf("%-15s %s\n", "format", source_format_encode(s->format));
+    printf("%-15s %zu\n", s->nclasses ? "images" : "pairs", s->pairs);
+    print_shapes(s);
+    for (int c = 0; c < s->channels; c++)
+        printf("%-15s %.4f, deviation %.4f (of 0..1)\n", s->channels == 1 ? "mean" : means[c],
+               s->mean[c], s->deviation[c]);
+    printf("%-15s %zu pictures are there twice, %zu of them in training and validation\n",
+           "duplicates", s->duplicates, s->leaks);
+    if (s->nclasses) {
+        print_classes(s);
+        return;
+    }
+    print_masks(s);
+    if (s->binary)
+        print_baseline("native size", &s->native);
+    if (s->binary && size)
+        print_baseline(size, &s->resized);
+}
+
+static void add_numbers(struct buf *b, const char *key, const double *values, int n)
+{
+    buf_addf(b, ",\"%s\":[", key);
+    for (int i = 0; i < n; i++)
+        buf_addf(b, "%s%.9g", i ? "," : "", values[i]);
+    buf_add(b, "]");
+}
+
+static void encode_classes(const struct survey *s, struct buf *b)
+{
+    buf_add(b, ",\"classes\":[");
+    for (int i = 0; i < s->nclasses; i++) {
+        buf_add(b, i ? ",{\"name\":" : "{\"name\":");
+        buf_add_json_string(b, s->class_names[i]);
+        buf_addf(b, ",\"images\":%zu}", s->of_class[i]);
+    }
+    buf_add(b, "]");
+}
+
+static void encode_baseline(const char *name, const struct survey_baseline *baseline,
+                            struct buf *b)
+{
+    bool dark;
+    double iou = survey_iou(baseline, &dark);
+
+    buf_addf(b, ",\"%s\":{\"iou\":%.9g,\"foreground\":\"%s\"}", name, iou,
+             dark ? "dark" : "bright");
+}
+
+/* What study.yaml is to say, and whether that is sure. */
+static void encode_proposal(const struct mask_proposal *p, struct buf *b)
+{
+    static const char *const words[] = {"foreground", "one class", "classes", "unsure"};
+
+    buf_addf(b, ",\"masks\":{\"meaning\":\"%s\",\"classes\":%d,\"ignore\":\"%s\",\"class_file\":",
+             words[p->meaning], p->classes, p->ignore);
+    buf_add_json_string(b, p->class_file);
+    buf_add(b, ",\"text\":");
+    buf_add_json_string(b, p->text);
+    buf_add(b, "}");
+}
+
+static void encode_masks(const struct survey *s, struct buf *b)
+{
+    const char *comma = "";
+
+    buf_add(b, ",\"mask_values\":{");
+    for (unsigned v = 0; v < 65536; v++)
+        if (s->masks.of_value[v]) {
+            buf_addf(b, "%s\"%u\":%.9g", comma, v,
+                     (double)s->masks.of_value[v] / (double)s->masks.pixels);
+            comma = ",";
+        }
+    buf_add(b, "}");
+    encode_proposal(&s->proposal, b);
+    if (!s->binary || sample)
+        return;
+    buf_addf(b, ",\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
+    encode_baseline("otsu", &s->native, b);
+    if (size)
+        encode_baseline("otsu_resized", &s->resized, b);
+}
+
+static void print_frequency(const struct frequency *f, const struct classes *c)
+{
+    double weights[CLASSES_MAX];
+
+    frequency_weights(f, classes_count(c), weights);
+    for (int k = 0; k < classes_count(c); k++)
+        printf("%-15s %d %s: %.2f %% of the pixels that count, in %zu of %zu masks\n",
+               k ? "" : "classes", k, classes_name(c, k),
+               100.0 * (double)f->of_class[k] / (double)(f->pixels ? f->pixels : 1), f->images[k],
+               f->masks);
+    printf("%-15s %.2f %% of all pixels\n%-15s --class-weights ", "ignored",
+           100.0 * (double)f->ignored / (double)(f->pixels + f->ignored), "balanced by");
+    for (int k = 0; k < classes_count(c); k++)
+        printf("%s%.4g", k ? "," : "", weights[k]);
+    putchar('\n');
+}
+
+static void encode_frequency(const struct frequency *f, const struct classes *c, struct buf *b)
+{
+    double weights[CLASSES_MAX];
+
+    frequency_weights(f, classes_count(c), weights);
+    buf_add(b, ",\"classes\":[");
+    for (int k = 0; k < classes_count(c); k++) {
+        buf_add(b, k ? ",{\"name\":" : "{\"name\":");
+        buf_add_json_string(b, classes_name(c, k));
+        buf_addf(b, ",\"pixels\":%" PRId64 ",\"images\":%zu,\"weight\":%.9g}", f->of_class[k],
+                 f->images[k], weights[k]);
+    }
+    buf_addf(b, "],\"ignored\":%" PRId64, f->ignored);
+}
+
+static int print_json(const struct survey *s, const struct frequency *f, const struct classes *c,
+                      struct err *e)
+{
+    struct buf b = {0};
+
+    buf_addf(&b, "{\"schema\":1,\"format\":\"%s\",\"%s\":%zu,\"shapes\":[",
+             source_format_encode(s->format), s->nclasses ? "images" : "pairs", s->pairs);
+    for (size_t i = 0; i < s->nshapes; i++)
+        buf_addf(&b, "%s{\"height\":%u,\"width\":%u,\"channels\":%d,\"bits\":%d,\"count\":%zu}",
+                 i ? "," : "", s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
+                 s->shapes[i].bits, s->shapes[i].count);
+    buf_add(&b, "]");
+    buf_addf(&b, ",\"train\":%zu,\"val\":%zu", s->train, s->val);
+    if (!sample) {
+        add_numbers(&b, "mean", s->mean, s->channels);
+        add_numbers(&b, "deviation", s->deviation, s->channels);
+        buf_addf(&b, ",\"duplicates\":%zu,\"leaks\":%zu", s->duplicates, s->leaks);
+    }
+    if (s->nclasses)
+        encode_classes(s, &b);
+    else
+        encode_masks(s, &b);
+    if (c)
+        encode_frequency(f, c, &b);
+    buf_add(&b, "}");
+    int rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : 0;
+    if (rc == 0)
+        puts(b.data);
+    buf_destroy(&b);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    int height = 0, width = 0, rc = 0;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (!dir)
+        return err_set(e, ERR_USAGE, "data stats: --data DIR is needed");
+    if (size && size_option_parse(size, &height, &width, e))
+        return -1;
+    if (ignore && !nclasses && !class_file)
+        return err_set(e, ERR_USAGE, "data stats: --ignore needs --classes N");
+    if (sample && (!opt_json || size || nclasses))
+        return err_set(e, ERR_USAGE, "data stats: --sample goes with --json alone");
+    struct classes *c = NULL;
+    struct survey *s = NULL;
+    struct frequency f;
+    if (classes_wanted((int)nclasses, class_file)) {
+        int value;
+        if (mask_ignore_decode(ignore, &value, e) ||
+            !(c = classes_create((int)nclasses, value, class_file, NULL, e)))
+            return -1;
+        rc = frequency_count(dir, c, &f, e);
+    }
+    if (rc == 0 && !(s = sample ? survey_sample(dir, (size_t)sample, e)
+                                : survey_create(dir, height, width, e)))
+        rc = -1;
+    if (rc == 0 && opt_json)
+        rc = print_json(s, &f, c, e);
+    else if (rc == 0) {
+        print_text(s);
+        if (c)
+            print_frequency(&f, c);
+    }
+    survey_destroy(s);
+    classes_destroy(c);
+    return rc;
+}
+
+const struct cli_command cmd_data_stats = {
+    .name = "data stats",
+    .args = "--data DIR",
+    .summary = "tell what is in a data set and how far a mere threshold gets",
+    .details =
+        "Counts, sizes, mean and deviation of the images, pictures that are there twice; classes,\n"
+        "or mask values, share of the foreground, and the IoU of a threshold chosen\n"
+        "by Otsu's method for each image (bright or dark foreground, whichever is better over the\n"
+        "set; intersection over union of all pixels). A trained network must beat that clearly. Of\n"
+        "masks that do not hold foreground alone: what they seem to hold, and what to set for it.\n"
+        "With --classes: the share of each class, and weights by median frequency balancing.\n\n"
+        "  unet-train data stats --data DIR --size 256x256\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/cmd/cmd.h"
+
+#include "src/log.h"
+#include "trainer/data/prepare/synth.h"
+#include "trainer/cmd/size_option.h"
+
+static const char *out, *size = "96x128";
+static long count = 48, seed = 1;
+
+static const struct cli_option options[] = {
+    {"out", 'o', CLI_STRING, "DIR", "new folder to fill with images/ and masks/", &out, 0, 0},
+    {"count", 'n', CLI_INT, "N", "pairs (default 48)", &count, 1, 9999},
+    {"size", 0, CLI_STRING, "HxW", "of each picture (default 96x128)", &size, 0, 0},
+    {"seed", 0, CLI_INT, "S", "seed of all that is drawn (default 1)", &seed, 0, 0x1p53},
+    {0}};
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    int height, width;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (!out)
+        return err_set(e, ERR_USAGE, "data synth: --out DIR is needed");
+    if (size_option_parse(size, &height, &width, e))
+        return -1;
+    if (height < SYNTH_MIN_SIDE || width < SYNTH_MIN_SIDE || height > SYNTH_MAX_SIDE ||
+        width > SYNTH_MAX_SIDE)
+        return err_set(e, ERR_USAGE, "--size %s: sides must be from %d to %d", size, SYNTH_MIN_SIDE,
+                       SYNTH_MAX_SIDE);
+    if (synth_create(out, (int)count, height, width, (uint64_t)seed, e))
+        return -1;
+    log_info("%s: %ld pairs of %d x %d (height, width), seed %ld", out, count, height, width, seed);
+    return 0;
+}
+
+const struct cli_command cmd_data_synth = {
+    .name = "data synth",
+    .args = "--out DIR",
+    .summary = "draw a small SEM-like data set of images and masks",
+    .details =
+        "Pictures of indentation marks on uneven, noisy ground with an info bar, scratches and\n"
+        "specks; masks are 0 and 255. The same seed, count and size give the same files. A DIR\n"
+        "that is not empty is refused.\n\n"
+        "  unet-train data synth --out demo-data --count 48 --size 96x128 --seed 1\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train devices: what this build can compute on, and how ranks can talk. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/buf.h"
+#include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/comm/comm_mpi.h"
+#include "trainer/run/compute.h"
+#include "trainer/cmd/compute_option.h"
+#include "trainer/core/kernel.h"
+#include "trainer/run/strategy.h"
+#include "trainer/cmd/cmd.h"
+
+static bool opt_json;
+static const char *opt_backend = "auto";
+
+static const struct cli_option options[] = {
+    COMPUTE_OPTION_BACKEND(opt_backend),
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    {0}};
+
+/* "9.19.0" of 91900 with unit 10000; "none" of 0. */
+static const char *version_text(int version, int unit, char *dst, size_t size)
+{
+    if (version == 0)
+        snprintf(dst, size, "none");
+    else
+        snprintf(dst, size, "%d.%d.%d", version / unit, version % unit / 100, version % 100);
+    return dst;
+}
+
+static void print_cuda(const struct cuda_info *c)
+{
+    char cudnn[32], nccl[32], driver[32] = "no driver";
+
+    if (c->driver)
+        snprintf(driver, sizeof driver, "driver for %d.%d", c->driver / 1000,
+                 c->driver % 1000 / 10);
+    for (int i = 0; i < c->ngpus; i++) {
+        const struct cuda_info_gpu *g = &c->gpus[i];
+        printf("GPU %-10d %s, %.1f GiB, compute capability %d.%d, %d multiprocessors, %s, PCI %s\n",
+               i, g->name, (double)g->memory / (1 << 30), g->major, g->minor, g->processors,
+               g->uuid, g->pci);
+    }
+    if (c->ngpus == 0)
+        printf("GPU            none: %s\n", c->why);
+    if (c->runtime)
+        printf("CUDA           runtime %d.%d, %s, cuDNN %s, NCCL %s\n",
+               c->runtime / 1000, c->runtime % 1000 / 10, driver,
+               version_text(c->cudnn, 10000, cudnn, sizeof cudnn),
+               version_text(c->nccl, 10000, nccl, sizeof nccl));
+}
+
+/* What the backend is on this machine, or the error of a run that asks for it. */
+static void print_compute(void)
+{
+    struct compute c;
+    struct err e;
+    char line[COMPUTE_LINE];
+
+    if (compute_choose(&c, opt_backend, false, &e))
+        snprintf(line, sizeof line, "nothing: %s", e.text);
+    else
+        compute_describe(&c, NULL, line);
+    printf("computes on    %s\n", line);
+}
+
+static void add_compute(struct buf *b)
+{
+    struct compute c;
+    struct err e;
+
+    if (compute_choose(&c, opt_backend, false, &e)) {
+        buf_add(b, ",\"compute\":{\"error\":");
+        buf_add_json_string(b, e.text);
+    } else {
+        buf_addf(b, ",\"compute\":{\"backend\":\"%s\",\"fake\":%s,\"device\":", c.backend->name,
+                 c.fake ? "true" : "false");
+        buf_add_json_string(b, c.device);
+        buf_add(b, ",\"why_cpu\":");
+        buf_add_json_string(b, c.why);
+    }
+    buf_add(b, "}");
+}
+
+static void print_text(const char *name, int cores, long online, const struct cuda_info *cuda)
+{
+    printf("CPU            %s, %d of %ld cores for this process\n", name, cores, online);
+    print_cuda(cuda);
+    printf("backends      ");
+    for (size_t i = 0; backends[i]; i++)
+        printf(" %s", backends[i]->name);
+    printf("\ncommunicators  self thread");
+    if (cuda->nccl)
+        printf(" nccl");
+    if (*comm_mpi_version())
+        printf(" mpi (%s)", comm_mpi_version());
+    putchar('\n');
+    print_compute();
+}
+
+static void add_gpus(struct buf *b, const struct cuda_info *c)
+{
+    for (int i = 0; i < c->ngpus; i++) {
+        const struct cuda_info_gpu *g = &c->gpus[i];
+        buf_addf(b, ",{\"id\":%d,\"kind\":\"gpu\",\"name\":", i);
+        buf_add_json_string(b, g->name);
+        buf_addf(b, ",\"uuid\":\"%s\",\"pci\":\"%s\",\"memory\":%zu,"
+                 "\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d}",
+                 g->uuid, g->pci, g->memory, g->major, g->minor, g->processors);
+    }
+}
+
+static int print_json(const char *name, int cores, long online, const struct cuda_info *cuda,
+                      struct err *e)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "{\"schema\":1,\"devices\":[{\"id\":0,\"kind\":\"cpu\",\"name\":");
+    buf_add_json_string(&b, name);
+    buf_addf(&b, ",\"cores\":%d,\"cores_online\":%ld}", cores, online);
+    add_gpus(&b, cuda);
+    buf_addf(&b, "],\"cuda\":{\"runtime\":%d,\"driver\":%d,\"cudnn\":%d,\"nccl\":%d,"
+             "\"gpus\":%d,\"why_none\":", cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl,
+             cuda->ngpus);
+    buf_add_json_string(&b, cuda->why);
+    buf_add(&b, "},\"backends\":[");
+    for (size_t i = 0; backends[i]; i++)
+        buf_addf(&b, "%s\"%s\"", i ? "," : "", backends[i]->name);
+    buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s%s],\"mpi\":",
+             cuda->nccl ? ",\"nccl\"" : "", *comm_mpi_version() ? ",\"mpi\"" : "");
+    buf_add_json_string(&b, comm_mpi_version());
+    add_compute(&b);
+    buf_add(&b, "}");
+    int rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory") : 0;
+    if (rc == 0)
+        puts(b.data);
+    buf_destroy(&b);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct cuda_info cuda;
+    struct compute cpu;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    cuda_info_read(&cuda);
+    if (compute_choose(&cpu, "cpu", false, e))
+        return -1;
+    if (opt_json)
+        return print_json(cpu.device, strategy_own_cores(), online, &cuda, e);
+    print_text(cpu.device, strategy_own_cores(), online, &cuda);
+    return 0;
+}
+
+const struct cli_command cmd_devices = {
+    .name = "devices",
+    .args = "",
+    .summary = "List CPU, GPUs, backends and communicators of this build, and what it computes on",
+    .details = "The last line is what a run with --backend computes on here; JSON has it as "
+               "\"compute\".\n"
+               "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
+               "91900 is 9.19.0.\n"
+               "\n"
+               "  unet-train devices --json\n",
+    .options = options,
+    .run = run,
+};

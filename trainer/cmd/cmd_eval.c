@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train eval: a checkpoint on images. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "trainer/comm/comm.h"
+#include "trainer/run/compute.h"
+#include "trainer/cmd/compute_option.h"
+#include "trainer/core/model.h"
+#include "trainer/core/precision.h"
+#include "trainer/step/evaluate.h"
+#include "trainer/run/record.h"
+#include "trainer/run/shutdown.h"
+#include "trainer/cmd/size_option.h"
+#include "trainer/run/task.h"
+#include "trainer/cmd/trained.h"
+#include "trainer/cmd/cmd.h"
+
+static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
+static const char *opt_images, *opt_backend = "auto", *opt_dtype = "f32";
+static long opt_threads, opt_overlap = -1;
+static bool opt_soft_masks, opt_native, opt_json;
+
+static const struct cli_option options[] = {
+    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
+    {"data", 'd', CLI_STRING, "DIR", "images and masks, or images with classes: all of them",
+     &opt_data, 0, 0},
+    {"split", 0, CLI_STRING, "FILE", "split.json: only its validation part", &opt_split, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "resize to this (default: the size of training)",
+     &opt_size, 0, 0},
+    COMPUTE_OPTION_NATIVE(opt_native),
+    COMPUTE_OPTION_OVERLAP(opt_overlap),
+    {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
+     &opt_soft_masks, 0, 0},
+    COMPUTE_OPTION_BACKEND(opt_backend),
+    COMPUTE_OPTION_DTYPE(opt_dtype),
+    COMPUTE_OPTION_THREADS(opt_threads),
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
+    {"class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class",
+     &opt_class_file, 0, 0},
+    {"images", 0, CLI_STRING, "FILE", "the scores of each image as a table (logs/SCHEMA.md)",
+     &opt_images, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    {0}};
+
+static const char details[] =
+    "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) /\n"
+    "(P + T + 1). Of several classes, \"all\" is the mean over those that are there or predicted. With the\n"
+    "split of a run and the run's size, the result equals the run's. Masks are read as in\n"
+    "training (model.json) unless options say otherwise.\n"
+    "Images are resized to the network's size, as in training; with --native they keep theirs\n"
+    "and are cut into tiles of --size. `unet-train predict` gives the masks that are scored, with\n"
+    "--native, too.\n"
+    "\n"
+    "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
+
+static int configure(struct network_config *config, struct err *e)
+{
+    if (!opt_checkpoint)
+        return err_set(e, ERR_USAGE, "eval: --checkpoint PATH is missing");
+    if (opt_images && atomicfile_check_new(opt_images, e))
+        return -1;
+    if (!opt_data && !opt_split)
+        return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
+    *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
+    if (precision_parse(opt_dtype, &config->dtype, &config->tf32, e))
+        return err_prefix(e, "eval: --dtype");
+    if (opt_size && size_option_parse(opt_size, &config->height, &config->width, e))
+        return err_prefix(e, "eval: --size");
+    return compute_take(&config->backend, e);
+}
+
+static void print_row(const char *name, const struct score_summary *s)
+{
+    printf("%-8s %9.6f %9.6f %9.6f %9.6f\n", name, s->iou, s->dice, s->precision, s->recall);
+}
+
+static void print_table(const int64_t *score, int classes, const struct dataset *ds,
+                        double seconds)
+{
+    struct score_summary s = score_summarize(score, classes);
+
+    printf("%-8s %9s %9s %9s %9s\n", "class", "iou", "dice", "precision", "recall");
+    for (int c = 0; c < classes && classes > 1; c++) {
+        struct score_summary of = score_summarize_class(score, c);
+        if (score_has(score, c))
+            print_row(dataset_class_name(ds, c), &of);
+    }
+    print_row("all", &s);
+    printf("accuracy %9.6f\nimages   %zu\nseconds  %.3f\n", s.accuracy,
+           dataset_count(ds, DATASET_VAL), seconds);
+}
+
+static int print_json(const int64_t *score, const struct network_config *config,
+                      const struct dataset *ds, double seconds, struct err *e)
+{
+    struct buf b = {0};
+
+    buf_addf(&b, "{\"schema\":1,\"images\":%zu", dataset_count(ds, DATASET_VAL));
+    record_add_score(&b, score, config->classes, ds);
+    buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f}",
+             opt_native ? "native" : "fit", config->backend, seconds);
+    char *text = buf_steal(&b);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    puts(text);
+    free(text);
+    return 0;
+}
+
+static int score_images(struct evaluation *v, struct err *e)
+{
+    const struct tiles_watch watch = {.interrupt = &shutdown_signal};
+
+    for (size_t i = 0; i < v->images; i++) {
+        if (shutdown_signal)
+            return comm_set_interrupted(e, shutdown_signal);
+        if (opt_native ? evaluate_image_tiled(v, i, (int)opt_overlap, &watch, e)
+                       : evaluate_image(v, i, e))
+            return -1;
+    }
+    if (evaluate_wait(v, e))
+        return -1;
+    evaluate_sum(v->scores, v->images, v->config->classes,
+                 v->scores + v->images * score_size(v->config->classes));
+    return 0;
+}
+
+static int report(struct trained *t, struct dataset *dataset, struct err *e)
+{
+    const struct network_config *config = &t->config;
+    struct evaluation v;
+    double began = clock_now();
+    int rc = evaluate_open(&v, t->network, config, dataset, DATASET_VAL, false, e) ||
+                     score_images(&v, e)
+                 ? -1
+                 : 0;
+    const int64_t *total = v.scores + v.images * score_size(config->classes);
+    double seconds = clock_now() - began;
+    if (rc == 0 && opt_images)
+        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, v.scores, e);
+    if (rc == 0 && opt_json)
+        rc = print_json(total, config, dataset, seconds, e);
+    else if (rc == 0)
+        print_table(total, config->classes, dataset, seconds);
+    if (rc == 0)
+        evaluate_warn(total, config->classes, dataset);
+    evaluate_close(&v);
+    return rc;
+}
+
+/* Masks are read as in training, unless options say otherwise. */
+static struct dataset *open_data(const struct trained *t, struct err *e)
+{
+    const struct network_config *c = &t->config;
+    const struct checkpoint_classes *classes = &t->classes;
+    bool whole = model_find(c->model)->whole, own = !opt_class_file && *classes->file;
+    struct dataset_config data = {
+        .split_file = opt_split, .dir = opt_data, .height = c->height, .width = c->width,
+        .channels = c->channels, .soft_masks = opt_soft_masks || classes->soft_masks,
+        .classes = whole ? 1 : c->classes, .ignore = opt_ignore ? opt_ignore : classes->ignore,
+        .class_file = own ? "the class file in model.json" : opt_class_file,
+        .class_text = own ? classes->file : NULL};
+
+    return dataset_open(&data, e);
+}
+
+/* Classes are numbered by the data: those of another set may have other numbers. */
+static void compare_names(const struct trained *t, const struct dataset *dataset)
+{
+    for (int i = 0; i < t->classes.count && i < dataset_classes(dataset); i++)
+        if (strcmp(t->classes.names[i], dataset_class_name(dataset, i)) != 0) {
+            log_warn("class %d is \"%s\" in these data and was \"%s\" in training; scores compare "
+                     "them", i, dataset_class_name(dataset, i), t->classes.names[i]);
+            return;
+        }
+}
+
+static int evaluate(struct trained *t, struct err *e)
+{
+    if (trained_open(t, opt_checkpoint, e) ||
+        tiles_check_option(&t->config, opt_native, &opt_overlap, e))
+        return -1;
+    struct dataset *dataset = open_data(t, e);
+    if (dataset)
+        compare_names(t, dataset);
+    int rc = !dataset || task_check(t->config.model, dataset, &t->config.classes, e)
+                 ? -1
+                 : report(t, dataset, e);
+    dataset_close(dataset);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct trained t = {0};
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    shutdown_catch(false);
+    if (opt_json)
+        log_open("unet-train", LOG_WARN);
+    int rc = configure(&t.config, e) ? -1 : evaluate(&t, e);
+    trained_close(&t);
+    return rc;
+}
+
+const struct cli_command cmd_eval = {
+    .name = "eval",
+    .args = "",
+    .summary = "Evaluate a checkpoint on images",
+    .details = details,
+    .options = options,
+    .run = run,
+};

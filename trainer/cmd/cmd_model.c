@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train model: what a network consists of, built in or a user's own. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/buf.h"
+#include "trainer/core/model.h"
+#include "trainer/core/network.h"
+#include "trainer/models/layer.h"
+#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/cmd.h"
+
+static const char *opt_size, *opt_batch_norm = "local";
+static long opt_base, opt_depth, opt_channels, opt_classes;
+static bool opt_list, opt_print, opt_json;
+
+static const struct cli_option options[] = {
+    {"list", 0, CLI_FLAG, NULL, "the names of the built-in models", &opt_list, 0, 0},
+    {"print", 0, CLI_FLAG, NULL, "the description: to copy and change", &opt_print, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "of the images (256x256; classes: 32x32)", &opt_size, 0, 0},
+    {"channels", 0, CLI_INT, "N", "of the images (1; classes: 3)", &opt_channels, 1, 64},
+    {"classes", 0, CLI_INT, "N", "(1; classes: 10)", &opt_classes, 1, 250},
+    {"base", 0, CLI_INT, "N", "parameter base (the model's)", &opt_base, 1, 1024},
+    {"depth", 0, CLI_INT, "N", "parameter depth (the model's)", &opt_depth, 1, 8},
+    {"batch-norm", 0, CLI_STRING, "WORD", "local | none (local)", &opt_batch_norm, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    {0}};
+
+static const char details[] =
+    "Builds the network and prints its layers with their results and parameters; nothing runs. A\n"
+    "FILE.yaml describes a network of your own (PREFIX/share/doc/unetctl/doc/MODELS.md); it is checked\n"
+    "here before it trains:\n"
+    "\n"
+    "  unet-train model unet --print >my.yaml\n"
+    "  unet-train model my.yaml --size 96x128\n"
+    "  unet-train train --model my.yaml --data DATA --size 96x128 --out RUN\n";
+
+static int configure(const struct model *m, struct network_config *c, struct err *e)
+{
+    *c = (struct network_config){
+        .model = m->name, .backend = "ref", .base = (int)opt_base, .depth = (int)opt_depth,
+        .channels = opt_channels ? (int)opt_channels : m->whole ? 3 : 1,
+        .classes = opt_classes ? (int)opt_classes : m->whole ? 10 : 1,
+        .height = m->whole ? 32 : 256, .width = m->whole ? 32 : 256,
+        .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
+    if (strcmp(opt_batch_norm, "none") == 0)
+        c->batch_norm = BATCH_NORM_NONE;
+    else if (strcmp(opt_batch_norm, "local") != 0)
+        return err_set(e, ERR_USAGE, "model: --batch-norm %s: must be local or none", opt_batch_norm);
+    return opt_size && size_option_parse(opt_size, &c->height, &c->width, e)
+               ? err_prefix(e, "model: --size")
+               : 0;
+}
+
+static size_t count_params(const struct op *op)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < op->kind->nin; i++)
+        n += op->in[i]->place == TENSOR_VALUE ? tensor_count(op->in[i]) : 0;
+    return n;
+}
+
+/* The layer's name, from that of its first parameter. */
+static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
+{
+    *dst = 0;
+    for (int i = 0; i < op->kind->nin && !*dst; i++)
+        if (op->in[i]->place == TENSOR_VALUE)
+            snprintf(dst, TENSOR_NAME_SIZE, "%s", op->in[i]->name);
+    char *dot = strrchr(dst, '.');
+    if (dot)
+        *dot = 0;
+}
+
+/* The layer that descriptions call the op by (doc/MODELS.md), or the op's own name. */
+static const char *layer_of(const struct op *op)
+{
+    const char *name = op->kind->name, *found = name;
+    size_t longest = 0;
+
+    if (op->kind == &conv2d_grad_input_kind)
+        return "conv_transpose";
+    if (op->kind == &reshape_kind)
+        return "flatten";
+    if ((op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind) &&
+        op->in[0]->shape.dim[DIM_H] == 1 && op->in[0]->shape.dim[DIM_W] == 1)
+        return "dense";
+    for (const struct layer_kind *k = layer_kinds; k->name; k++)
+        if (strlen(k->name) > longest && strncmp(name, k->name, strlen(k->name)) == 0) {
+            found = k->name;
+            longest = strlen(found);
+        }
+    return found;
+}
+
+static void print_layers(const struct graph *g)
+{
+    printf("%-24s %-18s %-16s %12s\n", "layer", "kind", "result HxWxC", "parameters");
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+        const int64_t *d = op->out[0]->shape.dim;
+        char name[TENSOR_NAME_SIZE], shape[72];
+
+        if (op_is_loss(op->kind))
+            continue;
+        name_layer(op, name);
+        snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64, d[DIM_H], d[DIM_W],
+                 d[DIM_C]);
+        printf("%-24s %-18s %-16s", *name ? name : "-", layer_of(op), shape);
+        if (count_params(op))
+            printf(" %12zu", count_params(op));
+        putchar('\n');
+    }
+}
+
+static int print(const struct model *m, const struct graph *g, const struct network *n,
+                 const struct weights *w, struct err *e)
+{
+    size_t state = 0;
+    struct buf b = {0};
+
+    for (size_t i = 0; i < w->nentries; i++)
+        state += w->entries[i].role == WEIGHTS_STATE ? w->entries[i].count : 0;
+    if (!opt_json) {
+        print_layers(g);
+        printf("%s: %zu parameters in %zu tensors, %zu running statistics; %s\n", m->title,
+               weights_trainable(w), w->nentries, state,
+               m->whole ? "one class for each image" : "a value for each pixel");
+        return 0;
+    }
+    buf_add(&b, "{\"schema\":1,\"name\":");
+    buf_add_json_string(&b, m->title);
+    buf_addf(&b, ",\"of\":\"%s\",\"base\":%d,\"depth\":%d,\"parameters\":%zu,\"state\":%zu,"
+             "\"tensors\":%zu,\"plan_hash\":\"%016" PRIx64 "\"}", m->whole ? "classes" : "masks",
+             m->base, m->depth, weights_trainable(w), state, w->nentries, network_plan_hash(n));
+    char *text = buf_steal(&b);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    puts(text);
+    free(text);
+    return 0;
+}
+
+static int show(const struct model *m, struct err *e)
+{
+    struct network_config c;
+    struct network *n = NULL;
+    struct graph *g = NULL;
+    int rc = -1;
+
+    if (configure(m, &c, e) == 0 && (n = network_create(&c, e)) && (g = graph_create(true, e)) &&
+        model_build(m, g, &c, 1, e) == 0)
+        rc = print(m, g, n, network_weights(n), e);
+    graph_destroy(g);
+    network_destroy(n);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    const struct model *m;
+
+    (void)nrest, (void)rest;
+    if (opt_list) {
+        for (size_t i = 0; (m = model_builtin(i)); i++)
+            puts(m->name);
+        return 0;
+    }
+    if (!noperands)
+        return err_set(e, ERR_USAGE, "model: a name of model --list, or a FILE.yaml, is missing");
+    m = model_open(operands[0], e);
+    if (m && opt_print) {
+        fputs(model_source(m), stdout);
+        return 0;
+    }
+    return m ? show(m, e) : -1;
+}
+
+const struct cli_command cmd_model = {
+    .name = "model",
+    .args = "[NAME|FILE.yaml]",
+    .summary = "Show a network's layers, check a description of your own",
+    .details = details,
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 1,
+    .run = run,
+};

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train predict: masks for images of any size. */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "trainer/comm/comm.h"
+#include "trainer/run/compute.h"
+#include "trainer/cmd/compute_option.h"
+#include "trainer/core/model.h"
+#include "trainer/core/precision.h"
+#include "trainer/data/image/image_file.h"
+#include "trainer/data/source/image_list.h"
+#include "trainer/data/image/picture.h"
+#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/resize.h"
+#ifdef HAVE_TIFF
+#include "trainer/data/image/tiff_file.h"
+#endif
+#include "trainer/step/evaluate.h"
+#include "trainer/cmd/fit.h"
+#include "trainer/run/shutdown.h"
+#include "trainer/cmd/size_option.h"
+#include "trainer/step/tiles.h"
+#include "trainer/cmd/trained.h"
+#include "trainer/cmd/cmd.h"
+#include "src/plural.h"
+
+#define PROGRESS_S 10   /* seconds between reports */
+#define MANY_TILES 1000 /* of an image: worth a line before they are computed */
+
+static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
+static const char *opt_backend = "auto", *opt_dtype = "f32";
+static long opt_overlap = -1, opt_threads;
+static double opt_threshold = 0.5;
+static bool opt_native, opt_probabilities, opt_overlay;
+
+static const struct cli_option options[] = {
+    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
+    {"out", 'o', CLI_STRING, "DIR", "folder for the masks; made if need be", &opt_out, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "resize to this, or tiles of this (the size of training)",
+     &opt_size, 0, 0},
+    COMPUTE_OPTION_NATIVE(opt_native),
+    COMPUTE_OPTION_OVERLAP(opt_overlap),
+    {"threshold", 0, CLI_DOUBLE, "P", "foreground above this probability, for one class (0.5)",
+     &opt_threshold, 0, 1},
+    {"format", 0, CLI_STRING, "WORD", "of masks and probabilities: png | tiff (png)",
+     &opt_format, 0, 0},
+    {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0, 0},
+    {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
+     &opt_overlay, 0, 0},
+    {"crop", 0, CLI_STRING, "N,N..", "also DIR/NAME_cropN.png, without N pixels at each side",
+     &opt_crop, 0, 0},
+    COMPUTE_OPTION_BACKEND(opt_backend),
+    COMPUTE_OPTION_DTYPE(opt_dtype),
+    COMPUTE_OPTION_THREADS(opt_threads),
+    {0}};
+
+static const char details[] =
+    "For each image writes DIR/NAME.png of its size: 0 and 255, or of several classes the\n"
+    "number of the most probable one. A folder stands for the images in it and its subfolders.\n"
+    "NAME is an image's path below the folder that all of them have in common, without the\n"
+    "ending; further pages of a TIFF are NAME-p0002 and so on. Nothing that exists is\n"
+    "overwritten. An image that cannot be read is reported, the others are predicted, and the\n"
+    "exit code is 7.\n"
+    "\n"
+    "Images are resized to the network's size with their aspect kept and padded, as training\n"
+    "and `unet-train eval` do, and the probabilities are resized back. With --native they keep\n"
+    "their scale: they are cut into overlapping tiles, whose probabilities are blended.\n"
+    "\n"
+    "With --probabilities DIR/NAME_prob.png has 16 bits (65535 is 1) of the foreground, or\n"
+    "DIR/NAME_prob_CLASS.png of each class; as TIFF it is one file of 32-bit floats with a\n"
+    "sample per class. DIR/NAME_overlay.png shows the mask over the image.\n"
+    "A network that gives an image one class as a whole writes DIR/classes.csv: image\n"
+    "(FILE#PAGE in a TIFF of several), number and name of the class, its probability, with\n"
+    "--probabilities those of all classes.\n"
+    "\n"
+    "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
+
+/* DIR/NAME + suffix */
+static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", opt_out, name, suffix);
+}
+
+struct result {
+    int height, width, classes;
+    float *probabilities; /* [height][width][classes] */
+    uint8_t *mask;        /* [height][width]: class, or 0 and 1 */
+};
+
+static void fill_mask(struct result *r)
+{
+    for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
+        const float *p = r->probabilities + i * (size_t)r->classes;
+        int best = 0;
+        for (int k = 1; k < r->classes; k++)
+            best = p[k] > p[best] ? k : best;
+        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > opt_threshold : best);
+    }
+}
+
+static int write_mask(const char *name, const char *what, const struct result *r, struct err *e)
+{
+    char suffix[32];
+    size_t pixels = (size_t)r->height * (size_t)r->width;
+    bool tiff = strcmp(opt_format, "tiff") == 0;
+    uint8_t *bytes = malloc(pixels);
+    char path[PATH_MAX];
+    int rc;
+
+    if (!bytes)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    for (size_t i = 0; i < pixels; i++)
+        bytes[i] = r->classes == 1 ? (uint8_t)(r->mask[i] * 255) : r->mask[i];
+    snprintf(suffix, sizeof suffix, "%s%s", what, tiff ? ".tif" : ".png");
+    path_for(name, suffix, path);
+#ifdef HAVE_TIFF
+    if (tiff)
+        rc = tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 1, bytes, NULL, e);
+    else
+#endif
+        rc = png_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 1, bytes, e);
+    free(bytes);
+    return rc;
+}
+
+/* Class k, or the foreground, in 16 bits. */
+static int write_png_probabilities(const char *name, const struct result *r, int k, struct err *e)
+{
+    struct pixels img = {.width = (uint32_t)r->width, .height = (uint32_t)r->height};
+    char path[PATH_MAX], suffix[32] = "_prob.png";
+
+    if (r->classes > 1)
+        snprintf(suffix, sizeof suffix, "_prob_%d.png", k);
+    path_for(name, suffix, path);
+    if (pixels_allocate(&img, path, 1, 16, e))
+        return -1;
+    for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
+        unsigned v = (unsigned)lrintf(r->probabilities[i * (size_t)r->classes + (size_t)k] * 65535);
+        img.samples[2 * i] = (uint8_t)(v >> 8);
+        img.samples[2 * i + 1] = (uint8_t)v;
+    }
+    int rc = png_file_write_pixels(path, &img, e);
+    pixels_free(&img);
+    return rc;
+}
+
+static int write_probabilities(const char *name, const struct result *r, struct err *e)
+{
+#ifdef HAVE_TIFF
+    char path[PATH_MAX];
+
+    if (strcmp(opt_format, "tiff") == 0) {
+        path_for(name, "_prob.tif", path);
+        return tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, r->classes, NULL,
+                               r->probabilities, e);
+    }
+#endif
+    for (int k = 0; k < r->classes; k++)
+        if (write_png_probabilities(name, r, k, e))
+            return -1;
+    return 0;
+}
+
+/* Colours far apart: hues a golden angle from each other. */
+static void colour_of(int class, float rgb[3])
+{
+    float hue = fmodf((float)class * 0.618034F, 1) * 6;
+
+    for (int c = 0; c < 3; c++) {
+        float distance = fabsf(fmodf(hue + 6 - 2 * (float)c, 6) - 3);
+        rgb[c] = fminf(fmaxf(distance - 1, 0), 1);
+    }
+}
+
+/* pixels: [height][width][channels], 0..1 */
+static int write_overlay(const char *name, const float *pixels, int channels,
+                         const struct result *r, struct err *e)
+{
+    size_t n = (size_t)r->height * (size_t)r->width;
+    uint8_t *rgb = malloc(3 * n);
+    char path[PATH_MAX];
+    float colour[3];
+
+    if (!rgb)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        bool shown = r->classes > 1 || r->mask[i];
+        colour_of(r->classes > 1 ? r->mask[i] : 0, colour);
+        for (int c = 0; c < 3; c++) {
+            float v = pixels[i * (size_t)channels + (size_t)(channels == 3 ? c : 0)];
+            rgb[3 * i + (size_t)c] = (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
+        }
+    }
+    path_for(name, "_overlay.png", path);
+    int rc = png_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 3, rgb, e);
+    free(rgb);
+    return rc;
+}
+
+static int check_crops(const struct result *r, struct err *e)
+{
+    for (const char *at = opt_crop; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        long crop = strtol(at, NULL, 10);
+        if (r->height <= 2 * crop || r->width <= 2 * crop)
+            return err_set(e, ERR_DATA, "--crop %ld leaves nothing of %dx%d", crop, r->height,
+                           r->width);
+    }
+    return 0;
+}
+
+/* The borders, where a network sees zeros beyond the image, are cut off. */
+static int write_crops(const char *name, const struct result *r, struct err *e)
+{
+    const char *at = opt_crop;
+    int rc = 0;
+
+    while (at && rc == 0) {
+        char *end, what[24];
+        int crop = (int)strtol(at, &end, 10);
+        struct result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL, NULL};
+
+        at = *end ? end + 1 : NULL;
+        inner.mask = malloc((size_t)inner.height * (size_t)inner.width);
+        if (!inner.mask)
+            return err_set(e, ERR_INTERNAL, "out of memory");
+        for (int y = 0; y < inner.height; y++)
+            memcpy(inner.mask + (size_t)y * (size_t)inner.width,
+                   r->mask + (size_t)(y + crop) * (size_t)r->width + crop, (size_t)inner.width);
+        snprintf(what, sizeof what, "_crop%d", crop);
+        rc = write_mask(name, what, &inner, e);
+        free(inner.mask);
+    }
+    return rc;
+}
+
+static int write_all(const char *name, const float *pixels, int channels, struct result *r,
+                     struct err *e)
+{
+    fill_mask(r);
+    if (write_mask(name, "", r, e) || write_crops(name, r, e) ||
+        (opt_probabilities && write_probabilities(name, r, e)) ||
+        (opt_overlay && write_overlay(name, pixels, channels, r, e)))
+        return -1;
+    return 0;
+}
+
+/* What a run does, and how far it is. */
+struct work {
+    struct trained *trained;
+    struct image_list list;
+    size_t at, failed;
+    double told; /* when progress was last reported */
+    FILE *table; /* of a network of whole images */
+};
+
+static void report_progress(void *arg, size_t done, size_t total)
+{
+    struct work *w = arg;
+    double now = clock_now();
+
+    if (done == 1 && total > MANY_TILES)
+        log_info("%s: %zu tiles", w->list.items[w->at].path, total);
+    if (now - w->told < PROGRESS_S)
+        return;
+    w->told = now;
+    log_info("image %zu of %zu: tile %zu of %zu", w->at + 1, w->list.count, done, total);
+}
+
+static float *compute(struct work *w, const float *pixels, const struct result *r, struct err *e)
+{
+    const struct tiles_watch watch = {&shutdown_signal, report_progress, w};
+    struct trained *t = w->trained;
+
+    return opt_native ? tiles_predict(t->network, &t->config, pixels, r->height, r->width,
+                                      (int)opt_overlap, &watch, e)
+                      : fit_predict(t->network, &t->config, pixels, r->height, r->width, e);
+}
+
+/* The folders of DIR/NAME below DIR. */
+static int make_folders(const char *name, struct err *e)
+{
+    char path[PATH_MAX];
+
+    path_for(name, "", path);
+    for (char *slash = path + strlen(opt_out) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        if (mkdir(path, 0777) && errno != EEXIST)
+            return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", path);
+    }
+    return 0;
+}
+
+/* Writes the masks of a page; pixels: as in write_overlay. */
+static int predict_masks(struct work *w, const struct pixels *img, const float *pixels,
+                         const char *name, struct err *e)
+{
+    const struct network_config *c = &w->trained->config;
+    struct result r = {.height = (int)img->height, .width = (int)img->width, .classes = c->classes};
+    int rc = -1;
+
+    if (check_crops(&r, e))
+        return -1;
+    r.mask = malloc((size_t)img->height * img->width);
+    if (!r.mask)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    else if ((r.probabilities = compute(w, pixels, &r, e)) && make_folders(name, e) == 0)
+        rc = write_all(name, pixels, c->channels, &r, e);
+    free(r.probabilities);
+    free(r.mask);
+    return rc;
+}
+
+/* A row of classes.csv: the image at the size of the network. */
+static int predict_class(struct work *w, const struct pixels *img, const float *pixels,
+                         const char *label, struct err *e)
+{
+    const struct network_config *c = &w->trained->config;
+    float *input = network_input(w->trained->network, false, 1, e), p[256];
+    const float *logits;
+    char number[16];
+    int best = 0;
+
+    if (!input)
+        return -1;
+    resize_pad(pixels, (int)img->height, (int)img->width, input, c->height, c->width, c->channels);
+    if (network_infer(w->trained->network, 1, &logits, e))
+        return -1;
+    tiles_probabilities(logits, c->classes, p);
+    for (int k = 1; k < c->classes; k++)
+        best = p[k] > p[best] ? k : best;
+    evaluate_write_cell(w->table, label);
+    fprintf(w->table, ",%d,", best);
+    evaluate_write_cell(w->table, trained_class_name(w->trained, best, number));
+    fprintf(w->table, ",%.6f", (double)p[best]);
+    for (int k = 0; k < c->classes && opt_probabilities; k++)
+        fprintf(w->table, ",%.6f", (double)p[k]);
+    putc('\n', w->table);
+    return 0;
+}
+
+static int predict_page(struct work *w, const struct pixels *img, int page, struct err *e)
+{
+    const struct image_list_item *item = &w->list.items[w->at];
+    int channels = w->trained->config.channels, rc;
+    char name[PATH_MAX], label[PATH_MAX];
+
+    if (picture_check(img, channels, "it", e))
+        return -1;
+    float *pixels = malloc((size_t)img->height * img->width * (size_t)channels * sizeof *pixels);
+    if (!pixels)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    picture_to_float(img, channels, pixels);
+    snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
+    snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
+    rc = w->table ? predict_class(w, img, pixels, label, e)
+                  : predict_masks(w, img, pixels, name, e);
+    free(pixels);
+    return rc;
+}
+
+/* All pages of the image w->at. */
+static int predict_image(struct work *w, struct err *e)
+{
+    const struct image_list_item *item = &w->list.items[w->at];
+    size_t nbytes;
+    char *bytes = atomicfile_read(item->path, PIXELS_MAX_FILE, &nbytes, e);
+    int rc = bytes ? 0 : -1, pages = 1;
+
+    for (int page = 0; rc == 0 && page < pages; page++) {
+        struct pixels img;
+        rc = image_file_decode((const uint8_t *)bytes, nbytes, item->path, page, PIXELS_PICTURE,
+                               &img, e);
+        if (rc)
+            break;
+        pages = img.pages;
+        rc = predict_page(w, &img, page, e);
+        if (rc)
+            err_prefix(e, pages > 1 ? "%s: page %d" : "%s", item->path, page + 1);
+        pixels_free(&img);
+    }
+    free(bytes);
+    return rc;
+}
+
+/* An image that cannot be read does not stop the others. */
+static int predict_images(struct work *w, struct err *e)
+{
+    w->told = clock_now();
+    for (w->at = 0; w->at < w->list.count; w->at++) {
+        if (shutdown_signal)
+            return comm_set_interrupted(e, shutdown_signal);
+        if (clock_now() - w->told >= PROGRESS_S) {
+            w->told = clock_now();
+            log_info("image %zu of %zu", w->at + 1, w->list.count);
+        }
+        if (predict_image(w, e) == 0)
+            continue;
+        if (e->code != ERR_DATA)
+            return -1;
+        w->failed++;
+        if (w->list.count > 1)
+            log_error("%s", e->text);
+    }
+    if (w->failed && w->list.count > 1)
+        err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons "
+                "above", w->failed, w->list.count);
+    return w->failed ? -1 : 0;
+}
+
+static int predict_all(struct work *w, struct err *e)
+{
+    const struct network_config *c = &w->trained->config;
+    int rc = predict_images(w, e);
+
+    if (w->at == w->list.count && w->failed < w->at)
+        log_info("%zu image%s predicted, %s %dx%d: %s", w->at - w->failed, plural((long)(w->at - w->failed)),
+                 opt_native ? "in tiles of" : "resized to", c->height, c->width, opt_out);
+    return rc;
+}
+
+static int classify_all(struct work *w, struct err *e)
+{
+    char path[PATH_MAX];
+    struct err later;
+
+    path_for("classes.csv", "", path);
+    struct atomicfile *a = atomicfile_create(path, 0666, e);
+    if (!a)
+        return -1;
+    w->table = atomicfile_stream(a);
+    fputs("image,class,name,probability", w->table);
+    for (int k = 0; k < w->trained->config.classes && opt_probabilities; k++)
+        fprintf(w->table, ",p%d", k);
+    putc('\n', w->table);
+    int rc = predict_images(w, e);
+    if (w->at < w->list.count || w->failed == w->list.count) {
+        atomicfile_abort(a);
+        return -1;
+    }
+    if (atomicfile_commit(a, rc ? &later : e))
+        return -1;
+    log_info("%zu images classified: %s", w->at - w->failed, path);
+    return rc;
+}
+
+/* No mask may exist before anything is computed; atomicfile_create guards what comes up later. */
+static int check_masks(const struct image_list *list, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (image_list_check_names(list, e))
+        return -1;
+    for (size_t i = 0; i < list->count; i++) {
+        path_for(list->items[i].name ? list->items[i].name : "",
+                 strcmp(opt_format, "tiff") == 0 ? ".tif" : ".png", path);
+        if (list->items[i].name && atomicfile_check_new(path, e))
+            return -1;
+    }
+    return 0;
+}
+
+static int predict(struct work *w, struct err *e)
+{
+    struct trained *t = w->trained;
+
+    if (trained_open(t, opt_checkpoint, e) ||
+        tiles_check_option(&t->config, opt_native, &opt_overlap, e))
+        return -1;
+    bool whole = model_find(t->config.model)->whole;
+    if (!whole && check_masks(&w->list, e))
+        return -1;
+    if (mkdir(opt_out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
+    return whole ? classify_all(w, e) : predict_all(w, e);
+}
+
+static int check_options(struct network_config *c, struct err *e)
+{
+    if (!opt_checkpoint || !opt_out)
+        return err_set(e, ERR_USAGE, "predict: give --checkpoint PATH and --out DIR");
+    for (const char *at = opt_crop; at;) {
+        char *end;
+        long crop = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535)
+            return err_set(e, ERR_USAGE, "predict: --crop %s: must be pixels, such as 16,32,64",
+                           opt_crop);
+        at = *end ? end + 1 : NULL;
+    }
+    if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)
+        return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", opt_format);
+#ifndef HAVE_TIFF
+    if (strcmp(opt_format, "tiff") == 0)
+        return err_set(e, ERR_CONFIG, "predict: this unet-train was built without libtiff");
+#endif
+    if (precision_parse(opt_dtype, &c->dtype, &c->tf32, e))
+        return err_prefix(e, "predict: --dtype");
+    if (opt_size && size_option_parse(opt_size, &c->height, &c->width, e))
+        return err_prefix(e, "predict: --size");
+    return compute_take(&c->backend, e);
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
+    struct work w = {.trained = &t};
+
+    (void)nrest, (void)rest;
+    shutdown_catch(false);
+    int rc = check_options(&t.config, e) || image_list_create(&w.list, operands, noperands, e) ||
+                     predict(&w, e)
+                 ? -1
+                 : 0;
+    image_list_free(&w.list);
+    trained_close(&t);
+    return rc;
+}
+
+const struct cli_command cmd_predict = {
+    .name = "predict",
+    .args = "IMAGE|DIR...",
+    .summary = "Write masks of images with a trained network",
+    .details = details,
+    .options = options,
+    .min_operands = 1,
+    .max_operands = -1,
+    .run = run,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A trained network from its checkpoint, for the verbs that use one. */
+#ifndef UNETCTL_TRAINER_CMD_TRAINED_H
+#define UNETCTL_TRAINER_CMD_TRAINED_H
+
+#include <limits.h>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/core/network.h"
+
+struct trained {
+    char file[PATH_MAX]; /* the weights */
+    struct network_config config;
+    struct checkpoint_classes classes;
+    struct network *network;
+};
+
+/* path: as COMPUTE_OPTION_CHECKPOINT says. t->config: backend, dtype, threads (0: the cores of this
+ * process) and, unless 0, height and width are given; the rest is filled in. To be closed after an
+ * error, too.
+ * ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
+int trained_open(struct trained *t, const char *path, struct err *e);
+void trained_close(struct trained *t);
+
+/* The name of class i, or its number where the checkpoint has no names. */
+const char *trained_class_name(const struct trained *t, int i, char number[16]);
+
+#endif

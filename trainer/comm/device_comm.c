@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/device_comm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "trainer/core/kernel.h"
+
+int device_comm_open(struct device_comm *d, const char *backend, int index, bool first,
+                     struct err *e)
+{
+    const struct backend *b = backend_find(backend);
+
+    *d = (struct device_comm){.ops = b ? b->device : NULL};
+    if (!d->ops)
+        return err_set(e, ERR_CONFIG, "comm nccl connects GPUs, and there is no backend \"%s\" with "
+                       "GPUs in this build", backend);
+    d->nccl = nccl_library_open(e);
+    d->device = d->nccl ? d->ops->open(index, e) : NULL;
+    if (!d->device)
+        return -1;
+    snprintf(d->name, sizeof d->name, "GPU %016" PRIx64, d->ops->id(d->device));
+    int rc = first ? d->nccl->get_id(&d->id) : NCCL_SUCCESS;
+    if (rc != NCCL_SUCCESS)
+        return err_set(e, ERR_CONFIG, "NCCL can't open a place for ranks to meet: %s; NCCL_DEBUG=INFO "
+                       "and NCCL_SOCKET_IFNAME (a network interface) tell more",
+                       d->nccl->get_error_string(rc));
+    return 0;
+}
+
+struct comm *device_comm_link(const struct device_comm *d, const struct comm_nccl_config *config,
+                              struct err *e)
+{
+    struct comm_nccl_config c = *config;
+
+    c.nccl = d->nccl;
+    c.id = &d->id;
+    c.ops = d->ops;
+    c.device = d->device;
+    return comm_nccl_open(&c, e);
+}
+
+void device_comm_close(struct device_comm *d)
+{
+    if (d->ops)
+        d->ops->close(d->device);
+    *d = (struct device_comm){0};
+}

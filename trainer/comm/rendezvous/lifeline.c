@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/rendezvous/lifeline.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/clock.h"
+#include "trainer/comm/comm.h"
+
+#define ANSWER_S 3.0  /* for ranks to say where they are */
+#define SETTLE_S 2.0  /* more, for rank 0's answer to arrive */
+/* A host that is down closes nothing: its silence is noticed after some 40 s. */
+#define KEEP_IDLE_S 10
+#define KEEP_EVERY_S 5
+#define KEEP_COUNT 6
+
+enum word_kind {
+    WORD_BYE,   /* leaves in order */
+    WORD_LOST,  /* the run can't go on: error */
+    WORD_ASK,   /* to rank 0: what I am in does not end */
+    WORD_WHERE, /* from rank 0: where are you? */
+    WORD_HERE   /* to rank 0: in collective `count` */
+};
+
+struct word {
+    uint32_t kind, length; /* length: of the error's text */
+    int64_t count;
+    int32_t code, unused;
+};
+
+struct peer {
+    int socket;
+    atomic_bool gone; /* said goodbye, or is lost */
+    bool answered; /* the question that is under way */
+    int64_t count;
+    struct word word; /* being read */
+    char text[ERR_TEXT_SIZE];
+    size_t nread;
+};
+
+struct lifeline {
+    struct rendezvous *r;
+    const char *const *hosts;
+    lifeline_lost_f lost;
+    void *arg;
+    struct peer *peers; /* rank 0: by rank; else one, rank 0 */
+    struct pollfd *polls;
+    int npeers, wake;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of writing, and of error */
+    atomic_long count;
+    atomic_bool closing, asked, failed;
+    double answers_until; /* 0: no question is under way */
+    bool relayed;
+    struct err error;
+};
+
+/* A connection that does not take a short word at once has a dead or stopped end. */
+static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, const struct err *e)
+{
+    char message[sizeof(struct word) + ERR_TEXT_SIZE];
+    struct word w = {.kind = kind, .count = l->count,
+                     .length = e ? (uint32_t)strnlen(e->text, ERR_TEXT_SIZE - 1) : 0,
+                     .code = e ? e->code : 0};
+
+    if (p->gone || p->socket < 0)
+        return;
+    memcpy(message, &w, sizeof w);
+    if (e)
+        memcpy(message + sizeof w, e->text, w.length);
+    pthread_mutex_lock(&l->lock);
+    if (send(p->socket, message, sizeof w + w.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+        errno == EPIPE)
+        p->gone = true;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void wake(struct lifeline *l)
+{
+    uint64_t one = 1;
+
+    if (write(l->wake, &one, sizeof one) < 0)
+        return; /* it is awake already */
+}
+
+/* The first reason counts. By the thread only. */
+static void lose(struct lifeline *l, const struct err *e, bool relayed)
+{
+    if (l->failed)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->error = *e;
+    l->relayed = relayed;
+    pthread_mutex_unlock(&l->lock);
+    l->failed = true;
+    if (l->r->rank == 0)
+        for (int i = 1; i < l->npeers; i++)
+            send_word(l, &l->peers[i], WORD_LOST, e);
+    if (l->lost)
+        l->lost(l->arg, e);
+}
+
+static int rank_of(const struct lifeline *l, const struct peer *p)
+{
+    return l->r->rank == 0 ? (int)(p - l->peers) : 0;
+}
+
+static void lose_peer(struct lifeline *l, struct peer *p)
+{
+    struct err e;
+    int rank = rank_of(l, p);
+
+    p->gone = true;
+    if (l->closing)
+        return;
+    err_set(&e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed, or its host is "
+            "down; its output or the system's log says why (out of memory?)", rank, l->hosts[rank]);
+    lose(l, &e, false);
+}
+
+/* --- where is everybody? --- */
+
+static void begin_question(struct lifeline *l)
+{
+    if (l->failed || l->answers_until > 0)
+        return;
+    l->answers_until = clock_now() + ANSWER_S;
+    for (int i = 1; i < l->npeers; i++) {
+        l->peers[i].answered = false;
+        send_word(l, &l->peers[i], WORD_WHERE, NULL);
+    }
+}
+
+/* Every rank has answered, or there was time to. */
+static void end_question(struct lifeline *l)
+{
+    int64_t most = l->count;
+    char silent[300] = "", behind[300] = "";
+    size_t nsilent = 0, nbehind = 0;
+    struct err e;
+
+    l->answers_until = 0;
+    for (int i = 1; i < l->npeers; i++)
+        if (l->peers[i].answered && l->peers[i].count > most)
+            most = l->peers[i].count;
+    for (int i = 0; i < l->npeers; i++) {
+        const struct peer *p = &l->peers[i];
+        bool answered = i == 0 || p->answered;
+        int64_t count = i == 0 ? (int64_t)l->count : p->count;
+        if (!answered && nsilent < sizeof silent - 64)
+            nsilent += (size_t)snprintf(silent + nsilent, sizeof silent - nsilent,
+                                        "%srank %d on %.32s", nsilent ? ", " : "", i, l->hosts[i]);
+        else if (answered && count < most && nbehind < sizeof behind - 64)
+            nbehind += (size_t)snprintf(behind + nbehind, sizeof behind - nbehind,
+                                        "%srank %d on %.32s", nbehind ? ", " : "", i, l->hosts[i]);
+    }
+    if (nsilent)
+        err_set(&e, ERR_PEER, "%s: no answer for %g s: stopped (SIGSTOP, a debugger), or the host "
+                "hangs; all ranks wait for collective %lld", silent, ANSWER_S, (long long)most);
+    else if (nbehind)
+        err_set(&e, ERR_PEER, "%s: alive, but slow or stuck: it has not come to collective %lld, "
+                "in which the others wait; look at its host's load and file systems, or give "
+                "train.timeout_s more", behind, (long long)most);
+    else
+        return; /* all are in the same collective: the network, or it ends just now */
+    lose(l, &e, false);
+}
+
+static bool is_answered(const struct lifeline *l)
+{
+    for (int i = 1; i < l->npeers; i++)
+        if (!l->peers[i].answered)
+            return false;
+    return true;
+}
+
+/* --- what is heard --- */
+
+static void heed(struct lifeline *l, struct peer *p)
+{
+    struct err e = {.code = p->word.code ? p->word.code : ERR_PEER};
+
+    switch ((enum word_kind)p->word.kind) {
+    case WORD_BYE: p->gone = true; break;
+    case WORD_LOST:
+        memcpy(e.text, p->text, p->word.length);
+        if (l->r->rank == 0)
+            comm_set_relayed(&e, rank_of(l, p));
+        lose(l, &e, true);
+        break;
+    case WORD_ASK: begin_question(l); break;
+    case WORD_WHERE: send_word(l, p, WORD_HERE, NULL); break;
+    case WORD_HERE:
+        p->answered = true;
+        p->count = p->word.count;
+        break;
+    }
+}
+
+static void listen_to(struct lifeline *l, struct peer *p)
+{
+    size_t head = sizeof p->word;
+    bool in_head = p->nread < head;
+    char *dst = in_head ? (char *)&p->word + p->nread : p->text + (p->nread - head);
+    size_t wanted = in_head ? head - p->nread : head + p->word.length - p->nread;
+    ssize_t n = recv(p->socket, dst, wanted, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (n > 0)
+        p->nread += (size_t)n;
+    if (n <= 0 || (p->nread >= head && p->word.length >= sizeof p->text)) {
+        lose_peer(l, p);
+    } else if (p->nread == head + (p->nread >= head ? p->word.length : 1)) {
+        p->nread = 0;
+        heed(l, p);
+    }
+}
+
+static void *watch(void *arg)
+{
+    struct lifeline *l = arg;
+    uint64_t ignored;
+
+    while (!l->closing) {
+        for (int i = 0; i < l->npeers; i++)
+            l->polls[i] = (struct pollfd){.fd = l->peers[i].gone ? -1 : l->peers[i].socket,
+                                          .events = POLLIN};
+        l->polls[l->npeers] = (struct pollfd){.fd = l->wake, .events = POLLIN};
+        poll(l->polls, (nfds_t)l->npeers + 1, l->answers_until > 0 ? 50 : -1);
+        if (l->polls[l->npeers].revents && read(l->wake, &ignored, sizeof ignored) < 0)
+            continue;
+        if (l->asked) {
+            l->asked = false;
+            if (l->r->rank == 0)
+                begin_question(l);
+            else
+                send_word(l, &l->peers[0], WORD_ASK, NULL);
+        }
+        for (int i = 0; i < l->npeers; i++)
+            if (l->polls[i].revents)
+                listen_to(l, &l->peers[i]);
+        if (l->answers_until > 0 && (is_answered(l) || clock_now() >= l->answers_until))
+            end_question(l);
+    }
+    return NULL;
+}
+
+/* --- what the rank itself calls --- */
+
+static void keep_alive(int socket)
+{
+    int yes = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, count = KEEP_COUNT;
+
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, lifeline_lost_f lost,
+                               void *arg, struct err *e)
+{
+    struct lifeline *l = calloc(1, sizeof *l);
+    int n = r->rank == 0 ? r->size : 1;
+
+    if (l) {
+        *l = (struct lifeline){.r = r, .hosts = hosts, .lost = lost, .arg = arg, .npeers = n,
+                               .wake = -1};
+        l->peers = calloc((size_t)n, sizeof *l->peers);
+        l->polls = calloc((size_t)n + 1, sizeof *l->polls);
+    }
+    if (!l || !l->peers || !l->polls) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        goto fail;
+    }
+    for (int i = 0; i < n; i++) {
+        l->peers[i].socket = r->sockets[i];
+        keep_alive(r->sockets[i]);
+    }
+    l->peers[0].gone = r->rank == 0; /* itself */
+    pthread_mutex_init(&l->lock, NULL);
+    l->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int reason = l->wake < 0 ? errno : pthread_create(&l->thread, NULL, watch, l);
+    if (reason == 0)
+        return l;
+    err_errno(e, ERR_INTERNAL, reason, "no thread to watch the other ranks");
+fail:
+    if (l && l->wake >= 0)
+        close(l->wake);
+    if (l) {
+        free(l->peers);
+        free(l->polls);
+    }
+    free(l);
+    rendezvous_close(r);
+    return NULL;
+}
+
+void lifeline_count(struct lifeline *l)
+{
+    l->count++;
+}
+
+int lifeline_check(struct lifeline *l, bool *relayed, struct err *e)
+{
+    if (!l->failed)
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    *e = l->error;
+    *relayed = l->relayed;
+    pthread_mutex_unlock(&l->lock);
+    return -1;
+}
+
+int lifeline_ask(struct lifeline *l, bool *relayed, struct err *e)
+{
+    long count = l->count;
+    double until = clock_now() + ANSWER_S + SETTLE_S;
+
+    l->asked = true;
+    wake(l);
+    while (!l->failed && clock_now() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    if (l->failed || l->r->rank == 0)
+        return lifeline_check(l, relayed, e);
+    *relayed = false;
+    return err_set(e, ERR_PEER, "rank 0 on %s: no answer for %g s: stopped (SIGSTOP, a debugger), "
+                   "or the host hangs; rank %d waits in collective %ld", l->hosts[0],
+                   ANSWER_S + SETTLE_S, l->r->rank, count);
+}
+
+void lifeline_tell(struct lifeline *l, const struct err *e)
+{
+    for (int i = 0; i < l->npeers; i++)
+        send_word(l, &l->peers[i], WORD_LOST, e);
+}
+
+void lifeline_close(struct lifeline *l)
+{
+    if (!l)
+        return;
+    l->closing = true; /* first: who hears the goodbye may close before this is through */
+    for (int i = 0; i < l->npeers; i++)
+        send_word(l, &l->peers[i], WORD_BYE, NULL);
+    wake(l);
+    pthread_join(l->thread, NULL);
+    pthread_mutex_destroy(&l->lock);
+    close(l->wake);
+    rendezvous_close(l->r);
+    free(l->peers);
+    free(l->polls);
+    free(l);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rank 0 in a rendezvous: it listens, greets whoever calls, and compares the ranks. */
+#include "config.h"
+#include "trainer/comm/rendezvous/rendezvous_wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/clock.h"
+#include "src/listener.h"
+#include "src/map.h"
+#include "trainer/comm/comm.h"
+
+#define PORT_PATIENCE_S 5.0 /* for the process that had the port before to end */
+#define LINGER_S 1.0        /* for ranks on their way, when it is known that the run can't be */
+#define TELL_S 1.0          /* for a verdict to fit into a connection's buffer */
+#define STRANGERS 64        /* connections that may be open beside those of the ranks */
+#define NAMED 8             /* missing ranks that a text names */
+#define EVENTS 64
+#define MAPPED "::ffff:"
+
+/* Somebody who has called. */
+struct guest {
+    struct guest *next; /* of those who have not said yet who they are */
+    int socket;
+    char address[INET6_ADDRSTRLEN];
+    struct rendezvous_greeting greeting;
+    struct rendezvous_hello hello;
+    size_t nread;
+    bool member;
+};
+
+struct host {
+    const struct rendezvous_config *c;
+    const void *blob;
+    size_t nblob;
+    double deadline;
+    int listener, epoll;
+    struct guest **members; /* by rank */
+    struct guest *callers;
+    int nmembers, ncallers, ntold;
+    struct map devices; /* text to rank */
+    bool failed;
+    struct err error;
+    int nstrangers;      /* calls that were no rank's, the last from: */
+    char stranger[INET6_ADDRSTRLEN];
+    char impostor[400];  /* the last one without the token */
+};
+
+/* --- the address --- */
+
+/* Does a rank 0 have our port? */
+static bool is_taken_by_us(const struct rendezvous_config *c)
+{
+    struct rendezvous_greeting greeting = {0};
+    struct err ignored;
+    int s = listener_call(c->hosts[0], c->ports[0]);
+
+    if (s < 0)
+        return false;
+    rendezvous_wire_read(c, s, &greeting, sizeof greeting, clock_now() + 1, &ignored);
+    close(s);
+    return greeting.mark == RENDEZVOUS_WIRE_MARK;
+}
+
+/* Who has no token gets nothing. */
+static int listen_early(struct host *h, struct err *e)
+{
+    const struct rendezvous_config *c = h->c;
+    double until = clock_now() + (c->timeout_s < PORT_PATIENCE_S ? c->timeout_s : PORT_PATIENCE_S);
+
+    for (;;) {
+        h->listener = listener_open(c->hosts[0], c->ports[0]);
+        if (h->listener >= 0)
+            return 0;
+        if (errno != EADDRINUSE)
+            return err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot listen at port %d",
+                             c->size, c->host, c->ports[0]);
+        if (c->interrupt && *c->interrupt)
+            return comm_set_interrupted(e, *c->interrupt);
+        if (clock_now() >= until)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    return is_taken_by_us(c)
+               ? err_set(e, ERR_PEER, "rank 0 of %d on %s: another rank 0 listens at port %d: this "
+                         "run was started twice, or another run has the same port (unetctl spec "
+                         "--port-base, port_base of the site)", c->size, c->host, c->ports[0])
+               : err_set(e, ERR_PEER, "rank 0 of %d on %s: port %d is taken by another program; "
+                         "choose another one (unetctl spec --port-base, port_base of the site; ss "
+                         "-ltnp shows whose it is)",
+                         c->size, c->host, c->ports[0]);
+}
+
+/* A connection for each rank, and some more. */
+static void raise_limit(int size)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)size + STRANGERS + 64;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* --- those who call --- */
+
+static void forget(struct guest *g)
+{
+    if (!g)
+        return;
+    close(g->socket);
+    free(g);
+}
+
+static void drop_caller(struct host *h, struct guest *g)
+{
+    struct guest **p = &h->callers;
+
+    while (*p != g)
+        p = &(*p)->next;
+    *p = g->next;
+    h->ncallers--;
+    forget(g);
+}
+
+/* The one that has waited longest makes room. */
+static void make_room(struct host *h)
+{
+    struct guest *g = h->callers;
+
+    if (h->ncallers < h->c->size + STRANGERS)
+        return;
+    while (g->next)
+        g = g->next;
+    h->nstrangers++;
+    snprintf(h->stranger, sizeof h->stranger, "%s", g->address);
+    drop_caller(h, g);
+}
+
+static int accept_guest(struct host *h, struct err *e)
+{
+    struct sockaddr_storage from;
+    socklen_t length = sizeof from;
+    double left = h->deadline - clock_now();
+    int s = accept4(h->listener, (struct sockaddr *)&from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (s < 0)
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM
+                   ? err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot take more than %d "
+                               "calls (ulimit -n)", h->c->size, h->c->host,
+                               h->nmembers + h->ncallers)
+                   : 0;
+    make_room(h);
+    struct guest *g = calloc(1, sizeof *g);
+    if (!g) {
+        close(s);
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    }
+    g->socket = s;
+    getnameinfo((struct sockaddr *)&from, length, g->address, sizeof g->address, NULL, 0,
+                NI_NUMERICHOST);
+    if (strncmp(g->address, MAPPED, strlen(MAPPED)) == 0) /* IPv4, as the listener sees it */
+        memmove(g->address, g->address + strlen(MAPPED), strlen(g->address + strlen(MAPPED)) + 1);
+    g->next = h->callers;
+    h->callers = g;
+    h->ncallers++;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = g};
+    g->greeting.mark = RENDEZVOUS_WIRE_MARK;
+    g->greeting.wait_ms = left > 0 ? (uint32_t)(1e3 * left) : 0;
+    if (token_draw(g->greeting.nonce, sizeof g->greeting.nonce, e) ||
+        epoll_ctl(h->epoll, EPOLL_CTL_ADD, s, &event))
+        return err_errno(e, ERR_INTERNAL, errno, "rank 0 cannot take a call");
+    /* A new connection has room for this. */
+    if (send(s, &g->greeting, sizeof g->greeting, MSG_NOSIGNAL) != (ssize_t)sizeof g->greeting)
+        drop_caller(h, g);
+    return 0;
+}
+
+/* --- verdicts --- */
+
+static int tell(struct host *h, struct guest *g)
+{
+    const struct rendezvous_config *c = h->c;
+    struct rendezvous_verdict verdict = {.mark = RENDEZVOUS_WIRE_MARK};
+    struct err ignored;
+
+    verdict.code = h->failed ? h->error.code : 0;
+    verdict.nblob = h->failed ? 0 : (uint32_t)h->nblob;
+    if (h->failed)
+        snprintf(verdict.text, sizeof verdict.text, "%s", h->error.text);
+    rendezvous_wire_sign_verdict(c->token, &g->hello, &verdict, h->blob, verdict.signature);
+    double deadline = clock_now() + TELL_S;
+    int rc = rendezvous_wire_write(c, g->socket, &verdict, sizeof verdict, deadline, &ignored);
+    if (rc == 0 && verdict.nblob)
+        rc = rendezvous_wire_write(c, g->socket, h->blob, verdict.nblob, deadline, &ignored);
+    h->ntold++;
+    return rc;
+}
+
+/* The first failure is the one that all ranks hear of. Returns 0. */
+static int fail(struct host *h, const struct err *e)
+{
+    if (h->failed)
+        return 0;
+    h->failed = true;
+    h->error = *e;
+    if (h->deadline > clock_now() + LINGER_S)
+        h->deadline = clock_now() + LINGER_S;
+    for (int r = 1; r < h->c->size; r++)
+        if (h->members[r])
+            tell(h, h->members[r]);
+    return 0;
+}
+
+static int check_hello(struct host *h, const struct rendezvous_hello *hello, struct err *e)
+{
+    const struct rendezvous_config *c = h->c;
+    size_t other;
+
+    if (hello->size != c->size)
+        return err_set(e, ERR_PEER, "rank %d on %s says that the run has %d ranks, rank 0 on %s "
+                       "says %d: one has a stale cluster spec; make it in the job step that starts "
+                       "the ranks (unetctl spec)", hello->rank, hello->host, hello->size, c->host,
+                       c->size);
+    if (hello->rank < 1 || hello->rank >= c->size)
+        return err_set(e, ERR_PEER, "%s on %s calls itself rank %d of %d", hello->program,
+                       hello->host, hello->rank, c->size);
+    if (h->members[hello->rank]) {
+        const struct rendezvous_hello *first = &h->members[hello->rank]->hello;
+        return err_set(e, ERR_PEER, "rank %d came twice: from %s (process %lld) and from %s "
+                       "(process %lld); it was started twice, or two tasks have the same place in "
+                       "the cluster spec", hello->rank, first->host, (long long)first->process,
+                       hello->host, (long long)hello->process);
+    }
+    if (hello->spec != rendezvous_wire_hash_spec(c))
+        return err_set(e, ERR_PEER, "rank %d on %s has another cluster spec than rank 0 on %s: one "
+                       "of them is stale; make it in the job step that starts the ranks (unetctl "
+                       "spec)", hello->rank, hello->host, c->host);
+    if (strcmp(hello->program, c->program) != 0)
+        return err_set(e, ERR_PEER, "rank %d on %s runs %s, rank 0 on %s runs %s; install the same "
+                       "on all hosts", hello->rank, hello->host, hello->program, c->host,
+                       c->program);
+    if (hello->plan != c->plan)
+        return err_set(e, ERR_PEER, "rank %d on %s has another run.json or other options than rank "
+                       "0 on %s; all ranks of a run must read the same files", hello->rank,
+                       hello->host, c->host);
+    if (*hello->device && map_get(&h->devices, hello->device, &other))
+        return err_set(e, ERR_PEER, "rank %d on %s has the same device as rank %zu: %s; give each "
+                       "task its own (srun --gpus-per-task=1)", hello->rank, hello->host, other,
+                       hello->device);
+    if (*hello->device && map_set(&h->devices, hello->device, (size_t)hello->rank))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    return 0;
+}
+
+/* Its hello is complete. */
+static void meet(struct host *h, struct guest *g)
+{
+    char signature[TOKEN_SIGNATURE];
+    struct rendezvous_hello *hello = &g->hello;
+    struct err e;
+
+    hello->program[sizeof hello->program - 1] = 0;
+    hello->host[sizeof hello->host - 1] = 0;
+    hello->device[sizeof hello->device - 1] = 0;
+    rendezvous_wire_sign_hello(h->c->token, &g->greeting, hello, signature);
+    if (!token_same(signature, hello->signature)) {
+        snprintf(h->impostor, sizeof h->impostor, "; one from %s that calls itself rank %d on "
+                 "%.64s had another token: it belongs to another run or attempt, or its folder of "
+                 "results is not the one here", g->address, hello->rank, hello->host);
+        tell(h, g); /* signed with our token: by that it sees that it is wrong here */
+        h->ntold--;
+        drop_caller(h, g);
+        return;
+    }
+    if (!h->failed && check_hello(h, hello, &e))
+        fail(h, &e);
+    if (h->failed) {
+        tell(h, g);
+        drop_caller(h, g);
+        return;
+    }
+    struct guest **p = &h->callers;
+    while (*p != g)
+        p = &(*p)->next;
+    *p = g->next;
+    h->ncallers--;
+    g->member = true;
+    h->members[hello->rank] = g;
+    h->nmembers++;
+}
+
+static void lose(struct host *h, struct guest *g)
+{
+    const struct rendezvous_hello *hello = &g->hello;
+    struct err e;
+
+    epoll_ctl(h->epoll, EPOLL_CTL_DEL, g->socket, NULL);
+    err_set(&e, ERR_PEER, "rank %d on %s (process %lld) has ended while ranks were awaited; its "
+            "output or the system's log says why", hello->rank, hello->host,
+            (long long)hello->process);
+    fail(h, &e);
+}
+
+static void listen_to(struct host *h, struct guest *g)
+{
+    char excess[64];
+
+    if (g->member) {
+        ssize_t n = recv(g->socket, excess, sizeof excess, 0);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            lose(h, g);
+        return;
+    }
+    ssize_t n = recv(g->socket, (char *)&g->hello + g->nread, sizeof g->hello - g->nread, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    g->nread += n > 0 ? (size_t)n : 0;
+    bool odd = g->nread >= sizeof g->hello.mark && g->hello.mark != RENDEZVOUS_WIRE_MARK;
+    if (n > 0 && !odd && g->nread == sizeof g->hello) {
+        meet(h, g);
+    } else if (n <= 0 || odd) {
+        h->nstrangers += odd;
+        if (odd)
+            snprintf(h->stranger, sizeof h->stranger, "%s", g->address);
+        drop_caller(h, g);
+    }
+}
+
+/* --- the whole --- */
+
+static void set_missing(const struct host *h, struct err *e)
+{
+    const struct rendezvous_config *c = h->c;
+    int nmissing = c->size - 1 - h->nmembers, named = 0;
+    char names[500] = "", strangers[120] = "", silent[120] = "";
+    size_t at = 0;
+
+    for (int r = 1; r < c->size && named < NAMED; r++)
+        if (!h->members[r])
+            at += (size_t)snprintf(names + at, sizeof names - at, "%srank %d (%.48s)",
+                                   named++ ? ", " : "", r, c->hosts[r]);
+    if (nmissing > named)
+        snprintf(names + at, sizeof names - at, " and %d more", nmissing - named);
+    if (h->nstrangers)
+        snprintf(strangers, sizeof strangers, "; %d call%s no rank's (the last from %s)",
+                 h->nstrangers, h->nstrangers > 1 ? "s were" : " was", h->stranger);
+    if (h->ncallers)
+        snprintf(silent, sizeof silent, "; a call from %s says nothing: its program is stopped "
+                 "or no rank", h->callers->address);
+    err_set(e, ERR_PEER, "rank 0 of %d on %s has waited %g s at port %d: %s did not come%s%s%s; %s "
+            "output or the system's log says why, unetctl doctor --gpus N looks for reasons",
+            c->size, c->host, c->timeout_s, c->ports[0], names, h->impostor, silent,
+            strangers, nmissing > 1 ? "their" : "its");
+}
+
+static int take_events(struct host *h, struct err *e)
+{
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(h->epoll, events, EVENTS, rendezvous_wire_nap_ms(h->deadline));
+
+    /* Those who spoke before those who call: room is made among the latter, and an event of one
+     * that has been dropped would lead to nobody. */
+    for (int i = 0; i < n; i++)
+        if (events[i].data.ptr)
+            listen_to(h, events[i].data.ptr);
+    for (int i = 0; i < n; i++)
+        if (!events[i].data.ptr && accept_guest(h, e))
+            return -1;
+    return 0;
+}
+
+static int gather(struct host *h)
+{
+    const struct rendezvous_config *c = h->c;
+    struct err e;
+
+    while (h->failed ? h->ntold < c->size - 1 : h->nmembers < c->size - 1) {
+        bool late = clock_now() >= h->deadline;
+        if (late && h->failed)
+            break;
+        if (!h->failed && c->interrupt && *c->interrupt) {
+            comm_set_interrupted(&e, *c->interrupt);
+            fail(h, &e);
+        } else if (late) {
+            set_missing(h, &e);
+            fail(h, &e);
+        } else if (take_events(h, &e)) {
+            fail(h, &e);
+        }
+    }
+    for (int r = 1; r < c->size && !h->failed; r++)
+        if (tell(h, h->members[r]))
+            lose(h, h->members[r]);
+    return h->failed ? -1 : 0;
+}
+
+static int open_host(struct host *h, struct err *e)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    h->members = calloc((size_t)h->c->size, sizeof *h->members);
+    if (!h->members || (*h->c->device && map_set(&h->devices, h->c->device, 0)))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    raise_limit(h->c->size);
+    h->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (h->epoll < 0)
+        return err_errno(e, ERR_INTERNAL, errno, "epoll_create1");
+    if (listen_early(h, e))
+        return -1;
+    if (epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->listener, &event))
+        return err_errno(e, ERR_INTERNAL, errno, "epoll_ctl");
+    return 0;
+}
+
+int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
+                           int *sockets, struct err *e)
+{
+    struct host h = {.c = c, .blob = blob, .nblob = nbytes, .listener = -1, .epoll = -1,
+                     .deadline = clock_now() + c->timeout_s};
+    int rc = open_host(&h, e) || gather(&h) ? -1 : 0;
+
+    if (h.failed)
+        *e = h.error;
+    for (int r = 1; h.members && r < c->size; r++) {
+        struct guest *g = h.members[r];
+        if (rc == 0) {
+            sockets[r] = g->socket;
+            free(g);
+        } else {
+            forget(g);
+        }
+    }
+    while (h.callers)
+        drop_caller(&h, h.callers);
+    if (h.listener >= 0)
+        close(h.listener);
+    if (h.epoll >= 0)
+        close(h.epoll);
+    free(h.members);
+    map_destroy(&h.devices);
+    return rc;
+}

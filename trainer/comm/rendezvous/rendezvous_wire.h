@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes over the connections of a rendezvous: records of fixed size in the machine's own byte
+ * order (another one shows in the mark), and the waiting for them.
+ *
+ *   rank 0 -> rank   greeting
+ *   rank -> rank 0   hello, signed, with rank 0's nonce
+ *   rank 0 -> rank   verdict, signed, with the rank's nonce; then nblob bytes */
+#ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_WIRE_H
+#define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_WIRE_H
+
+#include <stdint.h>
+
+#include "src/err.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
+#include "trainer/comm/rendezvous/token.h"
+
+#define RENDEZVOUS_WIRE_MARK UINT64_C(0x31307a7664726e75) /* "unrdvz01"; count up with changes */
+#define RENDEZVOUS_WIRE_NAME "unrdvz"
+
+struct rendezvous_greeting {
+    uint64_t mark;
+    uint32_t wait_ms; /* for ranks that are not there yet */
+    uint32_t unused;
+    unsigned char nonce[16];
+};
+
+struct rendezvous_hello {
+    uint64_t mark;
+    int32_t rank, size;
+    uint64_t plan, spec;
+    int64_t process;
+    char program[64], host[256], device[128];
+    unsigned char nonce[16];
+    char signature[TOKEN_SIGNATURE + 7];
+};
+
+struct rendezvous_verdict {
+    uint64_t mark;
+    int32_t code; /* 0: all are here and agree */
+    uint32_t nblob;
+    char text[ERR_TEXT_SIZE];
+    char signature[TOKEN_SIGNATURE + 7];
+};
+
+void rendezvous_wire_sign_hello(const unsigned char token[TOKEN_SIZE],
+                                const struct rendezvous_greeting *greeting,
+                                const struct rendezvous_hello *hello, char dst[TOKEN_SIGNATURE]);
+void rendezvous_wire_sign_verdict(const unsigned char token[TOKEN_SIZE],
+                                  const struct rendezvous_hello *hello,
+                                  const struct rendezvous_verdict *verdict, const void *blob,
+                                  char dst[TOKEN_SIGNATURE]);
+
+/* Hash of the addresses of all ranks. */
+uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
+
+/* A moment's wait for poll, in which a signal is noticed, and not beyond the deadline. */
+int rendezvous_wire_nap_ms(double deadline);
+
+/* All of it, by the deadline: 0. 1: the deadline has passed; 2: the other side has closed; -1 with
+ * the signal's error. A socket that does not block. */
+int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst, size_t nbytes,
+                         double deadline, struct err *e);
+int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
+                          size_t nbytes, double deadline, struct err *e);
+
+/* As rank 0 (rendezvous_host.c): sockets[rank] for each rank, or -1 after it has told every rank
+ * that came. */
+int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
+                           int *sockets, struct err *e);
+
+#endif

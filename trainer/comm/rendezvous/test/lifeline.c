@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Three ranks as processes that hold each other's lifelines; one of them gets into trouble. */
+#include "config.h"
+#include "trainer/comm/rendezvous/lifeline.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/clock.h"
+#include "src/listener.h"
+#include "t/port.h"
+
+#define N 3
+
+enum trouble { NONE, KILLED, STOPPED, SLOW, FAILED };
+
+struct outcome {
+    bool relayed, called;
+    int rc;
+    struct err e;
+    double seconds;
+};
+
+static const char *hosts[N] = {"n00", "n01", "n02"};
+static struct outcome got[N];
+
+static void nap(double s)
+{
+    nanosleep(&(struct timespec){(time_t)s, (long)((s - (double)(time_t)s) * 1e9)}, NULL);
+}
+
+static void note_loss(void *arg, const struct err *e)
+{
+    (void)e;
+    *(bool *)arg = true;
+}
+
+static int free_port(void)
+{
+    int s = listener_open(NULL, 0), port = port_of(s);
+
+    close(s);
+    return port;
+}
+
+static struct lifeline *meet(int rank, int port, bool *called)
+{
+    const char *addresses[N] = {"127.0.0.1", "127.0.0.1", "127.0.0.1"};
+    struct rendezvous_config c = {.rank = rank, .size = N, .hosts = addresses,
+                                  .ports = (int[]){port, port, port}, .host = hosts[rank],
+                                  .device = "", .program = "test", .timeout_s = 20};
+    bool relayed;
+    struct err e;
+    struct rendezvous *r = rendezvous_open(&c, NULL, 0, &relayed, &e);
+    struct lifeline *l = r ? lifeline_open(r, hosts, note_loss, called, &e) : NULL;
+
+    if (!l)
+        fprintf(stderr, "%s\n", e.text);
+    return l;
+}
+
+/* What a rank does between two collectives that never end, but for NONE. */
+static void suffer(struct lifeline *l, enum trouble trouble)
+{
+    struct err e;
+
+    switch (trouble) {
+    case NONE: break;
+    case KILLED: raise(SIGKILL); break;
+    case STOPPED: raise(SIGSTOP); break;
+    case SLOW: nap(20); break;
+    case FAILED:
+        err_set(&e, ERR_DATA, "image 7 is broken");
+        lifeline_tell(l, &e);
+        nap(1);
+        break;
+    }
+}
+
+static void live(int rank, int port, enum trouble trouble, int victim, int results)
+{
+    struct outcome o = {0};
+    struct lifeline *l = meet(rank, port, &o.called);
+
+    if (!l)
+        _exit(1);
+    lifeline_count(l);
+    if (rank == victim)
+        suffer(l, trouble);
+    else if (trouble != NONE)
+        lifeline_count(l);
+    double began = clock_now();
+    while (o.rc == 0 && trouble != NONE && rank != victim && clock_now() < began + 15) {
+        o.rc = lifeline_check(l, &o.relayed, &o.e);
+        if (o.rc == 0 && clock_now() > began + 0.3 && (trouble == STOPPED || trouble == SLOW))
+            o.rc = lifeline_ask(l, &o.relayed, &o.e);
+        nap(0.01);
+    }
+    o.seconds = clock_now() - began;
+    lifeline_close(l);
+    _exit(write(results, &o, sizeof o) != (ssize_t)sizeof o);
+}
+
+static void run(enum trouble trouble, int victim)
+{
+    int port = free_port(), ends[N][2];
+    pid_t processes[N];
+
+    for (int r = 0; r < N; r++) {
+        if (pipe(ends[r]))
+            bail_out("no pipe");
+        processes[r] = fork();
+        if (processes[r] == 0)
+            live(r, port, trouble, victim, ends[r][1]);
+        close(ends[r][1]);
+    }
+    for (int r = 0; r < N; r++) {
+        if (r == victim)
+            continue;
+        if (read(ends[r][0], &got[r], sizeof got[r]) != (ssize_t)sizeof got[r])
+            got[r] = (struct outcome){.e = {.text = "it said nothing"}};
+    }
+    for (int r = 0; r < N; r++) {
+        close(ends[r][0]);
+        if (r == victim)
+            kill(processes[r], SIGKILL);
+        waitpid(processes[r], NULL, 0);
+    }
+}
+
+static bool heard(int rank, int code, const char *text)
+{
+    const struct outcome *o = &got[rank];
+
+    if (o->rc && o->e.code == code && strstr(o->e.text, text) && o->seconds < 12)
+        return true;
+    printf("# rank %d after %.1f s: code %d, %s\n", rank, o->seconds, o->e.code, o->e.text);
+    return false;
+}
+
+int main(void)
+{
+    run(NONE, -1);
+    ok(!got[0].called && !got[1].called && !got[2].called, "who leaves in order is not lost");
+    run(KILLED, 2);
+    ok(heard(0, ERR_PEER, "rank 2 on n02 is gone") && !got[0].relayed && got[0].called,
+       "a rank is killed: %s", got[0].e.text);
+    ok(heard(1, ERR_PEER, "rank 2 on n02 is gone") && got[1].relayed, "all hear it");
+    run(KILLED, 0);
+    ok(heard(1, ERR_PEER, "rank 0 on n00 is gone") && heard(2, ERR_PEER, "rank 0 on n00"),
+       "rank 0 is killed: %s", got[1].e.text);
+    run(STOPPED, 1);
+    ok(heard(0, ERR_PEER, "rank 1 on n01: no answer") &&
+       heard(2, ERR_PEER, "rank 1 on n01: no answer"), "a rank is stopped: %s", got[0].e.text);
+    run(STOPPED, 0);
+    ok(heard(1, ERR_PEER, "rank 0 on n00: no answer") && heard(2, ERR_PEER, "rank 0 on n00"),
+       "rank 0 is stopped: %s", got[1].e.text);
+    run(SLOW, 1);
+    ok(heard(0, ERR_PEER, "rank 1 on n01: alive, but slow or stuck") &&
+       heard(2, ERR_PEER, "has not come to collective 2"), "a rank is slow: %s", got[0].e.text);
+    run(SLOW, 0);
+    ok(heard(1, ERR_PEER, "rank 0 on n00: alive, but slow or stuck"), "rank 0 is slow: %s",
+       got[1].e.text);
+    run(FAILED, 1);
+    ok(heard(0, ERR_DATA, "rank 1: image 7 is broken") && got[0].relayed &&
+       heard(2, ERR_DATA, "rank 1: image 7 is broken"), "a rank fails: %s", got[0].e.text);
+    return done_testing();
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/rendezvous/token.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+
+/* RFC 4231, cases 1 and 2; keys shorter than a block are filled with zeros, so ours may be. */
+static void test_sign(void)
+{
+    unsigned char key[TOKEN_SIZE] = {0};
+    char got[TOKEN_SIGNATURE], other[TOKEN_SIGNATURE];
+    struct token_part there = {"Hi There", 8};
+    struct token_part parts[2] = {{"what do ya want ", 16}, {"for nothing?", 12}};
+
+    memset(key, 0x0b, 20);
+    token_sign(key, &there, 1, got);
+    is_str(got, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7", "RFC 4231, 1");
+    memset(key, 0, sizeof key);
+    memcpy(key, "Jefe", 4);
+    token_sign(key, parts, 2, got);
+    is_str(got, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+           "RFC 4231, 2, in two parts");
+    memcpy(other, got, sizeof other);
+    ok(token_same(got, other), "a signature is itself");
+    other[63] ^= 1;
+    ok(!token_same(got, other), "and not one that differs in its last digit");
+}
+
+/* Many processes at once, one token. */
+static void test_share(void)
+{
+    enum { N = 8 };
+    char dir[] = "/tmp/unetctl-token.XXXXXX", path[80], attempt[64];
+    unsigned char token[TOKEN_SIZE], theirs[TOKEN_SIZE];
+    struct err e = {0};
+    int pipes[2], same = 0;
+
+    if (!mkdtemp(dir) || pipe(pipes))
+        bail_out("no temporary folder");
+    snprintf(attempt, sizeof attempt, "%s/attempt-1", dir);
+    snprintf(path, sizeof path, "%s/token", attempt);
+    for (int i = 0; i < N; i++)
+        if (fork() == 0) {
+            if (token_share(attempt, token, &e))
+                memset(token, i, sizeof token);
+            _exit(write(pipes[1], token, sizeof token) != (ssize_t)sizeof token);
+        }
+    while (wait(NULL) > 0)
+        ;
+    ok(token_share(attempt, token, &e) == 0, "a token is shared: %s", e.text);
+    for (int i = 0; i < N; i++)
+        if (read(pipes[0], theirs, sizeof theirs) == (ssize_t)sizeof theirs)
+            same += memcmp(theirs, token, sizeof token) == 0;
+    is_int(same, N, "all processes have the same");
+    chmod(path, 0644);
+    ok(token_share(attempt, token, &e) && e.code == ERR_PEER && strstr(e.text, "read by others"),
+       "refused when others can read it: %s", e.text);
+    chmod(path, 0600);
+    ok(truncate(path, 5) == 0 && token_share(attempt, token, &e) &&
+       strstr(e.text, "no token of 32"), "refused when it is cut: %s", e.text);
+    unlink(path);
+    rmdir(attempt);
+    rmdir(dir);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+int main(void)
+{
+    test_sign();
+    test_share();
+    return done_testing();
+}

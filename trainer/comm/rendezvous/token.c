@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/comm/rendezvous/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/sha256.h"
+
+#define BLOCK 64 /* of SHA-256 */
+
+int token_draw(void *dst, size_t nbytes, struct err *e)
+{
+    ssize_t n;
+
+    do
+        n = getrandom(dst, nbytes, 0);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)nbytes ? 0 : err_errno(e, ERR_INTERNAL, errno, "no random numbers");
+}
+
+/* 1: there is no such file. */
+static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct err *e)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT
+                   ? 1
+                   : err_errno(e, ERR_PEER, errno, "cannot read the run's token, %s", path);
+    bool known = fstat(fd, &st) == 0;
+    ssize_t n = known ? read(fd, dst, TOKEN_SIZE) : -1;
+    close(fd);
+    if (n != TOKEN_SIZE || !S_ISREG(st.st_mode) || st.st_size != TOKEN_SIZE)
+        return err_set(e, ERR_PEER, "%s is no token of %d bytes; remove it, the next start makes "
+                       "another", path, TOKEN_SIZE);
+    if (st.st_mode & 077 || st.st_uid != geteuid())
+        return err_set(e, ERR_PEER, "%s can be read by others; remove it, the next start makes "
+                       "another", path);
+    return 0;
+}
+
+/* Complete before it has its name, which only one rank can give: link refuses a second one, on a
+ * network file system as well. */
+static int make_token(const char *dir, const char *path, struct err *e)
+{
+    char temporary[PATH_MAX + 8];
+    unsigned char token[TOKEN_SIZE];
+    int rc = -1;
+
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_PEER, errno, "cannot make the folder %s", dir);
+    if (token_draw(token, sizeof token, e))
+        return -1;
+    int fd = mkostemp(temporary, O_CLOEXEC); /* with mode 0600 */
+    if (fd < 0)
+        return err_errno(e, ERR_PEER, errno, "cannot write the run's token to %s", dir);
+    if (write(fd, token, sizeof token) != (ssize_t)sizeof token || fsync(fd))
+        err_errno(e, ERR_PEER, errno, "cannot write %s", temporary);
+    else if (link(temporary, path) && errno != EEXIST)
+        err_errno(e, ERR_PEER, errno, "cannot make %s", path);
+    else
+        rc = 0;
+    close(fd);
+    unlink(temporary);
+    return rc;
+}
+
+int token_share(const char *dir, unsigned char dst[TOKEN_SIZE], struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof path, "%s/token", dir) >= (int)sizeof path)
+        return err_set(e, ERR_PEER, "%.200s...: the path is too long", dir);
+    int rc = read_token(path, dst, e);
+    if (rc <= 0)
+        return rc;
+    if (make_token(dir, path, e))
+        return -1;
+    rc = read_token(path, dst, e);
+    return rc > 0 ? err_set(e, ERR_PEER, "%s: made, and gone again", path) : rc;
+}
+
+static void hash_parts(const unsigned char pad[BLOCK], const struct token_part *parts,
+                       size_t nparts, char hex[65])
+{
+    struct sha256 s;
+
+    sha256_init(&s);
+    sha256_add(&s, pad, BLOCK);
+    for (size_t i = 0; i < nparts; i++)
+        sha256_add(&s, parts[i].data, parts[i].nbytes);
+    sha256_finish(&s, hex);
+}
+
+void token_sign(const unsigned char token[TOKEN_SIZE], const struct token_part *parts,
+                size_t nparts, char dst[TOKEN_SIGNATURE])
+{
+    unsigned char inner[BLOCK], outer[BLOCK], digest[TOKEN_SIZE];
+    unsigned byte;
+    char hex[65];
+
+    for (size_t i = 0; i < BLOCK; i++) {
+        unsigned char k = i < TOKEN_SIZE ? token[i] : 0;
+        inner[i] = k ^ 0x36;
+        outer[i] = k ^ 0x5c;
+    }
+    hash_parts(inner, parts, nparts, hex);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        sscanf(hex + 2 * i, "%2x", &byte);
+        digest[i] = (unsigned char)byte;
+    }
+    hash_parts(outer, &(struct token_part){digest, sizeof digest}, 1, dst);
+}
+
+bool token_same(const char a[TOKEN_SIGNATURE], const char b[TOKEN_SIGNATURE])
+{
+    unsigned char difference = 0;
+
+    for (size_t i = 0; i < TOKEN_SIGNATURE; i++)
+        difference |= (unsigned char)(a[i] ^ b[i]);
+    return difference == 0;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/image/classes.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+
+#define MAX_FILE ((size_t)1 << 20)
+#define NAME_SIZE 64
+#define MAX_ENTRIES 1024
+#define NVALUES 65536
+#define UNKNOWN 254 /* above every class */
+
+struct entry {
+    uint32_t value, last; /* one or several; or 0xRRGGBB */
+    uint8_t label;
+};
+
+struct classes {
+    int count;
+    char *text; /* of the file; NULL without one */
+    bool coloured, named;
+    char names[CLASSES_MAX][NAME_SIZE];
+    struct entry entries[MAX_ENTRIES]; /* in the order of the file */
+    size_t nentries;
+    uint8_t of_value[NVALUES]; /* label of a value; not for colours */
+};
+
+static int add_entry(struct classes *c, uint32_t value, uint32_t last, int label, struct err *e)
+{
+    for (size_t i = 0; i < c->nentries; i++)
+        if (c->entries[i].value <= last && c->entries[i].last >= value)
+            return err_set(e, ERR_DATA, "a value or colour given twice");
+    if (c->nentries == MAX_ENTRIES)
+        return err_set(e, ERR_DATA, "more than %d values", MAX_ENTRIES);
+    c->entries[c->nentries++] = (struct entry){value, last, (uint8_t)label};
+    return 0;
+}
+
+/* The label that a name stands for; a new name is the next class. -1 when there are too many. */
+static int label_of_name(struct classes *c, const char *name, struct err *e)
+{
+    if (strcmp(name, "ignore") == 0)
+        return CLASSES_IGNORE;
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->names[i], name) == 0)
+            return i;
+    if (c->count == CLASSES_MAX)
+        return err_set(e, ERR_DATA, "more than %d classes", CLASSES_MAX);
+    snprintf(c->names[c->count], NAME_SIZE, "%s", name);
+    return c->count++;
+}
+
+/* Up to three numbers at the start of a line: how many, and where they end. `1-9` is one, and
+ * *last its end. */
+static int parse_numbers(const char *line, unsigned long v[3], unsigned long *last,
+                         const char **rest)
+{
+    int n = 0;
+
+    for (*rest = line; n < 3; n++) {
+        const char *p = *rest + strspn(*rest, " \t");
+        char *end;
+        if (!isdigit((unsigned char)*p))
+            break;
+        v[n] = *last = strtoul(p, &end, 10);
+        if (n == 0 && *end == '-' && isdigit((unsigned char)end[1]))
+            *last = strtoul(end + 1, &end, 10);
+        if (*end && !isspace((unsigned char)*end))
+            break;
+        *rest = end;
+    }
+    *rest += strspn(*rest, " \t");
+    return n;
+}
+
+static int parse_line(struct classes *c, char *line, struct err *e)
+{
+    unsigned long v[3] = {0}, last = 0;
+    const char *name;
+
+    line[strcspn(line, "#\r")] = 0;
+    for (size_t n = strlen(line); n > 0 && isspace((unsigned char)line[n - 1]); n--)
+        line[n - 1] = 0;
+    if (!line[strspn(line, " \t")])
+        return 0;
+    int n = parse_numbers(line, v, &last, &name);
+    bool coloured = n == 3;
+    if ((n != 1 && n != 3) || !*name || strlen(name) >= NAME_SIZE || (n == 1 && last < v[0]))
+        return err_set(e, ERR_DATA,
+                       "must be `VALUE NAME`, `FROM-TO NAME` or `RED GREEN BLUE NAME`");
+    if (n == 1 && last > v[0])
+        v[1] = last;
+    for (int i = 0; i < 3; i++)
+        if (v[i] > (coloured ? 255 : NVALUES - 1))
+            return err_set(e, ERR_DATA, "%lu is more than %d", v[i], coloured ? 255 : NVALUES - 1);
+    if (c->nentries && coloured != c->coloured)
+        return err_set(e, ERR_DATA, "values and colours don't go together in one file");
+    c->coloured = coloured;
+    int label = label_of_name(c, name, e);
+    if (label < 0)
+        return -1;
+    if (coloured)
+        v[0] = last = v[0] << 16 | v[1] << 8 | v[2];
+    return add_entry(c, (uint32_t)v[0], (uint32_t)last, label, e);
+}
+
+static int parse_file(struct classes *c, const char *file, struct err *e)
+{
+    char *text = strdup(c->text), *next;
+    int rc = text ? 0 : err_set(e, ERR_INTERNAL, "no memory for the classes"), number = 0;
+
+    c->named = true;
+    c->count = 0;
+    for (char *line = text; rc == 0 && line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        number++;
+        if (parse_line(c, line, e))
+            rc = err_prefix(e, "%s:%d", file, number);
+    }
+    free(text);
+    return rc;
+}
+
+static int fill(struct classes *c, int count, int ignore, const char *file, const char *text,
+                struct err *e)
+{
+    size_t n;
+
+    if (file && *file) {
+        c->text = text ? strdup(text) : atomicfile_read(file, MAX_FILE, &n, e);
+        if (!c->text)
+            return text ? err_set(e, ERR_INTERNAL, "no memory for the classes") : -1;
+        if (parse_file(c, file, e))
+            return -1;
+        if (count <= 1 && c->count != 2)
+            return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes %d); "
+                           "with 1 it has two, background and foreground", file, c->count, c->count,
+                           c->count);
+        if (count > 1 && c->count != count)
+            return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
+                           c->count, count);
+    } else {
+        for (int i = 0; i < count; i++) {
+            snprintf(c->names[i], NAME_SIZE, "%d", i);
+            if (i != ignore && add_entry(c, (uint32_t)i, (uint32_t)i, i, e))
+                return -1;
+        }
+    }
+    if (ignore >= 0 && c->coloured)
+        return err_set(e, ERR_DATA, "data.ignore is a value, but %s has colours: name one of them "
+                       "`ignore` there", file);
+    return ignore >= 0 ? add_entry(c, (uint32_t)ignore, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
+}
+
+bool classes_wanted(int count, const char *file)
+{
+    return count > 1 || (file && *file);
+}
+
+struct classes *classes_create(int count, int ignore, const char *file, const char *text,
+                               struct err *e)
+{
+    struct classes *c = calloc(1, sizeof *c);
+
+    if (!c) {
+        err_set(e, ERR_INTERNAL, "no memory for the classes");
+        return NULL;
+    }
+    c->count = count;
+    if (fill(c, count, ignore, file, text, e)) {
+        classes_destroy(c);
+        return NULL;
+    }
+    memset(c->of_value, UNKNOWN, sizeof c->of_value);
+    for (size_t i = 0; !c->coloured && i < c->nentries; i++)
+        memset(c->of_value + c->entries[i].value, c->entries[i].label,
+               c->entries[i].last - c->entries[i].value + 1);
+    return c;
+}
+
+void classes_destroy(struct classes *c)
+{
+    if (c)
+        free(c->text);
+    free(c);
+}
+
+const char *classes_text(const struct classes *c)
+{
+    return c->text ? c->text : "";
+}
+
+int classes_count(const struct classes *c)
+{
+    return c->count;
+}
+
+const char *classes_name(const struct classes *c, int i)
+{
+    return c->names[i];
+}
+
+bool classes_are_coloured(const struct classes *c)
+{
+    return c->coloured;
+}
+
+static int refuse_value(const struct classes *c, const struct pixels *mask, size_t at,
+                        const char *name, struct err *e)
+{
+    unsigned v = pixels_sample(mask, at);
+
+    if (c->named)
+        return err_set(e, ERR_DATA, "%s: the mask holds the value %u at column %zu, row %zu, which "
+                       "has no class in data.class_file", name, v, at % mask->width,
+                       at / mask->width);
+    return err_set(e, ERR_DATA, "%s: the mask holds the value %u at column %zu, row %zu; of %d "
+                   "classes the last is %d. Set data.classes, data.ignore, or data.class_file when "
+                   "values are not class numbers", name, v, at % mask->width, at / mask->width,
+                   c->count, c->count - 1);
+}
+
+static int label_values(const struct classes *c, const struct pixels *mask, const char *name,
+                        uint8_t *labels, struct err *e)
+{
+    size_t npixels = (size_t)mask->width * mask->height;
+
+    for (size_t i = 0; i < npixels; i++) {
+        labels[i] = c->of_value[pixels_sample(mask, i)];
+        if (labels[i] == UNKNOWN)
+            return refuse_value(c, mask, i, name, e);
+    }
+    return 0;
+}
+
+static uint32_t colour_at(const struct pixels *mask, size_t pixel)
+{
+    size_t nc = (size_t)mask->channels, at = pixel * nc, step = nc >= 3 ? 1 : 0;
+    unsigned shift = mask->bits == 16 ? 8 : 0;
+
+    return (pixels_sample(mask, at) >> shift) << 16 |
+           (pixels_sample(mask, at + step) >> shift) << 8 |
+           pixels_sample(mask, at + 2 * step) >> shift;
+}
+
+static int label_colours(const struct classes *c, const struct pixels *mask, const char *name,
+                         uint8_t *labels, struct err *e)
+{
+    size_t npixels = (size_t)mask->width * mask->height, last = 0;
+
+    for (size_t i = 0; i < npixels; i++) {
+        uint32_t colour = colour_at(mask, i);
+        size_t k = last; /* neighbours mostly are alike */
+        if (c->entries[k].value != colour)
+            for (k = 0; k < c->nentries && c->entries[k].value != colour; k++)
+                ;
+        if (k == c->nentries)
+            return err_set(e, ERR_DATA, "%s: the mask holds the colour %u %u %u at column %zu, row "
+                           "%zu, which has no class in data.class_file", name, colour >> 16,
+                           colour >> 8 & 255, colour & 255, i % mask->width, i / mask->width);
+        labels[i] = c->entries[k].label;
+        last = k;
+    }
+    return 0;
+}
+
+int classes_label(const struct classes *c, const struct pixels *mask, const char *name,
+                  uint8_t *labels, struct err *e)
+{
+    return (c->coloured ? label_colours : label_values)(c, mask, name, labels, e);
+}
+
+void classes_encode(const struct classes *c, struct buf *dst)
+{
+    buf_addf(dst, "%d %d", c->count, c->coloured);
+    for (size_t i = 0; i < c->nentries; i++)
+        if (c->entries[i].last > c->entries[i].value)
+            buf_addf(dst, " %u-%u=%u", c->entries[i].value, c->entries[i].last,
+                     c->entries[i].label);
+        else
+            buf_addf(dst, " %u=%u", c->entries[i].value, c->entries[i].label);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/image/jpeg_file.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+/* Real progressive files have about ten. Each scan costs a pass over the whole picture. */
+#define MAX_SCANS 100
+/* An 8 x 8 block takes at least one bit in each of its components; a claim of more is a lie. */
+#define MAX_PIXELS_PER_BYTE 512u
+
+struct decoder {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf on_error;
+    const char *name;
+    struct err *e;
+    char *warning;
+    size_t warning_size;
+};
+
+static void handle_error(j_common_ptr jpeg)
+{
+    struct decoder *d = jpeg->client_data;
+    char text[JMSG_LENGTH_MAX];
+
+    jpeg->err->format_message(jpeg, text);
+    err_set(d->e, ERR_DATA, "%s: damaged JPEG: %s", d->name, text);
+    longjmp(d->on_error, 1);
+}
+
+/* Level -1 is a warning, and libjpeg warns when it fills in what is missing: that is damage, save
+ * for bytes between markers that nobody needs. */
+static void handle_message(j_common_ptr jpeg, int level)
+{
+    struct decoder *d = jpeg->client_data;
+    char text[JMSG_LENGTH_MAX];
+
+    if (level >= 0)
+        return;
+    jpeg->err->format_message(jpeg, text);
+    if (strstr(text, "extraneous bytes") == NULL) {
+        err_set(d->e, ERR_DATA, "%s: damaged JPEG: %s", d->name, text);
+        longjmp(d->on_error, 1);
+    }
+    if (d->warning && !d->warning[0])
+        snprintf(d->warning, d->warning_size, "%s", text);
+}
+
+static void handle_progress(j_common_ptr jpeg)
+{
+    struct decoder *d = jpeg->client_data;
+
+    if (d->jpeg.input_scan_number > MAX_SCANS) {
+        err_set(d->e, ERR_DATA, "%s: damaged JPEG: more than %d scans", d->name, MAX_SCANS);
+        longjmp(d->on_error, 1);
+    }
+}
+
+/* Up to where width, height and components are known. */
+static int read_head(struct decoder *d, const uint8_t *bytes, size_t nbytes)
+{
+    jpeg_create_decompress(&d->jpeg);
+    d->jpeg.client_data = d;
+    d->progress.progress_monitor = handle_progress;
+    d->jpeg.progress = &d->progress;
+    jpeg_mem_src(&d->jpeg, bytes, (unsigned long)nbytes);
+    jpeg_read_header(&d->jpeg, TRUE);
+    if (pixels_check_size(d->jpeg.image_width, d->jpeg.image_height, d->name, d->e))
+        return -1;
+    if ((uint64_t)d->jpeg.image_width * d->jpeg.image_height >
+        (uint64_t)nbytes * MAX_PIXELS_PER_BYTE)
+        return err_set(d->e, ERR_DATA, "%s: damaged JPEG: claims %u x %u pixels, more than its %zu "
+                       "bytes can hold", d->name, d->jpeg.image_width, d->jpeg.image_height,
+                       nbytes);
+    return 0;
+}
+
+static int read_pixels(struct decoder *d, struct pixels *img)
+{
+    struct jpeg_decompress_struct *j = &d->jpeg;
+
+    if (j->jpeg_color_space == JCS_CMYK || j->jpeg_color_space == JCS_YCCK)
+        return err_set(d->e, ERR_DATA, "%s: a CMYK JPEG is not supported: convert it to RGB",
+                       d->name);
+    j->out_color_space = j->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+    img->width = j->image_width;
+    img->height = j->image_height;
+    img->source_bits = 8;
+    if (pixels_allocate(img, d->name, j->out_color_space == JCS_RGB ? 3 : 1, 8, d->e))
+        return -1;
+    /* Progressive files are held as coefficients, two bytes each. */
+    j->mem->max_memory_to_use = (long)(3 * img->nbytes + ((size_t)16 << 20));
+    jpeg_start_decompress(j);
+    size_t stride = img->nbytes / img->height;
+    while (j->output_scanline < j->output_height) {
+        JSAMPROW row = img->samples + j->output_scanline * stride;
+        jpeg_read_scanlines(j, &row, 1);
+    }
+    jpeg_finish_decompress(j);
+    return 0;
+}
+
+/* img NULL: the head alone. libjpeg's errors land here, where nothing changes in between. */
+static int decode(struct decoder *d, const uint8_t *bytes, size_t nbytes, struct pixels *img)
+{
+    d->jpeg.err = jpeg_std_error(&d->errors);
+    d->errors.error_exit = handle_error;
+    d->errors.emit_message = handle_message;
+    d->jpeg.client_data = d;
+    if (setjmp(d->on_error) || read_head(d, bytes, nbytes))
+        return -1;
+    return img ? read_pixels(d, img) : 0;
+}
+
+int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
+                     struct err *e)
+{
+    struct decoder d = {.name = name, .e = e, .warning = img->warning,
+                        .warning_size = sizeof img->warning};
+
+    memset(img, 0, sizeof *img);
+    img->pages = 1;
+    int rc = decode(&d, bytes, nbytes, img);
+    jpeg_destroy_decompress(&d.jpeg);
+    if (rc)
+        pixels_free(img);
+    return rc;
+}
+
+int jpeg_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
+                   uint32_t *height, struct err *e)
+{
+    struct decoder d = {.name = name, .e = e};
+    int rc = decode(&d, bytes, nbytes, NULL);
+
+    if (rc == 0) {
+        *width = d.jpeg.image_width;
+        *height = d.jpeg.image_height;
+    }
+    jpeg_destroy_decompress(&d.jpeg);
+    return rc;
+}

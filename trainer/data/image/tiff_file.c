@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/image/tiff_file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tiffio.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+
+#define MAX_PAGES 10000               /* more directories than this are a loop or an attack */
+#define MAX_ALLOC ((tmsize_t)1 << 30) /* of one piece inside libtiff */
+/* What one byte of a strip can become at most: LZW makes 4 KiB out of 12 bits, fax codes a whole
+ * row out of one bit. A header that claims more than the file can hold gets no memory. */
+#define MAX_RATIO 65536u
+
+struct reader {
+    const uint8_t *bytes;
+    size_t nbytes, at;
+    const char *name;
+    struct err *e;
+    bool failed; /* libtiff has reported an error */
+    char *warning;
+    size_t warning_size;
+};
+
+/* The fields of one directory. */
+struct layout {
+    uint32_t width, height;
+    uint16_t bits, samples, format, photometric, planar, compression;
+    bool palette, tiled;
+    uint16_t *red, *green, *blue;
+};
+
+static tmsize_t read_bytes(thandle_t handle, void *dst, tmsize_t n)
+{
+    struct reader *r = handle;
+    size_t left = r->nbytes - r->at, want = n < 0 ? 0 : (size_t)n;
+
+    if (want > left)
+        want = left;
+    memcpy(dst, r->bytes + r->at, want);
+    r->at += want;
+    return (tmsize_t)want;
+}
+
+static tmsize_t write_bytes(thandle_t handle, void *src, tmsize_t n)
+{
+    (void)handle, (void)src, (void)n;
+    return 0;
+}
+
+static toff_t seek(thandle_t handle, toff_t offset, int whence)
+{
+    struct reader *r = handle;
+    uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? r->at : r->nbytes, at;
+
+    if (__builtin_add_overflow(base, (uint64_t)offset, &at) || at > r->nbytes)
+        return (toff_t)-1;
+    r->at = (size_t)at;
+    return (toff_t)at;
+}
+
+static int close_nothing(thandle_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+static toff_t size_of(thandle_t handle)
+{
+    return ((struct reader *)handle)->nbytes;
+}
+
+/* The bytes are in memory already: strips are read in place. */
+static int map(thandle_t handle, void **base, toff_t *size)
+{
+    struct reader *r = handle;
+
+    *base = (void *)(uintptr_t)r->bytes;
+    *size = r->nbytes;
+    return 1;
+}
+
+static void unmap(thandle_t handle, void *base, toff_t size)
+{
+    (void)handle, (void)base, (void)size;
+}
+
+__attribute__((format(printf, 4, 0))) static int on_error(TIFF *tif, void *arg, const char *module,
+                                                          const char *fmt, va_list ap)
+{
+    struct reader *r = arg;
+    char text[256];
+
+    (void)tif, (void)module;
+    vsnprintf(text, sizeof text, fmt, ap);
+    if (!r->failed)
+        err_set(r->e, ERR_DATA, "%s: damaged TIFF: %s", r->name, text);
+    r->failed = true;
+    return 1;
+}
+
+__attribute__((format(printf, 4, 0))) static int
+on_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_list ap)
+{
+    struct reader *r = arg;
+
+    (void)tif, (void)module;
+    if (r->warning && !r->warning[0])
+        vsnprintf(r->warning, r->warning_size, fmt, ap);
+    return 1;
+}
+
+static TIFF *open_tiff(struct reader *r)
+{
+    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    TIFF *tif = NULL;
+
+    if (options) {
+        TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, r);
+        TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, r);
+        TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_ALLOC);
+        tif = TIFFClientOpenExt(r->name, "rm", r, read_bytes, write_bytes, seek, close_nothing,
+                                size_of, map, unmap, options);
+        TIFFOpenOptionsFree(options);
+    }
+    if (!tif && !r->failed)
+        err_set(r->e, ERR_DATA, "%s: damaged TIFF: can't be opened", r->name);
+    return tif;
+}
+
+static int refuse(const struct reader *r, const char *what, unsigned value)
+{
+    return err_set(r->e, ERR_DATA, "%s: this TIFF has %s %u, which is not supported: convert it to "
+                   "PNG", r->name, what, value);
+}
+
+static int check_colours(TIFF *tif, const struct reader *r, struct layout *l)
+{
+    unsigned colours = l->photometric == PHOTOMETRIC_RGB || l->photometric == PHOTOMETRIC_YCBCR
+                           ? 3 : 1;
+
+    if (l->photometric == PHOTOMETRIC_YCBCR) {
+        if (l->compression != COMPRESSION_JPEG)
+            return refuse(r, "YCbCr colours in compression", l->compression);
+        TIFFSetField(tif, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    } else if (l->photometric == PHOTOMETRIC_PALETTE) {
+        if (!TIFFGetField(tif, TIFFTAG_COLORMAP, &l->red, &l->green, &l->blue) || l->bits > 8)
+            return err_set(r->e, ERR_DATA, "%s: damaged TIFF: no palette", r->name);
+        l->palette = true;
+    } else if (l->photometric != PHOTOMETRIC_MINISBLACK &&
+               l->photometric != PHOTOMETRIC_MINISWHITE && l->photometric != PHOTOMETRIC_RGB)
+        return refuse(r, "photometric interpretation", l->photometric);
+    if (l->samples != colours && l->samples != colours + 1)
+        return refuse(r, "samples per pixel:", l->samples);
+    return 0;
+}
+
+/* The current directory; its claims are checked against the file. */
+static int read_layout(TIFF *tif, const struct reader *r, struct layout *l)
+{
+    memset(l, 0, sizeof *l);
+    TIFFGetField(tif, TIFFTAG_IMAGEWIDTH, &l->width);
+    TIFFGetField(tif, TIFFTAG_IMAGELENGTH, &l->height);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_BITSPERSAMPLE, &l->bits);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLESPERPIXEL, &l->samples);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLEFORMAT, &l->format);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_PLANARCONFIG, &l->planar);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &l->compression);
+    if (!TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &l->photometric))
+        l->photometric = PHOTOMETRIC_MINISBLACK;
+    l->tiled = TIFFIsTiled(tif) != 0;
+    if (pixels_check_size(l->width, l->height, r->name, r->e))
+        return -1;
+    if (l->bits != 1 && l->bits != 2 && l->bits != 4 && l->bits != 8 && l->bits != 16)
+        return refuse(r, "bits per sample:", l->bits);
+    if (l->format != SAMPLEFORMAT_UINT && l->format != SAMPLEFORMAT_VOID)
+        return refuse(r, "a sample format that is not unsigned:", l->format);
+    if (check_colours(tif, r, l))
+        return -1;
+    double packed = (double)l->width * l->height * l->samples * l->bits / 8;
+    if (packed > (double)r->nbytes * (l->compression == COMPRESSION_NONE ? 1 : MAX_RATIO))
+        return err_set(r->e, ERR_DATA, "%s: damaged TIFF: claims %u x %u pixels, more than its %zu "
+                       "bytes can hold", r->name, l->width, l->height, r->nbytes);
+    return 0;
+}
+
+/* Value of sample i of a row of packed samples. */
+static unsigned unpack(const uint8_t *row, size_t i, unsigned bits)
+{
+    uint16_t v;
+
+    if (bits == 8)
+        return row[i];
+    if (bits == 16) {
+        memcpy(&v, row + 2 * i, 2); /* libtiff has swapped it to the machine's order */
+        return v;
+    }
+    size_t per_byte = 8 / bits;
+    return (unsigned)row[i / per_byte] >> (8 - bits * (1 + i % per_byte)) & ((1u << bits) - 1);
+}
+
+static void store(struct pixels *img, size_t at, unsigned v)
+{
+    if (img->bits == 16) {
+        img->samples[2 * at] = (uint8_t)(v >> 8);
+        img->samples[2 * at + 1] = (uint8_t)v;
+    } else
+        img->samples[at] = (uint8_t)v;
+}
+
+/* One sample of the file to its place; dst: index of the pixel's first sample in img. */
+static void put(struct pixels *img, const struct layout *l, bool picture, size_t dst,
+                unsigned channel, unsigned v)
+{
+    unsigned full = (1u << l->bits) - 1;
+
+    if (l->palette && picture && channel == 0) {
+        store(img, dst, l->red[v] >> 8);
+        store(img, dst + 1, l->green[v] >> 8);
+        store(img, dst + 2, l->blue[v] >> 8);
+        return;
+    }
+    if (l->palette && picture)
+        channel += 2; /* alpha behind the three colours */
+    if (l->photometric == PHOTOMETRIC_MINISWHITE && channel == 0)
+        v = full - v;
+    if (picture && l->bits < 8 && !l->palette)
+        v = v * 255 / full;
+    store(img, dst + channel, v);
+}
+
+struct block {
+    uint32_t x, y, width, height; /* of the picture; the part inside it */
+    size_t row_bytes;             /* of the block's buffer */
+    int plane;                    /* -1: all samples are in it */
+};
+
+static void copy_block(struct pixels *img, const struct layout *l, bool picture,
+                       const struct block *b, const uint8_t *bytes)
+{
+    unsigned nsamples = b->plane < 0 ? l->samples : 1;
+
+    for (uint32_t y = 0; y < b->height; y++) {
+        const uint8_t *row = bytes + y * b->row_bytes;
+        size_t dst = ((size_t)(b->y + y) * img->width + b->x) * (size_t)img->channels;
+        for (uint32_t x = 0; x < b->width; x++, dst += (size_t)img->channels)
+            for (unsigned s = 0; s < nsamples; s++)
+                put(img, l, picture, dst, b->plane < 0 ? s : (unsigned)b->plane,
+                    unpack(row, (size_t)x * nsamples + s, l->bits));
+    }
+}
+
+/* Shape of a tile or strip, and how many bytes it has. */
+static int shape_of_block(TIFF *tif, const struct layout *l, uint32_t *width, uint32_t *height,
+                          tmsize_t *nbytes)
+{
+    *width = l->width;
+    *height = l->height;
+    if (l->tiled) {
+        if (!TIFFGetField(tif, TIFFTAG_TILEWIDTH, width) ||
+            !TIFFGetField(tif, TIFFTAG_TILELENGTH, height))
+            return -1;
+        *nbytes = TIFFTileSize(tif);
+    } else {
+        TIFFGetFieldDefaulted(tif, TIFFTAG_ROWSPERSTRIP, height);
+        if (*height > l->height)
+            *height = l->height;
+        *nbytes = TIFFStripSize(tif);
+    }
+    return *width && *height && *nbytes > 0 ? 0 : -1;
+}
+
+static tmsize_t read_block(TIFF *tif, const struct layout *l, struct block *b, uint8_t *dst,
+                           tmsize_t nbytes)
+{
+    uint16_t plane = b->plane < 0 ? 0 : (uint16_t)b->plane;
+
+    if (l->tiled)
+        return TIFFReadEncodedTile(tif, TIFFComputeTile(tif, b->x, b->y, 0, plane), dst, nbytes);
+    return TIFFReadEncodedStrip(tif, TIFFComputeStrip(tif, b->y, plane), dst, nbytes);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int read_plane(TIFF *tif, const struct reader *r, const struct layout *l, bool picture,
+                      int plane, struct pixels *img)
+{
+    uint32_t width, height;
+    tmsize_t nbytes, row_bytes = l->tiled ? TIFFTileRowSize(tif) : TIFFScanlineSize(tif);
+
+    if (shape_of_block(tif, l, &width, &height, &nbytes) || row_bytes <= 0 ||
+        nbytes / row_bytes < (tmsize_t)height)
+        return err_set(r->e, ERR_DATA, "%s: damaged TIFF: strips or tiles of no size", r->name);
+    if (nbytes > (tmsize_t)PIXELS_MAX_BYTES)
+        return err_set(r->e, ERR_DATA, "%s: strips or tiles of %lld bytes, more than the limit",
+                       r->name, (long long)nbytes);
+    uint8_t *bytes = calloc(1, (size_t)nbytes);
+    if (!bytes)
+        return err_set(r->e, ERR_DATA, "%s: no memory for a strip of %lld bytes", r->name,
+                       (long long)nbytes);
+    int rc = 0;
+    for (uint32_t y = 0; rc == 0 && y < l->height; y += height)
+        for (uint32_t x = 0; rc == 0 && x < l->width; x += width) {
+            struct block b = {x, y, smaller(width, l->width - x), smaller(height, l->height - y),
+                              (size_t)row_bytes, plane};
+            tmsize_t got = read_block(tif, l, &b, bytes, nbytes);
+            if (r->failed || got < row_bytes * (tmsize_t)b.height)
+                rc = r->failed ? -1 : err_set(r->e, ERR_DATA, "%s: damaged TIFF: ends early",
+                                              r->name);
+            else
+                copy_block(img, l, picture, &b, bytes);
+        }
+    free(bytes);
+    return rc;
+}
+
+static int read_pixels(TIFF *tif, const struct reader *r, enum pixels_mode mode,
+                       struct pixels *img)
+{
+    bool picture = mode == PIXELS_PICTURE;
+    struct layout l;
+
+    if (read_layout(tif, r, &l))
+        return -1;
+    img->width = l.width;
+    img->height = l.height;
+    img->source_bits = l.bits;
+    if (pixels_allocate(img, r->name, l.palette && picture ? l.samples + 2 : l.samples,
+                        l.bits == 16 ? 16 : 8, r->e))
+        return -1;
+    if (l.planar != PLANARCONFIG_SEPARATE || l.samples == 1)
+        return read_plane(tif, r, &l, picture, -1, img);
+    for (int plane = 0; plane < l.samples; plane++)
+        if (read_plane(tif, r, &l, picture, plane, img))
+            return -1;
+    return 0;
+}
+
+/* A damaged directory further back is an error too: no page may be lost in silence. */
+static int count_pages(TIFF *tif, const struct reader *r)
+{
+    int n = 1;
+
+    while (n < MAX_PAGES && TIFFReadDirectory(tif))
+        n++;
+    if (r->failed)
+        return -1;
+    return n < MAX_PAGES ? n : err_set(r->e, ERR_DATA, "%s: damaged TIFF: more than %d pages",
+                                       r->name, MAX_PAGES);
+}
+
+int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
+                     enum pixels_mode mode, struct pixels *img, struct err *e)
+{
+    struct reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e,
+                       .warning = img->warning, .warning_size = sizeof img->warning};
+    int rc = -1;
+
+    memset(img, 0, sizeof *img);
+    TIFF *tif = open_tiff(&r);
+    if (!tif)
+        return -1;
+    img->pages = count_pages(tif, &r);
+    if (img->pages > 0 && page >= img->pages)
+        err_set(e, ERR_DATA, "%s: has no page %d, only %d", name, page + 1, img->pages);
+    else if (img->pages > 0 && TIFFSetDirectory(tif, (tdir_t)page) && !r.failed)
+        rc = read_pixels(tif, &r, mode, img);
+    else if (img->pages > 0 && !r.failed)
+        err_set(e, ERR_DATA, "%s: damaged TIFF: page %d can't be read", name, page + 1);
+    TIFFClose(tif);
+    if (rc)
+        pixels_free(img);
+    return rc;
+}
+
+int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
+                   uint32_t *height, struct err *e)
+{
+    struct reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e};
+    struct layout l;
+    TIFF *tif = open_tiff(&r);
+
+    if (!tif)
+        return -1;
+    int rc = read_layout(tif, &r, &l);
+    *width = l.width;
+    *height = l.height;
+    TIFFClose(tif);
+    return rc;
+}
+
+static int write_rows(TIFF *tif, uint32_t height, size_t row, const unsigned char *data)
+{
+    for (uint32_t y = 0; y < height; y++)
+        if (TIFFWriteScanline(tif, (void *)(uintptr_t)(data + y * row), y, 0) < 0)
+            return -1;
+    return TIFFFlush(tif) == 1 ? 0 : -1;
+}
+
+static void set_fields(TIFF *tif, uint32_t width, uint32_t height, int channels, bool floats)
+{
+    TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, width);
+    TIFFSetField(tif, TIFFTAG_IMAGELENGTH, height);
+    TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, channels);
+    TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, floats ? 32 : 8);
+    TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, floats ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
+    TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(tif, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
+    TIFFSetField(tif, TIFFTAG_ROWSPERSTRIP, TIFFDefaultStripSize(tif, 0));
+    if (channels > 1) {
+        uint16_t extra[256] = {0};
+        TIFFSetField(tif, TIFFTAG_EXTRASAMPLES, channels - 1, extra);
+    }
+}
+
+int tiff_file_write(const char *path, uint32_t width, uint32_t height, int channels,
+                    const uint8_t *samples, const float *numbers, struct err *e)
+{
+    size_t row = (size_t)width * (size_t)channels * (numbers ? sizeof *numbers : 1);
+
+    struct atomicfile *a = atomicfile_create(path, 0666, e);
+    if (!a)
+        return -1;
+    int fd = dup(fileno(atomicfile_stream(a)));
+    TIFFSetErrorHandler(NULL);
+    TIFF *tif = fd < 0 ? NULL : TIFFFdOpen(fd, path, "w");
+    errno = EIO;
+    if (tif)
+        set_fields(tif, width, height, channels, numbers != NULL);
+    int rc = tif ? write_rows(tif, height, row,
+                              numbers ? (const void *)numbers : (const void *)samples)
+                 : -1;
+    if (tif)
+        TIFFClose(tif);
+    else if (fd >= 0)
+        close(fd);
+    if (rc == 0)
+        return atomicfile_commit(a, e);
+    err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    atomicfile_abort(a);
+    return -1;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/prepare/survey.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/image/otsu.h"
+#include "trainer/data/image/picture.h"
+#include "trainer/data/image/resize.h"
+
+#define IMAGES 48 /* of a sample: sizes hardly vary */
+
+void survey_destroy(struct survey *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->nclasses; i++)
+        free(s->class_names[i]);
+    free(s->class_names);
+    free(s->shapes);
+    free(s);
+}
+
+static int note_shape(struct survey *s, const struct pixels *img, struct err *e)
+{
+    for (size_t i = 0; i < s->nshapes; i++) {
+        struct survey_shape *shape = &s->shapes[i];
+        if (shape->width == img->width && shape->height == img->height &&
+            shape->channels == img->channels && shape->bits == img->bits) {
+            shape->count++;
+            return 0;
+        }
+    }
+    struct survey_shape *shapes = realloc(s->shapes, (s->nshapes + 1) * sizeof *shapes);
+    if (!shapes)
+        return err_set(e, ERR_INTERNAL, "no memory for the sizes");
+    s->shapes = shapes;
+    s->shapes[s->nshapes++] =
+        (struct survey_shape){img->width, img->height, img->channels, img->bits, 1};
+    return 0;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct survey_shape *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return (x->width > y->width) - (x->width < y->width);
+}
+
+/* Adds one picture; truth is 0..1. */
+static void score(struct survey_baseline *b, const uint8_t *grey, const float *truth, size_t n)
+{
+    int threshold = otsu_threshold(grey, n);
+
+    for (size_t i = 0; i < n; i++) {
+        int t = truth[i] > 0.5f, bright = grey[i] > threshold;
+        b->bright_intersection += t & bright;
+        b->bright_union += t | bright;
+        b->dark_intersection += t & !bright;
+        b->dark_union += t | !bright;
+    }
+}
+
+static void score_resized(struct survey *s, const float *grey, const float *truth, int src_height,
+                          int src_width, int height, int width, float *scratch, uint8_t *bytes)
+{
+    /* Only the picture itself: no one would put a threshold on the padding. */
+    struct resize_fit fit = resize_fit(src_height, src_width, height, width);
+    size_t n = (size_t)fit.height * (size_t)fit.width;
+
+    resize_pad(grey, src_height, src_width, scratch, fit.height, fit.width, 1);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)(scratch[i] * 255.0f + 0.5f);
+    resize_pad(truth, src_height, src_width, scratch, fit.height, fit.width, 1);
+    score(&s->resized, bytes, scratch, n);
+}
+
+static int survey_pair(struct survey *s, const struct pixels *image,
+                       const struct pixels *mask, int height, int width, struct err *e)
+{
+    size_t n = (size_t)image->width * image->height, resized = (size_t)height * (size_t)width;
+    size_t most = n > resized ? n : resized;
+    float *grey = malloc(n * sizeof *grey), *truth = malloc(n * sizeof *truth);
+    float *scratch = malloc(most * sizeof *scratch);
+    float divisor = (float)mask_divisor(mask, s->mask_scale);
+    uint8_t *bytes = malloc(most);
+    int rc = 0;
+
+    if (grey && truth && scratch && bytes) {
+        picture_to_float(image, 1, grey);
+        for (size_t i = 0; i < n; i++) {
+            truth[i] = (float)pixels_sample(mask, i) / divisor;
+            bytes[i] = (uint8_t)(grey[i] * 255.0f + 0.5f);
+            s->foreground += truth[i] > 0.5f;
+        }
+        s->pixels += (int64_t)n;
+        score(&s->native, bytes, truth, n);
+        if (height)
+            score_resized(s, grey, truth, (int)image->height, (int)image->width, height, width,
+                          scratch, bytes);
+    } else
+        rc = err_set(e, ERR_INTERNAL, "no memory for %zu pixels", n);
+    free(bytes);
+    free(scratch);
+    free(truth);
+    free(grey);
+    return rc;
+}
+
+/* Sums over the set. */
+struct sums {
+    double value[3], square[3];
+    double pixels;
+    struct picture_key {
+        char hash[65];
+        enum source_side side;
+    } *keys;
+};
+
+/* First the masks alone: their scale is a matter of the whole set. */
+static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
+{
+    if (mask_look_read(&s->masks, source, most, e))
+        return -1;
+    mask_look_propose(&s->masks, &s->proposal);
+    mask_look_name(&s->masks, source->dir, &s->proposal);
+    unsigned max = 0;
+    for (unsigned v = 0; v < 65536; v++)
+        max = s->masks.of_value[v] ? v : max;
+    s->mask_scale = max > 1 ? MASK_FULL : MASK_UNIT;
+    s->binary = s->proposal.meaning == MASK_MEANS_FOREGROUND;
+    return 0;
+}
+
+static void add_light(struct survey *s, const struct pixels *image, struct sums *sums)
+{
+    size_t n = (size_t)image->width * image->height;
+    double full = image->bits == 16 ? 65535 : 255;
+
+    if (image->channels >= 3)
+        s->channels = 3;
+    /* Of bands the first three. */
+    for (size_t i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++) {
+            double v = picture_sample(image, i, c, 3) / full;
+            sums->value[c] += v;
+            sums->square[c] += v * v;
+        }
+    sums->pixels += (double)n;
+}
+
+static void note_side(struct survey *s, const struct source_item *item)
+{
+    s->train += item->side == SOURCE_TRAIN;
+    s->val += item->side == SOURCE_VAL;
+}
+
+static int survey_one(struct survey *s, struct source *source, size_t i, int height, int width,
+                      struct sums *sums, struct err *e)
+{
+    const struct source_item *item = &source->items[i];
+    struct pixels image, mask = {0};
+
+    if (source_image(source, item->image, NULL, NULL, &image, e))
+        return -1;
+    bool coloured = s->masks.coloured > 0;
+    int rc = item->mask ? source_mask(source, item->mask, coloured, NULL, NULL, &mask, e) : 0;
+    if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
+        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
+                     source->dir, item->image, image.width, image.height, item->mask, mask.width,
+                     mask.height);
+    if (rc == 0)
+        rc = note_shape(s, &image, e);
+    if (rc == 0 && item->mask && s->binary)
+        rc = survey_pair(s, &image, &mask, height, width, e);
+    if (rc == 0 && !item->mask)
+        s->of_class[item->label]++;
+    if (rc == 0)
+        add_light(s, &image, sums);
+    pixels_hash(&image, sums->keys[i].hash);
+    sums->keys[i].side = item->side;
+    note_side(s, item);
+    pixels_free(&mask);
+    pixels_free(&image);
+    return rc;
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    return strcmp(((const struct picture_key *)a)->hash, ((const struct picture_key *)b)->hash);
+}
+
+static void take_classes(struct survey *s, struct source *source)
+{
+    s->pairs = source->count;
+    s->format = source->format;
+    s->class_names = source->class_names;
+    s->nclasses = source->nclasses;
+    source->class_names = NULL;
+    source->nclasses = 0;
+}
+
+static void finish(struct survey *s, struct source *source, struct sums *sums)
+{
+    s->sampled = source->count;
+    qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
+    qsort(sums->keys, source->count, sizeof *sums->keys, by_hash);
+    for (size_t i = 1; i < source->count; i++)
+        if (by_hash(&sums->keys[i - 1], &sums->keys[i]) == 0) {
+            s->duplicates++;
+            s->leaks += sums->keys[i - 1].side != sums->keys[i].side;
+        }
+    for (int c = 0; c < 3; c++) {
+        s->mean[c] = sums->value[c] / sums->pixels;
+        double variance = sums->square[c] / sums->pixels - s->mean[c] * s->mean[c];
+        s->deviation[c] = variance > 0 ? sqrt(variance) : 0;
+    }
+    take_classes(s, source);
+}
+
+struct survey *survey_create(const char *dir, int height, int width, struct err *e)
+{
+    struct survey *s = calloc(1, sizeof *s);
+    struct source *source = source_open(dir, e);
+    struct sums sums = {.keys = calloc(source ? source->count : 1, sizeof *sums.keys)};
+    int rc = source ? 0 : -1;
+
+    if (rc == 0 && (!s || !sums.keys))
+        rc = err_set(e, ERR_INTERNAL, "no memory");
+    if (rc == 0) {
+        s->channels = 1;
+        rc = source->nclasses ? 0 : survey_masks(s, source, source->count, e);
+    }
+    for (size_t i = 0; rc == 0 && i < source->count; i++)
+        rc = survey_one(s, source, i, height, width, &sums, e);
+    if (rc == 0)
+        finish(s, source, &sums);
+    free(sums.keys);
+    source_close(source);
+    if (rc) {
+        survey_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static int sample_images(struct survey *s, struct source *source, size_t most, struct err *e)
+{
+    size_t n = source->count < most ? source->count : most;
+
+    for (size_t i = 0; i < n; i++) {
+        struct pixels image;
+        if (source_image(source, source->items[i * source->count / n].image, NULL, NULL, &image, e))
+            return -1;
+        int rc = note_shape(s, &image, e);
+        pixels_free(&image);
+        if (rc)
+            return -1;
+    }
+    s->sampled = n;
+    qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
+    for (size_t i = 0; i < source->count; i++)
+        note_side(s, &source->items[i]);
+    return 0;
+}
+
+struct survey *survey_sample(const char *dir, size_t masks, struct err *e)
+{
+    struct survey *s = calloc(1, sizeof *s);
+    struct source *source = source_open(dir, e);
+    int rc = source ? 0 : -1;
+
+    if (rc == 0 && !s)
+        rc = err_set(e, ERR_INTERNAL, "no memory");
+    if (rc == 0)
+        rc = sample_images(s, source, masks < IMAGES ? masks : IMAGES, e) ||
+             (!source->nclasses && survey_masks(s, source, masks, e)) ? -1 : 0;
+    if (rc == 0)
+        take_classes(s, source);
+    source_close(source);
+    if (rc) {
+        survey_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static double quotient(int64_t intersection, int64_t all)
+{
+    return all ? (double)intersection / (double)all : 1;
+}
+
+double survey_iou(const struct survey_baseline *b, bool *dark)
+{
+    double bright_iou = quotient(b->bright_intersection, b->bright_union);
+    double dark_iou = quotient(b->dark_intersection, b->dark_union);
+
+    *dark = dark_iou > bright_iou;
+    return *dark ? dark_iou : bright_iou;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/set/augment.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/rng.h"
+
+/* rng.h: one stream per epoch. No other user of the run's seed starts its streams here. */
+#define STREAM_AUGMENT (UINT64_C(0x4155474d) << 32)
+#define NUMBERS_PER_PICTURE 256 /* at most that many are drawn */
+
+enum { DRAW_TURNS, DRAW_HFLIP, DRAW_VFLIP, DRAW_BRIGHTNESS, DRAW_CONTRAST, DRAW_ZOOM, DRAW_TOP,
+       DRAW_LEFT, DRAW_DOWN, DRAW_RIGHT, DRAW_ELASTIC = 16 };
+
+/* Where a picture's sample lies after turns and flips: origin + y * row + x * column, in pixels. */
+struct view {
+    ptrdiff_t origin, row, column;
+};
+
+/* Between which control points a line lies, and how much of each it takes. */
+struct spline {
+    int first;
+    float weight[4];
+};
+
+struct augment {
+    struct augment_config config;
+    int height, width, channels;
+    size_t mask_size;
+    struct spline *rows, *columns;
+};
+
+bool augment_is_active(const struct augment_config *c)
+{
+    return c->six || c->hflip || c->vflip || c->rot90 || c->brightness > 0 || c->contrast > 0 ||
+           c->shift > 0 || c->crop > 0 || c->elastic > 0;
+}
+
+static double number(uint64_t seed, size_t epoch, size_t index, unsigned which)
+{
+    return rng_uniform(seed, STREAM_AUGMENT + epoch, (uint64_t)index * NUMBERS_PER_PICTURE + which);
+}
+
+void augment_draw(const struct augment_config *c, bool square, uint64_t seed, size_t epoch,
+                  size_t index, struct augment_draw *d)
+{
+    const size_t npoints = AUGMENT_POINTS * AUGMENT_POINTS;
+
+    memset(d, 0, sizeof *d);
+    if (c->rot90)
+        d->turns = square ? (int)(4 * number(seed, epoch, index, DRAW_TURNS))
+                          : 2 * (int)(2 * number(seed, epoch, index, DRAW_TURNS));
+    d->hflip = c->hflip && number(seed, epoch, index, DRAW_HFLIP) < 0.5;
+    d->vflip = c->vflip && number(seed, epoch, index, DRAW_VFLIP) < 0.5;
+    d->down = (int)((2 * c->shift + 1) * number(seed, epoch, index, DRAW_DOWN)) - c->shift;
+    d->right = (int)((2 * c->shift + 1) * number(seed, epoch, index, DRAW_RIGHT)) - c->shift;
+    d->brightness =
+        (float)(c->brightness * (2 * number(seed, epoch, index, DRAW_BRIGHTNESS) - 1));
+    d->contrast = (float)(1 + c->contrast * (2 * number(seed, epoch, index, DRAW_CONTRAST) - 1));
+    d->zoom = (float)(1 - c->crop * number(seed, epoch, index, DRAW_ZOOM));
+    d->top = (float)(number(seed, epoch, index, DRAW_TOP) * (1 - (double)d->zoom));
+    d->left = (float)(number(seed, epoch, index, DRAW_LEFT) * (1 - (double)d->zoom));
+    for (unsigned i = 0; c->elastic > 0 && i < npoints; i++) {
+        double x = number(seed, epoch, index, DRAW_ELASTIC + 2 * i);
+        double y = number(seed, epoch, index, DRAW_ELASTIC + 2 * i + 1);
+        d->dx[i / AUGMENT_POINTS][i % AUGMENT_POINTS] = (float)(c->elastic * (2 * x - 1));
+        d->dy[i / AUGMENT_POINTS][i % AUGMENT_POINTS] = (float)(c->elastic * (2 * y - 1));
+    }
+}
+
+void augment_six(size_t copy, struct augment_draw *dst)
+{
+    int which = (int)(copy % 6);
+
+    dst->vflip = which == 1;
+    dst->hflip = which == 2;
+    dst->turns = which > 2 ? which - 2 : 0;
+}
+
+/* Uniform cubic B-spline: the four weights are positive and add up to 1, so that no pixel moves
+ * farther than the farthest control point. */
+static struct spline spline_at(int i, int n)
+{
+    float at = ((float)i + 0.5f) * AUGMENT_CELLS / (float)n;
+    int cell = (int)at < AUGMENT_CELLS ? (int)at : AUGMENT_CELLS - 1;
+    float t = at - (float)cell, u = 1 - t;
+
+    return (struct spline){cell, {u * u * u / 6, (3 * t * t * t - 6 * t * t + 4) / 6,
+                                  (3 * u * u * u - 6 * u * u + 4) / 6, t * t * t / 6}};
+}
+
+struct augment *augment_create(const struct augment_config *config, int height, int width,
+                               int channels, size_t mask_size, struct err *e)
+{
+    struct augment *a = calloc(1, sizeof *a);
+
+    if (a) {
+        a->rows = calloc((size_t)height, sizeof *a->rows);
+        a->columns = calloc((size_t)width, sizeof *a->columns);
+    }
+    if (!a || !a->rows || !a->columns) {
+        augment_destroy(a);
+        err_set(e, ERR_INTERNAL, "no memory to augment images");
+        return NULL;
+    }
+    a->config = *config;
+    a->height = height;
+    a->width = width;
+    a->channels = channels;
+    a->mask_size = mask_size;
+    for (int y = 0; y < height; y++)
+        a->rows[y] = spline_at(y, height);
+    for (int x = 0; x < width; x++)
+        a->columns[x] = spline_at(x, width);
+    return a;
+}
+
+void augment_destroy(struct augment *a)
+{
+    if (!a)
+        return;
+    free(a->rows);
+    free(a->columns);
+    free(a);
+}
+
+/* Turned first, then flipped. A quarter turn counterclockwise: (y, x) comes from (x, width - 1 - y)
+ * of a square. */
+static struct view view_of(const struct augment *a, const struct augment_draw *d)
+{
+    ptrdiff_t w = a->width, h = a->height, last_row = (h - 1) * w, last_column = w - 1;
+    struct view v = {0, w, 1};
+
+    switch (d->turns) {
+    case 1: v = (struct view){last_column, -1, w}; break;
+    case 2: v = (struct view){last_row + last_column, -w, -1}; break;
+    case 3: v = (struct view){last_row, 1, -w}; break;
+    default: break;
+    }
+    if (d->hflip) {
+        v.origin += v.column * (w - 1);
+        v.column = -v.column;
+    }
+    if (d->vflip) {
+        v.origin += v.row * (h - 1);
+        v.row = -v.row;
+    }
+    return v;
+}
+
+static int clamp_int(int v, int max)
+{
+    return v < 0 ? 0 : v > max ? max : v;
+}
+
+static void copy_exactly(const struct augment *a, const struct augment_draw *d, struct view v,
+                         const float *image, const uint8_t *mask, float *dst_image,
+                         uint8_t *dst_mask)
+{
+    size_t nc = (size_t)a->channels;
+
+    for (int y = 0; y < a->height; y++) {
+        ptrdiff_t row = v.origin + clamp_int(y - d->down, a->height - 1) * v.row;
+        for (int x = 0; x < a->width; x++) {
+            size_t from = (size_t)(row + clamp_int(x - d->right, a->width - 1) * v.column);
+            memcpy(dst_image, image + from * nc, nc * sizeof *image);
+            if (mask)
+                memcpy(dst_mask, mask + from * a->mask_size, a->mask_size);
+            dst_image += nc;
+            dst_mask += a->mask_size;
+        }
+    }
+}
+
+static float clamp(float v, float max)
+{
+    return v < 0 ? 0 : v > max ? max : v;
+}
+
+/* Control points of one line: those of its four rows, weighed. */
+static void blend_points(const struct spline *s, const float points[AUGMENT_POINTS][AUGMENT_POINTS],
+                         float dst[AUGMENT_POINTS])
+{
+    for (int i = 0; i < AUGMENT_POINTS; i++)
+        dst[i] = s->weight[0] * points[s->first][i] + s->weight[1] * points[s->first + 1][i] +
+                 s->weight[2] * points[s->first + 2][i] + s->weight[3] * points[s->first + 3][i];
+}
+
+static float weigh(const struct spline *s, const float points[AUGMENT_POINTS])
+{
+    return s->weight[0] * points[s->first] + s->weight[1] * points[s->first + 1] +
+           s->weight[2] * points[s->first + 2] + s->weight[3] * points[s->first + 3];
+}
+
+/* The image between four pixels of the turned picture. */
+static void read_bilinear(const struct augment *a, struct view v, const float *image, float y,
+                          float x, float *dst)
+{
+    int y0 = (int)y, x0 = (int)x;
+    int y1 = y0 + 1 < a->height ? y0 + 1 : y0, x1 = x0 + 1 < a->width ? x0 + 1 : x0;
+    float fy = y - (float)y0, fx = x - (float)x0;
+    ptrdiff_t nc = a->channels;
+    const float *p00 = image + (v.origin + y0 * v.row + x0 * v.column) * nc;
+    const float *p01 = image + (v.origin + y0 * v.row + x1 * v.column) * nc;
+    const float *p10 = image + (v.origin + y1 * v.row + x0 * v.column) * nc;
+    const float *p11 = image + (v.origin + y1 * v.row + x1 * v.column) * nc;
+
+    for (ptrdiff_t c = 0; c < nc; c++) {
+        float above = p00[c] + (p01[c] - p00[c]) * fx, below = p10[c] + (p11[c] - p10[c]) * fx;
+        dst[c] = above + (below - above) * fy;
+    }
+}
+
+static void copy_warped(const struct augment *a, const struct augment_draw *d, struct view v,
+                        const float *image, const uint8_t *mask, float *dst_image,
+                        uint8_t *dst_mask)
+{
+    float max_y = (float)(a->height - 1), max_x = (float)(a->width - 1);
+    float top = d->top * (float)a->height, left = d->left * (float)a->width;
+    float dx[AUGMENT_POINTS], dy[AUGMENT_POINTS];
+
+    for (int y = 0; y < a->height; y++) {
+        blend_points(&a->rows[y], d->dx, dx);
+        blend_points(&a->rows[y], d->dy, dy);
+        for (int x = 0; x < a->width; x++) {
+            float at_y = (float)y + weigh(&a->columns[x], dy);
+            float at_x = (float)x + weigh(&a->columns[x], dx);
+            at_y = clamp(top + (at_y + 0.5f) * d->zoom - 0.5f - (float)d->down, max_y);
+            at_x = clamp(left + (at_x + 0.5f) * d->zoom - 0.5f - (float)d->right, max_x);
+            read_bilinear(a, v, image, at_y, at_x, dst_image);
+            ptrdiff_t from = v.origin + (int)(at_y + 0.5f) * v.row + (int)(at_x + 0.5f) * v.column;
+            if (mask)
+                memcpy(dst_mask, mask + (size_t)from * a->mask_size, a->mask_size);
+            dst_image += a->channels;
+            dst_mask += a->mask_size;
+        }
+    }
+}
+
+static void change_light(const struct augment *a, const struct augment_draw *d, float *image)
+{
+    size_t n = (size_t)a->height * (size_t)a->width, nc = (size_t)a->channels;
+
+    for (size_t c = 0; c < nc; c++) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += image[i * nc + c];
+        float mean = (float)(sum / (double)n);
+        for (size_t i = 0; i < n; i++) {
+            float *p = &image[i * nc + c];
+            *p = clamp((*p - mean) * d->contrast + mean + d->brightness, 1);
+        }
+    }
+}
+
+void augment_apply(struct augment *a, const struct augment_draw *d, const float *image,
+                   const void *mask, float *dst_image, void *dst_mask)
+{
+    struct view v = view_of(a, d);
+
+    if (a->config.crop > 0 || a->config.elastic > 0)
+        copy_warped(a, d, v, image, mask, dst_image, dst_mask);
+    else
+        copy_exactly(a, d, v, image, mask, dst_image, dst_mask);
+    if (a->config.brightness > 0 || a->config.contrast > 0)
+        change_light(a, d, dst_image);
+}

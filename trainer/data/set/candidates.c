@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/set/candidates.h"
+
+#include <stdlib.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "src/filename.h"
+#include "src/sha256.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/data/source/mask_look.h"
+
+/* What masks mean. */
+struct mask_rules {
+    const struct split_config *config;
+    struct classes *classes; /* NULL for foreground and background */
+    int ignore;
+};
+
+/* Pairs that are decoded side by side: a bound of the memory on nodes with many cores. */
+#define MOST_READERS 8
+
+static void hash_pixels(const struct pixels *img, char hex[65])
+{
+    uint32_t shape[4] = {img->width, img->height, (uint32_t)img->channels, (uint32_t)img->bits};
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_add(&h, shape, sizeof shape);
+    sha256_add(&h, img->samples, img->nbytes);
+    sha256_finish(&h, hex);
+}
+
+static int check_labels(const struct pixels *mask, const char *name,
+                        const struct classes *classes, struct err *e)
+{
+    uint8_t *labels = malloc((size_t)mask->width * mask->height);
+    int rc = labels ? classes_label(classes, mask, name, labels, e)
+                    : err_set(e, ERR_INTERNAL, "%s: no memory", name);
+
+    free(labels);
+    return rc;
+}
+
+static int check_mask(const struct pixels *mask, const char *name, const struct mask_rules *rules,
+                      struct mask_summary *summary, struct err *e)
+{
+    const char *dir = rules->config->dir;
+
+    if (rules->classes)
+        return check_labels(mask, name, rules->classes, e) ? err_prefix(e, "%s", dir) : 0;
+    mask_summarize(mask, rules->ignore, summary);
+    if (summary->has_other && !rules->config->soft_masks)
+        return err_set(e, ERR_DATA,
+                       "%s/%s: the mask holds the value %u; masks hold 0 and 255, or 0 and 1",
+                       dir, name, summary->other);
+    return 0;
+}
+
+/* 0/255 if any mask is; a 1 beside a 255 has no clear meaning. */
+static int decide_scale(const struct mask_rules *rules, struct source *source,
+                        const struct candidate *c, enum mask_scale *scale, struct err *e)
+{
+    bool soft = rules->config->soft_masks;
+    const char *has_one = NULL, *has_full = NULL; /* the first mask with that value */
+    unsigned max = 0;
+
+    if (rules->classes || source->nclasses) {
+        *scale = MASK_CLASS;
+        return 0;
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        const struct mask_summary *s = &c[i].mask;
+        max = s->max > max ? s->max : max;
+        if (s->has_one && !has_one)
+            has_one = source->items[i].mask;
+        if (s->has_full && !has_full)
+            has_full = source->items[i].mask;
+    }
+    *scale = soft ? (max > 1 ? MASK_FULL : MASK_UNIT) : (has_full ? MASK_FULL : MASK_UNIT);
+    if (!soft && has_full && has_one) {
+        err_set(e, ERR_DATA, "%s: %s holds the value 1 but %s the value 255; masks of one set hold "
+                "0 and 255, or 0 and 1", rules->config->dir, has_one, has_full);
+        mask_look_explain(source, e);
+        return -1;
+    }
+    return 0;
+}
+
+static int check_name(const char *dir, const char *name, struct err *e)
+{
+    if (!name || filename_is_utf8(name))
+        return 0;
+    return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; rename "
+                   "it", dir, name);
+}
+
+static int examine_mask(struct source *source, const struct source_item *in, struct candidate *c,
+                        const struct mask_rules *rules, struct err *e)
+{
+    bool coloured = rules->classes && classes_are_coloured(rules->classes);
+    struct pixels mask;
+    int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
+
+    if (rc == 0 && (mask.width != c->item.width || mask.height != c->item.height))
+        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
+                     source->dir, in->image, c->item.width, c->item.height, in->mask, mask.width,
+                     mask.height);
+    if (rc == 0)
+        rc = check_mask(&mask, in->mask, rules, &c->mask, e);
+    pixels_free(&mask);
+    return rc;
+}
+
+static int examine(struct source *source, const struct source_item *in, struct candidate *c,
+                   const struct mask_rules *rules, struct err *e)
+{
+    struct pixels image;
+
+    if (check_name(source->dir, in->image, e) || check_name(source->dir, in->mask, e) ||
+        source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
+        return -1;
+    c->item.width = image.width;
+    c->item.height = image.height;
+    c->item.label = in->label;
+    hash_pixels(&image, c->pixels);
+    pixels_free(&image);
+    return in->mask ? examine_mask(source, in, c, rules, e) : 0;
+}
+
+static int count_readers(void)
+{
+#ifdef _OPENMP
+    int most = omp_get_max_threads();
+    return most < MOST_READERS ? most : MOST_READERS;
+#else
+    return 1;
+#endif
+}
+
+/* Is the mask well, but not of 0 and 1, or 0 and 255? */
+static bool is_about_values(struct source *source, const struct source_item *in,
+                            const struct candidate *c)
+{
+    struct pixels mask = {0};
+    struct err ignored;
+    bool coloured = in->mask && source_mask(source, in->mask, false, NULL, NULL, &mask, &ignored) &&
+                    source_mask(source, in->mask, true, NULL, NULL, &mask, &ignored) == 0;
+
+    pixels_free(&mask);
+    return coloured || c->mask.has_other;
+}
+
+/* Every pair, several at a time; the error is that of the first one in order that has any, which is looked at again
+ * for it. */
+static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
+                       struct err *e)
+{
+    size_t first = source->count;
+
+#pragma omp parallel for schedule(dynamic) num_threads(count_readers()) reduction(min : first)
+    for (size_t i = 0; i < source->count; i++) {
+        struct err ignored;
+
+        if (i < first && examine(source, &source->items[i], &c[i], rules, &ignored))
+            first = i;
+    }
+    for (size_t i = first; i < source->count; i++)
+        if (examine(source, &source->items[i], &c[i], rules, e)) {
+            if (!rules->classes && is_about_values(source, &source->items[i], &c[i]))
+                mask_look_explain(source, e);
+            return -1;
+        }
+    return 0;
+}
+
+static int open_rules(struct mask_rules *rules, struct err *e)
+{
+    const struct split_config *config = rules->config;
+
+    if (mask_ignore_decode(config->ignore, &rules->ignore, e))
+        return -1;
+    if (!classes_wanted(config->classes, config->class_file))
+        return 0;
+    rules->classes = classes_create(config->classes, rules->ignore, config->class_file,
+                                    config->class_text, e);
+    return rules->classes ? 0 : -1;
+}
+
+struct candidate *candidates_read(const struct split_config *config, struct source *source,
+                                  enum mask_scale *scale, struct err *e)
+{
+    struct candidate *c = calloc(source->count, sizeof *c);
+    struct mask_rules rules = {.config = config};
+    int rc = c ? 0 : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", source->count);
+
+    if (rc == 0 && (open_rules(&rules, e) || examine_all(source, c, &rules, e) ||
+                    decide_scale(&rules, source, c, scale, e)))
+        rc = -1;
+    classes_destroy(rules.classes);
+    if (rc) {
+        free(c);
+        return NULL;
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_item *in = &source->items[i];
+        c[i].item.stem = in->stem;
+        c[i].item.image = in->image;
+        c[i].item.mask = in->mask;
+        c[i].side = in->side == SOURCE_TRAIN ? CANDIDATE_TRAIN
+                    : in->side == SOURCE_VAL ? CANDIDATE_VAL : CANDIDATE_NONE;
+        in->stem = in->image = in->mask = NULL;
+    }
+    return c;
+}

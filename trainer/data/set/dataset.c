@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/set/dataset.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/log.h"
+#include "src/sha256.h"
+#include "trainer/core/host_memory.h"
+#include "trainer/data/set/cache.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/data/image/mask.h"
+#include "trainer/data/image/picture.h"
+#include "trainer/data/image/resize.h"
+#include "trainer/data/source/source.h"
+#include "trainer/data/set/split.h"
+#include "trainer/data/set/split_files.h"
+
+/* What a sample is kept as: this, the image, the target, each from a multiple of 16 bytes on.
+ * 8-bit samples where nothing had to be resized (a quarter of the memory), numbers otherwise. */
+enum kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
+struct record {
+    uint32_t image_kind, target_kind;
+    float target_divisor; /* of bytes */
+    uint32_t unused;
+};
+
+struct sample {
+    pthread_mutex_t lock; /* held while the sample is decoded; what is decoded never changes */
+    char *bytes;          /* a record; NULL: not decoded yet */
+};
+
+#define AUTO_MEMORY ((double)(256 << 20)) /* cache "auto": bytes of samples in memory at most */
+
+struct dataset {
+    struct split *split;
+    struct source *source;
+    int height, width, channels;
+    bool soft_masks;
+    bool binary;             /* of two classes the second is the foreground */
+    int ignore;              /* -1: none */
+    struct classes *classes; /* NULL for foreground and background */
+    struct sample *samples;  /* train, then val */
+    size_t nsamples;
+    struct cache *cache;     /* NULL: samples are kept in memory */
+    struct dataset_config config;
+    pthread_mutex_t lock;    /* of loading */
+    bool loaded;
+    int rc;                  /* of loading */
+    struct err e;
+};
+
+static const struct split_part *get_part(const struct dataset *ds, enum dataset_part part)
+{
+    return part == DATASET_TRAIN ? &ds->split->train : &ds->split->val;
+}
+
+static struct sample *get_sample(const struct dataset *ds, enum dataset_part part, size_t i)
+{
+    return &ds->samples[part == DATASET_TRAIN ? i : ds->split->train.count + i];
+}
+
+size_t dataset_count(const struct dataset *ds, enum dataset_part part)
+{
+    return get_part(ds, part)->count;
+}
+
+const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i)
+{
+    return get_part(ds, part)->items[i].stem;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    do {
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a, with the NUL */
+    } while (*text++);
+    return h;
+}
+
+uint64_t dataset_hash(const struct dataset *ds)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+
+    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
+        const struct split_part *p = get_part(ds, (enum dataset_part)part);
+        for (size_t i = 0; i < p->count; i++) {
+            h = hash_text(h, p->items[i].stem);
+            h = hash_text(h, p->items[i].image_sha256);
+            h = hash_text(h, p->items[i].mask_sha256);
+        }
+        h = hash_text(h, "");
+    }
+    return h;
+}
+
+static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
+{
+    return width == (uint32_t)ds->width && height == (uint32_t)ds->height;
+}
+
+/* Every file is there, with its size. */
+static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
+{
+    const struct split_part *p = get_part(ds, part);
+
+    for (size_t i = 0; i < p->count; i++) {
+        const struct split_item *item = &p->items[i];
+        if (source_check(ds->source, item->image, item->width, item->height, e) ||
+            (item->mask &&
+             source_check(ds->source, item->mask, item->width, item->height, e)))
+            return -1;
+    }
+    return 0;
+}
+
+static struct split *split_of_all(const struct dataset_config *config, struct err *e)
+{
+    struct split_config all = {.dir = config->dir, .val_fraction = 1,
+                               .soft_masks = config->soft_masks, .classes = config->classes,
+                               .ignore = config->ignore, .class_file = config->class_file,
+                               .class_text = config->class_text};
+
+    return split_create(&all, e);
+}
+
+/* Masks were checked for classes, or for foreground and background, when the split was made. */
+static int check_classes(const struct dataset *ds, const char *split_file, struct err *e)
+{
+    if (ds->split->nclasses || (ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
+        return 0;
+    return err_set(e, ERR_DATA, "%s: was made for masks %s, but data.classes is %d and "
+                   "data.class_file %s: make a new split, or set these as they were",
+                   split_file ? split_file : ds->split->dir,
+                   ds->classes ? "of foreground and background" : "whose values are classes",
+                   dataset_classes(ds),
+                   ds->classes && *classes_text(ds->classes) ? "given" : "empty");
+}
+
+static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)
+{
+    ds->height = config->height;
+    ds->width = config->width;
+    ds->channels = config->channels;
+    ds->soft_masks = config->soft_masks;
+    if (mask_ignore_decode(config->ignore, &ds->ignore, e))
+        return -1;
+    ds->binary = config->classes < 2;
+    if (classes_wanted(config->classes, config->class_file)) {
+        ds->classes = classes_create(config->classes, ds->ignore, config->class_file,
+                                     config->class_text, e);
+        if (!ds->classes)
+            return -1;
+    }
+    ds->split = config->split_file ? split_read(config->split_file, e) : split_of_all(config, e);
+    if (!ds->split || check_classes(ds, config->split_file, e) ||
+        (config->workers > 0 && split_files_cut(ds->split, config->workers, e)))
+        return -1;
+    ds->source = source_attach(config->dir ? config->dir : ds->split->dir, ds->split->format, e);
+    return ds->source ? 0 : -1;
+}
+
+void dataset_close(struct dataset *ds)
+{
+    if (!ds)
+        return;
+    for (size_t i = 0; i < ds->nsamples; i++) {
+        free(ds->samples[i].bytes);
+        pthread_mutex_destroy(&ds->samples[i].lock);
+    }
+    free(ds->samples);
+    cache_close(ds->cache);
+    classes_destroy(ds->classes);
+    source_close(ds->source);
+    split_destroy(ds->split);
+    pthread_mutex_destroy(&ds->lock);
+    free(ds);
+}
+
+int dataset_size(const struct dataset *ds, int *height, int *width)
+{
+    *height = ds->height;
+    *width = ds->width;
+    return ds->channels;
+}
+
+size_t dataset_targets(const struct dataset *ds)
+{
+    return ds->split->nclasses ? 1 : (size_t)ds->height * (size_t)ds->width;
+}
+
+int dataset_classes(const struct dataset *ds)
+{
+    return ds->split->nclasses ? ds->split->nclasses
+           : ds->classes && !ds->binary ? classes_count(ds->classes) : 1;
+}
+
+const char *dataset_class_name(const struct dataset *ds, int i)
+{
+    return ds->split->nclasses ? ds->split->class_names[i]
+           : ds->classes       ? classes_name(ds->classes, i + ds->binary) : "foreground";
+}
+
+const char *dataset_class_file(const struct dataset *ds)
+{
+    return ds->classes ? classes_text(ds->classes) : "";
+}
+
+/* Do pixels that don't count exist? Then targets are labels, never numbers between classes. */
+static bool is_labelled(const struct dataset *ds)
+{
+    return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
+}
+
+static size_t npixels_of(const struct dataset *ds)
+{
+    return (size_t)ds->height * (size_t)ds->width;
+}
+
+static size_t plane_bytes(enum kind kind, size_t nvalues)
+{
+    size_t n = nvalues * (kind == KIND_NUMBERS ? sizeof(float) : 1);
+    return (n + 15) / 16 * 16;
+}
+
+/* Bytes that the decoded part will take, were every file of 8 bits: the least. */
+static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
+{
+    const struct split_part *p = get_part(ds, part);
+    uint64_t nbytes = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        bool same = is_size(ds, p->items[i].width, p->items[i].height);
+        enum kind image = same ? KIND_BYTES : KIND_NUMBERS;
+        nbytes += sizeof(struct record) +
+                  plane_bytes(image, npixels_of(ds) * (size_t)ds->channels) +
+                  plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
+    }
+    return nbytes;
+}
+
+static const void *record_image(const struct record *r)
+{
+    return (const char *)r + sizeof *r;
+}
+
+static const void *record_target(const struct dataset *ds, const struct record *r)
+{
+    return (const char *)r + sizeof *r +
+           plane_bytes((enum kind)r->image_kind, npixels_of(ds) * (size_t)ds->channels);
+}
+
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_INTERNAL, "no memory for another image");
+}
+
+static int put_image(const struct dataset *ds, const struct pixels *img, enum kind kind, void *dst,
+                     struct err *e)
+{
+    size_t n = (size_t)img->width * img->height * (size_t)ds->channels;
+
+    if (kind == KIND_BYTES) {
+        picture_to_bytes(img, ds->channels, dst);
+        return 0;
+    }
+    float *numbers = malloc(n * sizeof *numbers);
+    if (!numbers)
+        return no_memory(e);
+    picture_to_float(img, ds->channels, numbers);
+    resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->height, ds->width,
+               ds->channels);
+    free(numbers);
+    return 0;
+}
+
+static int put_labels(const struct dataset *ds, const struct pixels *mask, const char *name,
+                      uint8_t *dst, struct err *e)
+{
+    uint8_t *labels = malloc((size_t)mask->width * mask->height);
+    int rc = 0;
+
+    if (!labels)
+        return no_memory(e);
+    if (ds->classes)
+        rc = classes_label(ds->classes, mask, name, labels, e);
+    else
+        mask_label(mask, ds->ignore, labels);
+    if (rc == 0)
+        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->height, ds->width,
+                          DATASET_IGNORE);
+    free(labels);
+    return rc;
+}
+
+static int put_target(const struct dataset *ds, const struct pixels *mask, const char *name,
+                      const struct record *r, void *dst, struct err *e)
+{
+    size_t n = (size_t)mask->width * mask->height;
+
+    if (r->target_kind == KIND_LABELS)
+        return put_labels(ds, mask, name, dst, e);
+    if (r->target_kind == KIND_BYTES) {
+        memcpy(dst, mask->samples, n);
+        return 0;
+    }
+    float *numbers = malloc(n * sizeof *numbers);
+    if (!numbers)
+        return no_memory(e);
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = (float)pixels_sample(mask, i) / r->target_divisor;
+    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->height, ds->width, 1);
+    free(numbers);
+    return 0;
+}
+
+/* Bytes where the samples can stay what they are. */
+static enum kind kind_of(const struct dataset *ds, const struct pixels *img)
+{
+    return img->bits == 8 && is_size(ds, img->width, img->height) ? KIND_BYTES : KIND_NUMBERS;
+}
+
+static int make_record(const struct dataset *ds, const struct split_item *item,
+                       const struct pixels *img, const struct pixels *mask, struct buf *dst,
+                       struct err *e)
+{
+    struct record r = {.image_kind = kind_of(ds, img), .target_kind = KIND_LABELS};
+
+    if (mask && !is_labelled(ds)) {
+        r.target_kind = kind_of(ds, mask);
+        r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
+    }
+    size_t image = plane_bytes((enum kind)r.image_kind, npixels_of(ds) * (size_t)ds->channels);
+    size_t target = plane_bytes((enum kind)r.target_kind, dataset_targets(ds));
+    char *bytes = buf_reserve(dst, sizeof r + image + target);
+    if (!bytes)
+        return no_memory(e);
+    dst->length += sizeof r + image + target;
+    memset(bytes, 0, sizeof r + image + target);
+    memcpy(bytes, &r, sizeof r);
+    if (put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e))
+        return -1;
+    if (item->mask)
+        return put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e);
+    bytes[sizeof r + image] = (char)item->label;
+    return 0;
+}
+
+static int decode_sample(const struct dataset *ds, const struct split_item *item, struct buf *dst,
+                         struct err *e)
+{
+    bool coloured = ds->classes && classes_are_coloured(ds->classes);
+    struct pixels img, mask = {0};
+    int rc = -1;
+
+    if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
+        return -1;
+    if (picture_check(&img, ds->channels, item->image, e)) {
+        pixels_free(&img);
+        return -1;
+    }
+    if (!item->mask)
+        rc = make_record(ds, item, &img, NULL, dst, e);
+    else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
+                         e) == 0 &&
+        (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
+                                   ds->soft_masks, e) == 0))
+        rc = make_record(ds, item, &img, &mask, dst, e);
+    pixels_free(&mask);
+    pixels_free(&img);
+    return rc;
+}
+
+/* What decoded samples depend on. */
+static int hash_everything(const struct dataset *ds, char key[65], struct err *e)
+{
+    struct buf text = {0};
+    struct sha256 h;
+
+    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->height, ds->width, ds->channels,
+             (int)ds->split->mask_scale, ds->soft_masks, ds->ignore);
+    if (ds->classes)
+        classes_encode(ds->classes, &text);
+    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
+        const struct split_part *p = get_part(ds, (enum dataset_part)part);
+        for (size_t i = 0; i < p->count; i++)
+            buf_addf(&text, "\n%d %s %s %d", part, p->items[i].image_sha256,
+                     p->items[i].mask_sha256, p->items[i].label);
+    }
+    int rc = text.failed ? err_set(e, ERR_INTERNAL, "no memory for the data set") : 0;
+    sha256_init(&h);
+    sha256_add(&h, text.data, text.length);
+    sha256_finish(&h, key);
+    buf_destroy(&text);
+    return rc;
+}
+
+static int decode_into(void *arg, size_t i, struct buf *dst, struct err *e)
+{
+    struct dataset *ds = arg;
+    const struct split_part *train = &ds->split->train, *val = &ds->split->val;
+
+    return decode_sample(ds, i < train->count ? &train->items[i] : &val->items[i - train->count],
+                         dst, e);
+}
+
+/* Where the cache file lies: "" for none. */
+static void choose_folder(const struct dataset_config *config, double nbytes, char dst[PATH_MAX])
+{
+    const char *slash = config->split_file ? strrchr(config->split_file, '/') : NULL;
+    int sharers = config->sharers > 1 ? config->sharers : 1;
+
+    *dst = 0;
+    if (!config->cache || strcmp(config->cache, "off") == 0)
+        return;
+    if (strcmp(config->cache, "auto") != 0)
+        snprintf(dst, PATH_MAX, "%s", config->cache);
+    else if (config->split_file && nbytes * sharers > AUTO_MEMORY)
+        snprintf(dst, PATH_MAX, "%.*scache", slash ? (int)(slash + 1 - config->split_file) : 0,
+                 config->split_file);
+}
+
+static int check_memory(uint64_t nbytes, int sharers, struct err *e)
+{
+    struct host_memory room = host_memory_limit("", sharers);
+
+    return nbytes <= room.nbytes
+               ? 0
+               : err_set(e, ERR_CONFIG, "the decoded images need %.2f GiB of memory and there are "
+                         "%.2f GiB (%s): name a folder with data.cache (--cache)",
+                         (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
+}
+
+/* Checks the files and, where it is to be, opens or makes the cache. */
+static int open_store(struct dataset *ds, const struct dataset_config *config, int sharers,
+                      struct err *e)
+{
+    char dir[PATH_MAX], key[65];
+    uint64_t nbytes = estimate_part(ds, DATASET_TRAIN) + estimate_part(ds, DATASET_VAL);
+
+    choose_folder(config, (double)nbytes, dir);
+    if (!*dir && check_memory(nbytes, sharers, e))
+        return -1;
+    struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples, .nbytes = nbytes,
+                                 .threads = config->threads, .make = decode_into, .arg = ds,
+                                 .interrupt = config->interrupt};
+    if (*dir && hash_everything(ds, key, e))
+        return -1;
+    if ((!*dir || !cache_exists(&cache)) &&
+        (check_part(ds, DATASET_TRAIN, e) || check_part(ds, DATASET_VAL, e)))
+        return -1;
+    if (*dir && !(ds->cache = cache_open(&cache, e)))
+        return -1;
+    log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
+             "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
+             ds->height, ds->width, ds->channels, (double)nbytes / 0x1p20,
+             ds->cache ? cache_path(ds->cache) : "memory");
+    return 0;
+}
+
+static int open_samples(struct dataset *ds, struct err *e)
+{
+    size_t n = ds->split->train.count + ds->split->val.count;
+
+    ds->samples = calloc(n, sizeof *ds->samples);
+    if (!ds->samples)
+        return err_set(e, ERR_INTERNAL, "no memory for the data set");
+    for (; ds->nsamples < n; ds->nsamples++)
+        pthread_mutex_init(&ds->samples[ds->nsamples].lock, NULL);
+    return 0;
+}
+
+struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e)
+{
+    struct dataset *ds = calloc(1, sizeof *ds);
+
+    if (!ds) {
+        err_set(e, ERR_INTERNAL, "no memory for the data set");
+        return NULL;
+    }
+    ds->config = *config;
+    pthread_mutex_init(&ds->lock, NULL);
+    if (open_split(ds, config, e) || open_samples(ds, e)) {
+        dataset_close(ds);
+        return NULL;
+    }
+    return ds;
+}
+
+int dataset_load(struct dataset *ds, int sharers, struct err *e)
+{
+    pthread_mutex_lock(&ds->lock);
+    if (!ds->loaded)
+        ds->rc = open_store(ds, &ds->config, sharers, &ds->e);
+    ds->loaded = true;
+    if (ds->rc)
+        *e = ds->e;
+    int rc = ds->rc;
+    pthread_mutex_unlock(&ds->lock);
+    return rc;
+}
+
+struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
+{
+    struct dataset *ds = dataset_open_split(config, e);
+
+    if (ds && dataset_load(ds, config->sharers, e)) {
+        dataset_close(ds);
+        return NULL;
+    }
+    return ds;
+}
+
+/* The sample's record, decoded if need be. */
+static const struct record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
+                                       struct err *e)
+{
+    struct sample *s = get_sample(ds, part, i);
+    struct buf record = {0};
+    size_t nbytes;
+
+    if (ds->cache)
+        return cache_get(ds->cache, (size_t)(s - ds->samples), &nbytes, e);
+    pthread_mutex_lock(&s->lock);
+    if (!s->bytes && decode_sample(ds, &get_part(ds, part)->items[i], &record, e) == 0)
+        s->bytes = buf_steal(&record);
+    buf_destroy(&record);
+    const char *bytes = s->bytes;
+    pthread_mutex_unlock(&s->lock);
+    return (const void *)bytes;
+}
+
+static void copy_numbers(enum kind kind, const void *src, float divisor, size_t n, float *dst)
+{
+    const uint8_t *bytes = src;
+
+    if (kind == KIND_NUMBERS)
+        memcpy(dst, src, n * sizeof *dst);
+    else if (kind == KIND_BYTES)
+        for (size_t i = 0; i < n; i++)
+            dst[i] = (float)bytes[i] / divisor;
+    else
+        for (size_t i = 0; i < n; i++)
+            dst[i] = bytes[i] == DATASET_IGNORE ? -1.0f : (float)bytes[i];
+}
+
+static void copy_labels(const struct record *r, const void *src, size_t n, uint8_t *dst)
+{
+    const uint8_t *bytes = src;
+    const float *numbers = src;
+
+    if (r->target_kind == KIND_LABELS)
+        memcpy(dst, src, n);
+    else if (r->target_kind == KIND_BYTES)
+        for (size_t i = 0; i < n; i++)
+            dst[i] = (float)bytes[i] / r->target_divisor > 0.5f;
+    else
+        for (size_t i = 0; i < n; i++)
+            dst[i] = numbers[i] > 0.5f;
+}
+
+static void copy_sample(const struct dataset *ds, const struct record *r, float *image, float *mask)
+{
+    copy_numbers((enum kind)r->image_kind, record_image(r), 255,
+                 npixels_of(ds) * (size_t)ds->channels, image);
+    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
+                 dataset_targets(ds), mask);
+}
+
+int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
+                struct err *e)
+{
+    const struct record *r = get_record(ds, part, i, e);
+
+    if (!r)
+        return -1;
+    copy_sample(ds, r, image, mask);
+    return 0;
+}
+
+int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t i,
+                       struct dataset_native *dst, struct err *e)
+{
+    const struct split_item *item = &get_part(ds, part)->items[i];
+    struct dataset own = *ds; /* the same set at the size of this sample */
+    struct buf record = {0};
+
+    own.height = (int)item->height;
+    own.width = (int)item->width;
+    *dst = (struct dataset_native){
+        .height = own.height, .width = own.width,
+        .image = malloc(npixels_of(&own) * (size_t)own.channels * sizeof *dst->image),
+        .mask = malloc(dataset_targets(&own) * sizeof *dst->mask)};
+    int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : no_memory(e);
+    if (rc == 0)
+        copy_sample(&own, (const void *)record.data, dst->image, dst->mask);
+    else
+        dataset_native_free(dst);
+    buf_destroy(&record);
+    return rc;
+}
+
+void dataset_native_free(struct dataset_native *native)
+{
+    free(native->image);
+    free(native->mask);
+    *native = (struct dataset_native){0};
+}
+
+int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,
+                       uint8_t *labels, struct err *e)
+{
+    const struct record *r = get_record(ds, part, i, e);
+    size_t n = npixels_of(ds);
+
+    if (!r)
+        return -1;
+    copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
+    copy_labels(r, record_target(ds, r), dataset_targets(ds), labels);
+    return 0;
+}

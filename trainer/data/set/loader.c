@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/set/loader.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCHES_AHEAD 2
+
+/* A place in the sequence of all items of this part: steps of epochs, items of steps. */
+struct cursor {
+    size_t epoch, step, item;
+    struct shard_plan plan;
+};
+
+/* What one thread is to load, and where to. */
+struct job {
+    size_t number; /* in the sequence since the last seek */
+    size_t epoch, position, image, copy;
+};
+
+struct slot {
+    bool ready;
+    int rc;
+    struct err e;
+    float *image;
+    char *target;
+};
+
+/* Of one thread. */
+struct worker {
+    struct loader *loader;
+    pthread_t thread;
+    struct augment *augment; /* NULL: nothing is augmented */
+    float *image;            /* before augmentation */
+    char *target;
+};
+
+struct loader {
+    struct loader_config config;
+    size_t image_values, target_bytes;
+    bool has_masks; /* false: a target is one class, which no change of the image touches */
+    struct worker *workers; /* at least one, also without threads */
+    int nworkers, nthreads;
+    struct slot *slots; /* item i of the sequence is in slot i % nslots */
+    size_t nslots;
+
+    pthread_mutex_t lock;
+    pthread_cond_t filled, freed;
+    bool quit;
+    size_t claimed, taken; /* items of the sequence that threads and the caller have got to */
+    size_t loading;        /* items that threads are at */
+    bool paused;
+    struct cursor claim, take;
+    size_t *order;
+    size_t order_epoch; /* of order; SIZE_MAX: none */
+};
+
+static struct shard_range share(const struct loader *l, const struct cursor *c)
+{
+    return shard_train(&c->plan, c->step, l->config.part);
+}
+
+/* Past empty shares and the ends of epochs, to an item or to the very end. */
+static void settle(const struct loader *l, struct cursor *c)
+{
+    while (c->epoch < l->config.epochs) {
+        if (c->step >= c->plan.steps) {
+            c->epoch++;
+            c->step = 0;
+            c->plan = l->config.plan;
+        } else {
+            struct shard_range r = share(l, c);
+            if (c->item < r.end - r.begin)
+                return;
+            c->step++;
+        }
+        c->item = 0;
+    }
+}
+
+/* With the lock held. false: there is no room, or no item is left. */
+static bool claim(struct loader *l, struct job *job)
+{
+    const struct loader_config *c = &l->config;
+    size_t images = dataset_count(c->dataset, DATASET_TRAIN);
+
+    if (l->paused || l->claimed - l->taken >= l->nslots)
+        return false;
+    settle(l, &l->claim);
+    if (l->claim.epoch >= c->epochs)
+        return false;
+    if (l->order_epoch != l->claim.epoch) {
+        shard_copies(c->seed, l->claim.epoch, images, c->repeat, l->order);
+        l->order_epoch = l->claim.epoch;
+    }
+    size_t position = share(l, &l->claim).begin + l->claim.item++;
+    *job = (struct job){l->claimed++, l->claim.epoch, position, l->order[position] % images,
+                        l->order[position] / images};
+    return true;
+}
+
+static int get_sample(const struct loader *l, size_t i, float *image, void *target, struct err *e)
+{
+    struct dataset *ds = l->config.dataset;
+
+    return l->config.labels ? dataset_get_labels(ds, DATASET_TRAIN, i, image, target, e)
+                            : dataset_get(ds, DATASET_TRAIN, i, image, target, e);
+}
+
+static void load(struct worker *w, const struct job *job)
+{
+    struct loader *l = w->loader;
+    struct slot *s = &l->slots[job->number % l->nslots];
+    struct augment_draw draw;
+    int height, width;
+
+    if (!w->augment) {
+        s->rc = get_sample(l, job->image, s->image, s->target, &s->e);
+        return;
+    }
+    s->rc = get_sample(l, job->image, w->image, w->target, &s->e);
+    if (s->rc)
+        return;
+    dataset_size(l->config.dataset, &height, &width);
+    augment_draw(&l->config.augment, height == width, l->config.seed, job->epoch, job->position,
+                 &draw);
+    if (l->config.augment.six)
+        augment_six(job->copy, &draw);
+    augment_apply(w->augment, &draw, w->image, l->has_masks ? w->target : NULL, s->image,
+                  s->target);
+    if (!l->has_masks)
+        memcpy(s->target, w->target, l->target_bytes);
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct loader *l = w->loader;
+    struct job job;
+
+    pthread_mutex_lock(&l->lock);
+    while (!l->quit) {
+        if (!claim(l, &job)) {
+            pthread_cond_wait(&l->freed, &l->lock);
+            continue;
+        }
+        l->loading++;
+        pthread_mutex_unlock(&l->lock);
+        load(w, &job);
+        pthread_mutex_lock(&l->lock);
+        l->loading--;
+        l->slots[job.number % l->nslots].ready = true;
+        pthread_cond_broadcast(&l->filled);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static int open_worker(struct loader *l, struct worker *w, struct err *e)
+{
+    const struct loader_config *c = &l->config;
+    int height, width, channels = dataset_size(c->dataset, &height, &width);
+
+    w->loader = l;
+    if (!augment_is_active(&c->augment))
+        return 0;
+    w->augment = augment_create(&c->augment, height, width, channels,
+                                c->labels ? 1 : sizeof(float), e);
+    w->image = malloc(l->image_values * sizeof *w->image);
+    w->target = malloc(l->target_bytes);
+    if (w->augment && (!w->image || !w->target))
+        err_set(e, ERR_INTERNAL, "no memory to augment images");
+    return w->augment && w->image && w->target ? 0 : -1;
+}
+
+static int open_slots(struct loader *l, struct err *e)
+{
+    l->nslots = (size_t)l->config.batch * BATCHES_AHEAD;
+    l->slots = calloc(l->nslots, sizeof *l->slots);
+    for (size_t i = 0; l->slots && i < l->nslots; i++) {
+        l->slots[i].image = malloc(l->image_values * sizeof(float));
+        l->slots[i].target = malloc(l->target_bytes);
+        if (!l->slots[i].image || !l->slots[i].target)
+            return err_set(e, ERR_INTERNAL, "no memory for %zu pictures ahead of the step",
+                           l->nslots);
+    }
+    return l->slots ? 0 : err_set(e, ERR_INTERNAL, "no memory for the loader");
+}
+
+static int start_threads(struct loader *l, struct err *e)
+{
+    for (; l->nthreads < l->config.threads; l->nthreads++) {
+        int reason = pthread_create(&l->workers[l->nthreads].thread, NULL, work,
+                                    &l->workers[l->nthreads]);
+        if (reason)
+            return err_errno(e, ERR_INTERNAL, reason, "no thread to load pictures");
+    }
+    return 0;
+}
+
+static int open_loader(struct loader *l, struct err *e)
+{
+    const struct loader_config *c = &l->config;
+    int height, width, channels = dataset_size(c->dataset, &height, &width);
+    size_t items = dataset_count(c->dataset, DATASET_TRAIN) * c->repeat;
+
+    l->has_masks = dataset_targets(c->dataset) == (size_t)height * (size_t)width;
+    l->image_values = (size_t)height * (size_t)width * (size_t)channels;
+    l->target_bytes = dataset_targets(c->dataset) * (c->labels ? 1 : sizeof(float));
+    l->nworkers = c->threads ? c->threads : 1;
+    l->workers = calloc((size_t)l->nworkers, sizeof *l->workers);
+    l->order = calloc(items ? items : 1, sizeof *l->order);
+    l->order_epoch = SIZE_MAX;
+    l->claim.plan = l->take.plan = c->plan;
+    if (!l->workers || !l->order)
+        return err_set(e, ERR_INTERNAL, "no memory for the loader");
+    for (int i = 0; i < l->nworkers; i++)
+        if (open_worker(l, &l->workers[i], e))
+            return -1;
+    return open_slots(l, e) || start_threads(l, e) ? -1 : 0;
+}
+
+struct loader *loader_create(const struct loader_config *config, struct err *e)
+{
+    struct loader *l = calloc(1, sizeof *l);
+
+    if (!l) {
+        err_set(e, ERR_INTERNAL, "no memory for the loader");
+        return NULL;
+    }
+    l->config = *config;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->filled, NULL);
+    pthread_cond_init(&l->freed, NULL);
+    if (open_loader(l, e)) {
+        loader_destroy(l);
+        return NULL;
+    }
+    return l;
+}
+
+void loader_destroy(struct loader *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->quit = true;
+    pthread_cond_broadcast(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->nthreads; i++)
+        pthread_join(l->workers[i].thread, NULL);
+    for (int i = 0; l->workers && i < l->nworkers; i++) {
+        augment_destroy(l->workers[i].augment);
+        free(l->workers[i].image);
+        free(l->workers[i].target);
+    }
+    for (size_t i = 0; l->slots && i < l->nslots; i++) {
+        free(l->slots[i].image);
+        free(l->slots[i].target);
+    }
+    free(l->slots);
+    free(l->workers);
+    free(l->order);
+    pthread_cond_destroy(&l->freed);
+    pthread_cond_destroy(&l->filled);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+static bool plans_equal(const struct shard_plan *a, const struct shard_plan *b)
+{
+    return a->steps == b->steps && a->used == b->used && a->parts == b->parts &&
+           a->begin == b->begin;
+}
+
+void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, size_t step)
+{
+    struct cursor to = {.epoch = epoch, .step = step, .plan = plan ? *plan : l->config.plan};
+    bool epoch_ends = l->take.step >= l->take.plan.steps;
+    size_t next_epoch = l->take.epoch + epoch_ends, next_step = epoch_ends ? 0 : l->take.step;
+    const struct shard_plan *next_plan = epoch_ends ? &l->config.plan : &l->take.plan;
+
+    if (next_epoch == epoch && next_step == step && plans_equal(next_plan, &to.plan))
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->paused = true;
+    while (l->loading)
+        pthread_cond_wait(&l->filled, &l->lock);
+    for (size_t i = 0; i < l->nslots; i++)
+        l->slots[i].ready = false;
+    l->claimed = l->taken = 0;
+    l->claim = l->take = to;
+    l->paused = false;
+    pthread_cond_broadcast(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Waits for the slot of the next item, or fills it where there are no threads. */
+static struct slot *next_slot(struct loader *l)
+{
+    struct slot *s = &l->slots[l->taken % l->nslots];
+    struct job job;
+
+    if (l->config.threads == 0) {
+        if (claim(l, &job))
+            load(&l->workers[0], &job);
+        return s;
+    }
+    pthread_mutex_lock(&l->lock);
+    while (!s->ready)
+        pthread_cond_wait(&l->filled, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    return s;
+}
+
+static void free_slot(struct loader *l, struct slot *s)
+{
+    pthread_mutex_lock(&l->lock);
+    s->ready = false;
+    l->taken++;
+    pthread_cond_signal(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+int loader_next(struct loader *l, float *images, void *targets, struct err *e)
+{
+    if (l->take.step >= l->take.plan.steps)
+        l->take = (struct cursor){.epoch = l->take.epoch + 1, .plan = l->config.plan};
+    struct shard_range r = share(l, &l->take);
+    l->take.step++;
+    for (size_t i = 0; i < r.end - r.begin; i++) {
+        struct slot *s = next_slot(l);
+        if (s->rc) {
+            *e = s->e;
+            return -1;
+        }
+        memcpy(images + i * l->image_values, s->image, l->image_values * sizeof *images);
+        memcpy((char *)targets + i * l->target_bytes, s->target, l->target_bytes);
+        free_slot(l, s);
+    }
+    return 0;
+}

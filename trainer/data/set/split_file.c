@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* split.json: encoding and decoding of struct split. */
+#include "config.h"
+#include "trainer/data/set/split.h"
+
+#include <cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+
+#define SCHEMA 1
+#define MAX_BYTES ((size_t)256 << 20)
+
+static void encode_part(const char *name, const struct split_part *part, struct buf *dst)
+{
+    buf_addf(dst, ",\n \"%s\":[", name);
+    for (size_t i = 0; i < part->count; i++) {
+        const struct split_item *item = &part->items[i];
+        buf_add(dst, i ? ",\n  {\"stem\":" : "\n  {\"stem\":");
+        buf_add_json_string(dst, item->stem);
+        buf_add(dst, ",\"image\":");
+        buf_add_json_string(dst, item->image);
+        if (item->mask) {
+            buf_add(dst, ",\"mask\":");
+            buf_add_json_string(dst, item->mask);
+        } else
+            buf_addf(dst, ",\"class\":%d", item->label);
+        buf_addf(dst, ",\"width\":%u,\"height\":%u,\"image_sha256\":\"%s\"", item->width,
+                 item->height, item->image_sha256);
+        if (item->mask)
+            buf_addf(dst, ",\"mask_sha256\":\"%s\"", item->mask_sha256);
+        buf_add(dst, "}");
+    }
+    buf_add(dst, "]");
+}
+
+void split_encode(const struct split *s, struct buf *dst)
+{
+    buf_addf(dst, "{\"schema\":%d,\"data\":", SCHEMA);
+    buf_add_json_string(dst, s->dir);
+    buf_addf(dst, ",\"seed\":%lld,\"val_fraction\":%.10g,\"mask_max\":%d", (long long)s->seed,
+             s->val_fraction, (int)s->mask_scale);
+    if (s->format != SOURCE_PAIRS)
+        buf_addf(dst, ",\"format\":\"%s\"", source_format_encode(s->format));
+    for (int i = 0; i < s->nclasses; i++) {
+        buf_add(dst, i ? "," : ",\n \"classes\":[");
+        buf_add_json_string(dst, s->class_names[i]);
+    }
+    if (s->nclasses)
+        buf_add(dst, "]");
+    encode_part("train", &s->train, dst);
+    encode_part("val", &s->val, dst);
+    buf_add(dst, "}\n");
+}
+
+/* A string member, copied; NULL with e filled. */
+static char *get_string(const cJSON *object, const char *key, struct err *e)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    if (!cJSON_IsString(v) || !v->valuestring[0]) {
+        err_set(e, ERR_DATA, "\"%s\" is missing or no text", key);
+        return NULL;
+    }
+    char *copy = strdup(v->valuestring);
+    if (!copy)
+        err_set(e, ERR_INTERNAL, "no memory");
+    return copy;
+}
+
+/* A whole number from min to max. */
+static int get_int(const cJSON *object, const char *key, double min, double max, int64_t *dst,
+                   struct err *e)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= min && v->valuedouble <= max) ||
+        v->valuedouble != floor(v->valuedouble))
+        return err_set(e, ERR_DATA, "\"%s\" is missing or no number from %.0f to %.0f", key, min,
+                       max);
+    *dst = (int64_t)v->valuedouble;
+    return 0;
+}
+
+static int get_hash(const cJSON *object, const char *key, char dst[65], struct err *e)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    if (!cJSON_IsString(v) || strlen(v->valuestring) != 64 ||
+        strspn(v->valuestring, "0123456789abcdef") != 64)
+        return err_set(e, ERR_DATA, "\"%s\" is missing or no SHA-256", key);
+    memcpy(dst, v->valuestring, 65);
+    return 0;
+}
+
+/* nclasses: 0 for masks. */
+static int decode_item(const cJSON *object, int nclasses, struct split_item *item, struct err *e)
+{
+    int64_t width, height, label = 0;
+
+    if (!(item->stem = get_string(object, "stem", e)) ||
+        !(item->image = get_string(object, "image", e)) ||
+        (nclasses ? get_int(object, "class", 0, nclasses - 1, &label, e)
+                  : !(item->mask = get_string(object, "mask", e))) ||
+        get_int(object, "width", 1, PIXELS_MAX_SIDE, &width, e) ||
+        get_int(object, "height", 1, PIXELS_MAX_SIDE, &height, e) ||
+        get_hash(object, "image_sha256", item->image_sha256, e) ||
+        (!nclasses && get_hash(object, "mask_sha256", item->mask_sha256, e)))
+        return -1;
+    item->label = (int)label;
+    item->width = (uint32_t)width;
+    item->height = (uint32_t)height;
+    return 0;
+}
+
+static int decode_part(const cJSON *root, const char *name, int nclasses, struct split_part *part,
+                       struct err *e)
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(root, name), *object;
+    int n = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
+
+    if (n == 0)
+        return err_set(e, ERR_DATA, "\"%s\" is missing or empty", name);
+    part->items = calloc((size_t)n, sizeof *part->items);
+    if (!part->items)
+        return err_set(e, ERR_INTERNAL, "no memory for %d items", n);
+    cJSON_ArrayForEach(object, array)
+    {
+        if (decode_item(object, nclasses, &part->items[part->count++], e))
+            return err_prefix(e, "%s[%zu]", name, part->count - 1);
+    }
+    return 0;
+}
+
+static int decode_format(const cJSON *root, struct split *s, struct err *e)
+{
+    const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format"), *name;
+    const cJSON *classes = cJSON_GetObjectItemCaseSensitive(root, "classes");
+
+    if (format && (!cJSON_IsString(format) ||
+                   source_format_decode(format->valuestring, &s->format, e)))
+        return err_set(e, ERR_DATA, "\"format\" is unknown");
+    if (!cJSON_IsArray(classes))
+        return 0;
+    s->class_names = calloc((size_t)cJSON_GetArraySize(classes) + 1, sizeof *s->class_names);
+    if (!s->class_names)
+        return err_set(e, ERR_INTERNAL, "no memory for the classes");
+    cJSON_ArrayForEach(name, classes)
+    {
+        if (!cJSON_IsString(name) || !(s->class_names[s->nclasses] = strdup(name->valuestring)))
+            return err_set(e, ERR_DATA, "\"classes\" must be names");
+        s->nclasses++;
+    }
+    return 0;
+}
+
+static int decode(const cJSON *root, struct split *s, struct err *e)
+{
+    const cJSON *fraction = cJSON_GetObjectItemCaseSensitive(root, "val_fraction");
+    int64_t schema, mask_max;
+
+    if (get_int(root, "schema", 1, 1e6, &schema, e))
+        return -1;
+    if (schema != SCHEMA)
+        return err_set(e, ERR_DATA, "schema %lld is unknown; this version reads %d",
+                       (long long)schema, SCHEMA);
+    if (!(s->dir = get_string(root, "data", e)) ||
+        get_int(root, "seed", -0x1p53, 0x1p53, &s->seed, e) ||
+        get_int(root, "mask_max", MASK_CLASS, MASK_FULL, &mask_max, e))
+        return -1;
+    if (mask_max != MASK_CLASS && mask_max != MASK_UNIT && mask_max != MASK_FULL)
+        return err_set(e, ERR_DATA, "\"mask_max\" must be 1 or 255, or 0 for classes");
+    if (!cJSON_IsNumber(fraction))
+        return err_set(e, ERR_DATA, "\"val_fraction\" is missing or no number");
+    s->mask_scale = (enum mask_scale)mask_max;
+    s->val_fraction = fraction->valuedouble;
+    if (decode_format(root, s, e) || decode_part(root, "train", s->nclasses, &s->train, e))
+        return -1;
+    return decode_part(root, "val", s->nclasses, &s->val, e);
+}
+
+struct split *split_read(const char *path, struct err *e)
+{
+    size_t n;
+    char *text = atomicfile_read(path, MAX_BYTES, &n, e);
+    struct split *s = NULL;
+    cJSON *root = NULL;
+    int rc = -1;
+
+    if (!text && access(path, F_OK) != 0 && errno == ENOENT)
+        err_set(e, ERR_DATA, "%s: there is no such file; `unetctl generate` or `unet-train data split` makes it",
+                path);
+    if (!text)
+        return NULL;
+    root = cJSON_ParseWithLength(text, n);
+    s = calloc(1, sizeof *s);
+    if (!root)
+        err_set(e, ERR_DATA, "%s: is no JSON; `unet-train data split` makes this file", path);
+    else if (!s)
+        err_set(e, ERR_INTERNAL, "%s: no memory", path);
+    else if ((rc = decode(root, s, e)))
+        err_prefix(e, "%s", path);
+    cJSON_Delete(root);
+    free(text);
+    if (rc) {
+        split_destroy(s);
+        return NULL;
+    }
+    return s;
+}

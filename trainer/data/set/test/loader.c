@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/set/loader.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/log.h"
+#include "t/tap.h"
+#include "trainer/data/set/split.h"
+#include "trainer/data/prepare/synth.h"
+
+#define SIDE 32
+#define PIXELS (SIDE * SIDE)
+#define BATCH 3
+#define EPOCHS 4
+
+static struct err e;
+static struct dataset *ds;
+static float images[BATCH * PIXELS], targets[BATCH * PIXELS];
+static uint8_t labels[BATCH * PIXELS];
+
+/* Everything that is allocated passes here (data.inc wraps the functions). */
+static atomic_int allocations;
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n)
+{
+    allocations++;
+    return __real_malloc(n);
+}
+void *__wrap_calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __real_calloc(n, size);
+}
+void *__wrap_realloc(void *p, size_t n)
+{
+    allocations++;
+    return __real_realloc(p, n);
+}
+
+static struct dataset *open_set(void)
+{
+    struct split_config config = {.dir = "set", .seed = 1, .val_fraction = 0.2};
+    struct split *s = split_create(&config, &e);
+    struct buf text = {0};
+    struct dataset_config data = {.split_file = "split.json", .height = SIDE, .width = SIDE,
+                                  .channels = 1};
+
+    if (!s)
+        bail_out("%s", e.text);
+    split_encode(s, &text);
+    if (atomicfile_write("split.json", text.data, text.length, 0600, &e))
+        bail_out("%s", e.text);
+    buf_destroy(&text);
+    split_destroy(s);
+    return dataset_open(&data, &e);
+}
+
+static struct loader_config config_of(int parts, int part, int threads, bool augment, bool as_labels)
+{
+    struct loader_config c = {.dataset = ds, .part = part, .repeat = 2, .batch = BATCH,
+                              .epochs = EPOCHS, .seed = 5, .labels = as_labels,
+                              .threads = threads};
+
+    if (augment)
+        c.augment = (struct augment_config){true, true, true, 0.1, 0.1, 1, 0.2, 2, false};
+    if (shard_plan(dataset_count(ds, DATASET_TRAIN), 2, parts, (size_t)parts * BATCH, SHARD_KEEP, &c.plan, &e))
+        bail_out("%s", e.text);
+    return c;
+}
+
+static uint64_t mix(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+
+    while (n--)
+        h = (h ^ *p++) * UINT64_C(1099511628211);
+    return h;
+}
+
+/* Over all that a loader gives from a step of an epoch on. */
+static uint64_t run_from(const struct loader_config *c, size_t epoch, size_t step)
+{
+    struct loader *l = loader_create(c, &e);
+    uint64_t h = 0;
+
+    if (!l)
+        bail_out("%s", e.text);
+    for (; epoch < c->epochs; epoch++, step = 0) {
+        loader_seek(l, epoch, NULL, step);
+        for (; step < c->plan.steps; step++) {
+            struct shard_range r = shard_train(&c->plan, step, c->part);
+            size_t n = r.end - r.begin;
+            if (loader_next(l, images, c->labels ? (void *)labels : (void *)targets, &e))
+                bail_out("%s", e.text);
+            h = mix(h, images, n * PIXELS * sizeof *images);
+            h = c->labels ? mix(h, labels, n * PIXELS) : mix(h, targets, n * PIXELS * sizeof *targets);
+        }
+    }
+    loader_destroy(l);
+    return h;
+}
+
+static void test_plain(void)
+{
+    struct loader_config c = config_of(1, 0, 2, false, false);
+    struct loader *l = loader_create(&c, &e);
+    static float want[PIXELS], want_mask[PIXELS];
+    size_t order[64], position = 0;
+    bool same = l != NULL;
+
+    for (size_t epoch = 0; epoch < EPOCHS; epoch++) {
+        shard_order(5, epoch, dataset_count(ds, DATASET_TRAIN), 2, order);
+        position = 0;
+        for (size_t step = 0; step < c.plan.steps; step++) {
+            struct shard_range r = shard_train(&c.plan, step, 0);
+            same = same && loader_next(l, images, targets, &e) == 0;
+            for (size_t i = 0; i < r.end - r.begin; i++) {
+                dataset_get(ds, DATASET_TRAIN, order[position++], want, want_mask, &e);
+                same = same && memcmp(images + i * PIXELS, want, sizeof want) == 0 &&
+                       memcmp(targets + i * PIXELS, want_mask, sizeof want_mask) == 0;
+            }
+        }
+    }
+    ok(same, "the pictures of %d epochs in the order of shard.h, without a seek", EPOCHS);
+    loader_destroy(l);
+}
+
+static void test_threads(void)
+{
+    for (int augment = 0; augment < 2; augment++)
+        for (int part = 0; part < 3; part += 2) {
+            struct loader_config none = config_of(3, part, 0, augment, false);
+            uint64_t want = run_from(&none, 0, 0), late = run_from(&none, 2, 1);
+            for (int threads = 1; threads <= 5; threads += 2) {
+                struct loader_config c = config_of(3, part, threads, augment, false);
+                ok(run_from(&c, 0, 0) == want && run_from(&c, 2, 1) == late,
+                   "part %d of 3, %d threads, %s: as without threads, also from the middle", part,
+                   threads, augment ? "augmented" : "plain");
+            }
+        }
+    struct loader_config plain = config_of(1, 0, 2, false, true);
+    struct loader_config moved = config_of(1, 0, 2, true, true);
+    ok(run_from(&plain, 0, 0) != run_from(&moved, 0, 0), "augmented ones are others");
+    ok(run_from(&moved, 0, 0) == run_from(&moved, 0, 0), "and the same again; as labels");
+}
+
+/* Forth and back, with the rest of an epoch divided otherwise. */
+static void test_seek(void)
+{
+    struct loader_config c = config_of(1, 0, 3, false, false);
+    struct loader *l = loader_create(&c, &e);
+    struct shard_plan rest = c.plan;
+    size_t order[64];
+    static float want[PIXELS], want_mask[PIXELS];
+
+    if (!l || loader_next(l, images, targets, &e))
+        bail_out("%s", e.text);
+    shard_continue(&rest, 5, BATCH, SHARD_KEEP);
+    loader_seek(l, 1, &rest, 0);
+    shard_order(5, 1, dataset_count(ds, DATASET_TRAIN), 2, order);
+    dataset_get(ds, DATASET_TRAIN, order[5], want, want_mask, &e);
+    ok(loader_next(l, images, targets, &e) == 0 && memcmp(images, want, sizeof want) == 0,
+       "from the sixth picture of the second epoch on");
+    for (size_t step = 1; step < rest.steps; step++)
+        loader_next(l, images, targets, &e);
+    shard_order(5, 2, dataset_count(ds, DATASET_TRAIN), 2, order);
+    dataset_get(ds, DATASET_TRAIN, order[0], want, want_mask, &e);
+    loader_seek(l, 2, NULL, 0);
+    ok(loader_next(l, images, targets, &e) == 0 && memcmp(images, want, sizeof want) == 0,
+       "the third epoch follows, whole");
+    loader_seek(l, 0, NULL, 0);
+    shard_order(5, 0, dataset_count(ds, DATASET_TRAIN), 2, order);
+    dataset_get(ds, DATASET_TRAIN, order[0], want, want_mask, &e);
+    ok(loader_next(l, images, targets, &e) == 0 && memcmp(images, want, sizeof want) == 0,
+       "and back to the first");
+    loader_destroy(l);
+}
+
+static void test_allocations(void)
+{
+    struct loader_config c = config_of(1, 0, 3, true, false);
+    struct loader *l = loader_create(&c, &e);
+    int before = 0;
+
+    for (size_t epoch = 0; epoch < EPOCHS; epoch++) {
+        for (size_t step = 0; step < c.plan.steps; step++)
+            if (loader_next(l, images, targets, &e))
+                bail_out("%s", e.text);
+        if (epoch == 0)
+            before = allocations;
+    }
+    is_int(allocations - before, 0, "nothing is allocated after the first epoch");
+    loader_destroy(l);
+}
+
+static void test_error(void)
+{
+    char name[64];
+    struct dataset *good = ds;
+
+    ds = open_set();
+    snprintf(name, sizeof name, "set/images/%s.png", dataset_name(ds, DATASET_TRAIN, 3));
+    truncate(name, 60);
+    struct loader_config c = config_of(1, 0, 3, false, false);
+    struct loader *l = loader_create(&c, &e);
+    int rc = 0;
+    for (size_t step = 0; rc == 0 && step < c.plan.steps; step++)
+        rc = loader_next(l, images, targets, &e);
+    ok(rc == -1 && e.code == ERR_DATA && strstr(e.text, name), "a damaged picture: %s", e.text);
+    loader_destroy(l);
+    dataset_close(ds);
+    ds = good;
+}
+
+int main(void)
+{
+    char dir[] = "/tmp/unetctl-loader.XXXXXX", command[64];
+
+    log_open("loader", LOG_WARN);
+    if (!mkdtemp(dir) || chdir(dir) || synth_create("set", 10, SIDE, SIDE, 5, &e))
+        bail_out("no set in a temporary folder");
+    ds = open_set();
+    if (!ds)
+        bail_out("%s", e.text);
+    test_plain();
+    test_threads();
+    test_seek();
+    test_allocations();
+    test_error();
+    dataset_close(ds);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return done_testing() + (system(command) != 0);
+}

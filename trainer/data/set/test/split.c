@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/set/split.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+#define N 20
+
+static struct err e;
+
+static size_t count(const bool *val, size_t n)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += val[i];
+    return sum;
+}
+
+static void test_divide(void)
+{
+    const char *hash[N];
+    char text[N][16];
+    bool val[N], again[N];
+
+    for (int i = 0; i < N; i++) {
+        snprintf(text[i], sizeof text[i], "h%d", i);
+        hash[i] = text[i];
+    }
+    ok(split_divide(1, 0.2, N, hash, val, &e) == 0 && count(val, N) == 4, "20 x 0.2 = 4 validate");
+    split_divide(1, 0.2, N, hash, again, &e);
+    ok(memcmp(val, again, sizeof val) == 0, "the same arguments, the same split");
+    split_divide(2, 0.2, N, hash, again, &e);
+    ok(memcmp(val, again, sizeof val) != 0, "another seed, another split");
+    ok(split_divide(1, 0.29, 10, hash, val, &e) == 0 && count(val, 10) == 2, "rounded down");
+    ok(split_divide(1, 0.001, N, hash, val, &e) == 0 && count(val, N) == 1,
+       "at least one validates");
+    ok(split_divide(1, 0.999, N, hash, val, &e) == 0 && count(val, N) == N - 1,
+       "at least one trains");
+    ok(split_divide(1, 0.2, 2, hash, val, &e) == 0 && count(val, 2) == 1, "two pairs: one each");
+    ok(split_divide(1, 0.2, 1, hash, val, &e) == -1 && e.code == ERR_DATA, "one pair: %s", e.text);
+}
+
+static void test_equal_pictures(void)
+{
+    const char *hash[N];
+    char text[N][16];
+    bool val[N], together = true, both = true;
+
+    /* Groups of 1, 2, 3, 4 and 10 equal pictures. */
+    for (int i = 0, group = 0, left = 1; i < N; i++, left--) {
+        if (left == 0)
+            left = ++group < 4 ? group + 1 : N;
+        snprintf(text[i], sizeof text[i], "g%d", group);
+        hash[i] = text[i];
+    }
+    for (int64_t seed = 0; seed < 200; seed++) {
+        split_divide(seed, 0.2, N, hash, val, &e);
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < N; k++)
+                together = together && (strcmp(hash[i], hash[k]) != 0 || val[i] == val[k]);
+        both = both && count(val, N) >= 1 && count(val, N) < N;
+    }
+    ok(together, "equal pictures are on one side, whatever the seed");
+    ok(both, "and both sides have some");
+    for (int i = 0; i < N; i++)
+        hash[i] = "same";
+    ok(split_divide(1, 0.2, N, hash, val, &e) == -1 && e.code == ERR_DATA, "all equal: %s", e.text);
+    for (int i = 0; i < N; i++)
+        hash[i] = i < 8 ? "a" : "b";
+    ok(split_divide(1, 0.05, N, hash, val, &e) == 0 && count(val, N) == 8,
+       "no group is small enough: the smaller one validates");
+}
+
+static struct split *read_text(const char *text)
+{
+    if (atomicfile_write("s.json", text, strlen(text), 0600, &e))
+        bail_out("%s", e.text);
+    return split_read("s.json", &e);
+}
+
+static void test_file(void)
+{
+    static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    struct split_item train = {"a\n\"b", "images/a.png", "masks/a.png", 0, 640, 480, "", ""};
+    struct split_item val = {"µ", "images/µ.png", "masks/µ.png", 0, 1, 65535, "", ""};
+    struct split s = {.dir = "/data", .seed = 1244, .val_fraction = 0.2, .mask_scale = MASK_FULL,
+                      .train = {&train, 1}, .val = {&val, 1}};
+    struct buf text = {0};
+
+    strcpy(train.image_sha256, hex), strcpy(train.mask_sha256, hex);
+    strcpy(val.image_sha256, hex), strcpy(val.mask_sha256, hex);
+    split_encode(&s, &text);
+    struct split *r = read_text(text.data);
+    ok(r && strcmp(r->dir, "/data") == 0 && r->seed == 1244 && r->val_fraction == 0.2 &&
+           r->mask_scale == MASK_FULL && r->train.count == 1 && r->val.count == 1,
+       "written and read: the whole");
+    ok(r && strcmp(r->train.items[0].stem, train.stem) == 0 && r->train.items[0].width == 640 &&
+           r->val.items[0].height == 65535 && strcmp(r->val.items[0].image, val.image) == 0 &&
+           strcmp(r->val.items[0].mask_sha256, hex) == 0, "written and read: the items");
+    split_destroy(r);
+
+    /* Each piece of the text matters: without it the file is refused, naming what is wrong. */
+    static const char *const pieces[] = {
+        "schema", "data", "seed", "val_fraction", "mask_max", "train", "val\"", "stem", "image\"",
+        "mask\"", "width", "height", "image_sha256", "mask_sha256"};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        char *copy = strdup(text.data), *at = strstr(copy, pieces[i]);
+        *at = 'X';
+        r = read_text(copy);
+        ok(!r && e.code == ERR_DATA && strstr(e.text, "s.json"), "%s", e.text);
+        split_destroy(r);
+        free(copy);
+    }
+    memcpy(strstr(text.data, ":1,"), ":2,", 3);
+    ok(!read_text(text.data) && strstr(e.text, "schema 2"), "%s", e.text);
+    ok(!read_text("{\"schema\":1") && e.code == ERR_DATA, "%s", e.text);
+    ok(!read_text("[]") && e.code == ERR_DATA, "%s", e.text);
+    ok(!split_read("none.json", &e) && e.code == ERR_DATA, "%s", e.text);
+    buf_destroy(&text);
+}
+
+/* Images of one class each: no masks, names of classes. */
+static void test_classes(void)
+{
+    static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    char *names[] = {"cat", "dog \"x\""};
+    struct split_item train = {"a", "b.bin#0", NULL, 1, 32, 32, "", ""};
+    struct split_item val = {"c", "b.bin#1", NULL, 0, 32, 32, "", ""};
+    struct split s = {.dir = "/data", .format = SOURCE_CIFAR, .class_names = names, .nclasses = 2,
+                      .train = {&train, 1}, .val = {&val, 1}};
+    struct buf text = {0};
+
+    strcpy(train.image_sha256, hex), strcpy(val.image_sha256, hex);
+    split_encode(&s, &text);
+    struct split *r = read_text(text.data);
+    ok(r && r->format == SOURCE_CIFAR && r->nclasses == 2 && r->train.items[0].label == 1 &&
+           !r->train.items[0].mask && strcmp(r->class_names[1], names[1]) == 0,
+       "classes: written and read");
+    split_destroy(r);
+    char *at = strstr(text.data, "\"class\":1");
+    at[8] = '2';
+    ok(!read_text(text.data) && strstr(e.text, "\"class\""), "a class too high: %s", e.text);
+    buf_destroy(&text);
+}
+
+int main(void)
+{
+    char dir[] = "/tmp/unetctl-split.XXXXXX";
+
+    if (!mkdtemp(dir) || chdir(dir))
+        bail_out("no temporary folder");
+    test_divide();
+    test_equal_pictures();
+    test_file();
+    test_classes();
+    unlink("s.json");
+    rmdir(dir);
+    return done_testing();
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/source/container.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "src/sha256.h"
+#include "src/tfrecord.h"
+#include "trainer/data/source/example.h"
+#include "trainer/data/source/pairs.h"
+
+#define CIFAR_SIDE 32
+#define CIFAR_PIXELS (CIFAR_SIDE * CIFAR_SIDE)
+#define CIFAR_RECORD (1 + 3 * CIFAR_PIXELS) /* label, red plane, green, blue */
+#define IDX_IMAGES 0x803u                   /* unsigned bytes, three dimensions */
+#define IDX_LABELS 0x801u
+#define DEFLATE_MAX_RATIO 1032u
+
+struct container {
+    enum container_kind kind;
+    char *path;
+    int fd;
+    size_t count;
+    uint32_t width, height;
+    uint8_t *bytes;  /* CIFAR: the mapped file; idx: the images */
+    size_t nbytes;
+    uint8_t *labels; /* idx */
+    struct tfrecord_index index;
+};
+
+void container_close(struct container *c)
+{
+    if (!c)
+        return;
+    if (c->kind == CONTAINER_CIFAR && c->bytes)
+        munmap(c->bytes, c->nbytes);
+    else
+        free(c->bytes);
+    free(c->labels);
+    tfrecord_index_free(&c->index);
+    if (c->fd >= 0)
+        close(c->fd);
+    free(c->path);
+    free(c);
+}
+
+/* O_NONBLOCK: a FIFO is refused instead of waited for. */
+static int open_regular(const char *path, uint64_t *nbytes, struct err *e)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(e, ERR_DATA, errno, "%s: can't be opened", path);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *nbytes = (uint64_t)st.st_size;
+        return fd;
+    }
+    close(fd);
+    return err_set(e, ERR_DATA, "%s: is not a regular file", path);
+}
+
+static int open_cifar(struct container *c, uint64_t nbytes, struct err *e)
+{
+    if (nbytes == 0 || nbytes % CIFAR_RECORD)
+        return err_set(e, ERR_DATA, "%s: %llu bytes are no multiple of %d, a CIFAR-10 record; the "
+                       "file is cut or another format", c->path, (unsigned long long)nbytes,
+                       CIFAR_RECORD);
+    void *map = mmap(NULL, (size_t)nbytes, PROT_READ, MAP_PRIVATE, c->fd, 0);
+    if (map == MAP_FAILED)
+        return err_errno(e, ERR_DATA, errno, "%s: can't be mapped", c->path);
+    c->bytes = map;
+    c->nbytes = (size_t)nbytes;
+    c->count = c->nbytes / CIFAR_RECORD;
+    c->width = c->height = CIFAR_SIDE;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->bytes[i * CIFAR_RECORD] >= CONTAINER_CIFAR_CLASSES)
+            return err_set(e, ERR_DATA, "%s: record %zu has label %u; CIFAR-10 has 0 to 9", c->path,
+                           i, c->bytes[i * CIFAR_RECORD]);
+    return 0;
+}
+
+static uint32_t big_endian_32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Exactly n bytes, plain or gzip'ed. */
+static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct err *e)
+{
+    uint8_t *p = dst;
+
+    while (n > 0) {
+        int got = gzread(gz, p, n < 1 << 20 ? (unsigned)n : 1 << 20);
+        if (got <= 0)
+            return err_set(e, ERR_DATA, "%s: ends early or is damaged", path);
+        p += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+/* Header and content of an idx file; *dims has ndims numbers. */
+static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *dims, struct err *e)
+{
+    uint8_t head[16], extra, *bytes = NULL;
+    uint64_t nbytes, total = 1;
+    int rc = -1, fd = open_regular(path, &nbytes, e);
+    gzFile gz = fd >= 0 ? gzdopen(fd, "rb") : NULL;
+
+    if (!gz) {
+        if (fd >= 0)
+            close(fd), err_set(e, ERR_INTERNAL, "%s: no memory", path);
+        return NULL;
+    }
+    if (read_exactly(gz, path, head, 4 + 4 * (size_t)ndims, e))
+        goto out;
+    if (big_endian_32(head) != magic) {
+        err_set(e, ERR_DATA, "%s: starts with %08x; idx files of %s start with %08x", path,
+                big_endian_32(head), ndims == 3 ? "images" : "labels", magic);
+        goto out;
+    }
+    for (int i = 0; i < ndims; i++) {
+        dims[i] = big_endian_32(head + 4 + 4 * i);
+        if (__builtin_mul_overflow(total, (uint64_t)dims[i], &total))
+            total = UINT64_MAX / 2;
+    }
+    if (total == 0 || total > PIXELS_MAX_BYTES ||
+        total > nbytes * (gzdirect(gz) ? 1 : DEFLATE_MAX_RATIO)) {
+        err_set(e, ERR_DATA, "%s: claims %llu bytes in %u items, more than the file can hold (or "
+                "none, or more than 1 GiB)", path, (unsigned long long)total, dims[0]);
+        goto out;
+    }
+    bytes = malloc((size_t)total);
+    if (!bytes)
+        err_set(e, ERR_DATA, "%s: no memory for %llu bytes", path, (unsigned long long)total);
+    else if (read_exactly(gz, path, bytes, (size_t)total, e) == 0) {
+        /* The end: only there does gzip's checksum count. */
+        if (gzread(gz, &extra, 1) != 0)
+            err_set(e, ERR_DATA, "%s: has more bytes than its header says, or is damaged", path);
+        else
+            rc = 0;
+    }
+out:
+    gzclose(gz);
+    if (rc) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* ".../train-images-idx3-ubyte.gz" -> ".../train-labels-idx1-ubyte.gz", with or without .gz */
+static char *labels_path(const char *path)
+{
+    static const char images[] = "images-idx3-ubyte";
+    const char *at = NULL;
+    char *labels;
+
+    for (const char *p = path; (p = strstr(p, images)); p++)
+        at = p;
+    if (!at || asprintf(&labels, "%.*slabels-idx1-ubyte%s", (int)(at - path), path,
+                        at + sizeof images - 1) < 0)
+        return NULL;
+    if (access(labels, F_OK) == 0)
+        return labels;
+    char *dot = strstr(labels + (at - path), ".gz");
+    char *other = NULL;
+    if (dot)
+        *dot = 0;
+    else if (asprintf(&other, "%s.gz", labels) >= 0) {
+        free(labels);
+        labels = other;
+    }
+    return labels;
+}
+
+static int open_idx(struct container *c, struct err *e)
+{
+    uint32_t dims[3], nlabels;
+    char *path = labels_path(c->path);
+    int rc = -1;
+
+    if (!path)
+        return err_set(e, ERR_DATA, "%s: is not named *images-idx3-ubyte", c->path);
+    c->bytes = read_idx(c->path, IDX_IMAGES, 3, dims, e);
+    if (c->bytes && pixels_check_size(dims[2], dims[1], c->path, e) == 0)
+        c->labels = read_idx(path, IDX_LABELS, 1, &nlabels, e);
+    if (c->labels && nlabels != dims[0])
+        err_set(e, ERR_DATA, "%s has %u images, but %s %u labels", c->path, dims[0], path, nlabels);
+    else if (c->labels) {
+        c->count = dims[0];
+        c->height = dims[1];
+        c->width = dims[2];
+        rc = 0;
+    }
+    free(path);
+    return rc;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), nend = strlen(end);
+    return n > nend && strcmp(name + n - nend, end) == 0;
+}
+
+bool container_guess(const char *name, enum container_kind *kind)
+{
+    const char *idx = strstr(name, "images-idx3-ubyte");
+
+    *kind = idx                        ? CONTAINER_IDX
+            : ends_in(name, ".records") ? CONTAINER_TFRECORD
+                                        : CONTAINER_CIFAR;
+    if (idx)
+        return strcmp(idx + 17, "") == 0 || strcmp(idx + 17, ".gz") == 0;
+    return *kind == CONTAINER_TFRECORD ||
+           (ends_in(name, ".bin") && (strncmp(name, "data_batch", 10) == 0 ||
+                                      strncmp(name, "test_batch", 10) == 0));
+}
+
+struct container *container_open(enum container_kind kind, const char *dir, const char *name,
+                                 struct err *e)
+{
+    struct container *c = calloc(1, sizeof *c);
+    uint64_t nbytes;
+    int rc = -1;
+
+    if (c) {
+        c->kind = kind;
+        c->fd = -1;
+        c->path = pairs_path(dir, name);
+    }
+    if (!c || !c->path) {
+        container_close(c);
+        err_set(e, ERR_INTERNAL, "%s/%s: no memory", dir, name);
+        return NULL;
+    }
+    if (kind == CONTAINER_IDX)
+        rc = open_idx(c, e);
+    else if ((c->fd = open_regular(c->path, &nbytes, e)) >= 0) {
+        if (kind == CONTAINER_CIFAR)
+            rc = open_cifar(c, nbytes, e);
+        else {
+            rc = tfrecord_scan(c->fd, c->path, &c->index, e);
+            c->count = c->index.count;
+        }
+    }
+    if (rc) {
+        container_close(c);
+        return NULL;
+    }
+    return c;
+}
+
+size_t container_count(const struct container *c)
+{
+    return c->count;
+}
+
+static const uint8_t *sample_bytes(const struct container *c, size_t i, size_t *n)
+{
+    if (c->kind == CONTAINER_CIFAR) {
+        *n = CIFAR_RECORD;
+        return c->bytes + i * CIFAR_RECORD;
+    }
+    *n = (size_t)c->width * c->height;
+    return c->bytes + i * *n;
+}
+
+static int check_hash(const struct container *c, size_t i, const uint8_t *bytes, size_t n,
+                      const char *want, char *sha256, struct err *e)
+{
+    char hex[65];
+    struct sha256 h;
+
+    if (!want && !sha256)
+        return 0;
+    sha256_init(&h);
+    sha256_add(&h, bytes, n);
+    if (c->kind == CONTAINER_IDX)
+        sha256_add(&h, &c->labels[i], 1);
+    sha256_finish(&h, hex);
+    if (sha256)
+        strcpy(sha256, hex);
+    if (want && strcmp(want, hex) != 0)
+        return err_set(e, ERR_DATA, "%s: record %zu is not the one that the split was made with "
+                       "(SHA-256 %.16s..., recorded %.16s...); restore the file, or make a new "
+                       "split", c->path, i, hex, want);
+    return 0;
+}
+
+static void spread_planes(const uint8_t *planes, uint8_t *dst)
+{
+    for (size_t i = 0; i < CIFAR_PIXELS; i++)
+        for (size_t plane = 0; plane < 3; plane++)
+            dst[3 * i + plane] = planes[plane * CIFAR_PIXELS + i];
+}
+
+static int decode_plain(const struct container *c, size_t i, const char *want, char *sha256,
+                        struct pixels *img, struct err *e)
+{
+    size_t n;
+    const uint8_t *bytes = sample_bytes(c, i, &n);
+
+    memset(img, 0, sizeof *img);
+    if (check_hash(c, i, bytes, n, want, sha256, e))
+        return -1;
+    img->width = c->width;
+    img->height = c->height;
+    img->source_bits = 8;
+    img->pages = 1;
+    if (pixels_allocate(img, c->path, c->kind == CONTAINER_CIFAR ? 3 : 1, 8, e))
+        return -1;
+    if (c->kind == CONTAINER_CIFAR)
+        spread_planes(bytes + 1, img->samples);
+    else
+        memcpy(img->samples, bytes, n);
+    return 0;
+}
+
+static int decode_record(const struct container *c, size_t i, enum example_part part,
+                         const char *want, char *sha256, struct pixels *img, struct err *e)
+{
+    size_t n = (size_t)c->index.places[i].nbytes;
+    char name[32];
+
+    memset(img, 0, sizeof *img);
+    uint8_t *bytes = tfrecord_read(c->fd, c->path, &c->index, i, PIXELS_MAX_FILE, e);
+    if (!bytes)
+        return -1;
+    snprintf(name, sizeof name, "record %zu", i);
+    int rc = check_hash(c, i, bytes, n, want, sha256, e);
+    if (rc == 0 && example_decode(bytes, n, name, part, img, e))
+        rc = err_prefix(e, "%s", c->path);
+    free(bytes);
+    return rc;
+}
+
+int container_image(const struct container *c, size_t i, const char *want, char sha256[65],
+                    struct pixels *img, struct err *e)
+{
+    return c->kind == CONTAINER_TFRECORD ? decode_record(c, i, EXAMPLE_IMAGE, want, sha256, img, e)
+                                         : decode_plain(c, i, want, sha256, img, e);
+}
+
+int container_mask(const struct container *c, size_t i, const char *want, char sha256[65],
+                   struct pixels *img, struct err *e)
+{
+    if (c->kind == CONTAINER_TFRECORD)
+        return decode_record(c, i, EXAMPLE_TARGET, want, sha256, img, e);
+    memset(img, 0, sizeof *img);
+    return err_set(e, ERR_INTERNAL, "%s: has no masks", c->path);
+}
+
+int container_label(const struct container *c, size_t i, struct err *e)
+{
+    char name[32];
+    int label, rc;
+
+    if (c->kind == CONTAINER_CIFAR)
+        return c->bytes[i * CIFAR_RECORD];
+    if (c->kind == CONTAINER_IDX)
+        return c->labels[i];
+    uint8_t *bytes = tfrecord_read(c->fd, c->path, &c->index, i, PIXELS_MAX_FILE, e);
+    if (!bytes)
+        return -2;
+    snprintf(name, sizeof name, "record %zu", i);
+    rc = example_label(bytes, (size_t)c->index.places[i].nbytes, name, &label, e);
+    free(bytes);
+    if (rc < 0)
+        err_prefix(e, "%s", c->path);
+    return rc < 0 ? -2 : rc == 0 ? -1 : label;
+}

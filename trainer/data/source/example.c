@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/source/example.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/protobuf.h"
+
+/* tensorflow/core/framework/types.proto */
+enum dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,
+             DT_INT64 = 9, DT_BOOL = 10, DT_UINT16 = 17 };
+
+#define MAX_DIMS 8
+
+struct tensor {
+    int dtype;
+    int ndims;
+    uint64_t dims[MAX_DIMS];
+    const uint8_t *content;
+    size_t nbytes;
+};
+
+static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int ndims,
+                       const void *content, size_t nbytes)
+{
+    struct buf tensor = {0}, shape = {0}, dim = {0}, list = {0};
+
+    for (int i = 0; i < ndims; i++) {
+        dim.length = 0;
+        protobuf_add_varint(&dim, 1, dims[i]);
+        protobuf_add_bytes(&shape, 2, dim.data, dim.length);
+    }
+    protobuf_add_varint(&tensor, 1, (uint64_t)dtype);
+    protobuf_add_bytes(&tensor, 2, shape.data, shape.length);
+    protobuf_add_bytes(&tensor, 4, content, nbytes);
+    protobuf_add_bytes(&list, 1, tensor.data, tensor.length); /* BytesList.value */
+    protobuf_add_bytes(feature, 1, list.data, list.length);   /* Feature.bytes_list */
+    feature->failed |= tensor.failed || shape.failed || dim.failed || list.failed;
+    buf_destroy(&tensor);
+    buf_destroy(&shape);
+    buf_destroy(&dim);
+    buf_destroy(&list);
+}
+
+/* An entry of Features.feature, a map. Takes what is in feature. */
+static void add_feature(struct buf *features, const char *key, struct buf *feature)
+{
+    struct buf entry = {0};
+
+    protobuf_add_bytes(&entry, 1, key, strlen(key));
+    protobuf_add_bytes(&entry, 2, feature->data, feature->length);
+    protobuf_add_bytes(features, 1, entry.data, entry.length);
+    features->failed |= entry.failed || feature->failed;
+    buf_destroy(&entry);
+    buf_destroy(feature);
+}
+
+static void add_pixels(struct buf *feature, const struct pixels *img)
+{
+    const uint64_t dims[3] = {img->height, img->width, (uint64_t)img->channels};
+    size_t n = img->nbytes / (size_t)(img->bits / 8);
+
+    if (img->bits == 8) {
+        add_tensor(feature, DT_UINT8, dims, 3, img->samples, n);
+        return;
+    }
+    uint8_t *little = malloc(2 * n);
+    for (size_t i = 0; little && i < n; i++) {
+        little[2 * i] = img->samples[2 * i + 1];
+        little[2 * i + 1] = img->samples[2 * i];
+    }
+    add_tensor(feature, DT_UINT16, dims, 3, little, little ? 2 * n : 0);
+    feature->failed |= !little;
+    free(little);
+}
+
+void example_encode(const struct pixels *image, const struct pixels *mask, int label,
+                    struct buf *dst)
+{
+    struct buf features = {0}, feature = {0};
+    uint8_t number[8] = {(uint8_t)label, (uint8_t)(label >> 8)};
+
+    add_pixels(&feature, image);
+    add_feature(&features, "image", &feature);
+    if (mask)
+        add_pixels(&feature, mask);
+    else
+        add_tensor(&feature, DT_INT64, NULL, 0, number, sizeof number);
+    add_feature(&features, mask ? "mask" : "label", &feature);
+    protobuf_add_bytes(dst, 1, features.data, features.length); /* Example.features */
+    dst->failed |= features.failed;
+    buf_destroy(&features);
+}
+
+static int malformed(const char *name, const char *what, struct err *e)
+{
+    return err_set(e, ERR_DATA, "%s: damaged: %s", name, what);
+}
+
+static int read_shape(const struct protobuf_field *shape, struct tensor *t)
+{
+    struct protobuf_reader r = {shape->bytes, shape->bytes + shape->n};
+    struct protobuf_field dim, f;
+    int more;
+
+    t->ndims = 0;
+    while ((more = protobuf_next(&r, &dim)) == 1) {
+        if (dim.number != 2 || dim.wire != PROTOBUF_BYTES)
+            continue;
+        if (t->ndims == MAX_DIMS)
+            return -1;
+        struct protobuf_reader inner = {dim.bytes, dim.bytes + dim.n};
+        t->dims[t->ndims] = 0;
+        while ((more = protobuf_next(&inner, &f)) == 1)
+            if (f.number == 1 && f.wire == PROTOBUF_VARINT)
+                t->dims[t->ndims] = f.value;
+        if (more)
+            return -1;
+        t->ndims++;
+    }
+    return more;
+}
+
+static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, struct tensor *t,
+                       struct err *e)
+{
+    struct protobuf_reader r = {bytes, bytes + nbytes};
+    struct protobuf_field f;
+    int more;
+
+    memset(t, 0, sizeof *t);
+    while ((more = protobuf_next(&r, &f)) == 1) {
+        if (f.number == 1 && f.wire == PROTOBUF_VARINT)
+            t->dtype = f.value < 1000 ? (int)f.value : 0;
+        else if (f.number == 2 && f.wire == PROTOBUF_BYTES && read_shape(&f, t))
+            return malformed(name, "the shape of a tensor", e);
+        else if (f.number == 4 && f.wire == PROTOBUF_BYTES) {
+            t->content = f.bytes;
+            t->nbytes = f.n;
+        }
+    }
+    return more ? malformed(name, "a tensor", e) : 0;
+}
+
+/* The first bytes of a feature's list. */
+static int read_feature(const struct protobuf_field *feature, const char *name, struct tensor *t,
+                        struct err *e)
+{
+    struct protobuf_reader r = {feature->bytes, feature->bytes + feature->n};
+    struct protobuf_field list, value;
+
+    while (protobuf_next(&r, &list) == 1) {
+        if (list.number != 1 || list.wire != PROTOBUF_BYTES)
+            continue;
+        struct protobuf_reader inner = {list.bytes, list.bytes + list.n};
+        while (protobuf_next(&inner, &value) == 1)
+            if (value.number == 1 && value.wire == PROTOBUF_BYTES)
+                return read_tensor(value.bytes, value.n, name, t, e);
+    }
+    return malformed(name, "a feature without serialized tensor", e);
+}
+
+static bool has_word(const struct protobuf_field *key, const char *word)
+{
+    return memmem(key->bytes, key->n, word, strlen(word)) != NULL;
+}
+
+static bool is_target(const struct protobuf_field *key)
+{
+    return has_word(key, "mask") || has_word(key, "label") || has_word(key, "target");
+}
+
+/* One entry of the map: its tensor if it is the wanted part. 1: it is; 0; -1. */
+static int read_entry(const struct protobuf_field *entry, const char *name, enum example_part part,
+                      struct tensor *t, struct err *e)
+{
+    struct protobuf_reader r = {entry->bytes, entry->bytes + entry->n};
+    struct protobuf_field f, key = {0}, value = {0};
+    int more;
+
+    while ((more = protobuf_next(&r, &f)) == 1) {
+        if (f.number == 1 && f.wire == PROTOBUF_BYTES)
+            key = f;
+        else if (f.number == 2 && f.wire == PROTOBUF_BYTES)
+            value = f;
+    }
+    if (more || !key.bytes || !value.bytes)
+        return malformed(name, "an entry of its features", e);
+    if (is_target(&key) != (part == EXAMPLE_TARGET))
+        return 0;
+    return read_feature(&value, name, t, e) ? -1 : 1;
+}
+
+static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
+                       enum example_part part, struct tensor *t, struct err *e)
+{
+    struct protobuf_reader r = {bytes, bytes + nbytes};
+    struct protobuf_field features, entry;
+    int found = 0, more;
+
+    while ((more = protobuf_next(&r, &features)) == 1) {
+        if (features.number != 1 || features.wire != PROTOBUF_BYTES)
+            continue;
+        struct protobuf_reader inner = {features.bytes, features.bytes + features.n};
+        while ((more = protobuf_next(&inner, &entry)) == 1) {
+            if (entry.number != 1 || entry.wire != PROTOBUF_BYTES)
+                continue;
+            int rc = read_entry(&entry, name, part, t, e);
+            if (rc < 0)
+                return -1;
+            found += rc;
+        }
+        if (more)
+            break;
+    }
+    if (more)
+        return malformed(name, "no tf.train.Example", e);
+    if (found != 1)
+        return err_set(e, ERR_DATA, "%s: has %d features that could be the %s; wanted are two, one "
+                       "with mask, label or target in its name", name, found,
+                       part == EXAMPLE_TARGET ? "target" : "image");
+    return 0;
+}
+
+static size_t size_of(int dtype)
+{
+    switch (dtype) {
+    case DT_UINT8: case DT_INT8: case DT_BOOL: return 1;
+    case DT_UINT16: case DT_INT16: return 2;
+    case DT_FLOAT: case DT_INT32: return 4;
+    case DT_DOUBLE: case DT_INT64: return 8;
+    default: return 0;
+    }
+}
+
+/* The tensor's content is as long as shape and type say: number of values in *n. */
+static int check_content(const struct tensor *t, const char *name, uint64_t *n, struct err *e)
+{
+    size_t size = size_of(t->dtype);
+
+    if (size == 0)
+        return err_set(e, ERR_DATA, "%s: a tensor of type %d is not supported", name, t->dtype);
+    *n = 1;
+    for (int i = 0; i < t->ndims; i++)
+        if (__builtin_mul_overflow(*n, t->dims[i], n) || *n > PIXELS_MAX_BYTES)
+            return err_set(e, ERR_DATA, "%s: a tensor of more than 2^30 values", name);
+    if (t->nbytes != *n * size)
+        return err_set(e, ERR_DATA, "%s: a tensor has %zu bytes of content, and by shape and type "
+                       "%llu", name, t->nbytes, (unsigned long long)(*n * size));
+    return 0;
+}
+
+static double value_at(const struct tensor *t, size_t i)
+{
+    const uint8_t *p = t->content + i * size_of(t->dtype);
+    uint64_t bits = 0;
+    float f;
+    double d;
+
+    for (size_t k = 0; k < size_of(t->dtype); k++)
+        bits |= (uint64_t)p[k] << 8 * k;
+    switch (t->dtype) {
+    case DT_FLOAT: {
+        uint32_t low = (uint32_t)bits;
+        memcpy(&f, &low, sizeof f);
+        return (double)f;
+    }
+    case DT_DOUBLE: memcpy(&d, &bits, sizeof d); return d;
+    case DT_INT8: return (int8_t)bits;
+    case DT_INT16: return (int16_t)bits;
+    case DT_INT32: return (int32_t)bits;
+    case DT_INT64: return (double)(int64_t)bits;
+    default: return (double)bits;
+    }
+}
+
+static int shape_of(const struct tensor *t, const char *name, enum example_part part,
+                    struct pixels *img, int *channels, struct err *e)
+{
+    *channels = t->ndims == 3 && t->dims[2] < 1000 ? (int)t->dims[2] : 1;
+    if (t->ndims != 2 && t->ndims != 3)
+        return err_set(e, ERR_DATA, "%s: a tensor with %d dimensions is no picture", name,
+                       t->ndims);
+    if (*channels < 1 || *channels > PIXELS_MAX_CHANNELS ||
+        (*channels != 1 && part == EXAMPLE_TARGET))
+        return err_set(e, ERR_DATA, "%s: a picture of %d channels; 1 to %d are supported, 1 in a "
+                       "mask", name, *channels, PIXELS_MAX_CHANNELS);
+    if (pixels_check_size(t->dims[1], t->dims[0], name, e))
+        return -1;
+    img->height = (uint32_t)t->dims[0];
+    img->width = (uint32_t)t->dims[1];
+    img->pages = 1;
+    return 0;
+}
+
+/* Whole numbers of a mask fit into 8 bits or need 16. */
+static int bits_of(const struct tensor *t, uint64_t n, const char *name, enum example_part part,
+                   struct err *e)
+{
+    double max = 0;
+
+    if (t->dtype == DT_UINT8)
+        return 8;
+    if (t->dtype == DT_UINT16)
+        return 16;
+    bool is_float = t->dtype == DT_FLOAT || t->dtype == DT_DOUBLE;
+    if (part == EXAMPLE_IMAGE && !is_float)
+        return err_set(e, ERR_DATA, "%s: an image of type %d; uint8, uint16 and floats from 0 to 1 "
+                       "are supported", name, t->dtype);
+    for (size_t i = 0; i < n; i++) {
+        double v = value_at(t, i);
+        bool good = part == EXAMPLE_IMAGE ? v >= 0 && v <= 1
+                                          : v >= 0 && v <= 65535 && v == floor(v);
+        if (!good)
+            return err_set(e, ERR_DATA, "%s: holds %g; %s", name, v,
+                           part == EXAMPLE_IMAGE ? "floats of an image go from 0 to 1"
+                                                 : "targets are whole numbers up to 65535");
+        max = v > max ? v : max;
+    }
+    return part == EXAMPLE_IMAGE || max > 255 ? 16 : 8;
+}
+
+int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
+                   struct pixels *img, struct err *e)
+{
+    struct tensor t;
+    uint64_t n;
+    int channels;
+
+    memset(img, 0, sizeof *img);
+    if (find_tensor(bytes, nbytes, name, part, &t, e) || check_content(&t, name, &n, e) ||
+        shape_of(&t, name, part, img, &channels, e))
+        return -1;
+    int bits = bits_of(&t, n, name, part, e);
+    if (bits < 0 || pixels_allocate(img, name, channels, bits, e))
+        return -1;
+    img->source_bits = bits;
+    bool scaled = part == EXAMPLE_IMAGE && (t.dtype == DT_FLOAT || t.dtype == DT_DOUBLE);
+    for (size_t i = 0; i < n; i++) {
+        double v = value_at(&t, i);
+        unsigned sample = (unsigned)(scaled ? v * 65535 + 0.5 : v);
+        if (bits == 16) {
+            img->samples[2 * i] = (uint8_t)(sample >> 8);
+            img->samples[2 * i + 1] = (uint8_t)sample;
+        } else
+            img->samples[i] = (uint8_t)sample;
+    }
+    return 0;
+}
+
+int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *label, struct err *e)
+{
+    struct tensor t;
+    uint64_t n;
+
+    if (find_tensor(bytes, nbytes, name, EXAMPLE_TARGET, &t, e) || check_content(&t, name, &n, e))
+        return -1;
+    if (n != 1 || t.ndims > 1)
+        return 0;
+    double v = value_at(&t, 0);
+    if (!(v >= 0 && v <= 65535 && v == floor(v)))
+        return err_set(e, ERR_DATA, "%s: class %g; classes are whole numbers from 0", name, v);
+    *label = (int)v;
+    return 1;
+}

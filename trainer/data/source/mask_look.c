@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/source/mask_look.h"
+
+#include <cJSON.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "trainer/data/image/classes.h"
+#include "src/plural.h"
+
+#define PALETTES 16    /* masks whose palettes are compared */
+#define PIECES 24      /* masks whose regions are counted */
+#define MAX_GRID ((size_t)1 << 20)
+#define FEW_VALUES 32  /* of masks that are no pictures */
+#define SHOWN_VALUES 8
+#define EXPLAINED 100  /* masks read to explain an error */
+#define MAX_JSON ((size_t)16 << 20)
+#define NEAR 64        /* a lossy value is at most so far from 0 or 255 */
+
+/* --- one mask --- */
+
+/* A mask, thinned out to a size that takes little memory. */
+struct grid {
+    size_t width, height;
+    uint16_t *values; /* 0: ground, or done */
+    size_t *stack;
+};
+
+static int grid_open(struct grid *g, const struct pixels *mask, struct err *e)
+{
+    size_t step = 1;
+
+    while ((mask->width / step + 1) * (mask->height / step + 1) > MAX_GRID)
+        step++;
+    g->width = (mask->width + step - 1) / step;
+    g->height = (mask->height + step - 1) / step;
+    g->values = malloc(g->width * g->height * sizeof *g->values);
+    g->stack = malloc(g->width * g->height * sizeof *g->stack);
+    if (!g->values || !g->stack)
+        return err_set(e, ERR_INTERNAL, "no memory for %zu pixels", g->width * g->height);
+    for (size_t y = 0; y < g->height; y++)
+        for (size_t x = 0; x < g->width; x++)
+            g->values[y * g->width + x] =
+                (uint16_t)pixels_sample(mask, y * step * mask->width + x * step);
+    return 0;
+}
+
+/* Clears the region of pixels that equal the one at `at`, by 8 neighbours. */
+static void clear_region(struct grid *g, size_t at)
+{
+    size_t w = g->width, h = g->height, n = 0, *stack = g->stack;
+    uint16_t value = g->values[at];
+
+    stack[n++] = at;
+    g->values[at] = 0;
+    while (n) {
+        size_t y = stack[--n] / w, x = stack[n] % w;
+        for (size_t v = y ? y - 1 : 0; v <= y + 1 && v < h; v++)
+            for (size_t u = x ? x - 1 : 0; u <= x + 1 && u < w; u++) {
+                size_t next = v * w + u;
+                if (g->values[next] == value) {
+                    g->values[next] = 0;
+                    stack[n++] = next;
+                }
+            }
+    }
+}
+
+static int count_pieces(struct mask_look *look, const struct pixels *mask, struct err *e)
+{
+    struct grid g = {0};
+    uint8_t *pieces = calloc(65536, 1);
+    int rc = pieces ? grid_open(&g, mask, e) : err_set(e, ERR_INTERNAL, "no memory for a mask");
+
+    for (size_t i = 0; rc == 0 && i < g.width * g.height; i++)
+        if (g.values[i]) {
+            uint8_t *p = &pieces[g.values[i]];
+            *p = *p < 2 ? *p + 1 : 2;
+            clear_region(&g, i);
+        }
+    for (size_t v = 0; rc == 0 && v < 65536; v++) {
+        look->regions += pieces[v] > 0;
+        look->whole += pieces[v] == 1;
+    }
+    free(g.stack);
+    free(g.values);
+    free(pieces);
+    return rc;
+}
+
+static int add_values(struct mask_look *look, const struct pixels *mask, bool pieces, struct err *e)
+{
+    size_t n = (size_t)mask->width * mask->height, different = 0;
+    unsigned full = (1u << mask->source_bits) - 1;
+    bool *seen = calloc(65536, sizeof *seen);
+
+    if (!seen)
+        return err_set(e, ERR_INTERNAL, "no memory for the values of a mask");
+    for (size_t i = 0; i < n; i++) {
+        unsigned v = pixels_sample(mask, i);
+        if (full == 1 && v)
+            look->bit_ones++;
+        else
+            look->of_value[v]++;
+        different += v && !seen[v];
+        seen[v] = true;
+    }
+    look->one_and_full |= full > 1 && seen[1] && seen[full];
+    look->full = full > look->full ? full : look->full;
+    look->fewest = different < look->fewest || look->masks == 1 ? different : look->fewest;
+    look->most = different > look->most ? different : look->most;
+    free(seen);
+    return pieces ? count_pieces(look, mask, e) : 0;
+}
+
+static void add_colour(struct mask_look *look, uint32_t rgb)
+{
+    size_t i = 0;
+
+    while (i < look->ncolours && i < MASK_LOOK_COLOURS && look->colours[i].rgb != rgb)
+        i++;
+    if (i == look->ncolours && i < MASK_LOOK_COLOURS)
+        look->colours[look->ncolours++] = (struct mask_look_colour){rgb, 0};
+    if (i < MASK_LOOK_COLOURS)
+        look->colours[i].pixels++;
+    else
+        look->ncolours = MASK_LOOK_COLOURS + 1;
+}
+
+static uint32_t colour_at(const struct pixels *mask, size_t i)
+{
+    size_t nc = (size_t)mask->channels, step = nc >= 3 ? 1 : 0;
+    unsigned shift = mask->bits == 16 ? 8 : 0;
+
+    return (pixels_sample(mask, i * nc) >> shift) << 16 |
+           (pixels_sample(mask, i * nc + step) >> shift) << 8 |
+           pixels_sample(mask, i * nc + 2 * step) >> shift;
+}
+
+static void add_colours(struct mask_look *look, const struct pixels *mask)
+{
+    size_t n = (size_t)mask->width * mask->height;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t rgb = colour_at(mask, i);
+        if (rgb >> 16 == (rgb >> 8 & 255) && rgb >> 16 == (rgb & 255))
+            look->of_value[rgb & 255]++;
+        else
+            add_colour(look, rgb);
+    }
+    look->coloured++;
+}
+
+/* Where an index is another colour in another file, only the colours mean something. */
+static void compare_palette(struct mask_look *look, const struct pixels *values,
+                            const struct pixels *picture, uint32_t of_index[256])
+{
+    size_t n = (size_t)values->width * values->height;
+
+    for (size_t i = 0; picture->channels >= 3 && values->bits == 8 && i < n; i++) {
+        unsigned v = pixels_sample(values, i);
+        uint32_t rgb = colour_at(picture, i) + 1; /* 0: not seen */
+        look->palettes_differ |= of_index[v] && of_index[v] != rgb;
+        of_index[v] = rgb;
+    }
+}
+
+/* --- the set --- */
+
+static int read_mask(struct mask_look *look, struct source *source, const char *name,
+                     uint32_t of_index[256], struct err *e)
+{
+    struct pixels values, picture;
+    struct err ignored;
+    int rc;
+
+    look->masks++;
+    bool grey = source_mask(source, name, false, NULL, NULL, &values, e) == 0;
+    if (!grey && source_mask(source, name, true, NULL, NULL, &picture, &ignored))
+        return -1; /* with e as the first reading set it */
+    look->pixels += grey ? (int64_t)values.width * values.height
+                         : (int64_t)picture.width * picture.height;
+    if (!grey) {
+        add_colours(look, &picture);
+        pixels_free(&picture);
+        return 0;
+    }
+    rc = add_values(look, &values, look->masks <= PIECES, e);
+    if (rc == 0 && look->masks <= PALETTES &&
+        source_mask(source, name, true, NULL, NULL, &picture, &ignored) == 0) {
+        compare_palette(look, &values, &picture, of_index);
+        pixels_free(&picture);
+    }
+    pixels_free(&values);
+    return rc;
+}
+
+/* Palettes that differ: the colours count. */
+static int read_colours(struct mask_look *look, struct source *source, size_t most, struct err *e)
+{
+    size_t n = source->count < most ? source->count : most;
+
+    memset(look, 0, sizeof *look);
+    look->palettes_differ = true;
+    for (size_t i = 0; i < n; i++) {
+        struct pixels picture;
+        if (source_mask(source, source->items[i * source->count / n].mask, true, NULL, NULL,
+                        &picture, e))
+            return -1;
+        look->masks++;
+        look->pixels += (int64_t)picture.width * picture.height;
+        add_colours(look, &picture);
+        pixels_free(&picture);
+    }
+    return 0;
+}
+
+int mask_look_read(struct mask_look *look, struct source *source, size_t most, struct err *e)
+{
+    size_t n = source->count < most ? source->count : most;
+    uint32_t of_index[256] = {0};
+
+    memset(look, 0, sizeof *look);
+    for (size_t i = 0; i < n; i++)
+        if (read_mask(look, source, source->items[i * source->count / n].mask, of_index, e))
+            return -1;
+    look->of_value[look->full > 1 ? look->full : 1] += look->bit_ones;
+    return look->palettes_differ ? read_colours(look, source, most, e) : 0;
+}
+
+/* --- what it means --- */
+
+struct values {
+    unsigned v[FEW_VALUES + 1];
+    size_t n; /* all of them */
+    unsigned max, second; /* the largest two */
+};
+
+static struct values list_values(const struct mask_look *look)
+{
+    struct values all = {.n = 0};
+
+    for (unsigned v = 0; v < 65536; v++) {
+        if (!look->of_value[v])
+            continue;
+        if (all.n <= FEW_VALUES)
+            all.v[all.n] = v;
+        all.n++;
+        all.second = all.max;
+        all.max = v;
+    }
+    return all;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct mask_proposal *p, const char *fmt, ...)
+{
+    size_t n = strlen(p->text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(p->text + n, sizeof p->text - n, fmt, ap);
+    va_end(ap);
+}
+
+__attribute__((format(printf, 2, 3))) static void add_line(struct mask_proposal *p, const char *fmt,
+                                                          ...)
+{
+    size_t n = strlen(p->class_file);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(p->class_file + n, sizeof p->class_file - n, fmt, ap);
+    va_end(ap);
+}
+
+static void say_values(struct mask_proposal *p, const struct values *all)
+{
+    say(p, "the masks hold %zu value%s (", all->n, plural(all->n));
+    for (size_t i = 0; i < all->n && i < SHOWN_VALUES; i++)
+        say(p, "%s%u", i ? ", " : "", all->v[i]);
+    say(p, all->n > SHOWN_VALUES ? " ... %u)" : ")", all->max);
+}
+
+/* What makes a class file of two lines, and how it is named. */
+#define TWO_NAMES(from) "printf '0 background\\n" from " foreground\\n' >classes.txt, then -s " \
+                        "data.class_file=classes.txt"
+
+/* Objects that are numbered: each number is one piece, and masks have differently many. */
+static bool is_numbered(const struct mask_look *look)
+{
+    return look->regions && 10 * look->whole >= 9 * look->regions && look->most >= 4 &&
+           look->most > look->fewest;
+}
+
+static void propose_numbered(const struct values *all, struct mask_proposal *p)
+{
+    p->meaning = MASK_MEANS_UNSURE;
+    say_values(p, all);
+    say(p, ", each in one piece, and not all masks hold as many: they seem to number objects "
+           "(instance masks), and an object's number is not a class. If any value above 0 is foreground: "
+           TWO_NAMES("1-65535"));
+    if (all->max < CLASSES_MAX)
+        say(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
+}
+
+/* Values around 0 and 255: a lossy format, or a mask that was scaled. */
+static bool is_blurred(const struct mask_look *look)
+{
+    int64_t near = 0;
+
+    for (unsigned v = 0; v < 256; v++)
+        near += v <= NEAR || v >= 255 - NEAR ? look->of_value[v] : 0;
+    return look->full == 255 && look->of_value[0] + look->of_value[255] >= look->pixels / 4 &&
+           (double)near >= 0.995 * (double)look->pixels;
+}
+
+static void propose_grey(const struct mask_look *look, const struct values *all,
+                         struct mask_proposal *p)
+{
+    say_values(p, all);
+    if (is_blurred(look)) {
+        p->meaning = MASK_MEANS_CLASSES;
+        p->classes = 1;
+        add_line(p, "0-127 background\n128-255 foreground\n");
+        say(p, ", nearly all of them close to 0 or 255, as a lossy format (JPEG) leaves them: up "
+               "to 127 is background, from 128 on foreground");
+        return;
+    }
+    p->meaning = MASK_MEANS_UNSURE;
+    say(p, ": these are no classes. If a value is the share of foreground: -s "
+           "data.soft_masks=true. If any value from 128 on is foreground: printf '0-127 "
+           "background\\n128-65535 foreground\\n' >classes.txt, then -s data.class_file=classes.txt");
+}
+
+/* The full value far above the others stands for what does not count. */
+static bool has_ignored(const struct mask_look *look, const struct values *all)
+{
+    return all->n > 2 && all->max == look->full && all->max > 2 * all->second;
+}
+
+/* 0, 1 ... with few gaps, as a class may be rare. */
+static bool are_numbers(const struct mask_look *look, const struct values *all)
+{
+    bool ignored = has_ignored(look, all);
+    unsigned top = ignored ? all->second : all->max;
+
+    return all->n > 2 && all->v[0] == 0 && all->v[1] == 1 && top < CLASSES_MAX &&
+           top < 2 * (all->n - ignored);
+}
+
+static void propose_classes(const struct mask_look *look, const struct values *all,
+                            struct mask_proposal *p)
+{
+    bool ignored = has_ignored(look, all);
+    unsigned top = ignored ? all->second : all->max;
+
+    p->meaning = MASK_MEANS_CLASSES;
+    p->classes = top > 1 ? (int)top + 1 : 1;
+    if (ignored)
+        snprintf(p->ignore, sizeof p->ignore, "%u", all->max);
+    say_values(p, all);
+    if (p->classes > 1)
+        say(p, ": %d classes", p->classes);
+    else
+        say(p, ": 1 is foreground");
+    if (ignored)
+        say(p, ", and %u is taken for pixels that do not count (data.ignore)", all->max);
+    else if (p->classes > 2)
+        say(p, "; if the last stands for what does not count: -s data.classes=%u -s "
+               "data.ignore=%u", top, top);
+    if (p->classes > 1 && p->classes < 12)
+        say(p, "; if they number objects instead: " TWO_NAMES("1-65535"));
+}
+
+/* A few values with gaps: each is a class. */
+static void propose_listed(const struct mask_look *look, const struct values *all,
+                           struct mask_proposal *p)
+{
+    say_values(p, all);
+    if (all->n == 2 && all->v[0] != 0) {
+        p->meaning = MASK_MEANS_UNSURE;
+        say(p, ": which one is foreground? printf '%u background\\n%u foreground\\n' >classes.txt "
+               "(or the other way round), then -s data.class_file=classes.txt", all->v[0], all->v[1]);
+        return;
+    }
+    p->meaning = MASK_MEANS_CLASSES;
+    p->classes = all->n == 2 ? 1 : (int)all->n;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i] == 0)
+            add_line(p, "0 background\n");
+        else if (all->n == 2)
+            add_line(p, "%u foreground\n", all->v[i]);
+        else
+            add_line(p, "%u value_%u\n", all->v[i], all->v[i]);
+    if (all->n == 2)
+        say(p, ": %u is foreground", all->v[1]);
+    else {
+        say(p, ": each is a class; give them names, or `ignore` for what does not count");
+        if (look->of_value[0] && look->of_value[look->full])
+            say(p, ". If they are shares of foreground: -s data.soft_masks=true");
+    }
+}
+
+static void propose_colours(const struct mask_look *look, struct mask_proposal *p)
+{
+    struct values grey = list_values(look);
+    size_t n = look->ncolours + grey.n;
+
+    if (look->ncolours > MASK_LOOK_COLOURS || n > MASK_LOOK_COLOURS) {
+        p->meaning = MASK_MEANS_UNSURE;
+        say(p, "the masks hold more than %d colours: a lossy format (JPEG), smoothed edges or a "
+               "colour for each object. Write them as PNG with one value or colour for each class",
+            MASK_LOOK_COLOURS);
+        return;
+    }
+    p->meaning = n > 1 ? MASK_MEANS_CLASSES : MASK_MEANS_ONE_CLASS;
+    p->classes = n == 2 && look->of_value[0] ? 1 : (int)n;
+    for (unsigned v = 0; v < 256; v++)
+        if (look->of_value[v])
+            add_line(p, v ? "%u %u %u grey_%u\n" : "%u %u %u background\n", v, v, v, v);
+    for (size_t i = 0; i < look->ncolours; i++) {
+        uint32_t c = look->colours[i].rgb;
+        add_line(p, "%u %u %u colour_%zu\n", c >> 16, c >> 8 & 255, c & 255, i + 1);
+    }
+    say(p, "the masks hold %zu colour%s: %s", n, plural(n),
+        n == 1 ? "there is nothing to learn"
+               : "each is a class; give them names, or `ignore` for what does not count");
+    if (look->palettes_differ)
+        say(p, ". Their palettes differ from file to file, so that the colours count, not the "
+               "indices");
+}
+
+void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
+{
+    struct values all = list_values(look);
+    bool two = all.n == 2 && all.v[0] == 0;
+
+    *dst = (struct mask_proposal){.meaning = MASK_MEANS_FOREGROUND, .classes = 1};
+    if (look->coloured)
+        propose_colours(look, dst);
+    else if (all.n == 1) {
+        dst->meaning = MASK_MEANS_ONE_CLASS;
+        say(dst, "all masks hold the value %u alone: there is nothing to learn", all.max);
+    } else if (two && (all.max == 1 || all.max == look->full))
+        say_values(dst, &all);
+    else if (is_numbered(look))
+        propose_numbered(&all, dst);
+    else if (all.n == 3 && all.second == 1 && all.max == look->full && !look->one_and_full) {
+        dst->meaning = MASK_MEANS_UNSURE;
+        say(dst, "some masks hold 0 and 1, others 0 and %u. If both are foreground: "
+            TWO_NAMES("1-65535"), all.max);
+    } else if (are_numbers(look, &all))
+        propose_classes(look, &all, dst);
+    else if (all.n <= FEW_VALUES && !(all.n > 4 && is_blurred(look)))
+        propose_listed(look, &all, dst);
+    else
+        propose_grey(look, &all, dst);
+}
+
+/* A label of dataset.json: "NAME": VALUE, or in older files "VALUE": "NAME". */
+static void take_label(const cJSON *label, const char *names[CLASSES_MAX])
+{
+    char *end;
+    double value = label->valuedouble;
+    const char *name = label->string;
+
+    if (cJSON_IsString(label)) {
+        value = strtod(label->string, &end);
+        name = *end ? NULL : label->valuestring;
+    } else if (!cJSON_IsNumber(label))
+        name = NULL;
+    if (name && *name && strlen(name) < 64 && !strpbrk(name, "#\n\r") && value >= 0 &&
+        value < CLASSES_MAX && value == (double)(unsigned)value)
+        names[(unsigned)value] = name;
+}
+
+static void use_names(const struct mask_look *look, const char *const names[CLASSES_MAX],
+                      struct mask_proposal *p)
+{
+    struct values all = list_values(look);
+    struct mask_proposal named = {.meaning = MASK_MEANS_CLASSES};
+    int ignored = 0;
+
+    for (unsigned v = 0; v < 65536; v++)
+        if (look->of_value[v] && (v >= CLASSES_MAX || !names[v]))
+            return;
+    for (unsigned v = 0; v < CLASSES_MAX; v++)
+        if (names[v]) {
+            add_line(&named, "%u %s\n", v, names[v]);
+            named.classes++;
+            ignored += strcmp(names[v], "ignore") == 0;
+        }
+    named.classes -= ignored;
+    if (named.classes < 2 || strlen(named.class_file) + 1 >= sizeof named.class_file)
+        return;
+    if (named.classes == 2)
+        named.classes = 1;
+    say_values(&named, &all);
+    say(&named, ", whose classes dataset.json names");
+    *p = named;
+}
+
+void mask_look_name(const struct mask_look *look, const char *dir, struct mask_proposal *p)
+{
+    const char *names[CLASSES_MAX] = {NULL};
+    char path[PATH_MAX];
+    struct err ignored;
+    size_t n;
+
+    snprintf(path, sizeof path, "%.4000s/dataset.json", dir);
+    if (look->coloured || p->meaning == MASK_MEANS_FOREGROUND ||
+        p->meaning == MASK_MEANS_ONE_CLASS || access(path, R_OK) != 0)
+        return;
+    char *text = atomicfile_read(path, MAX_JSON, &n, &ignored);
+    cJSON *root = text ? cJSON_ParseWithLength(text, n) : NULL;
+    const cJSON *label, *labels = cJSON_GetObjectItemCaseSensitive(root, "labels");
+    cJSON_ArrayForEach(label, labels)
+    {
+        if (label->string)
+            take_label(label, names);
+    }
+    use_names(look, names, p);
+    cJSON_Delete(root);
+    free(text);
+}
+
+/* The class file as words of a shell. */
+static void say_file(struct mask_proposal *p)
+{
+    say(p, " printf '");
+    for (const char *c = p->class_file; *c; c++)
+        say(p, *c == '\n' ? "\\n" : "%c", *c);
+    say(p, "' >classes.txt, then -s data.class_file=classes.txt");
+}
+
+void mask_look_explain(struct source *source, struct err *e)
+{
+    struct mask_look *look = malloc(sizeof *look);
+    struct mask_proposal *p = malloc(sizeof *p);
+    struct err ignored;
+    bool read = look && p && mask_look_read(look, source, EXPLAINED, &ignored) == 0;
+
+    if (read) {
+        mask_look_propose(look, p);
+        mask_look_name(look, source->dir, p);
+    }
+    if (read && p->meaning == MASK_MEANS_CLASSES) {
+        say(p, ". To take them so:");
+        if (*p->class_file)
+            say_file(p);
+        if (p->classes > 1)
+            say(p, " -s data.classes=%d", p->classes);
+        if (*p->ignore)
+            say(p, " -s data.ignore=%s", p->ignore);
+    }
+    if (read && *p->text) {
+        size_t n = strlen(e->text);
+        snprintf(e->text + n, sizeof e->text - n, ". In all, %s (unet-train: --classes, "
+                 "--class-file, --ignore, --soft-masks)", p->text);
+    }
+    free(p);
+    free(look);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/data/source/pairs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/filename.h"
+
+struct entry {
+    char *stem, *path; /* path: "images/0001.png" */
+};
+
+struct entries {
+    struct entry *items;
+    size_t count, capacity;
+};
+
+static void entries_free(struct entries *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].stem);
+        free(list->items[i].path);
+    }
+    free(list->items);
+}
+
+char *pairs_path(const char *dir, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
+}
+
+static int entries_add(struct entries *list, const char *sub, const char *name, struct err *e)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        struct entry *items = realloc(list->items, capacity * sizeof *items);
+        if (!items)
+            return err_set(e, ERR_INTERNAL, "no memory for the list of files");
+        list->items = items;
+        list->capacity = capacity;
+    }
+    struct entry *new = &list->items[list->count];
+    new->stem = strndup(name, filename_stem(name));
+    new->path = *sub ? pairs_path(sub, name) : strdup(name);
+    list->count++; /* entries_free frees a half-made one too */
+    if (!new->stem || !new->path)
+        return err_set(e, ERR_INTERNAL, "no memory for the list of files");
+    return 0;
+}
+
+static int by_stem(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = strcmp(x->stem, y->stem);
+    return order ? order : strcmp(x->path, y->path);
+}
+
+static void sort(struct entries *list)
+{
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_stem);
+}
+
+static int refuse_equal_stems(const char *dir, const struct entries *list, struct err *e)
+{
+    for (size_t i = 1; i < list->count; i++)
+        if (strcmp(list->items[i - 1].stem, list->items[i].stem) == 0)
+            return err_set(e, ERR_DATA,
+                           "%s: %s and %s have the same stem: which one is meant? Remove one", dir,
+                           list->items[i - 1].path, list->items[i].path);
+    return 0;
+}
+
+static int list_folder(const char *dir, const char *sub, struct entries *list, struct pairs *pairs,
+                       struct err *e)
+{
+    char *path = pairs_path(dir, sub);
+    DIR *d = path ? opendir(path) : NULL;
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!d) {
+        err_errno(e, ERR_DATA, errno, "%s/%s: a data folder has images/ and masks/; rename yours, "
+                  "or link them (ln -s FOLDER %s)", dir, sub, sub);
+        free(path);
+        return -1;
+    }
+    while (rc == 0 && (errno = 0, entry = readdir(d))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        bool known = filename_is_image(entry->d_name);
+        pairs->strange += !known;
+        if (known)
+            rc = entries_add(list, strcmp(sub, ".") ? sub : "", entry->d_name, e);
+        else
+            snprintf(pairs->stranger, sizeof pairs->stranger, "%s", entry->d_name);
+    }
+    if (rc == 0 && errno)
+        rc = err_errno(e, ERR_DATA, errno, "%s: can't be listed", path);
+    closedir(d);
+    free(path);
+    sort(list);
+    return rc;
+}
+
+/* The stem without suffix in dst; false where it does not end so. */
+static bool cut_suffix(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
+{
+    size_t n = strlen(stem), ns = strlen(suffix);
+
+    if (n <= ns || strcmp(stem + n - ns, suffix) != 0)
+        return false;
+    snprintf(dst, NAME_MAX + 1, "%.*s", (int)(n - ns), stem);
+    return true;
+}
+
+static bool has_stem(const struct entries *list, const char *base, const char *suffix)
+{
+    char stem[2 * NAME_MAX];
+    size_t from = 0, to = list->count;
+
+    snprintf(stem, sizeof stem, "%s%s", base, suffix);
+    while (from < to) {
+        size_t middle = (from + to) / 2;
+        int order = strcmp(list->items[middle].stem, stem);
+        if (order == 0)
+            return true;
+        from = order < 0 ? middle + 1 : from;
+        to = order < 0 ? to : middle;
+    }
+    return false;
+}
+
+/* Returns the suffixes by which most masks find an image. In a folder that holds both, a mask's own
+ * suffix sets it apart. */
+static const struct layout_suffix *choose_suffix(const struct entries *images,
+                                                 const struct entries *masks)
+{
+    const struct layout_suffix *best = layout_suffixes;
+    char base[NAME_MAX + 1];
+    size_t most = 0;
+
+    for (const struct layout_suffix *s = layout_suffixes; s->image; s++) {
+        size_t n = 0;
+        for (size_t i = 0; (images != masks || *s->mask) && i < masks->count; i++)
+            n += cut_suffix(masks->items[i].stem, s->mask, base) &&
+                 has_stem(images, base, s->image);
+        best = n > most ? s : best;
+        most = n > most ? n : most;
+    }
+    return best;
+}
+
+/* Moves the files that end like masks from the one folder's list. */
+static int take_masks(struct entries *images, struct entries *masks, const char *suffix,
+                      struct err *e)
+{
+    char base[NAME_MAX + 1];
+    size_t kept = 0;
+
+    masks->items = calloc(images->count + 1, sizeof *masks->items);
+    if (!masks->items)
+        return err_set(e, ERR_INTERNAL, "no memory for the list of files");
+    for (size_t i = 0; i < images->count; i++)
+        if (cut_suffix(images->items[i].stem, suffix, base))
+            masks->items[masks->count++] = images->items[i];
+        else
+            images->items[kept++] = images->items[i];
+    images->count = kept;
+    return 0;
+}
+
+/* What does not end so keeps its whole stem, and is refused as one without a partner. */
+static void cut_all(struct entries *list, const char *suffix)
+{
+    char base[NAME_MAX + 1];
+
+    for (size_t i = 0; i < list->count; i++)
+        if (cut_suffix(list->items[i].stem, suffix, base))
+            strcpy(list->items[i].stem, base);
+    sort(list);
+}
+
+/* nnU-Net keeps each channel of an image in a file of its own. */
+static int refuse_channels(const char *dir, const struct entries *images,
+                           const struct layout_suffix *suffix, struct err *e)
+{
+    char base[NAME_MAX + 1];
+
+    for (size_t i = 0; strcmp(suffix->image, "_0000") == 0 && i < images->count; i++)
+        if (cut_suffix(images->items[i].stem, "_0001", base) && has_stem(images, base, "_0000"))
+            return err_set(e, ERR_DATA, "%s: %s is a second channel of one image (nnU-Net); a set "
+                           "that is read has one file for each image: merge the channels, as "
+                           "red, green and blue of a PNG", dir, images->items[i].path);
+    return 0;
+}
+
+static int list_both(const char *dir, const struct layout_part *part, struct entries *images,
+                     struct entries *masks, struct pairs *pairs, struct err *e)
+{
+    bool one = strcmp(part->images, part->masks) == 0;
+
+    if (list_folder(dir, part->images, images, pairs, e) ||
+        (!one && list_folder(dir, part->masks, masks, pairs, e)))
+        return -1;
+    const struct layout_suffix *suffix = choose_suffix(images, one ? images : masks);
+    if (refuse_channels(dir, images, suffix, e) ||
+        (one && take_masks(images, masks, suffix->mask, e)))
+        return -1;
+    bool none = images->count == 0;
+    const char *stranger = pairs->stranger;
+    if (none || masks->count == 0)
+        return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
+                       "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
+                       part->images, masks->count, part->masks,
+                       *stranger ? "; what is there is not read, such as " : "", stranger);
+    if (one)
+        pairs->strange = 0; /* notes beside the images */
+    cut_all(images, suffix->image);
+    cut_all(masks, suffix->mask);
+    return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
+}
+
+/* Both lists are sorted, so the first difference names the file that is alone. alone: images
+ * without a mask are left out and counted there; NULL: they are refused. */
+static int refuse_singles(const char *dir, const struct layout_part *part, struct entries *images,
+                          const struct entries *masks, size_t *alone, struct err *e)
+{
+    size_t i = 0, m = 0;
+
+    while (i < images->count || m < masks->count) {
+        struct entry *image = i < images->count ? &images->items[i] : NULL;
+        const struct entry *mask = m < masks->count ? &masks->items[m] : NULL;
+        int order = !image ? 1 : !mask ? -1 : strcmp(image->stem, mask->stem);
+        if (order < 0 && !alone)
+            return err_set(e, ERR_DATA, "%s: %s has no mask: %s/%s.png is missing (%zu images, "
+                           "%zu masks)", dir, image->path, part->masks, image->stem, images->count,
+                           masks->count);
+        if (order > 0)
+            return err_set(e, ERR_DATA, "%s: %s has no image: %s/%s.png is missing (%zu images,"
+                           " %zu masks)", dir, mask->path, part->images, mask->stem, images->count,
+                           masks->count);
+        if (order < 0) {
+            free(image->stem);
+            image->stem = NULL;
+            ++*alone;
+        }
+        i++;
+        m += order == 0;
+    }
+    return 0;
+}
+
+/* Moves the names of the two lists into pairs; an image without a stem is left out. */
+static int join(struct entries *images, struct entries *masks, struct pairs *pairs, struct err *e)
+{
+    pairs->items = calloc(masks->count, sizeof *pairs->items);
+    if (!pairs->items)
+        return err_set(e, ERR_INTERNAL, "no memory for the list of files");
+    for (size_t i = 0; i < images->count; i++) {
+        struct entry *image = &images->items[i], *mask = &masks->items[pairs->count];
+        if (!image->stem)
+            continue;
+        pairs->items[pairs->count++] = (struct pair){image->stem, image->path, mask->path};
+        *image = (struct entry){NULL, NULL};
+        mask->path = NULL;
+    }
+    return 0;
+}
+
+int pairs_scan(const char *dir, const struct layout_part *part, bool partial, struct pairs *pairs,
+               struct err *e)
+{
+    struct entries images = {0}, masks = {0};
+
+    *pairs = (struct pairs){0};
+    int rc = list_both(dir, part, &images, &masks, pairs, e);
+    if (rc == 0)
+        rc = refuse_singles(dir, part, &images, &masks, partial ? &pairs->alone : NULL, e);
+    if (rc == 0)
+        rc = join(&images, &masks, pairs, e);
+    entries_free(&images);
+    entries_free(&masks);
+    return rc;
+}
+
+void pairs_free(struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        free(pairs->items[i].stem);
+        free(pairs->items[i].image);
+        free(pairs->items[i].mask);
+    }
+    free(pairs->items);
+    *pairs = (struct pairs){0};
+}

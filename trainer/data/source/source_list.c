@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listing a data folder: source_open. */
+#include "config.h"
+#include "trainer/data/source/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/filename.h"
+#include "src/log.h"
+#include "trainer/data/source/container.h"
+#include "trainer/data/source/layout.h"
+#include "trainer/data/source/namelist.h"
+#include "trainer/data/source/pairs.h"
+
+#define MAX_CLASSES 250 /* labels are bytes, and 255 does not count */
+
+static bool is_folder(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = pairs_path(dir, name);
+    bool is = path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+
+    free(path);
+    return is;
+}
+
+struct names {
+    char **items;
+    size_t count;
+};
+
+static void names_free(struct names *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct names){0};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What lies in dir/sub (sub NULL: dir) and is wanted, sorted; no such folder has nothing in it. */
+static int list_names(const char *dir, const char *sub, bool (*wanted)(const char *name),
+                      struct names *list, struct err *e)
+{
+    char *path = sub ? pairs_path(dir, sub) : strdup(dir);
+    DIR *d = path ? opendir(path) : NULL;
+    struct dirent *entry;
+    int rc = 0;
+
+    *list = (struct names){0};
+    while (rc == 0 && d && (entry = readdir(d))) {
+        if (entry->d_name[0] == '.' || !wanted(entry->d_name))
+            continue;
+        char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+        if (items)
+            list->items = items;
+        if (!items || !(items[list->count] = strdup(entry->d_name)))
+            rc = err_set(e, ERR_INTERNAL, "%s: no memory for the list of files", dir);
+        else
+            list->count++;
+    }
+    if (d)
+        closedir(d);
+    free(path);
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_name);
+    return rc;
+}
+
+/* Takes image and mask; stem is copied. */
+static int add_item(struct source *s, const char *stem, char *image, char *mask, int label,
+                    enum source_side side, struct err *e)
+{
+    size_t n = s->count;
+
+    if ((n & (n - 1)) == 0) { /* room for twice as many at each power of two */
+        struct source_item *items = realloc(s->items, (n ? 2 * n : 1) * sizeof *items);
+        if (!items) {
+            free(image);
+            free(mask);
+            return err_set(e, ERR_INTERNAL, "%s: no memory for its samples", s->dir);
+        }
+        s->items = items;
+    }
+    s->items[n] = (struct source_item){strdup(stem), image, mask, label, side};
+    s->count++;
+    if (!s->items[n].stem || !image)
+        return err_set(e, ERR_INTERNAL, "%s: no memory for its samples", s->dir);
+    return 0;
+}
+
+static int add_class(struct source *s, const char *name, struct err *e)
+{
+    char **names = realloc(s->class_names, (size_t)(s->nclasses + 1) * sizeof *names);
+
+    if (names)
+        s->class_names = names;
+    if (!names || !(names[s->nclasses] = strdup(name)))
+        return err_set(e, ERR_INTERNAL, "%s: no memory for its classes", s->dir);
+    s->nclasses++;
+    return 0;
+}
+
+/* Stems of a divided set begin with its folder, as one side may repeat the other's names. */
+static int add_part(struct source *s, const struct layout_part *part, bool partial, struct err *e)
+{
+    struct pairs pairs;
+    char stem[4096];
+    int rc = pairs_scan(s->dir, part, partial, &pairs, e);
+
+    for (size_t i = 0; rc == 0 && i < pairs.count; i++) {
+        struct pair *p = &pairs.items[i];
+        snprintf(stem, sizeof stem, "%s%s",
+                 part->side == SOURCE_ANY ? "" : part->side == SOURCE_VAL ? "val/" : "train/",
+                 p->stem);
+        rc = add_item(s, stem, p->image, p->mask, 0, part->side, e);
+        p->image = p->mask = NULL;
+    }
+    if (rc == 0 && pairs.strange)
+        log_warn("%s: %zu %s not read in %s/ and %s/, such as %s: none of " FILENAME_IMAGES, s->dir,
+                 pairs.strange, pairs.strange > 1 ? "entries are" : "entry is", part->images,
+                 part->masks, pairs.stranger);
+    if (rc == 0 && pairs.alone)
+        log_warn("%s: %zu images in %s/ have no mask and do not take part", s->dir, pairs.alone,
+                 part->images);
+    pairs_free(&pairs);
+    return rc;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* By the name of its file, with or without folders and suffix. */
+static struct source_item *find_image(struct source *s, const char *name)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const char *image = s->items[i].image, *base = base_name(image);
+        size_t n = filename_stem(base);
+        if (strcmp(base, name) == 0 || strcmp(image, name) == 0 ||
+            (strlen(name) == n && strncmp(base, name, n) == 0))
+            return &s->items[i];
+    }
+    return NULL;
+}
+
+int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e)
+{
+    struct namelist list;
+    int rc = namelist_read(list_file, &list, e);
+
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        struct source_item *found = find_image(s, list.names[i]);
+        if (!found)
+            rc = err_set(e, ERR_DATA, "%s: names %s, which is not among the images", list_file,
+                         list.names[i]);
+        else if (found->side != SOURCE_ANY)
+            rc = err_set(e, ERR_DATA, "%s: %s is listed twice, or for both sides", list_file,
+                         list.names[i]);
+        else
+            found->side = side;
+    }
+    namelist_free(&list);
+    return rc;
+}
+
+/* The list of a side that lies beside the folders, as DIR/train.txt. */
+static bool find_list(const struct source *s, const char *const *names, char *dst, size_t size)
+{
+    static const char *const folders[] = {"", "ImageSets/Segmentation/", NULL};
+
+    for (int f = 0; folders[f]; f++)
+        for (int i = 0; names[i]; i++) {
+            snprintf(dst, size, "%s/%s%s.txt", s->dir, folders[f], names[i]);
+            if (access(dst, R_OK) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Does any line name an image? A file of that name may be something else. */
+static bool names_images(struct source *s, const char *list_file)
+{
+    struct namelist list;
+    struct err ignored;
+    bool found = false;
+
+    if (namelist_read(list_file, &list, &ignored) == 0)
+        for (size_t i = 0; !found && i < list.count; i++)
+            found = find_image(s, list.names[i]) != NULL;
+    namelist_free(&list);
+    return found;
+}
+
+/* A set that brings train.txt and val.txt is divided by them. */
+static int divide_by_lists(struct source *s, struct err *e)
+{
+    char train[4096], val[4096];
+
+    if (!find_list(s, layout_train, train, sizeof train) ||
+        !find_list(s, layout_held_out, val, sizeof val))
+        return 0;
+    if (!names_images(s, train) || !names_images(s, val)) {
+        log_warn("%s and %s name none of the images, and do not divide them", train, val);
+        return 0;
+    }
+    if (source_assign(s, train, SOURCE_TRAIN, e) || source_assign(s, val, SOURCE_VAL, e))
+        return err_prefix(e, "the set is divided by %s and %s (rename them to have it divided by "
+                          "chance)", train, val);
+    return 0;
+}
+
+static int list_pairs(struct source *s, const struct layout *l, struct err *e)
+{
+    for (int i = 0; i < l->nparts; i++)
+        if (add_part(s, &l->parts[i], l->partial, e))
+            return -1;
+    return l->nparts == 1 ? divide_by_lists(s, e) : 0;
+}
+
+static int list_records(struct source *s, const char *name, enum source_side side, struct err *e)
+{
+    struct container *c = container_open(s->format == SOURCE_CIFAR ? CONTAINER_CIFAR
+                                         : s->format == SOURCE_IDX ? CONTAINER_IDX
+                                                                   : CONTAINER_TFRECORD,
+                                         s->dir, name, e);
+    int rc = c ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < container_count(c); i++) {
+        int label = container_label(c, i, e);
+        char *image = NULL, *mask = NULL, stem[512];
+        if (label == -2 || asprintf(&image, "%s#%zu", name, i) < 0) {
+            rc = -1;
+            break;
+        }
+        if (label < 0)
+            mask = strdup(image);
+        /* Padded, so that the order of stems is that of the records. */
+        snprintf(stem, sizeof stem, "%.400s#%07zu", name, i);
+        rc = add_item(s, stem, image, mask, label, side, e);
+    }
+    container_close(c);
+    return rc;
+}
+
+static bool is_kind(const char *name, enum container_kind kind)
+{
+    enum container_kind guessed;
+    return container_guess(name, &guessed) && guessed == kind;
+}
+
+static bool is_cifar(const char *name)
+{
+    return is_kind(name, CONTAINER_CIFAR);
+}
+
+static bool is_idx(const char *name)
+{
+    return is_kind(name, CONTAINER_IDX);
+}
+
+static bool is_records(const char *name)
+{
+    return is_kind(name, CONTAINER_TFRECORD);
+}
+
+static bool is_visible(const char *name)
+{
+    return name[0] != '.';
+}
+
+/* batches.meta.txt has one name per line; without it numbers do. */
+static int name_cifar_classes(struct source *s, const char *sub, struct err *e)
+{
+    char path[4096], number[16];
+    struct err ignored;
+    size_t n;
+
+    snprintf(path, sizeof path, "%s/%sbatches.meta.txt", s->dir, sub);
+    char *text = atomicfile_read(path, 1 << 16, &n, &ignored), *rest = text, *line;
+    int rc = 0;
+    while (rc == 0 && s->nclasses < CONTAINER_CIFAR_CLASSES && rest && (line = strsep(&rest, "\n")))
+        if (*line)
+            rc = add_class(s, line, e);
+    while (rc == 0 && s->nclasses < CONTAINER_CIFAR_CLASSES) {
+        snprintf(number, sizeof number, "%d", s->nclasses);
+        rc = add_class(s, number, e);
+    }
+    free(text);
+    return rc;
+}
+
+/* sub: "" or "cifar-10-batches-bin/" */
+static int list_cifar(struct source *s, const char *sub, const struct names *files, struct err *e)
+{
+    bool has_test = false;
+    int rc = name_cifar_classes(s, sub, e);
+
+    for (size_t i = 0; i < files->count; i++)
+        has_test = has_test || strncmp(files->items[i], "test", 4) == 0;
+    if (!has_test)
+        log_info("%s: no test_batch.bin; a share of the training records validates", s->dir);
+    for (size_t i = 0; rc == 0 && i < files->count; i++) {
+        char name[512];
+        bool test = strncmp(files->items[i], "test", 4) == 0;
+        snprintf(name, sizeof name, "%s%.400s", sub, files->items[i]);
+        rc = list_records(s, name, !has_test ? SOURCE_ANY : test ? SOURCE_VAL : SOURCE_TRAIN, e);
+    }
+    return rc;
+}
+
+/* Classes of labels that are numbers: 0 to the largest. */
+static int name_numbers(struct source *s, struct err *e)
+{
+    char number[16];
+    int max = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        max = s->items[i].label > max ? s->items[i].label : max;
+    if (max >= MAX_CLASSES)
+        return err_set(e, ERR_DATA, "%s: class %d; at most %d are supported", s->dir, max,
+                       MAX_CLASSES);
+    while (s->nclasses <= max) {
+        snprintf(number, sizeof number, "%d", s->nclasses);
+        if (add_class(s, number, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* train-images-... trains, t10k-images-... and test-images-... validate. */
+static int list_idx(struct source *s, const struct names *files, struct err *e)
+{
+    size_t ntrain = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < files->count; i++)
+        ntrain += strncmp(files->items[i], "train", 5) == 0;
+    bool divided = ntrain > 0 && ntrain < files->count;
+    for (size_t i = 0; rc == 0 && i < files->count; i++) {
+        bool train = strncmp(files->items[i], "train", 5) == 0;
+        rc = list_records(s, files->items[i],
+                          !divided ? SOURCE_ANY : train ? SOURCE_TRAIN : SOURCE_VAL, e);
+    }
+    return rc ? rc : name_numbers(s, e);
+}
+
+static int list_shards(struct source *s, const char *sub, enum source_side side, struct err *e)
+{
+    struct names files;
+    int rc = list_names(s->dir, sub, is_records, &files, e);
+
+    for (size_t i = 0; rc == 0 && i < files.count; i++) {
+        char name[512];
+        snprintf(name, sizeof name, "%s%s%.400s", sub ? sub : "", sub ? "/" : "", files.items[i]);
+        rc = list_records(s, name, side, e);
+    }
+    names_free(&files);
+    return rc;
+}
+
+static int list_tfrecord(struct source *s, bool divided, struct err *e)
+{
+    int rc = divided ? list_shards(s, "train", SOURCE_TRAIN, e)
+                     : list_shards(s, NULL, SOURCE_ANY, e);
+
+    if (rc == 0 && divided)
+        rc = list_shards(s, "valid", SOURCE_VAL, e);
+    if (rc)
+        return rc;
+    for (size_t i = 1; i < s->count; i++)
+        if (!s->items[i].mask != !s->items[0].mask)
+            return err_set(e, ERR_DATA, "%s: %s has a mask or a class, %s the other", s->dir,
+                           s->items[0].image, s->items[i].image);
+    return s->count && !s->items[0].mask ? name_numbers(s, e) : 0;
+}
+
+static int find_class(const struct source *s, const char *name)
+{
+    for (int i = 0; i < s->nclasses; i++)
+        if (strcmp(s->class_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* The images of dir/sub are of the class `name`, which they make unless it is known. A folder
+ * without images is not a class; folders in it do not take part, with a warning. */
+static int list_class(struct source *s, const char *sub, const char *name, bool known,
+                      enum source_side side, int *nempty, struct err *e)
+{
+    struct names files;
+    char stem[1024];
+    int rc = list_names(s->dir, sub, is_visible, &files, e), label = find_class(s, name);
+    size_t nimages = 0;
+
+    for (size_t i = 0; rc == 0 && i < files.count; i++)
+        nimages += filename_is_image(files.items[i]);
+    if (rc == 0 && nimages && label < 0) {
+        label = s->nclasses;
+        rc = known ? err_set(e, ERR_DATA, "%s/%s: is a class that train/ does not have", s->dir,
+                             sub)
+                   : add_class(s, name, e);
+    }
+    *nempty += nimages == 0;
+    for (size_t i = 0; rc == 0 && i < files.count; i++) {
+        snprintf(stem, sizeof stem, "%.500s/%.400s", sub, files.items[i]);
+        if (filename_is_image(files.items[i]))
+            rc = add_item(s, stem, strdup(stem), NULL, label, side, e);
+        else if (nimages && is_folder(s->dir, stem))
+            log_warn("%s/%s: a folder inside a class does not take part", s->dir, stem);
+    }
+    names_free(&files);
+    return rc;
+}
+
+/* Where what is wanted lies in a folder of the one that was named. */
+static int refuse_single_class(const struct source *s, const struct names *folders, struct err *e)
+{
+    struct layout l;
+    struct err ignored;
+    char path[4096];
+
+    for (size_t i = 0; i < folders->count; i++) {
+        snprintf(path, sizeof path, "%s/%s", s->dir, folders->items[i]);
+        if (layout_find(path, &l, &ignored) == 1)
+            return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one "
+                           "(%s)", s->dir, folders->items[i], path);
+    }
+    return err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
+                   "each of at least two classes, or *.records, CIFAR-10's or idx files",
+                   s->dir, s->nclasses ? "has one class only" : "is not a data folder");
+}
+
+/* The class folders of dir/top; the first call names the classes. */
+static int list_classes(struct source *s, const char *top, enum source_side side, struct err *e)
+{
+    struct names folders;
+    bool first = s->nclasses == 0;
+    int nstray = 0, nempty = 0;
+    char sub[1024];
+    int rc = list_names(s->dir, *top ? top : NULL, is_visible, &folders, e);
+
+    for (size_t i = 0; rc == 0 && i < folders.count; i++) {
+        snprintf(sub, sizeof sub, "%s%s%.400s", top, *top ? "/" : "", folders.items[i]);
+        if (is_folder(s->dir, sub))
+            rc = list_class(s, sub, folders.items[i], !first, side, &nempty, e);
+        else
+            nstray += filename_is_image(folders.items[i]);
+    }
+    if (rc == 0 && nstray && s->nclasses > 1)
+        log_warn("%s%s%s: %d images outside the class folders do not take part", s->dir,
+                 *top ? "/" : "", top, nstray);
+    if (rc == 0 && nempty && s->nclasses > 1)
+        log_warn("%s%s%s: %d folder%s no images and %s", s->dir, *top ? "/" : "", top, nempty,
+                 nempty == 1 ? " holds" : "s hold",
+                 nempty == 1 ? "is not a class" : "are not classes");
+    if (rc == 0 && first && s->nclasses < 2)
+        rc = refuse_single_class(s, &folders, e);
+    names_free(&folders);
+    return rc;
+}
+
+/* Words in the names of folders that hold masks rather than a class. */
+static bool is_mask_word(const char *name)
+{
+    static const char *const words[] = {"mask", "segmentation", "annot", "groundtruth",
+                                        "ground_truth", "ground-truth", NULL};
+
+    for (int i = 0; words[i]; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return strcasecmp(name, "gt") == 0 || strcasecmp(name, "labels") == 0;
+}
+
+/* Images with at most this many different values look like masks. */
+#define MASK_VALUES 32
+#define MASK_SAMPLES 3
+
+static bool has_few_values(struct source *s, int label)
+{
+    bool seen[65536] = {false};
+    size_t nvalues = 0;
+    int looked = 0;
+
+    for (size_t i = 0; i < s->count && looked < MASK_SAMPLES; i++) {
+        struct pixels img;
+        struct err ignored;
+        if (s->items[i].label != label)
+            continue;
+        looked++;
+        if (source_mask(s, s->items[i].image, true, NULL, NULL, &img, &ignored))
+            return false;
+        for (size_t k = 0; k < img.nbytes / (size_t)(img.bits / 8) && nvalues <= MASK_VALUES; k++) {
+            bool *v = &seen[pixels_sample(&img, k)];
+            nvalues += !*v;
+            *v = true;
+        }
+        pixels_free(&img);
+    }
+    return looked && nvalues <= MASK_VALUES;
+}
+
+/* How many images of the two classes have equal names, of so many of class 0. */
+static bool have_equal_names(const struct source *s)
+{
+    size_t equal = 0, of[2] = {0, 0};
+
+    for (size_t i = 0; i < s->count; i++) {
+        const char *a = base_name(s->items[i].image);
+        of[s->items[i].label]++;
+        for (size_t k = 0; s->items[i].label == 0 && k < s->count; k++) {
+            const char *b = base_name(s->items[k].image);
+            size_t n = filename_stem(a);
+            if (s->items[k].label == 1 && filename_stem(b) >= n && strncmp(a, b, n) == 0) {
+                equal++;
+                break;
+            }
+        }
+    }
+    return of[0] && 10 * equal >= 9 * (of[0] > of[1] ? of[0] : of[1]);
+}
+
+/* Two folders that look like images and their masks must not be trained as two classes. */
+static int refuse_masks_as_classes(struct source *s, struct err *e)
+{
+    int masks = -1;
+
+    for (int i = 0; i < s->nclasses; i++)
+        if (is_mask_word(s->class_names[i]))
+            masks = i;
+    if (masks < 0 && s->nclasses == 2 && s->count <= 20000 && have_equal_names(s)) {
+        bool few[2] = {has_few_values(s, 0), has_few_values(s, 1)};
+        masks = few[0] == few[1] ? -1 : few[1];
+    }
+    if (masks < 0)
+        return 0;
+    const char *name = s->class_names[masks];
+    const char *other = s->class_names[masks == 0];
+    return err_set(e, ERR_DATA, "%s: %s/ seems to hold masks, not images of a class. If so: ln -s "
+                   "%s %s/images and ln -s %s %s/masks. If it is a class, rename it and its files",
+                   s->dir, name, other, s->dir, name, s->dir);
+}
+
+/* val/ and test/ alone are not two classes. */
+static int refuse_held_out_alone(const struct source *s, struct err *e)
+{
+    struct names all;
+    size_t others = 0, held_out = 0;
+    int rc = list_names(s->dir, NULL, is_visible, &all, e);
+
+    for (size_t i = 0; rc == 0 && i < all.count; i++) {
+        bool known = false;
+        for (int k = 0; layout_held_out[k]; k++)
+            known = known || strcasecmp(all.items[i], layout_held_out[k]) == 0;
+        held_out += known;
+        others += !known && is_folder(s->dir, all.items[i]);
+    }
+    names_free(&all);
+    if (rc == 0 && held_out && !others)
+        rc = err_set(e, ERR_DATA, "%s: there are images to validate but none to train: train/ is "
+                     "missing", s->dir);
+    return rc;
+}
+
+static int list_folders(struct source *s, struct err *e)
+{
+    char train[NAME_MAX + 1], val[NAME_MAX + 1];
+    bool has_val = layout_folder(s->dir, layout_held_out, val);
+    int rc;
+
+    if (!layout_folder(s->dir, layout_train, train)) {
+        if (refuse_held_out_alone(s, e))
+            return -1;
+        rc = list_classes(s, "", SOURCE_ANY, e);
+    } else {
+        rc = list_classes(s, train, has_val ? SOURCE_TRAIN : SOURCE_ANY, e);
+        if (rc == 0 && has_val)
+            rc = list_classes(s, val, SOURCE_VAL, e);
+    }
+    return rc ? rc : refuse_masks_as_classes(s, e);
+}
+
+static int list_what_is_there(struct source *s, struct err *e)
+{
+    static const char *const inner[] = {"", "cifar-10-batches-bin/"};
+    struct names files = {0};
+    struct layout layout;
+    int rc = layout_find(s->dir, &layout, e);
+
+    if (rc < 0)
+        return -1;
+    if (rc > 0) {
+        s->format = SOURCE_PAIRS;
+        return list_pairs(s, &layout, e);
+    }
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        rc = list_names(s->dir, *inner[i] ? inner[i] : NULL, is_cifar, &files, e);
+        if (rc == 0 && files.count) {
+            s->format = SOURCE_CIFAR;
+            rc = list_cifar(s, inner[i], &files, e);
+            goto done;
+        }
+        names_free(&files);
+    }
+    if (rc == 0)
+        rc = list_names(s->dir, NULL, is_idx, &files, e);
+    if (rc == 0 && files.count) {
+        s->format = SOURCE_IDX;
+        rc = list_idx(s, &files, e);
+        goto done;
+    }
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        names_free(&files);
+        rc = list_names(s->dir, i ? "train" : NULL, is_records, &files, e);
+        if (rc == 0 && files.count) {
+            s->format = SOURCE_TFRECORD;
+            rc = list_tfrecord(s, i == 1, e);
+            goto done;
+        }
+    }
+    if (rc == 0) {
+        s->format = SOURCE_FOLDERS;
+        rc = list_folders(s, e);
+    }
+done:
+    names_free(&files);
+    return rc;
+}
+
+static int by_stem(const void *a, const void *b)
+{
+    const struct source_item *x = a, *y = b;
+    return strcmp(x->stem, y->stem);
+}
+
+struct source *source_open(const char *dir, struct err *e)
+{
+    struct source *s = source_attach(dir, SOURCE_PAIRS, e);
+    struct stat st;
+
+    if (!s)
+        return NULL;
+    if (stat(dir, &st) || !S_ISDIR(st.st_mode))
+        err_errno(e, ERR_DATA, stat(dir, &st) ? errno : ENOTDIR,
+                  "%s: a data folder has images/ and masks/", dir);
+    else if (list_what_is_there(s, e) == 0) {
+        if (s->count) {
+            qsort(s->items, s->count, sizeof *s->items, by_stem);
+            return s;
+        }
+        err_set(e, ERR_DATA, "%s: no images", dir);
+    }
+    source_close(s);
+    return NULL;
+}

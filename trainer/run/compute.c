@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/compute.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/log.h"
+#include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/run/strategy.h"
+
+/* "SLURM_JOB_GPUS=0,1": the variable that gives this process GPUs; false when none does. */
+static bool find_given(char *dst, size_t size)
+{
+    static const char *const lists[] = {"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS",
+                                        "SLURM_JOB_GPUS"};
+    static const char count[] = "SLURM_GPUS_ON_NODE";
+    const char *value = getenv(count), *name = value && atoi(value) > 0 ? count : NULL;
+
+    for (size_t i = 0; !name && i < sizeof lists / sizeof *lists; i++) {
+        value = getenv(lists[i]);
+        if (value && *value && *value != '-' && strcmp(value, "NoDevFiles") != 0)
+            name = lists[i];
+    }
+    if (name)
+        snprintf(dst, size, "%s=%.60s", name, value);
+    return name;
+}
+
+/* The processor as /proc/cpuinfo calls it. */
+static void read_cpu_name(char *dst, size_t size)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+
+    snprintf(dst, size, "CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (colon && colon[1] && strncmp(line, "model name", 10) == 0) {
+            snprintf(dst, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+static int choose_cpu(struct compute *c, const char *word, bool deterministic, struct err *e)
+{
+    bool any = strcmp(word, "auto") == 0 || strcmp(word, "cpu") == 0;
+
+    c->backend = !any ? backend_find(word) : deterministic ? backend_find("ref") : backends[0];
+    if (!c->backend)
+        return err_set(e, ERR_CONFIG, "there is no backend \"%s\" in this build; auto and cpu pick "
+                       "the best, and \"unet-train devices\" lists them", word);
+    read_cpu_name(c->device, sizeof c->device);
+    return 0;
+}
+
+/* 0 and c->backend, where this process has a GPU that works; else c->why. */
+static void try_gpu(struct compute *c)
+{
+    struct cuda_info info;
+
+    cuda_info_read_gpus(&info);
+    const struct cuda_info_gpu *gpu = cuda_info_own(&info, strategy_local_rank());
+    snprintf(c->device, sizeof c->device, "%s", gpu ? gpu->name : "");
+    snprintf(c->why, sizeof c->why, "%s", info.why);
+    if (gpu)
+        c->backend = backend_find("cuda");
+}
+
+int compute_choose(struct compute *c, const char *word, bool deterministic, struct err *e)
+{
+    bool automatic = strcmp(word, "auto") == 0;
+    const char *gpus = getenv("UNET_GPUS");
+    char given[128];
+
+    *c = (struct compute){0};
+    if (!automatic && strcmp(word, "cuda") != 0)
+        return choose_cpu(c, word, deterministic, e);
+    c->fake = automatic && gpus && strcmp(gpus, "fake") == 0;
+    if (c->fake) {
+        snprintf(c->why, sizeof c->why, "the GPUs here are fake (UNET_GPUS=fake)");
+        return choose_cpu(c, word, deterministic, e);
+    }
+    try_gpu(c);
+    if (c->backend)
+        return 0;
+    if (!automatic)
+        return err_set(e, ERR_PEER, "backend cuda: %s; train.backend: cpu (--backend cpu) computes "
+                       "on the CPU", c->why);
+    if (find_given(given, sizeof given))
+        return err_set(e, ERR_PEER, "this process was given GPUs (%s) and cannot use them: %s; "
+                       "train.backend: cpu (--backend cpu) computes on the CPU", given, c->why);
+    return choose_cpu(c, word, deterministic, e);
+}
+
+void compute_describe(const struct compute *c, const char *comm, char dst[COMPUTE_LINE])
+{
+    snprintf(dst, COMPUTE_LINE, "%s%s (backend %s%s%s)%s%s", c->backend->device ? "" : "the CPU, ",
+             c->device, c->backend->name, comm ? ", comm " : "", comm ? comm : "",
+             *c->why ? ": " : "", c->why);
+}
+
+void compute_log(const struct compute *c, const char *comm)
+{
+    char line[COMPUTE_LINE];
+
+    compute_describe(c, comm, line);
+    log_info("computing on %s", line);
+}
+
+int compute_take(const char **word, struct err *e)
+{
+    struct compute c;
+
+    if (compute_choose(&c, *word, false, e))
+        return -1;
+    *word = c.backend->name;
+    if (strategy_launched_task() == 0)
+        compute_log(&c, NULL);
+    return 0;
+}

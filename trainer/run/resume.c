@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/resume.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "trainer/checkpoint/snapshot.h"
+#include "trainer/run/session.h"
+#include "src/plural.h"
+
+/* What is read besides s->at. */
+struct origin {
+    int found;
+    int parts;
+    size_t step_images;
+    size_t items; /* of the epoch that are done */
+    bool other;   /* another run's, some of whose settings this one may change */
+    char changed[400]; /* the settings that it changes, as text, or "" */
+};
+
+static void folder_of(const char *attempt, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/checkpoint", attempt);
+}
+
+/* Every array of the state; to be freed. best: those of train.keep are among them. */
+static struct safetensors_entry *list_state(struct session *s, bool best, size_t *n, struct err *e)
+{
+    const struct weights *w = network_weights(s->network);
+    size_t most = w->nentries * (size_t)(2 + s->optim->nslots);
+    struct safetensors_entry *list = calloc(most ? most : 1, sizeof *list);
+    char prefix[16];
+
+    if (!list) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    *n = safetensors_list(w, "", w->value, w->state, list);
+    for (int i = 0; i < s->optim->nslots; i++) {
+        snprintf(prefix, sizeof prefix, "optim.%s.", s->optim->slot_names[i]);
+        *n += safetensors_list(w, prefix, s->optim->slots[i], NULL, list + *n);
+    }
+    if (best)
+        *n += safetensors_list(w, "best.", s->best_value, s->best_state, list + *n);
+    return list;
+}
+
+static void encode_config(const struct run_config *c, struct buf *b)
+{
+    char key[64], number[64];
+    const char *text;
+    bool adjustable;
+
+    for (size_t i = 0; run_config_fixed(c, i, key, number, &text, &adjustable); i++) {
+        buf_addf(b, "%s\"%s\":", i ? "," : "", key);
+        buf_add_json_string(b, text);
+    }
+}
+
+/* What an epoch knows besides its times and its loss; older checkpoints do not have it. */
+#define NEXTRAS 14
+static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
+{
+    struct gradient_norms *n = &row->norms;
+    struct score_summary *s = &row->eval.summary;
+    double *all[NEXTRAS] = {&n->sq_local, &n->batch_local, &n->sq_global, &n->batch_global,
+                            &row->eval.seconds, &row->eval.loss, &s->iou, &s->dice, &s->precision,
+                            &s->recall, &s->accuracy, &row->iou, &row->loss_scale,
+                            &row->left_out};
+
+    memcpy(list, all, sizeof all);
+}
+
+static void encode_extras(const struct record_epoch *row, struct buf *b)
+{
+    struct record_epoch copy = *row;
+    double *list[NEXTRAS];
+
+    list_extras(&copy, list);
+    for (int i = 0; i < NEXTRAS; i++)
+        if (isfinite(*list[i]))
+            buf_addf(b, ",%.17g", *list[i]);
+        else
+            buf_add(b, ",null");
+}
+
+static void decode_extras(const cJSON *item, struct record_epoch *row)
+{
+    double *list[NEXTRAS];
+
+    list_extras(row, list);
+    for (int i = 0; i < NEXTRAS && item; i++, item = item->next)
+        *list[i] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static void encode_epochs(const struct record *r, struct buf *b)
+{
+    size_t n;
+    const struct record_epoch *epochs = record_epochs(r, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        buf_addf(b, "%s[%.17g,%.17g,%.17g,%zu,%zu,%.17g,%.17g,%.17g,%.17g", i ? "," : "",
+                 epochs[i].seconds, epochs[i].loss, epochs[i].lr, epochs[i].images, epochs[i].steps,
+                 epochs[i].data_s, epochs[i].compute_s, epochs[i].comm_s, epochs[i].wait_s);
+        encode_extras(&epochs[i], b);
+        buf_add(b, "]");
+    }
+}
+
+static void encode_worlds(const struct session *s, struct buf *b)
+{
+    for (size_t i = 0; i < s->nworlds; i++)
+        buf_addf(b, "%s[%d,%zu,%d,%zu]", i ? "," : "", s->worlds[i].epoch, s->worlds[i].images,
+                 s->worlds[i].gpus, s->worlds[i].global_batch);
+}
+
+/* loss: by rank */
+static char *encode_state(const struct session *s, size_t items, const double *loss)
+{
+    const struct resume_point *at = &s->at;
+    struct buf b = {0};
+
+    buf_addf(&b, "{\"schema\":1,\"version\":\"" PACKAGE_VERSION "\",\"plan\":\"%016" PRIx64
+             "\",\"data\":\"%016" PRIx64 "\",\"config\":{", network_plan_hash(s->network),
+             dataset_hash(s->dataset));
+    encode_config(s->config, &b);
+    buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"step_images\":%zu,\"epoch\":%d,"
+             "\"items\":%zu,\"begin\":%zu,\"step\":%zu,\"steps_before\":%zu,\"seconds\":%.17g,"
+             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", s->optim->steps,
+             s->comm->size, run_config_step_images(s->config), at->epoch, items, at->begin, at->step,
+             at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
+    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"bucket\":%zu,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
+             "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d",
+             s->optim->rate, at->bucket, at->due, at->goal.best, at->goal.best_epoch, at->goal.reached,
+             at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
+    if (s->optim->scaling)
+        buf_addf(&b, ",\"scaling_factor\":%.17g,\"scaling_good\":%d,\"scaling_left_out\":%d",
+                 (double)s->optim->scaling->factor, s->optim->scaling->good,
+                 s->optim->scaling->left_out);
+    buf_add(&b, ",\"loss\":[");
+    for (int i = 0; i < s->comm->size; i++)
+        buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
+    buf_add(&b, "],\"worlds\":[");
+    encode_worlds(s, &b);
+    buf_add(&b, "],\"epochs\":[");
+    encode_epochs(s->record, &b);
+    buf_add(&b, "]}");
+    return buf_steal(&b);
+}
+
+static int write_snapshot(struct session *s, size_t items, const double *loss, struct err *e)
+{
+    char dir[PATH_MAX], *state = encode_state(s, items, loss);
+    struct safetensors_entry *list = NULL;
+    double began = clock_now();
+    size_t n;
+    int rc = -1;
+
+    folder_of(record_dir(s->record), dir);
+    if (!state)
+        err_set(e, ERR_INTERNAL, "out of memory for a checkpoint");
+    else
+        list = list_state(s, s->best_value && s->at.goal.best_epoch > 0, &n, e);
+    if (list)
+        rc = snapshot_write(dir, s->at.epoch, items, state, list, n, e);
+    if (rc == 0)
+        rc = record_checkpoint(s->record, s->at.epoch, items, clock_now() - began, e);
+    free(list);
+    free(state);
+    return rc;
+}
+
+int resume_write(struct session *s, size_t items, bool must, struct err *e)
+{
+    double *loss = calloc((size_t)s->comm->size, sizeof *loss);
+
+    if (!loss)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = s->comm->ops->gather(s->comm, &s->at.loss, loss, sizeof *loss, e);
+    if (rc == 0 && s->record)
+        rc = record_check(s->record, e);
+    if (rc == 0 && s->record) {
+        rc = write_snapshot(s, items, loss, e);
+        if (rc && !must) {
+            log_warn("no checkpoint: %s; the training continues", e->text);
+            rc = 0;
+        }
+    }
+    free(loss);
+    /* Nobody leaves for a checkpoint that is not there: rank 0's error ends the others' wait. */
+    return rc == 0 && must ? s->comm->ops->barrier(s->comm, e) : rc;
+}
+
+static double number(const cJSON *root, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
+
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
+}
+
+/* As a person writes it: numbers are compared with all their digits. */
+static const char *readable(const char *text, char number[32])
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    if (!*text)
+        return "none";
+    if (*end)
+        return text;
+    snprintf(number, 32, "%.9g", v);
+    return number;
+}
+
+static void add_change(struct origin *from, const char *key, const char *was, const char *text)
+{
+    size_t n = strlen(from->changed);
+
+    log_info("%s is %s from here on, it was %s", key, text, was);
+    snprintf(from->changed + n, sizeof from->changed - n, "%s%s %s -> %s", n ? ", " : "", key, was,
+             text);
+}
+
+static int check_config(const cJSON *root, const struct run_config *c, struct origin *from,
+                        struct err *e)
+{
+    const cJSON *config = cJSON_GetObjectItemCaseSensitive(root, "config");
+    char key[64], digits[64], old[32], new[32];
+    const char *text;
+    bool adjustable;
+
+    for (size_t i = 0; run_config_fixed(c, i, key, digits, &text, &adjustable); i++) {
+        const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, key));
+        if (was && strcmp(was, text) == 0)
+            continue;
+        if (!was || !adjustable || !from->other)
+            return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
+                           "with the same value, or begin in another folder %s --resume", key,
+                           was ? readable(was, old) : "unknown", readable(text, new),
+                           adjustable ? "with" : "without");
+        add_change(from, key, readable(was, old), readable(text, new));
+    }
+    return 0;
+}
+
+static int check_hash(const cJSON *root, const char *name, uint64_t own, const char *what,
+                      struct err *e)
+{
+    const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+    char text[32];
+
+    snprintf(text, sizeof text, "%016" PRIx64, own);
+    return was && strcmp(was, text) == 0
+               ? 0
+               : err_set(e, ERR_CHECKPOINT, "was made with %s", what);
+}
+
+static int check_state(const struct session *s, const cJSON *root, struct origin *from,
+                       struct err *e)
+{
+    if (number(root, "schema") != 1)
+        return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
+    if (check_config(root, s->config, from, e) ||
+        check_hash(root, "plan", network_plan_hash(s->network), "another plan of the network, by "
+                   "another unet-train; continue with that one", e) ||
+        check_hash(root, "data", dataset_hash(s->dataset), "other images or masks, or another "
+                   "split (data.split, --split)", e))
+        return -1;
+    return 0;
+}
+
+/* The record so far, and the losses by rank: of the replicas that there are now, the first takes
+ * all when there were others. */
+static int decode_history(struct session *s, const cJSON *root, struct err *e)
+{
+    const cJSON *row;
+    size_t n;
+
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(root, "epochs")) {
+        double v[9];
+        for (int i = 0; i < 9; i++) {
+            const cJSON *item = cJSON_GetArrayItem(row, i);
+            if (!cJSON_IsNumber(item))
+                return err_set(e, ERR_CHECKPOINT, "epochs: a row is damaged");
+            v[i] = item->valuedouble;
+        }
+        struct record_epoch epoch = {
+            .seconds = v[0], .loss = v[1], .lr = v[2], .images = (size_t)v[3], .steps = (size_t)v[4],
+            .data_s = v[5], .compute_s = v[6], .comm_s = v[7], .wait_s = v[8]};
+        decode_extras(cJSON_GetArrayItem(row, 9), &epoch);
+        if (record_epoch(s->record, &epoch, e))
+            return -1;
+        record_epochs(s->record, &n);
+        if (epoch.eval.seconds > 0 && record_eval(s->record, (int)n, &epoch.eval, e))
+            return -1;
+    }
+    return 0;
+}
+
+static void decode_losses(const cJSON *root, const struct origin *from, int parts, double *loss)
+{
+    const cJSON *item;
+    int i = 0;
+
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "loss"))
+        loss[from->parts == parts && i < parts ? i++ : 0] += item->valuedouble;
+}
+
+static void decode_point(const cJSON *root, struct resume_point *at, struct origin *from)
+{
+    from->parts = (int)number(root, "parts");
+    from->step_images = (size_t)number(root, "step_images");
+    from->items = (size_t)number(root, "items");
+    *at = (struct resume_point){
+        .epoch = (int)number(root, "epoch"), .begin = (size_t)number(root, "begin"),
+        .step = (size_t)number(root, "step"), .steps_before = (size_t)number(root, "steps_before"),
+        .seconds = number(root, "seconds"), .data_s = number(root, "data_s"),
+        .compute_s = number(root, "compute_s"), .comm_s = number(root, "comm_s"),
+        .due = number(root, "due") != 0, .bucket = (size_t)number(root, "bucket"),
+        .goal = {.best = number(root, "best"), .best_epoch = (int)number(root, "best_epoch"),
+                 .reached = (int)number(root, "reached"),
+                 .stopped = (int)number(root, "stopped"), .cuts = (int)number(root, "cuts"),
+                 .cut_epoch = (int)number(root, "cut_epoch")}};
+}
+
+static size_t item_size(const cJSON *row, int i)
+{
+    const cJSON *item = cJSON_GetArrayItem(row, i);
+
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (size_t)item->valuedouble : 0;
+}
+
+/* Those of the checkpoint, then this one, unless it goes on as the last. */
+static int decode_worlds(struct session *s, const cJSON *root, const struct origin *from,
+                         struct err *e)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "worlds"), *row;
+    struct record_world now = {s->at.epoch, from->items, s->comm->size,
+                               run_config_step_images(s->config)};
+    struct record_world *worlds = calloc((size_t)cJSON_GetArraySize(list) + 2, sizeof *worlds);
+    size_t n = 0;
+
+    if (!worlds)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    cJSON_ArrayForEach(row, list)
+        worlds[n++] = (struct record_world){(int)item_size(row, 0), item_size(row, 1),
+                                            (int)item_size(row, 2), item_size(row, 3)};
+    if (n == 0)
+        worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
+    if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
+        log_info("%d GPU%s now, it was %d; %zu images in a step, it was %zu", now.gpus, plural(now.gpus),
+                 worlds[n - 1].gpus, now.global_batch, worlds[n - 1].global_batch);
+        worlds[n++] = now;
+    }
+    free(s->worlds);
+    s->worlds = worlds;
+    s->nworlds = n;
+    return 0;
+}
+
+/* An older checkpoint has no factor: then that begins anew. */
+static void decode_scaling(const cJSON *root, const struct optim *o)
+{
+    double factor = number(root, "scaling_factor");
+
+    if (!o->scaling)
+        return;
+    if (factor >= 1)
+        *o->scaling = (struct device_scaling){.factor = (float)factor,
+                                              .good = (int)number(root, "scaling_good"),
+                                              .left_out = (int)number(root, "scaling_left_out")};
+    o->scaling->taken = o->steps;
+    o->scaling->rate = o->rate;
+}
+
+/* What was reached or given up, and by how much the rate was lowered, depends on settings that may
+ * have changed: the next validation decides again. */
+static int adjust(struct session *s, const struct origin *from, struct err *e)
+{
+    int epochs = s->config->train.epochs;
+
+    if (s->at.epoch > epochs || (s->at.epoch == epochs && from->items > 0))
+        return err_set(e, ERR_CHECKPOINT, "has %d epoch%s done, and train.epochs is %d: give more "
+                       "(--epochs)", s->at.epoch, plural(s->at.epoch), epochs);
+    if (s->at.epoch == epochs)
+        log_info("all %d epochs are done, which is validated; --epochs N trains on up to epoch N",
+                 epochs);
+    if (!from->other || !*from->changed)
+        return 0;
+    s->at.due = s->at.due || s->at.goal.stopped;
+    s->at.goal.reached = s->at.goal.stopped = 0;
+    if (strstr(from->changed, "train.lr")) {
+        s->at.goal.cuts = 0;
+        s->at.goal.cut_epoch = s->at.epoch;
+    }
+    return 0;
+}
+
+static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
+                  double *loss, struct err *e)
+{
+    cJSON *root = cJSON_Parse(snapshot->state);
+    size_t n;
+    int rc = check_state(s, root, from, e);
+    struct safetensors_entry *list =
+        rc ? NULL : list_state(s, s->best_value && number(root, "best_epoch") > 0, &n, e);
+
+    if (!list || safetensors_read(snapshot->file, list, n, e)) {
+        rc = -1;
+    } else {
+        decode_point(root, &s->at, from);
+        s->optim->steps = (int64_t)number(root, "optimizer_steps");
+        s->optim->rate = number(root, "optimizer_rate");
+        decode_scaling(root, s->optim);
+        decode_losses(root, from, s->comm->size, loss);
+        rc = adjust(s, from, e) || decode_worlds(s, root, from, e) ? -1 : 0;
+        struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
+                                    .images = from->items, .gpus = from->parts,
+                                    .changed = from->changed,
+                                    .worlds = s->worlds, .nworlds = s->nworlds};
+        rc = rc || record_resume(s->record, &row, e) || decode_history(s, root, e) ? -1 : 0;
+    }
+    free(list);
+    cJSON_Delete(root);
+    return rc ? err_prefix(e, "%s", snapshot->path) : 0;
+}
+
+static int begin_world(struct session *s, struct err *e)
+{
+    s->worlds = calloc(1, sizeof *s->worlds);
+    if (!s->worlds)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    s->worlds[0] = (struct record_world){0, 0, s->comm->size, run_config_step_images(s->config)};
+    s->nworlds = 1;
+    return 0;
+}
+
+/* Rank 0: find it and take it over. */
+static int take_over(struct session *s, struct origin *from, double *loss, struct err *e)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    struct snapshot snapshot;
+
+    folder_of(record_dir(s->record), own);
+    snapshot_clean(own, false);
+    int found = snapshot_open(own, &snapshot, e);
+    if (found == 0 && s->resume_from) {
+        folder_of(s->resume_from, other);
+        from->other = true;
+        found = snapshot_open(other, &snapshot, e);
+        if (found == 0)
+            return err_set(e, ERR_CHECKPOINT, "%s: no whole checkpoint (state-*) is left to "
+                           "continue from; leave --resume out, or remove that folder, to begin anew", other);
+    }
+    if (found < 0)
+        return -1;
+    if (!found) {
+        if (begin_world(s, e))
+            return -1;
+        if (!s->again)
+            return 0;
+        log_info("no checkpoint found in %s: starts at the beginning", record_dir(s->record));
+        return record_resume(s->record, &(struct record_resume){0}, e);
+    }
+    from->found = 1;
+    int rc = decode(s, &snapshot, from, loss, e);
+    if (rc == 0)
+        log_info("continues from %s: epoch %d, %zu images of it done", snapshot.path,
+                 s->at.epoch + 1, from->items);
+    snapshot_close(&snapshot);
+    return rc;
+}
+
+/* What rank 0 has found goes to all. */
+static int share(struct session *s, struct origin *from, double *loss, struct err *e)
+{
+    struct comm *c = s->comm;
+
+    if (c->ops->broadcast(c, from, sizeof *from, 0, e))
+        return -1;
+    if (!from->found)
+        return 0;
+    if (c->ops->broadcast(c, &s->at, sizeof s->at, 0, e) ||
+        c->ops->broadcast(c, loss, (size_t)c->size * sizeof *loss, 0, e) ||
+        c->ops->broadcast(c, &s->optim->steps, sizeof s->optim->steps, 0, e) ||
+        c->ops->broadcast(c, &s->optim->rate, sizeof s->optim->rate, 0, e))
+        return -1;
+    if (s->optim->scaling && c->ops->broadcast(c, s->optim->scaling, sizeof *s->optim->scaling, 0, e))
+        return -1;
+    for (int i = 0; i < s->optim->nslots; i++)
+        if (c->ops->broadcast(c, s->optim->slots[i], s->optim->n * sizeof **s->optim->slots, 0, e))
+            return -1;
+    s->at.loss = loss[c->rank];
+    if (from->parts != c->size)
+        s->at.bucket = 0; /* another number of ranks chooses anew */
+    return 0;
+}
+
+int resume_read(struct session *s, struct err *e)
+{
+    struct origin from = {0};
+    double *loss = calloc((size_t)s->comm->size, sizeof *loss);
+
+    if (!loss)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = s->record ? take_over(s, &from, loss, e) : 0;
+    if (rc == 0)
+        rc = share(s, &from, loss, e);
+    free(loss);
+    if (rc || !from.found)
+        return rc;
+    if (from.step_images != run_config_step_images(s->config)) {
+        s->at.steps_before += s->at.step;
+        s->at.begin = from.items;
+        s->at.step = 0;
+    }
+    return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/roster.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The kernel's boot id is the same in every container and every fake node of one machine. */
+static uint64_t machine_id(const char *host)
+{
+    char text[64] = "";
+    uint64_t h = UINT64_C(14695981039346656037);
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    if (!f || !fgets(text, sizeof text, f))
+        snprintf(text, sizeof text, "%.60s", host);
+    if (f)
+        fclose(f);
+    for (const char *p = text; *p; p++)
+        h = (h ^ (unsigned char)*p) * UINT64_C(1099511628211);
+    return h;
+}
+
+void roster_describe(struct roster_entry *own)
+{
+    own->machine = machine_id(own->host);
+    own->process = (uint64_t)getpid();
+    own->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int check_same(const struct roster *r, struct err *e)
+{
+    const struct roster_entry *zero = &r->entries[0];
+
+    for (int i = 1; i < r->size; i++) {
+        const struct roster_entry *entry = &r->entries[i];
+        const char *what = NULL;
+        if (entry->config_hash != zero->config_hash)
+            what = "another run.json or other options";
+        else if (entry->data_hash != zero->data_hash)
+            what = "another data set or split";
+        else if (entry->plan_hash != zero->plan_hash)
+            what = "another plan of the network";
+        if (what)
+            return err_set(e, ERR_PEER, "rank %d on %s has %s than rank 0 on %s; all ranks of a "
+                           "run must read the same files with the same unet-train", i, entry->host,
+                           what, zero->host);
+    }
+    return 0;
+}
+
+static int check_devices(const struct roster *r, struct err *e)
+{
+    for (int i = 0; i < r->size; i++)
+        for (int j = 0; j < i && r->entries[i].device; j++)
+            if (r->entries[i].device == r->entries[j].device)
+                return err_set(e, ERR_PEER, "ranks %d and %d on %s have the same GPU; a node needs "
+                               "as many GPUs as replicas (--gpus-per-node), and all its ranks the "
+                               "same CUDA_VISIBLE_DEVICES or a GPU of their own each "
+                               "(--gpus-per-task=1); train.backend: cpu does without", j, i,
+                               r->entries[i].host);
+    return 0;
+}
+
+int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
+                  struct err *e)
+{
+    roster->size = c->size;
+    roster->entries = calloc((size_t)c->size, sizeof *roster->entries);
+    if (!roster->entries)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0) {
+        if (check_same(roster, e) == 0 && check_devices(roster, e) == 0)
+            return 0;
+        c->relayed = c->rank > 0; /* all see it, rank 0 tells it */
+    }
+    roster_destroy(roster);
+    return -1;
+}
+
+void roster_destroy(struct roster *roster)
+{
+    free(roster->entries);
+    *roster = (struct roster){0};
+}
+
+int roster_sharers(const struct roster *r, int rank)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->size; i++)
+        n += r->entries[i].machine == r->entries[rank].machine;
+    return n;
+}
+
+bool roster_is_oversubscribed(const struct roster *r)
+{
+    for (int i = 0; i < r->size; i++) {
+        long wanted = 0;
+        for (int j = 0; j < r->size; j++)
+            if (r->entries[j].machine == r->entries[i].machine)
+                wanted += r->entries[j].threads;
+        if (wanted > r->entries[i].cores)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/strategy.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <netdb.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "src/resolve.h"
+
+#include "trainer/comm/comm_mpi.h"
+#include "trainer/run/spec_read.h"
+
+/* A launcher's two variables. The first that is set counts: mpirun inside a Slurm job starts its
+ * daemons with srun, whose numbers of tasks are then not ours. PMIx alone tells no size. */
+static const struct { const char *size, *rank; } launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"PMI_SIZE", "PMI_RANK"},
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+};
+
+struct launcher {
+    const char *size_name, *rank_name; /* NULL: started without a launcher */
+    int size, rank;
+};
+
+/* A whole number from the environment, -1 when it is not set or none. */
+static int env_int(const char *name)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    if (!text || !*text)
+        return -1;
+    long v = strtol(text, &end, 10);
+    return *end || v < 0 || v > INT_MAX ? -1 : (int)v;
+}
+
+static struct launcher find_launcher(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        int size = env_int(launchers[i].size), rank = env_int(launchers[i].rank);
+        if (size > 0 && rank >= 0)
+            return (struct launcher){launchers[i].size, launchers[i].rank, size, rank};
+    }
+    return (struct launcher){NULL, NULL, 1, 0};
+}
+
+int strategy_launched_tasks(void)
+{
+    return find_launcher().size;
+}
+
+int strategy_launched_task(void)
+{
+    struct launcher launcher = find_launcher();
+    const char *text = getenv("TF_CONFIG");
+    struct spec spec;
+    struct err ignored;
+    int rank = launcher.rank;
+
+    if (launcher.size_name || !text || spec_read(text, &spec, &ignored))
+        return rank;
+    rank = spec.rank;
+    spec_destroy(&spec);
+    return rank;
+}
+
+int strategy_local_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID", "LOCAL_RANK"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text >= '0' && *text <= '9')
+            return (int)(strtol(text, NULL, 10) & 0xffff);
+    }
+    return 0;
+}
+
+static bool same_short(const char *a, const char *b)
+{
+    size_t n = strcspn(a, ".");
+
+    return n > 0 && n == strcspn(b, ".") && strncasecmp(a, b, n) == 0;
+}
+
+static bool is_loopback(const char *host)
+{
+    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "::1") == 0;
+}
+
+/* Is `host` an address of one of this machine's interfaces? */
+static bool is_own_address(const char *host)
+{
+    struct ifaddrs *list;
+    char text[NI_MAXHOST];
+    bool own = false;
+
+    if (getifaddrs(&list))
+        return false;
+    for (struct ifaddrs *i = list; i && !own; i = i->ifa_next) {
+        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+        socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in)
+                                             : sizeof(struct sockaddr_in6);
+        if ((family == AF_INET || family == AF_INET6) &&
+            getnameinfo(i->ifa_addr, length, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
+            own = strcmp(text, host) == 0;
+    }
+    freeifaddrs(list);
+    return own;
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* A name of the fast network, such as juwels07i, leads to this host as well. */
+static bool resolves_here(const char *host)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    char text[INET6_ADDRSTRLEN];
+    bool here = false;
+
+    if (resolve_host(host, NULL, &hints, &list))
+        return false;
+    for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
+        here = getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0 &&
+               is_own_address(text);
+    freeaddrinfo(list);
+    return here;
+}
+
+/* Slurm may call a node otherwise than its system does; both names are this host's. */
+static bool is_this_host(const char *host)
+{
+    char name[256] = "";
+    const char *node = getenv("SLURMD_NODENAME");
+
+    if (is_address(host))
+        return is_own_address(host);
+    gethostname(name, sizeof name - 1);
+    return same_short(host, name) || (node && same_short(host, node)) || resolves_here(host);
+}
+
+static int check_host(const struct spec *spec, const char *own, struct err *e)
+{
+    const char *host = spec->hosts[spec->rank];
+
+    if (!is_loopback(host))
+        return is_this_host(host)
+                   ? 0
+                   : err_set(e, ERR_PEER, "TF_CONFIG says that worker %d runs on %s, but this host "
+                             "is %s; the spec is of another job, or the task runs on the wrong "
+                             "node",
+                             spec->rank, host, own);
+    for (int i = 0; i < spec->nworkers; i++)
+        if (!is_loopback(spec->hosts[i]) && !is_this_host(spec->hosts[i]))
+            return err_set(e, ERR_PEER, "TF_CONFIG says that worker %d runs on %s and worker %d on "
+                           "%s: localhost is another machine for each of them; name the hosts",
+                           spec->rank, host, i, spec->hosts[i]);
+    return 0;
+}
+
+static int check_spec(const struct spec *spec, const struct strategy *s,
+                      const struct launcher *launcher, struct err *e)
+{
+    if (spec->nworkers != s->tasks)
+        return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but TF_CONFIG lists %d "
+                       "workers; make the spec in the same job step: unetctl spec", s->tasks,
+                       spec->nworkers);
+    if (launcher->size_name && spec->rank != launcher->rank)
+        return err_set(e, ERR_PEER, "this task is %d (%s), but TF_CONFIG says worker %d; make the "
+                       "spec inside each task: unetctl spec", launcher->rank, launcher->rank_name,
+                       spec->rank);
+    return check_host(spec, s->host, e);
+}
+
+static int read_spec(struct strategy *s, const struct launcher *launcher, bool by_hand,
+                     struct err *e)
+{
+    const char *text = getenv("TF_CONFIG");
+
+    if (!text || !*text) {
+        if (s->tasks == 1 || by_hand)
+            return 0;
+        return err_set(e, ERR_PEER, "this run has %d tasks, but TF_CONFIG, which tells each of "
+                       "them who it is, is not set; start it with run_file.sh, or "
+                       "export TF_CONFIG=\"$(unetctl spec)\" in each task", s->tasks);
+    }
+    if (spec_read(text, &s->spec, e) || check_spec(&s->spec, s, launcher, e))
+        return -1;
+    s->task = s->spec.rank;
+    return 0;
+}
+
+/* Tasks on this task's node, at most. */
+static int tasks_here(const struct run_config *config, const struct strategy *s)
+{
+    int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+    if (local <= 0)
+        local = env_int("MPI_LOCALNRANKS");
+    if (local > 0 && local <= s->tasks)
+        return local;
+    return config->layout.tasks_per_node < s->tasks ? config->layout.tasks_per_node : s->tasks;
+}
+
+int strategy_own_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                       : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* What the allocation gives to one replica: Slurm's cores per task, else an equal share of the
+ * cores that this process may use. */
+static int share_of_cores(const struct run_config *config, const struct strategy *s)
+{
+    int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
+    int cores = strategy_own_cores();
+    bool bound = cores < (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (per_task > 0 && per_task < cores) {
+        cores = per_task;
+    } else if (!(bound && s->tasks > 1)) { /* a task bound by its launcher has its own cores */
+        if (on_node > 0 && on_node < cores)
+            cores = on_node;
+        cores /= tasks_here(config, s);
+    }
+    return cores / s->replicas > 1 ? cores / s->replicas : 1;
+}
+
+static enum strategy_comm choose_comm(const struct run_config *config)
+{
+    bool several = config->layout.gpus > 1;
+    bool automatic = strcmp(config->train.comm, "auto") == 0;
+
+    if (strcmp(config->train.comm, "nccl") == 0 ||
+        (automatic && several && strcmp(config->train.backend, "cuda") == 0))
+        return STRATEGY_NCCL;
+    if (strcmp(config->train.comm, "mpi") == 0 || config->layout.tasks > 1)
+        return STRATEGY_MPI;
+    if (strcmp(config->train.comm, "thread") == 0 || config->layout.gpus_per_task > 1)
+        return STRATEGY_THREAD;
+    return STRATEGY_SELF;
+}
+
+int strategy_decide(const struct run_config *config, bool by_hand, struct strategy *s,
+                    struct err *e)
+{
+    struct launcher launcher = find_launcher();
+    const char *node = getenv("SLURMD_NODENAME");
+
+    *s = (struct strategy){.comm = choose_comm(config), .tasks = config->layout.tasks,
+                           .task = launcher.rank, .replicas = config->layout.gpus_per_task};
+    if (node && *node)
+        snprintf(s->host, sizeof s->host, "%s", node);
+    else
+        gethostname(s->host, sizeof s->host - 1);
+    if (launcher.size_name && launcher.size != s->tasks)
+        return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but %d were started "
+                       "(%s); start as many as the run has", s->tasks, launcher.size,
+                       launcher.size_name);
+    if (read_spec(s, &launcher, by_hand, e))
+        return -1;
+    if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0 &&
+        strcmp(config->train.comm, "auto") == 0)
+        s->comm = STRATEGY_MPI; /* which knows its ranks by itself */
+    if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
+        return err_set(e, ERR_PEER, "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
+                       "is not set; export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
+                       "(--comm mpi)");
+    s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);
+    return 0;
+}
+
+const char *strategy_comm_name(const struct strategy *s)
+{
+    static const char *const names[] = {[STRATEGY_SELF] = "self", [STRATEGY_THREAD] = "thread",
+                                        [STRATEGY_MPI] = "mpi", [STRATEGY_NCCL] = "nccl"};
+
+    return names[s->comm];
+}
+
+void strategy_destroy(struct strategy *s)
+{
+    spec_destroy(&s->spec);
+}
+
+int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
+                  const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
+                  struct rendezvous **dst, bool *relayed, struct err *e)
+{
+    struct rendezvous_config c = {
+        .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
+        .ports = s->spec.ports, .host = s->host, .device = device,
+        .program = "unet-train " PACKAGE_VERSION, .plan = run_config_hash(config),
+        .timeout_s = config->train.timeout_s, .interrupt = interrupt};
+
+    *dst = NULL;
+    *relayed = false;
+    if (s->tasks == 1 || s->spec.nworkers == 0)
+        return 0;
+    if (token_share(out, c.token, e))
+        return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
+    *dst = rendezvous_open(&c, blob, nbytes, relayed, e);
+    return *dst ? 0 : -1;
+}
+
+int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e)
+{
+    if (s->comm != STRATEGY_MPI)
+        return 0;
+    if (c->size != s->tasks)
+        return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but MPI has %d ranks; "
+                       "the tasks were not started by a launcher that this MPI understands: "
+                       "start them by the mpirun of %s, or by srun --mpi=pmix (Open MPI) or "
+                       "--mpi=pmi2 (MPICH)", s->tasks, c->size, comm_mpi_version());
+    if ((find_launcher().size_name || s->spec.nworkers > 0) && c->rank != s->task)
+        return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d; its launcher "
+                       "numbers tasks otherwise than the cluster spec", s->task,
+                       s->spec.nworkers > 0 ? "TF_CONFIG" : find_launcher().rank_name, c->rank);
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What t/t3100-train.t cannot reach: the order of endings, and epochs without an end. */
+#include "config.h"
+#include "trainer/run/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+static char dir[64];
+
+static bool has(const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void clear(void)
+{
+    static const char *const names[] = {"DONE", "FAILED", "log.csv", "record.jsonl",
+                                         "restart-1/FAILED", "restart-1/record.jsonl", "restart-1"};
+    char path[128];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        remove(path);
+    }
+    rmdir(dir);
+}
+
+static struct record *start(void)
+{
+    struct record_epoch epoch = {.seconds = 2, .loss = 0.5, .lr = 0.001, .images = 10, .steps = 5};
+    struct err e;
+    bool again;
+    struct record *r = record_open(dir, &again, &e);
+
+    if (!r || record_epoch(r, &epoch, &e))
+        bail_out("%s", e.text);
+    return r;
+}
+
+int main(void)
+{
+    int64_t score[] = {9, 6, 3, 4, 5};
+    const struct record_end end = {.score = score};
+    bool again;
+    struct err reason = {.code = ERR_PEER, .text = "rank 2: \"gone\"\n"}, e = {0};
+
+    snprintf(dir, sizeof dir, "/tmp/record-test.%d", (int)getpid());
+    unsetenv("SLURM_RESTART_COUNT");
+    struct record *r = start();
+    ok(record_open(dir, &again, &e) == NULL && e.code == ERR_CONFIG,
+       "a second writer is refused: %s", e.text);
+    ok(record_done(r, &end, &e) == 0 && has("DONE") && has("log.csv"), "done %s", e.text);
+    record_failed(r, &reason);
+    ok(!has("FAILED"), "what is done does not fail any more");
+    record_close(r);
+    clear();
+
+    char running[128];
+    snprintf(running, sizeof running, "%s/running-1", dir);
+    mkdir(dir, 0777);
+    fclose(fopen(running, "w"));
+    setenv("UNETCTL_START", running, 1);
+    r = start();
+    ok(record_done(r, &end, &e) == 0 && !has("running-1"), "the marker is the file of the start");
+    ok(record_check(r, &e) == 0, "which nobody has taken over then");
+    record_close(r);
+    unsetenv("UNETCTL_START");
+    clear();
+
+    r = start();
+    record_failed(r, &reason);
+    ok(has("FAILED") && !has("DONE"), "failed");
+    ok(record_done(r, &end, &e) == -1 && !has("DONE") && !has("log.csv"),
+       "what failed does not become done: %s", e.text);
+    record_close(r);
+
+    char path[128];
+    size_t n;
+    snprintf(path, sizeof path, "%s/FAILED", dir);
+    char *text = atomicfile_read(path, 4096, &n, &e);
+    is_str(text, "{\"schema\":1,\"exit_code\":5,\"error\":\"rank 2: \\\"gone\\\"\\n\"}\n",
+           "FAILED is JSON whatever the reason holds");
+    free(text);
+    ok(record_open(dir, &again, &e) == NULL && has("FAILED"), "an epoch was trained: refused");
+    clear();
+    r = record_open(dir, &again, &e);
+    record_failed(r, &reason);
+    record_close(r);
+    r = record_open(dir, &again, &e);
+    ok(r && !again && !has("FAILED") && has("restart-1/FAILED") && has("restart-1/record.jsonl"),
+       "none was: set aside");
+    record_close(r);
+    clear();
+    record_close(NULL);
+    return done_testing();
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+
+#define FLUSH_BYTES 3500 /* less than a page, which is written at once */
+#define FLUSH_S 1.0
+#define TAIL "\n]\n"
+
+static const char *const rows[] = {[TRACE_STEPS] = "steps",
+                                   [TRACE_GRADIENTS] = "sums of gradients beside them",
+                                   [TRACE_BATCH_NORM] = "sums of batch norm in them"};
+
+struct trace {
+    int fd, rank;
+    off_t end; /* where the tail begins, over which the next events go */
+    double to_date; /* from clock_now() to seconds since 1970, the same on all hosts */
+    double flushed;
+    struct buf events;
+};
+
+static void give_up(struct trace *t)
+{
+    log_warn("trace of rank %d: cannot be written, and ends here: %s", t->rank, strerror(errno));
+    close(t->fd);
+    t->fd = -1;
+}
+
+static void flush(struct trace *t)
+{
+    size_t n = t->events.length;
+
+    t->flushed = clock_now();
+    if (t->fd < 0 || n == 0)
+        return;
+    buf_add(&t->events, TAIL);
+    if (t->events.failed)
+        errno = ENOMEM;
+    if (t->events.failed ||
+        pwrite(t->fd, t->events.data, t->events.length, t->end) != (ssize_t)t->events.length)
+        give_up(t);
+    t->end += (off_t)n;
+    t->events.length = 0;
+}
+
+struct trace *trace_open(const char *dir, int rank, const char *host, struct err *e)
+{
+    struct trace *t = calloc(1, sizeof *t);
+    char path[PATH_MAX], name[300];
+    struct timespec now;
+
+    if (!t) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    snprintf(path, sizeof path, "%s/trace-%d.json", dir, rank);
+    t->rank = rank;
+    t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (t->fd < 0) {
+        err_errno(e, ERR_CONFIG, errno, "cannot write %s", path);
+        free(t);
+        return NULL;
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    t->to_date = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - clock_now();
+    buf_addf(&t->events,
+             "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":", rank);
+    snprintf(name, sizeof name, "rank %d on %.256s", rank, host);
+    buf_add_json_string(&t->events, name);
+    buf_add(&t->events, "}}");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        buf_addf(&t->events, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%zu,"
+                 "\"args\":{\"name\":\"%s\"}}", rank, i, rows[i]);
+    flush(t);
+    return t;
+}
+
+void trace_close(struct trace *t)
+{
+    if (!t)
+        return;
+    flush(t);
+    if (t->fd >= 0)
+        close(t->fd);
+    buf_destroy(&t->events);
+    free(t);
+}
+
+void trace_span(struct trace *t, enum trace_row row, const char *name, double begin, double end)
+{
+    if (!t || t->fd < 0)
+        return;
+    buf_addf(&t->events, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.1f,\"dur\":%.1f,", name,
+             1e6 * (begin + t->to_date), 1e6 * (end - begin));
+    buf_addf(&t->events, "\"pid\":%d,\"tid\":%d}", t->rank, (int)row);
+    if (t->events.length > FLUSH_BYTES || clock_now() - t->flushed > FLUSH_S)
+        flush(t);
+}

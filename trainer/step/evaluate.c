@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/step/evaluate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+#include "src/log.h"
+
+void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
+{
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(n, &d);
+
+    if (d)
+        return ops->alloc(d, DEVICE_SHARED, nbytes, e);
+    void *p = calloc(1, nbytes);
+    if (!p)
+        err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
+    return p;
+}
+
+void evaluate_free(struct network *n, void *p)
+{
+    struct device *d = NULL;
+    const struct device_ops *ops = n ? network_device_ops(n, &d) : NULL;
+
+    if (d)
+        ops->free(d, DEVICE_SHARED, p);
+    else
+        free(p);
+}
+
+static size_t classes_of(const struct evaluation *v)
+{
+    return v->config->classes ? (size_t)v->config->classes : 1;
+}
+
+static size_t scores_nbytes(const struct evaluation *v)
+{
+    return (v->images + 1) * score_size((int)classes_of(v)) * sizeof *v->scores;
+}
+
+int evaluate_open(struct evaluation *v, struct network *n, const struct network_config *config,
+                  struct dataset *ds, enum dataset_part part, bool losses, struct err *e)
+{
+    *v = (struct evaluation){.network = n, .config = config, .dataset = ds, .part = part,
+                             .images = dataset_count(ds, part)};
+    v->scores = evaluate_alloc(n, scores_nbytes(v), e);
+    if (v->scores && losses)
+        v->losses = evaluate_alloc(n, (v->images + 1) * sizeof *v->losses, e);
+    return v->scores && (v->losses || !losses) ? 0 : -1;
+}
+
+void evaluate_close(struct evaluation *v)
+{
+    evaluate_free(v->network, v->scores);
+    evaluate_free(v->network, v->losses);
+    *v = (struct evaluation){0};
+}
+
+void evaluate_clear(struct evaluation *v)
+{
+    memset(v->scores, 0, scores_nbytes(v));
+    if (v->losses)
+        memset(v->losses, 0, (v->images + 1) * sizeof *v->losses);
+}
+
+int evaluate_image(struct evaluation *v, size_t i, struct err *e)
+{
+    size_t pixels = network_targets(v->network);
+    int classes = (int)classes_of(v);
+    int64_t *score = v->scores + i * score_size(classes);
+    float *input = network_input(v->network, false, 1, e);
+    float *target = input ? network_target(v->network, false, 1, e) : NULL;
+    const float *logits;
+
+    if (!target || dataset_get(v->dataset, v->part, i, input, target, e))
+        return -1;
+    if (network_device(v->network)) {
+        struct device_counts counts = {score, v->losses ? (double *)&v->losses[i] : NULL};
+
+        return network_measure(v->network, 1, counts, e);
+    }
+    if (network_infer(v->network, 1, &logits, e))
+        return -1;
+    score_add(score, classes, logits, target, pixels);
+    if (v->losses)
+        image_loss_add(&v->losses[i], classes, v->config->class_weights, logits, target, pixels);
+    return 0;
+}
+
+int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
+                         const struct tiles_watch *watch, struct err *e)
+{
+    struct dataset_native own;
+    int classes = (int)classes_of(v);
+
+    if (dataset_get_native(v->dataset, v->part, i, &own, e))
+        return -1;
+    size_t pixels = (size_t)own.height * (size_t)own.width;
+    float *p = tiles_predict(v->network, v->config, own.image, own.height, own.width, overlap,
+                             watch, e);
+    for (size_t k = 0; p && classes == 1 && k < pixels; k++)
+        p[k] -= 0.5F; /* a score takes logits: foreground above 0 */
+    if (p)
+        score_add(v->scores + i * score_size(classes), classes, p, own.mask, pixels);
+    free(p);
+    dataset_native_free(&own);
+    return p ? 0 : -1;
+}
+
+int evaluate_wait(struct evaluation *v, struct err *e)
+{
+    double none = 0;
+
+    return network_wait(v->network, &none, e);
+}
+
+void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total)
+{
+    size_t size = score_size(classes);
+
+    memset(total, 0, size * sizeof *total);
+    for (size_t i = 0; i < images * size; i++)
+        total[i % size] += scores[i];
+}
+
+static bool is_by_accuracy(const struct dataset *ds)
+{
+    return ds && dataset_targets(ds) == 1;
+}
+
+void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
+                       struct evaluate_constant *dst)
+{
+    bool by_accuracy = is_by_accuracy(ds);
+    struct score_summary s = score_summarize(score, classes);
+    int class = 0;
+
+    dst->quality = score_constant(score, classes, by_accuracy, &class);
+    dst->name = classes > 1 ? dataset_class_name(ds, class) : class ? "foreground" : "background";
+    dst->reaches = (by_accuracy ? s.accuracy : s.iou) < dst->quality + SCORE_MARGIN;
+}
+
+void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
+{
+    const char *quality = is_by_accuracy(ds) ? "accuracy" : "IoU";
+    struct evaluate_constant c;
+
+    evaluate_constant(score, classes, ds, &c);
+    if (c.quality == 1)
+        log_warn("but this score is meaningless: the truth is \"%s\" everywhere, and predicting "
+                 "that without looking at an image gets %s 1.0000, too", c.name, quality);
+    else if (c.reaches)
+        log_warn("but predicting \"%s\" everywhere gets %s %.4f: this network is no better, and "
+                 "has learnt nothing that shows", c.name, quality, c.quality);
+}
+
+void evaluate_write_cell(FILE *f, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, f);
+        return;
+    }
+    putc('"', f);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', f);
+        putc(*text, f);
+    }
+    putc('"', f);
+}
+
+static void write_row(FILE *f, const char *name, const char *class, const struct score_summary *s,
+                      struct iou_counts c, int64_t pixels)
+{
+    evaluate_write_cell(f, name);
+    putc(',', f);
+    evaluate_write_cell(f, class);
+    fprintf(f, ",%.6f,%.6f,%.6f,%.6f,%.6f", s->iou, s->dice, s->precision, s->recall, s->accuracy);
+    fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", c.intersection, c.pred, c.truth,
+            pixels);
+}
+
+static void write_image(FILE *f, const struct dataset *ds, const char *name, int classes,
+                        const int64_t *score)
+{
+    struct score_summary s = score_summarize(score, classes);
+
+    write_row(f, name, "all", &s, score_total(score, classes), score[SCORE_PIXELS]);
+    for (int c = 0; c < classes && classes > 1; c++) {
+        if (!score_has(score, c))
+            continue;
+        s = score_summarize_class(score, c);
+        write_row(f, name, dataset_class_name(ds, c), &s, *score_class(score, c),
+                  score[SCORE_PIXELS]);
+    }
+}
+
+int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part, int classes,
+                   const int64_t *scores, struct err *e)
+{
+    struct atomicfile *a = atomicfile_open(path, 0666, e);
+
+    if (!a)
+        return -1;
+    FILE *f = atomicfile_stream(a);
+    fputs("image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels\n", f);
+    for (size_t i = 0; i < dataset_count(ds, part); i++)
+        write_image(f, ds, dataset_name(ds, part, i), classes, scores + i * score_size(classes));
+    return atomicfile_commit(a, e);
+}

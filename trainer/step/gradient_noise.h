@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How noisy gradients are, from the norms that a step of several batches has anyway (McCandlish,
+ * Kaplan, Amodei, arXiv 1812.06162, appendix A.1). With G the true gradient and Sigma the
+ * covariance of an image's, a mean gradient over b images has the expectation
+ *     E |g_b|^2 = |G|^2 + tr(Sigma) / b.
+ * A step of B images in batches of b_i (one per replica, or per replica and train.accumulate) gives
+ *     E (sum_i b_i / B |g_i|^2) = |G|^2 + tr(Sigma) K / B   of K batches that are not empty,
+ *     E |g|^2                   = |G|^2 + tr(Sigma) / B     of their sum,
+ * so means over steps belong to batches of steps / sum(K / B) and steps / sum(1 / B) images,
+ * whatever the last steps of an epoch look like. */
+#ifndef UNETCTL_TRAINER_STEP_GRADIENT_NOISE_H
+#define UNETCTL_TRAINER_STEP_GRADIENT_NOISE_H
+
+#include <stddef.h>
+
+/* Sums over steps. shares: of this replica, to be added up over replicas. */
+struct gradient_noise {
+    struct {
+        double square, inverse_batch;
+    } shares, whole;
+    double steps;
+};
+
+/* Means over steps; batches in images. All 0 without a step. */
+struct gradient_norms {
+    double sq_local, batch_local, sq_global, batch_global;
+};
+
+/* The squared norm; the same bits for the same values. */
+double gradient_noise_square(const float *grad, size_t n);
+
+/* A batch of this replica, images of the step's items, whose part of the step's gradient has this
+ * squared norm: sum over its images / items. */
+void gradient_noise_add_batch(struct gradient_noise *g, double square, size_t images, size_t items);
+
+/* The step itself: the squared norm of the sum of all parts. */
+void gradient_noise_add_step(struct gradient_noise *g, double square, size_t items);
+
+struct gradient_norms gradient_noise_norms(const struct gradient_noise *g);
+
+#endif

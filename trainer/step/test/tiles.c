@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/step/tiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "src/rng.h"
+#include "t/tap.h"
+
+/* Every pixel is under a tile, tiles lie inside, neighbours share at least the overlap. */
+static void test_cover(int side, int tile, int overlap)
+{
+    int n = tiles_count(side, tile, overlap), end = 0, wrong = 0;
+
+    for (int i = 0; i < n; i++) {
+        int begin = tiles_begin(side, tile, overlap, i);
+        wrong += begin < 0 || begin + tile > side || (i == 0 ? begin != 0 : begin > end - overlap);
+        end = begin + tile;
+    }
+    ok(wrong == 0 && end == side, "%d pixels, tiles of %d, overlap %d: %d tiles", side, tile, overlap,
+       n);
+}
+
+static const struct network_config config = {
+    .model = "unet", .backend = "ref", .base = 2, .depth = 1, .channels = 1, .classes = 1,
+    .height = 16, .width = 24, .batch_norm = BATCH_NORM_NONE, .threads = 1, .seed = 3};
+
+static float *noise(size_t n)
+{
+    float *image = malloc(n * sizeof *image);
+
+    for (size_t i = 0; image && i < n; i++)
+        image[i] = (float)rng_uniform(1, 2, i);
+    return image;
+}
+
+/* Of a corner that lies under one tile only, far from that tile's other edges, the tile says what the
+ * whole image says. */
+static void test_against_whole(void)
+{
+    struct network_config large = config, tile = config;
+    float *image = noise(64 * 72), worst = 0;
+    const float *logits;
+    struct err e;
+
+    large.height = 64, large.width = 72;
+    tile.height = 48, tile.width = 56;
+    struct network *whole = network_create(&large, &e), *parts = network_create(&tile, &e);
+    if (!whole || !parts || !image)
+        bail_out("%s", e.text);
+    float *p = tiles_predict(parts, &tile, image, 64, 72, 44, NULL, &e);
+    memcpy(network_input(whole, false, 1, &e), image, 64 * 72 * sizeof *image);
+    if (!p || network_infer(whole, 1, &logits, &e))
+        bail_out("%s", e.text);
+    for (size_t y = 0; y < 4; y++)
+        for (size_t x = 0; x < 4; x++)
+            worst = fmaxf(worst, fabsf(p[y * 72 + x] - 1 / (1 + expf(-logits[y * 72 + x]))));
+    ok(worst < 1e-6F, "a tile's answer is the whole image's: %g", (double)worst);
+    free(p);
+    free(image);
+    network_destroy(whole);
+    network_destroy(parts);
+}
+
+static void test_small(struct network *n)
+{
+    struct err e;
+    float *image = noise(5 * 7), *p = tiles_predict(n, &config, image, 5, 7, 4, NULL, &e);
+    float *padded = calloc(16 * 24, sizeof *padded), worst = 0;
+    const float *logits;
+
+    if (!p || !padded)
+        bail_out("no prediction");
+    for (size_t y = 0; y < 5; y++)
+        memcpy(padded + (y + 5) * 24 + 8, image + y * 7, 7 * sizeof *image);
+    memcpy(network_input(n, false, 1, &e), padded, 16 * 24 * sizeof *padded);
+    if (network_infer(n, 1, &logits, &e))
+        bail_out("%s", e.text);
+    for (size_t y = 0; y < 5; y++)
+        for (size_t x = 0; x < 7; x++)
+            worst = fmaxf(worst, fabsf(p[y * 7 + x] -
+                                       1 / (1 + expf(-logits[(y + 5) * 24 + x + 8]))));
+    ok(worst < 1e-6F, "an image smaller than a tile is centred in zeros: %g", (double)worst);
+    free(padded);
+    free(p);
+    free(image);
+}
+
+int main(void)
+{
+    struct err e;
+    struct network *n = network_create(&config, &e);
+
+    if (!n)
+        bail_out("%s", e.text);
+    test_cover(100, 32, 8);
+    test_cover(32, 32, 8);
+    test_cover(33, 32, 8);
+    test_cover(33, 32, 31);
+    test_cover(1000, 96, 0);
+    test_cover(56, 32, 8);
+    is_int(tiles_begin(20, 32, 8, 0), -6, "a tile larger than the image is centred");
+    test_against_whole();
+    test_small(n);
+    network_destroy(n);
+    return done_testing();
+}

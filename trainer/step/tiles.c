@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/step/tiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/comm/comm.h"
+#include "trainer/core/model.h"
+
+struct canvas {
+    const struct network_config *config;
+    const float *image;
+    int height, width, overlap;
+    float *sum, *weight; /* [height][width][classes], [height][width] */
+};
+
+int tiles_count(int side, int tile, int overlap)
+{
+    int step = tile - overlap;
+
+    return side <= tile ? 1 : (side - overlap + step - 1) / step;
+}
+
+int tiles_begin(int side, int tile, int overlap, int i)
+{
+    int begin = i * (tile - overlap);
+
+    if (side <= tile)
+        return (side - tile) / 2; /* not above 0: centred */
+    return begin + tile > side ? side - tile : begin;
+}
+
+static int clamp(int v, int low, int high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* The part of the image under the tile at y, x; zeros around it. */
+static void cut_tile(const struct canvas *c, int y, int x, float *dst)
+{
+    int th = c->config->height, tw = c->config->width, channels = c->config->channels;
+    int x0 = clamp(-x, 0, tw), x1 = clamp(c->width - x, 0, tw);
+
+    memset(dst, 0, (size_t)th * (size_t)tw * (size_t)channels * sizeof *dst);
+    for (int r = clamp(-y, 0, th); r < clamp(c->height - y, 0, th); r++)
+        memcpy(dst + ((size_t)r * (size_t)tw + (size_t)x0) * (size_t)channels,
+               c->image + ((size_t)(y + r) * (size_t)c->width + (size_t)(x + x0)) * (size_t)channels,
+               (size_t)(x1 - x0) * (size_t)channels * sizeof *dst);
+}
+
+static float ramp(int i, int tile, int overlap)
+{
+    int edge = i + 1 < tile - i ? i + 1 : tile - i;
+
+    return (float)(edge < overlap + 1 ? edge : overlap + 1);
+}
+
+void tiles_probabilities(const float *logits, int classes, float *p)
+{
+    float largest = logits[0], sum = 0;
+
+    if (classes == 1) {
+        p[0] = 1 / (1 + expf(-logits[0]));
+        return;
+    }
+    for (int k = 1; k < classes; k++)
+        largest = fmaxf(largest, logits[k]);
+    for (int k = 0; k < classes; k++)
+        sum += p[k] = expf(logits[k] - largest);
+    for (int k = 0; k < classes; k++)
+        p[k] /= sum;
+}
+
+static void add_tile(struct canvas *c, int y, int x, const float *logits)
+{
+    int th = c->config->height, tw = c->config->width, classes = c->config->classes;
+    float p[256];
+
+    for (int r = clamp(-y, 0, th); r < clamp(c->height - y, 0, th); r++)
+        for (int q = clamp(-x, 0, tw); q < clamp(c->width - x, 0, tw); q++) {
+            size_t at = (size_t)(y + r) * (size_t)c->width + (size_t)(x + q);
+            float w = ramp(r, th, c->overlap) * ramp(q, tw, c->overlap);
+
+            tiles_probabilities(logits + ((size_t)r * (size_t)tw + (size_t)q) * (size_t)classes,
+                                classes, p);
+            for (int k = 0; k < classes; k++)
+                c->sum[at * (size_t)classes + (size_t)k] += w * p[k];
+            c->weight[at] += w;
+        }
+}
+
+static int run_tile(struct network *n, struct canvas *c, int y, int x, struct err *e)
+{
+    float *input = network_input(n, false, 1, e);
+    const float *logits;
+
+    if (!input)
+        return -1;
+    cut_tile(c, y, x, input);
+    if (network_infer(n, 1, &logits, e))
+        return -1;
+    add_tile(c, y, x, logits);
+    return 0;
+}
+
+static int run_tiles(struct network *n, struct canvas *c, const struct tiles_watch *watch,
+                     struct err *e)
+{
+    int th = c->config->height, tw = c->config->width;
+    int rows = tiles_count(c->height, th, c->overlap);
+    int columns = tiles_count(c->width, tw, c->overlap);
+    size_t total = (size_t)rows * (size_t)columns, done = 0;
+
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < columns; k++) {
+            if (watch && watch->interrupt && *watch->interrupt)
+                return comm_set_interrupted(e, *watch->interrupt);
+            if (run_tile(n, c, tiles_begin(c->height, th, c->overlap, i),
+                         tiles_begin(c->width, tw, c->overlap, k), e))
+                return -1;
+            if (watch && watch->progress)
+                watch->progress(watch->arg, ++done, total);
+        }
+    return 0;
+}
+
+int tiles_check_option(const struct network_config *config, bool native, long *overlap,
+                       struct err *e)
+{
+    int side = config->height < config->width ? config->height : config->width, most = side * 3 / 4;
+    const struct model *model = model_find(config->model);
+
+    if (!native && *overlap >= 0)
+        return err_set(e, ERR_USAGE, "--overlap is of tiles: give --native, too");
+    if (native && model->whole)
+        return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes "
+                       "it at its own size only", model->title);
+    if (*overlap > most)
+        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller side "
+                       "of tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
+                       config->height, config->width);
+    if (*overlap < 0)
+        *overlap = side / 4;
+    return 0;
+}
+
+float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
+                     int height, int width, int overlap, const struct tiles_watch *watch,
+                     struct err *e)
+{
+    size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
+    struct canvas c = {config, image, height, width, overlap, calloc(pixels * classes, sizeof(float)),
+                       calloc(pixels, sizeof(float))};
+    int rc = c.sum && c.weight ? run_tiles(n, &c, watch, e)
+                               : err_set(e, ERR_INTERNAL, "out of memory for the probabilities of "
+                                         "%d x %d pixels", width, height);
+
+    for (size_t i = 0; rc == 0 && i < pixels * classes; i++)
+        c.sum[i] /= c.weight[i / classes];
+    free(c.weight);
+    if (rc) {
+        free(c.sum);
+        return NULL;
+    }
+    return c.sum;
+}
