@@ -4,13 +4,13 @@
  * a line, and on stderr the bytes of the JSON. Memory is given back each time, as in a process that
  * does it once. */
 #include "config.h"
-#include "src/cluster_spec.h"
+#include "src/cluster/cluster_spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/tasklist.h"
+#include "src/cluster/tasklist.h"
 
 /* Of the processor, so that a busy machine does not count. */
 static double cpu_now(void)

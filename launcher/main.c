@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unetctl: the table of verbs. */
 #include "config.h"
-#include "launcher/launcher.h"
+#include "launcher/cmd/cmd.h"
 
 static const struct cli_command *const commands[] = {
     &cmd_cancel,

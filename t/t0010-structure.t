@@ -25,7 +25,7 @@ trainer/checkpoint|trainer/core/
 trainer/export|trainer/core/ trainer/checkpoint/'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
-third_party='slurm/.* launcher/slurm/
+third_party='slurm/.* launcher/scheduler/slurm/library/
 mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
@@ -87,9 +87,10 @@ is "$(misplaced_headers)" '' 'third-party headers stand where the table says'
 
 # Or a distribution has not what it is built of.
 unlisted() {
-    local f
+    local f lists
+    mapfile -t lists < <(find src launcher trainer t -name '*.inc' ! -name '*_isa.inc')
     find src launcher trainer -name '*.[ch]' -o -name '*.cu' -o -name '*_isa.inc' | sort | while read -r f; do
-        grep -qF -- "$f" Makefile.am ./*/*.inc t/fuzz/Makefile.inc || echo "$f"
+        grep -qF -- "$f" Makefile.am "${lists[@]}" || echo "$f"
     done
 }
 is "$(unlisted)" '' 'every source is listed for the build'
@@ -122,8 +123,9 @@ is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
     'exit and abort only in main.c'
 
 # The helper depends on what Slurm's headers declare, and on one release of them in one place.
-is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/slurm/*.[ch] | grep -v '^launcher/slurm/version\.h:')" '' \
-    'only launcher/slurm/version.h tells releases of Slurm apart, and no file declares what is not ours'
+is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch] launcher/scheduler/slurm/*/*.[ch] |
+    grep -v '^launcher/scheduler/slurm/library/version\.h:')" '' \
+    'only launcher/scheduler/slurm/library/version.h tells releases of Slurm apart, and no file declares what is not ours'
 
 # Unfinished marks, spelled so that this file has none.
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'

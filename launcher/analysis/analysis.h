@@ -20,7 +20,7 @@
 #include "launcher/analysis/noise_scale.h"
 #include "launcher/analysis/rules.h"
 #include "launcher/analysis/series.h"
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/err.h"
 
 struct analysis_options {

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/distribution.h"
-#include "launcher/analysis/holm.h"
-#include "launcher/analysis/rank_sum.h"
-#include "launcher/analysis/signed_rank.h"
-#include "launcher/analysis/student.h"
+#include "launcher/analysis/statistics/distribution.h"
+#include "launcher/analysis/statistics/holm.h"
+#include "launcher/analysis/statistics/rank_sum.h"
+#include "launcher/analysis/statistics/signed_rank.h"
+#include "launcher/analysis/statistics/student.h"
 #include "src/stat.h"
 
 /* Ranks of few values have no small p-values, and Holm multiplies them by the number of

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/median.h"
+#include "launcher/analysis/statistics/median.h"
 
 static const double *values_of(const struct result *r, enum convergence_metric metric)
 {

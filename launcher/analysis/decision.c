@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "launcher/analysis/caveats.h"
-#include "launcher/analysis/student.h"
+#include "launcher/analysis/statistics/student.h"
 
 #define MOST_SEEDS 1000 /* more runs per count are not practicable */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "launcher/analysis/series.h"
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/buf.h"
 
 /* A run can be in both: the base case is. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/bootstrap.h"
-#include "launcher/analysis/distribution.h"
+#include "launcher/analysis/statistics/bootstrap.h"
+#include "launcher/analysis/statistics/distribution.h"
 #include "src/rng.h"
 
 #define EXTRAPOLATE 2.0 /* times the largest measured count */

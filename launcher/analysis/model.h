@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/interval.h"
+#include "launcher/analysis/statistics/interval.h"
 #include "src/buf.h"
 #include "src/err.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/student.h"
+#include "launcher/analysis/statistics/student.h"
 
 #define UNITS_FEWEST 3 /* for an interval */
 

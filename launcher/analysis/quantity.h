@@ -3,7 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_QUANTITY_H
 #define UNETCTL_LAUNCHER_ANALYSIS_QUANTITY_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 
 enum quantity {
     /* Times. A speed-up and an efficiency are made of each. */

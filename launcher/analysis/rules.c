@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/analysis/shapiro_wilk.h"
+#include "launcher/analysis/statistics/shapiro_wilk.h"
 #include "src/plural.h"
 
 #define NORMAL_ALPHA 0.05

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/bootstrap.h"
-#include "launcher/analysis/fieller.h"
-#include "launcher/analysis/median.h"
 #include "launcher/analysis/mode.h"
-#include "launcher/analysis/outlier.h"
+#include "launcher/analysis/statistics/bootstrap.h"
+#include "launcher/analysis/statistics/fieller.h"
+#include "launcher/analysis/statistics/median.h"
+#include "launcher/analysis/statistics/outlier.h"
 #include "src/stat.h"
 
 #define BOOTSTRAP_FEWEST 10 /* runs on each side, below which Fieller's interval is taken */

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/interval.h"
 #include "launcher/analysis/quantity.h"
-#include "launcher/collect/results.h"
+#include "launcher/analysis/statistics/interval.h"
+#include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/err.h"
 

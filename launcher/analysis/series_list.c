@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/settings.h"
+#include "launcher/collect/results/settings.h"
 
 /* Comparable runs. */
 struct group {

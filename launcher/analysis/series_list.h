@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "launcher/analysis/series.h"
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/err.h"
 

@@ -11,17 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/collect/log_name.h"
+#include "launcher/collect/log/log_name.h"
 #include "launcher/collect/logs_folder.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
 #include "launcher/collect/unfinished.h"
-#include "launcher/engine.h"
-#include "launcher/run_plan.h"
+#include "launcher/study/engine.h"
+#include "launcher/study/run_plan.h"
 #include "src/atomicfile.h"
-#include "src/range.h"
+#include "src/cluster/range.h"
 
 #define MAX_LOG (64 << 20)
 

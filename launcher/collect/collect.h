@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "launcher/collect/results.h"
-#include "launcher/workspace.h"
+#include "launcher/collect/results/results.h"
+#include "launcher/study/workspace.h"
 #include "src/err.h"
 
 #define COLLECT_WANTED_MAX 100000

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/collect/log_file.h"
-#include "launcher/collect/log_name.h"
-#include "launcher/collect/mllog_file.h"
+#include "launcher/collect/log/log_file.h"
+#include "launcher/collect/log/log_name.h"
+#include "launcher/collect/log/mllog_file.h"
 #include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/scan.h"

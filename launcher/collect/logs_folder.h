@@ -8,7 +8,7 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/err.h"
 
 /* A results.csv that was changed is believed only where its logs say the same: a row that contradicts its

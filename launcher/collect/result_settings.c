@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/settings.h"
-#include "launcher/engine.h"
-#include "launcher/run_plan.h"
-#include "launcher/study.h"
+#include "launcher/collect/results/settings.h"
+#include "launcher/study/engine.h"
+#include "launcher/study/run_plan.h"
+#include "launcher/study/study.h"
 
 /* The folder that the study lay in, and a slash; 0 where that is not known. */
 static size_t study_size(const json_t *plan, const char **folder)

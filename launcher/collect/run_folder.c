@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/collect/log_file.h"
+#include "launcher/collect/log/log_file.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_record.h"
 #include "launcher/collect/result_settings.h"
 #include "src/atomicfile.h"
-#include "src/epoch_csv.h"
+#include "src/run/epoch_csv.h"
 #include "src/plural.h"
 #include "src/stat.h"
 

@@ -7,7 +7,7 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_RUN_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_RUN_FOLDER_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/err.h"
 
 /* Fill r (result_init first) from study_dir/runs/name. A run without marker is RESULT_UNFINISHED:

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/atomicfile.h"
 #include "src/plural.h"
 

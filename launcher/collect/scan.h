@@ -3,7 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_SCAN_H
 #define UNETCTL_LAUNCHER_COLLECT_SCAN_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/err.h"
 
 /* Fills r (result_init has been called) from the entry of that name; without a name in r->run the

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/settings.h"
+#include "launcher/collect/results/settings.h"
 
 static void discard(struct result *r, const char *note)
 {

@@ -8,7 +8,7 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_SUSPECTS_H
 #define UNETCTL_LAUNCHER_COLLECT_SUSPECTS_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/err.h"
 
 /* table: sorted, its rows in state done with curves. Makes corrupt rows of suspects, with a note

@@ -4,9 +4,9 @@
 #ifndef UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 #define UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 
-#include "launcher/collect/results.h"
-#include "launcher/run_status.h"
-#include "launcher/workspace.h"
+#include "launcher/collect/results/results.h"
+#include "launcher/status/run_status.h"
+#include "launcher/study/workspace.h"
 
 /* Give each RESULT_UNFINISHED row its state. The scheduler is asked only if there is such a row;
  * where it can't be reached, rows stay unfinished and their notes say so. */

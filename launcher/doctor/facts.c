@@ -16,9 +16,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "launcher/trainer_program.h"
+#include "launcher/plan/trainer_program.h"
+#include "src/format/sha256.h"
 #include "src/paths.h"
-#include "src/sha256.h"
 
 #define HASH_DIGITS 12
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/spec_report.h"
-#include "launcher/spec_view.h"
+#include "launcher/spec/spec_report.h"
+#include "launcher/spec/spec_view.h"
 #include "src/buf.h"
 
 #define NOFILE_BASE 256      /* files of a rank beside its connections */

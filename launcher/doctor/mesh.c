@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/resolve.h"
+#include "src/cluster/resolve.h"
 
 #define ALL_UP_TO 32
 #define MESSAGE 128      /* bytes of a greeting and of an answer */

@@ -16,10 +16,10 @@
 
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/mesh.h"
-#include "launcher/spec_report.h"
+#include "launcher/spec/spec_report.h"
 #include "src/atomicfile.h"
-#include "src/listener.h"
-#include "src/resolve.h"
+#include "src/cluster/listener.h"
+#include "src/cluster/resolve.h"
 
 #define MAX_HOST 256
 

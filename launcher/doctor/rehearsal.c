@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/attempt.h"
 #include "launcher/doctor/probe.h"
-#include "launcher/run_dir.h"
-#include "launcher/statedir.h"
-#include "launcher/template.h"
+#include "launcher/host/statedir.h"
+#include "launcher/script/template.h"
+#include "launcher/study/run_dir.h"
+#include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "launcher/workspace.h"
+#include "launcher/study/workspace.h"
 
 struct rehearsal {
     int gpus;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/escape.h"
+#include "launcher/report/markup/escape.h"
 
 struct metric {
     const char *name;

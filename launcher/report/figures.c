@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/collect/curve.h"
 #include "launcher/collect/path.h"
-#include "launcher/report/chart_gnuplot.h"
-#include "launcher/report/gnuplot.h"
+#include "launcher/collect/results/curve.h"
+#include "launcher/report/chart/chart_gnuplot.h"
+#include "launcher/report/chart/gnuplot.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/plural.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/report/chart.h"
+#include "launcher/report/chart/chart.h"
 #include "launcher/report/report.h"
 
 #define FIGURES_MAX 32

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/report/table.h"
+#include "launcher/report/markup/table.h"
 #include "src/plural.h"
 
 static void add_bounds(struct table *t, const struct bounds *v, double unit, int decimals)

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/chart_svg.h"
-#include "launcher/report/escape.h"
-#include "launcher/report/page_style.h"
+#include "launcher/report/chart/chart_svg.h"
+#include "launcher/report/markup/escape.h"
+#include "launcher/report/markup/page_style.h"
 #include "launcher/report/tables.h"
 #include "src/plural.h"
 

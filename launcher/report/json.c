@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/settings.h"
-#include "launcher/report/escape.h"
+#include "launcher/collect/results/settings.h"
+#include "launcher/report/markup/escape.h"
 
 #define SCHEMA 1
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/escape.h"
+#include "launcher/report/markup/escape.h"
 #include "launcher/report/tables.h"
 
 #define MARKDOWN_MAX_RUNS 1000

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/curve.h"
 #include "launcher/collect/path.h"
-#include "launcher/report/escape.h"
+#include "launcher/collect/results/curve.h"
+#include "launcher/report/markup/escape.h"
 #include "src/atomicfile.h"
 
 #define START "INTERVAL_START"

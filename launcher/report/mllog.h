@@ -4,7 +4,7 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_MLLOG_H
 #define UNETCTL_LAUNCHER_REPORT_MLLOG_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "src/buf.h"
 
 /* The lines of one good run whose epochs are known. */

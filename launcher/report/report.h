@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "launcher/report/words.h"
 #include "src/err.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "launcher/collect/settings.h"
+#include "launcher/collect/results/settings.h"
 #include "src/buf.h"
 #include "src/plural.h"
 

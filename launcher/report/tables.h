@@ -4,8 +4,8 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_TABLES_H
 #define UNETCTL_LAUNCHER_REPORT_TABLES_H
 
+#include "launcher/report/markup/table.h"
 #include "launcher/report/report.h"
-#include "launcher/report/table.h"
 
 typedef void tables_fill_f(struct table *t, const struct report_series *s);
 

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "launcher/report/escape.h"
+#include "launcher/report/markup/escape.h"
 #include "launcher/report/tables.h"
 
 #define MIN_COLUMNS 40

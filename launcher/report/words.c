@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/report/table.h"
+#include "launcher/report/markup/table.h"
 #include "src/buf.h"
 #include "src/plural.h"
 

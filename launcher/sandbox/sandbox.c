@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/jobenv.h"
-#include "launcher/procid.h"
-#include "launcher/statedir.h"
+#include "launcher/host/jobenv.h"
+#include "launcher/host/procid.h"
+#include "launcher/host/statedir.h"
 #include "src/atomicfile.h"
 
 #define INSIDE_VARIABLE "UNETCTL_IN_SANDBOX"

@@ -2,7 +2,7 @@
 /* Types of tasks, and the specification that they make of three nodes: where every rank stands is
  * what find says too. */
 #include "config.h"
-#include "src/cluster_spec.h"
+#include "src/cluster/cluster_spec.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node list that is taken says the same after it was written and read again. */
 #include "config.h"
-#include "src/nodelist.h"
+#include "src/cluster/nodelist.h"
 
 #include "t/fuzz/fuzz.h"
 

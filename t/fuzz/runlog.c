@@ -2,7 +2,7 @@
 /* Logs of runs as collect reads them: tables of epochs of either kind, MLPerf's lines, record.jsonl.
  * What is accepted has epochs, and no number in it is wrong in itself. */
 #include "config.h"
-#include "launcher/collect/log_file.h"
+#include "launcher/collect/log/log_file.h"
 #include "launcher/collect/run_record.h"
 
 #include <math.h>

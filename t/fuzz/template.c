@@ -2,7 +2,7 @@
 /* A template of any text, with values that do their worst: rendered, or refused; and a value as a
  * word of sh is one word, which holds the value. */
 #include "config.h"
-#include "launcher/template.h"
+#include "launcher/script/template.h"
 
 #include "t/fuzz/fuzz.h"
 

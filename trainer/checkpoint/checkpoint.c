@@ -13,7 +13,7 @@
 #include "trainer/core/model.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
-#include "src/sha256.h"
+#include "src/format/sha256.h"
 #include "trainer/checkpoint/safetensors.h"
 
 #define MODEL_LIMIT (4 << 20) /* a class file may have 1 MiB */

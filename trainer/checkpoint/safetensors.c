@@ -12,7 +12,7 @@
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
-#include "src/sha256.h"
+#include "src/format/sha256.h"
 
 #define FILE_LIMIT ((size_t)1 << 36)
 #define METADATA "__metadata__"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "src/buf.h"
-#include "src/filename.h"
+#include "src/text/filename.h"
 #include "src/log.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/image/image_file.h"

@@ -10,8 +10,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "src/crc32c.h"
-#include "src/protobuf.h"
+#include "src/format/crc32c.h"
+#include "src/format/protobuf.h"
 
 /* Fields of Event, Summary and Summary.Value in TensorFlow's event.proto and summary.proto. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };

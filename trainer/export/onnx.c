@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/protobuf.h"
+#include "src/format/protobuf.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/model.h"
 

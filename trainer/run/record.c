@@ -20,7 +20,7 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/marker.h"
+#include "src/run/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/step/evaluate.h"

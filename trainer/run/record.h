@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "src/buf.h"
-#include "src/epoch_csv.h"
+#include "src/run/epoch_csv.h"
 #include "src/err.h"
 #include "trainer/run/compute.h"
 #include "trainer/data/set/dataset.h"

@@ -14,7 +14,7 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
-#include "src/schedule.h"
+#include "src/run/schedule.h"
 #include "src/terms.h"
 #include "trainer/core/model.h"
 #include "trainer/run/goal.h"

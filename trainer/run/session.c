@@ -11,7 +11,7 @@
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/schedule.h"
+#include "src/run/schedule.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"

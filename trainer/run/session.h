@@ -10,7 +10,7 @@
 #ifndef UNETCTL_TRAINER_RUN_SESSION_H
 #define UNETCTL_TRAINER_RUN_SESSION_H
 
-#include "src/schedule.h"
+#include "src/run/schedule.h"
 #include "trainer/comm/comm.h"
 #include "trainer/core/network.h"
 #include "trainer/data/set/dataset.h"

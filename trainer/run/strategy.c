@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "src/resolve.h"
+#include "src/cluster/resolve.h"
 
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/spec_read.h"

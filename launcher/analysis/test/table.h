@@ -3,7 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
 
-#include "launcher/collect/results.h"
+#include "launcher/collect/results/results.h"
 #include "t/tap.h"
 
 static struct err table_error;

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/listener.h"
+#include "src/cluster/listener.h"
 #include "t/port.h"
 
 /* A port that the system gives, with its listener. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/student.h"
+#include "launcher/analysis/statistics/student.h"
 #include "launcher/analysis/test/table.h"
 #include "launcher/report/report.h"
 #include "launcher/report/tables.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/resolve.h"
+#include "src/cluster/resolve.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/listener.h"
+#include "src/cluster/listener.h"
 #include "src/map.h"
 #include "trainer/comm/comm.h"
 

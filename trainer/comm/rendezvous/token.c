@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/sha256.h"
+#include "src/format/sha256.h"
 
 #define BLOCK 64 /* of SHA-256 */
 

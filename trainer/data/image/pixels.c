@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "src/sha256.h"
+#include "src/format/sha256.h"
 
 int pixels_check_size(uint64_t width, uint64_t height, const char *name, struct err *e)
 {

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
-#include "src/filename.h"
-#include "src/tfrecord.h"
+#include "src/text/filename.h"
+#include "src/format/tfrecord.h"
 #include "trainer/data/source/example.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/mask.h"

@@ -8,8 +8,8 @@
 #include <omp.h>
 #endif
 
-#include "src/filename.h"
-#include "src/sha256.h"
+#include "src/format/sha256.h"
+#include "src/text/filename.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/mask_look.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format/sha256.h"
 #include "src/log.h"
-#include "src/sha256.h"
 #include "trainer/core/host_memory.h"
 #include "trainer/data/set/cache.h"
 #include "trainer/data/image/classes.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "src/sha256.h"
-#include "src/tfrecord.h"
+#include "src/format/sha256.h"
+#include "src/format/tfrecord.h"
 #include "trainer/data/source/example.h"
 #include "trainer/data/source/pairs.h"
 

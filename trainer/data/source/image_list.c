@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/filename.h"
+#include "src/text/filename.h"
 #include "trainer/data/source/tree.h"
 
 static int no_memory(struct err *e)

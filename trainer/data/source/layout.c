@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/filename.h"
+#include "src/text/filename.h"
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
 

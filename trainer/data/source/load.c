@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/sha256.h"
+#include "src/format/sha256.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/source/pairs.h"

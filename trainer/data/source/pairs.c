@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/filename.h"
+#include "src/text/filename.h"
 
 struct entry {
     char *stem, *path; /* path: "images/0001.png" */

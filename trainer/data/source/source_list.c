@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/filename.h"
 #include "src/log.h"
+#include "src/text/filename.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/source/layout.h"
 #include "trainer/data/source/namelist.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/listener.h"
+#include "src/cluster/listener.h"
 #include "t/port.h"
 
 #define N 3

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "trainer/data/prepare/synth.h"
 
-#include "src/sha256.h"
+#include "src/format/sha256.h"
 #include "t/tap.h"
 #include "trainer/data/image/otsu.h"
 

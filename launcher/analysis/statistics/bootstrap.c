@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/statistics/bootstrap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis/statistics/distribution.h"
+#include "launcher/analysis/statistics/median.h"
+#include "src/rng.h"
+
+#define REPLICATES 999
+
+void bootstrap_resample(const double *src, size_t n, uint64_t seed, uint64_t replicate, double *dst)
+{
+    uint32_t words[4];
+
+    for (size_t i = 0; i < n; i++) {
+        if (i % 4 == 0)
+            rng_block(seed, replicate, i / 4, words);
+        dst[i] = src[(size_t)((uint64_t)words[i % 4] * n >> 32)];
+    }
+}
+
+/* Moves NaN to the end, sorts the rest; its number. */
+static size_t sort_known(double *v, size_t n)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i]))
+            v[known++] = v[i];
+    median_sort(v, known);
+    return known;
+}
+
+/* The value with a share p of the replicates below it. */
+static double quantile(const double *sorted, size_t n, double p)
+{
+    double place = p * (double)(n + 1);
+
+    if (place <= 1)
+        return sorted[0];
+    if (place >= (double)n)
+        return sorted[n - 1];
+    size_t low = (size_t)place;
+    double part = place - (double)low;
+    return part > 0 ? (1 - part) * sorted[low - 1] + part * sorted[low] : sorted[low - 1];
+}
+
+struct interval bootstrap_percentile(double *replicates, size_t n, double level)
+{
+    size_t known = sort_known(replicates, n);
+
+    if (n < 2 || known < n - n / 10)
+        return interval_none();
+    return (struct interval){quantile(replicates, known, 0.5 - level / 2),
+                             quantile(replicates, known, 0.5 + level / 2), level,
+                             INTERVAL_PERCENTILE};
+}
+
+static double acceleration(const double *jackknife, size_t n)
+{
+    double mean = 0, squares = 0, cubes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += jackknife[i] / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double d = mean - jackknife[i];
+        squares += d * d;
+        cubes += d * d * d;
+    }
+    return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
+}
+
+/* The share of replicates below the estimate, half of those equal to it. */
+static double share_below(const double *sorted, size_t n, double estimate)
+{
+    double below = 0;
+
+    for (size_t i = 0; i < n && sorted[i] <= estimate; i++)
+        below += sorted[i] < estimate ? 1 : 0.5;
+    return below / (double)n;
+}
+
+struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
+                              const double *jackknife, size_t njack, double level)
+{
+    struct interval i = bootstrap_percentile(replicates, n, level);
+
+    if (!interval_is_known(&i))
+        return i;
+    size_t known = n;
+    while (known && isnan(replicates[known - 1]))
+        known--;
+    double z0 = distribution_normal_quantile(share_below(replicates, known, estimate));
+    double a = acceleration(jackknife, njack), z = distribution_normal_quantile(0.5 + level / 2);
+    if (!isfinite(z0) || !isfinite(a) || 1 - a * (z0 + z) <= 0 || 1 - a * (z0 - z) <= 0)
+        return i;
+    i.low =
+        quantile(replicates, known, distribution_normal_cdf(z0 + (z0 - z) / (1 - a * (z0 - z))));
+    i.high =
+        quantile(replicates, known, distribution_normal_cdf(z0 + (z0 + z) / (1 - a * (z0 + z))));
+    i.method = INTERVAL_BCA;
+    return i;
+}
+
+/* dst[i]: the median of sorted[0..n) without its i-th value. */
+static void leave_one_out(const double *sorted, size_t n, double *dst)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t half = (n - 1) / 2; /* of the n - 1 that remain */
+        size_t upper = half + (i <= half), lower = half - 1 + (i <= half - 1);
+        dst[i] = (n - 1) % 2 ? sorted[upper] : 0.5 * (sorted[lower] + sorted[upper]);
+    }
+}
+
+/* Of the ratio of medians, over the observations of both samples. */
+static void jackknife_ratio(const double *a, size_t na, const double *b, size_t nb, double *dst)
+{
+    double median_a = median_of_sorted(a, na), median_b = median_of_sorted(b, nb);
+
+    leave_one_out(a, na, dst);
+    leave_one_out(b, nb, dst + na);
+    for (size_t i = 0; i < na; i++)
+        dst[i] /= median_b;
+    for (size_t i = na; i < na + nb; i++)
+        dst[i] = median_a / dst[i];
+}
+
+/* The median of a resample of sorted[0..n): how often each value is drawn tells it, without
+ * sorting. */
+static double resampled_median(const double *sorted, size_t n, uint64_t seed, uint64_t replicate,
+                               uint32_t *drawn)
+{
+    size_t seen = 0, lower = 0, i = 0;
+    uint32_t words[4];
+
+    memset(drawn, 0, n * sizeof *drawn);
+    for (size_t k = 0; k < n; k++) {
+        if (k % 4 == 0)
+            rng_block(seed, replicate, k / 4, words);
+        drawn[(size_t)((uint64_t)words[k % 4] * n >> 32)]++;
+    }
+    for (; seen + drawn[i] < (n + 1) / 2; i++)
+        seen += drawn[i];
+    lower = i; /* the value at place (n + 1) / 2, from 1 */
+    for (; seen + drawn[i] < n / 2 + 1; i++)
+        seen += drawn[i];
+    return 0.5 * (sorted[lower] + sorted[i]);
+}
+
+int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b,
+                           size_t nb, uint64_t seed, double level, struct err *e)
+{
+    *dst = interval_none();
+    if (na < 3 || nb < 3)
+        return 0;
+    double *room = calloc(2 * (na + nb) + REPLICATES, sizeof *room);
+    uint32_t *drawn = calloc(na + nb, sizeof *drawn);
+    if (!room || !drawn) {
+        free(room);
+        free(drawn);
+        return err_set(e, ERR_INTERNAL, "out of memory for a bootstrap of %zu values", na + nb);
+    }
+    double *sorted_a = room, *sorted_b = sorted_a + na, *jackknife = sorted_b + nb;
+    double *replicates = jackknife + na + nb;
+    memcpy(sorted_a, a, na * sizeof *a);
+    memcpy(sorted_b, b, nb * sizeof *b);
+    median_sort(sorted_a, na);
+    median_sort(sorted_b, nb);
+    for (uint64_t i = 0; i < REPLICATES; i++)
+        replicates[i] = resampled_median(sorted_a, na, seed, 2 * i, drawn) /
+                        resampled_median(sorted_b, nb, seed, 2 * i + 1, drawn);
+    jackknife_ratio(sorted_a, na, sorted_b, nb, jackknife);
+    *dst = bootstrap_bca(replicates, REPLICATES,
+                         median_of_sorted(sorted_a, na) / median_of_sorted(sorted_b, nb),
+                         jackknife, na + nb, level);
+    free(room);
+    free(drawn);
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/statistics/distribution.h"
+
+#include <float.h>
+#include <math.h>
+
+#define MAX_STEPS 300
+
+double distribution_normal_cdf(double x)
+{
+    return 0.5 * erfc(-x / sqrt(2));
+}
+
+static double normal_density(double x)
+{
+    return exp(-0.5 * x * x) / sqrt(2 * 3.14159265358979323846);
+}
+
+/* Newton's method on the lower half, where the function is convex: from the left it never jumps
+ * over the root. */
+double distribution_normal_quantile(double p)
+{
+    if (!(p > 0 && p < 1))
+        return NAN;
+    if (p > 0.5)
+        return -distribution_normal_quantile(1 - p);
+    double x = -sqrt(-2 * log(p)); /* at or left of the root, for cdf(x) <= exp(-x^2 / 2) */
+    for (int i = 0; i < MAX_STEPS; i++) {
+        double step = (p - distribution_normal_cdf(x)) / normal_density(x);
+        x += fmin(step, 1);
+        if (fabs(step) <= 1e-15 * (1 + fabs(x)))
+            break;
+    }
+    return x;
+}
+
+/* The continued fraction of the incomplete beta function, by Lentz's method; it converges fast for
+ * x below (a + 1) / (a + b + 2). */
+static double beta_fraction(double x, double a, double b)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 / fmax(fabs(1 - (a + b) * x / (a + 1)), tiny), f = d;
+
+    for (int m = 1; m < MAX_STEPS; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        d = 1 + even * d;
+        c = 1 + even / c;
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        c = fabs(c) < tiny ? tiny : c;
+        f *= d * c;
+        d = 1 + odd * d;
+        c = 1 + odd / c;
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        c = fabs(c) < tiny ? tiny : c;
+        f *= d * c;
+        if (fabs(d * c - 1) < DBL_EPSILON)
+            break;
+    }
+    return f;
+}
+
+double distribution_beta_cdf(double x, double a, double b)
+{
+    int sign;
+
+    if (!(x > 0))
+        return isnan(x) ? NAN : 0;
+    if (x >= 1)
+        return 1;
+    if (x > (a + 1) / (a + b + 2))
+        return 1 - distribution_beta_cdf(1 - x, b, a);
+    double log_beta = lgamma_r(a, &sign) + lgamma_r(b, &sign) - lgamma_r(a + b, &sign);
+    return exp(a * log(x) + b * log1p(-x) - log_beta) / a * beta_fraction(x, a, b);
+}
+
+double distribution_t_cdf(double t, double df)
+{
+    double tail = 0.5 * distribution_beta_cdf(df / (df + t * t), df / 2, 0.5);
+
+    return t > 0 ? 1 - tail : tail;
+}
+
+static double t_density(double t, double df)
+{
+    int sign;
+    double scale = lgamma_r((df + 1) / 2, &sign) - lgamma_r(df / 2, &sign);
+
+    return exp(scale - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df * 3.14159265358979323846);
+}
+
+/* Newton's method held within bounds that close in. */
+double distribution_t_quantile(double p, double df)
+{
+    double low, high = 0;
+
+    if (!(p > 0 && p < 1) || !(df > 0))
+        return NAN;
+    if (p > 0.5)
+        return -distribution_t_quantile(1 - p, df);
+    for (low = -1; distribution_t_cdf(low, df) > p; low *= 2)
+        high = low;
+    double t = 0.5 * (low + high);
+    for (int i = 0; i < MAX_STEPS; i++) {
+        double excess = distribution_t_cdf(t, df) - p;
+        if (excess > 0)
+            high = t;
+        else
+            low = t;
+        double next = t - excess / t_density(t, df);
+        if (!(next > low && next < high))
+            next = 0.5 * (low + high);
+        if (fabs(next - t) <= 1e-14 * (1 + fabs(t)))
+            return next;
+        t = next;
+    }
+    return t;
+}
+
+double distribution_coins_cdf(long k, size_t n)
+{
+    if (k < 0)
+        return 0;
+    if ((size_t)k >= n)
+        return 1;
+    return distribution_beta_cdf(0.5, (double)n - (double)k, (double)k + 1);
+}

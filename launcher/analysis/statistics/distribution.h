@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Distribution functions and their inverses. Relative error below 1e-10 in the ranges that
+ * intervals and tests need. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_DISTRIBUTION_H
+#define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_DISTRIBUTION_H
+
+#include <stddef.h>
+
+double distribution_normal_cdf(double x);
+double distribution_normal_quantile(double p); /* p in (0, 1), otherwise NaN */
+
+/* Regularized incomplete beta function I_x(a, b); a, b > 0. */
+double distribution_beta_cdf(double x, double a, double b);
+
+/* Student's t with df > 0 degrees of freedom, any real number. */
+double distribution_t_cdf(double t, double df);
+double distribution_t_quantile(double p, double df);
+
+/* P(X <= k) of n fair coins. */
+double distribution_coins_cdf(long k, size_t n);
+
+#endif

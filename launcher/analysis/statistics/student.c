@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/statistics/student.h"
+
+#include <math.h>
+
+#include "launcher/analysis/statistics/distribution.h"
+#include "src/stat.h"
+
+#define MOST_NEEDED 1000000
+
+static struct student unknown(double mean)
+{
+    return (struct student){mean, NAN, NAN, interval_none()};
+}
+
+/* A difference without any scatter is certain; so is none. */
+static struct student decide(double mean, double error, double df, double level)
+{
+    double t = distribution_t_quantile(0.5 + level / 2, df), p;
+
+    if (!(error > 0))
+        p = mean == 0 ? 1 : 0;
+    else
+        p = 2 * distribution_t_cdf(-fabs(mean / error), df);
+    return (struct student){mean, df, p, {mean - t * error, mean + t * error, level, INTERVAL_T}};
+}
+
+struct student student_paired(const double *differences, size_t n, double level)
+{
+    double mean = stat_mean(differences, n);
+
+    if (n < 2)
+        return unknown(mean);
+    return decide(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
+}
+
+struct student student_welch(const double *a, size_t na, const double *b, size_t nb, double level)
+{
+    double mean = stat_mean(b, nb) - stat_mean(a, na);
+
+    if (na < 2 || nb < 2)
+        return unknown(mean);
+    double va = pow(stat_stddev(a, na), 2) / (double)na,
+           vb = pow(stat_stddev(b, nb), 2) / (double)nb;
+    double df = va + vb > 0
+                    ? pow(va + vb, 2) / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1))
+                    : (double)(na + nb - 2);
+    return decide(mean, sqrt(va + vb), df, level);
+}
+
+static size_t repeats(double df, double ratio, double alpha, double power, int nsamples)
+{
+    double t = distribution_t_quantile(1 - alpha / 2, df) + distribution_t_quantile(power, df);
+    double n = ceil(nsamples * t * t * ratio * ratio - 1e-9);
+
+    return n > MOST_NEEDED ? MOST_NEEDED + 1 : (size_t)n;
+}
+
+/* What is asked for falls as n grows, so the first n that is enough is the least. */
+size_t student_needed(double sd, double difference, double alpha, double power, int nsamples)
+{
+    double ratio = sd / fabs(difference);
+
+    if (!isfinite(ratio))
+        return 0;
+    size_t low = 1, high = 2;
+    while (high <= MOST_NEEDED &&
+           repeats(nsamples * ((double)high - 1), ratio, alpha, power, nsamples) > high) {
+        low = high;
+        high *= 2;
+    }
+    if (high > MOST_NEEDED)
+        return 0;
+    while (low + 1 < high) {
+        size_t n = low + (high - low) / 2;
+        if (repeats(nsamples * ((double)n - 1), ratio, alpha, power, nsamples) > n)
+            low = n;
+        else
+            high = n;
+    }
+    return high;
+}

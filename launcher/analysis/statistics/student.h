@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Student's t: tests and intervals of means, and how many repeats they need. Values are taken as
+ * normal, which a handful of runs can neither show nor refute. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_STUDENT_H
+#define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_STUDENT_H
+
+#include <stddef.h>
+
+#include "launcher/analysis/statistics/interval.h"
+
+struct student {
+    double mean;              /* of the differences, or of b less that of a */
+    double df;                /* degrees of freedom; NaN as p */
+    double p;                 /* two-sided, of no difference; NaN when it can't be told */
+    struct interval interval; /* of the mean */
+};
+
+/* One sample of differences, against 0. */
+struct student student_paired(const double *differences, size_t n, double level);
+
+/* Two independent samples which may scatter differently (Welch 1947). */
+struct student student_welch(const double *a, size_t na, const double *b, size_t nb, double level);
+
+/* The fewest pairs (nsamples 1) or values in each sample (2) with which a two-sided test at alpha
+ * finds a difference with the given power, when single differences (or values) scatter by sd:
+ *   n >= nsamples (t(1 - alpha/2, df) + t(power, df))^2 sd^2 / difference^2, df = nsamples (n - 1).
+ * At least 2; 0 when sd is not known or more than a million are needed. */
+size_t student_needed(double sd, double difference, double alpha, double power, int nsamples);
+
+#endif

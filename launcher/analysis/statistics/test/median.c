@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/statistics/median.h"
+
+#include "launcher/analysis/test/near.h"
+#include "src/rng.h"
+
+/* The place k of the lower end and the level: scipy 1.10.1, the largest k with
+ * 1 - 2 stats.binom.cdf(k - 1, n, 0.5) >= 0.95, or 1. */
+static const struct {
+    size_t n, k;
+    double level;
+} known[] = {{2, 1, 0.5}, {5, 1, 0.9375}, {6, 1, 0.96875}, {8, 1, 0.9921875}, {9, 2, 0.9609375},
+             {10, 2, 0.978515625}, {25, 8, 0.9567147493362427}, {199, 86, 0.9531135323678285},
+             {5000, 2431, 0.9506841418958285}};
+
+static void check_places(void)
+{
+    static double places[5000];
+
+    for (size_t i = 0; i < 5000; i++)
+        places[i] = (double)i + 1;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct interval v = median_interval(places, known[i].n, 0.95);
+        ok(v.low == (double)known[i].k && v.high == (double)(known[i].n + 1 - known[i].k),
+           "the places of %zu values", known[i].n);
+        near(v.level, known[i].level, 1e-9, "and their level");
+    }
+    struct interval one = median_interval(places, 1, 0.95);
+    ok(!interval_is_known(&one), "one value has no interval");
+}
+
+/* Selecting agrees with sorting, ties and all. */
+static void check_select(void)
+{
+    double v[64], sorted[64];
+    bool same = true;
+
+    for (uint64_t trial = 0; trial < 2000; trial++) {
+        size_t n = 1 + trial % 64;
+        uint64_t values = 1 + trial % 7 * 40;
+        for (size_t i = 0; i < n; i++)
+            v[i] = sorted[i] = (double)(rng_u64(1, trial, i) % values);
+        median_sort(sorted, n);
+        same &= median_select(v, n) == median_of_sorted(sorted, n);
+    }
+    ok(same, "2000 samples: selected medians are those of sorting");
+    ok(isnan(median_select(v, 0)) && isnan(median_of_sorted(v, 0)), "no values, no median");
+}
+
+/* How often the interval covers the median of skewed values (exponential, median ln 2). */
+static void check_coverage(void)
+{
+    int covered = 0;
+    enum { TRIALS = 4000, N = 12 };
+
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        double v[N];
+        for (size_t i = 0; i < N; i++)
+            v[i] = -log(1 - rng_uniform(2, trial, i));
+        median_sort(v, N);
+        struct interval interval = median_interval(v, N, 0.95);
+        covered += interval.low <= log(2) && log(2) <= interval.high;
+    }
+    double share = (double)covered / TRIALS; /* 0.9614 is what theory says; 3 deviations are 0.009 */
+    ok(share > 0.952 && share < 0.971, "12 values cover their median as often as they should (%.4f)", share);
+}
+
+int main(void)
+{
+    check_places();
+    check_select();
+    check_coverage();
+    return done_testing();
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <string.h>
+
+#include "launcher/status/run_status.h"
+#include "launcher/submit/allocation.h"
+#include "src/log.h"
+
+#define LOCK_TIMEOUT_S 60
+
+static struct workspace_args args;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTION_SITE(args),
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+/* Is the job at work for a run that is to go on? */
+static bool is_shared(const struct run_status_list *list, const struct run_status *s, int nids,
+                      char **ids)
+{
+    for (size_t i = 0; nids && i < list->count; i++) {
+        const struct run_status *other = &list->runs[i];
+        bool named = false;
+        for (int k = 0; k < nids; k++)
+            named |= strcmp(ids[k], other->run.id) == 0;
+        if (!named && other->phase == RUN_ACTIVE && strcmp(other->job, s->job) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int cancel_run(struct workspace *w, const struct run_status *s, bool shared, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, s->scheduler, e);
+
+    if (!scheduler || (shared ? allocation_cancel(w, s->run.id, s->attempt.number, e)
+                              : scheduler_cancel(scheduler, s->job, e)))
+        return err_prefix(e, "%s", s->run.id);
+    if (ledger_append(&w->ledger, LEDGER_CANCELLED, s->run.id, s->attempt.number, s->scheduler,
+                      s->job, e))
+        return -1;
+    log_info(shared ? "%s: leaves job %s within seconds" : "%s: job %s cancelled", s->run.id,
+             s->job);
+    return 0;
+}
+
+static int cancel_named(struct workspace *w, const struct run_status_list *list, int nids,
+                        char **ids, struct err *e)
+{
+    for (int i = 0; i < nids; i++)
+        if (!run_status_find(list, ids[i]))
+            return err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", ids[i],
+                           w->study.dir);
+    for (int i = 0; i < nids; i++) {
+        const struct run_status *s = run_status_find(list, ids[i]);
+        if (s->phase != RUN_ACTIVE)
+            log_warn("%s: is %s; there is nothing to cancel", s->run.id, s->state);
+        else if (cancel_run(w, s, is_shared(list, s, nids, ids), e))
+            return -1;
+    }
+    return 0;
+}
+
+static int cancel_all(struct workspace *w, const struct run_status_list *list, struct err *e)
+{
+    size_t cancelled = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->runs[i].phase != RUN_ACTIVE)
+            continue;
+        if (cancel_run(w, &list->runs[i], false, e))
+            return -1;
+        cancelled++;
+    }
+    if (!cancelled)
+        log_info("no run is active");
+    return 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct run_status_list list = {0};
+    struct workspace w;
+    int rc = -1;
+
+    (void)nrest, (void)rest;
+    if (workspace_open(&w, &args, e))
+        return -1;
+    if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 && run_status_collect(&w, &list, e) == 0) {
+        if (list.unreachable)
+            *e = list.reason;
+        else
+            rc = noperands ? cancel_named(&w, &list, noperands, operands, e)
+                           : cancel_all(&w, &list, e);
+    }
+    run_status_destroy(&list);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_cancel = {
+    .name = "cancel",
+    .args = "[RUN...]",
+    .summary = "stop the jobs of some runs, or of all",
+    .details = "What they have written stays; 'unetctl resume' starts them again.\n",
+    .options = options,
+    .max_operands = -1,
+    .run = run,
+};

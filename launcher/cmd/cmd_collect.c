@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unetctl collect: the runs of a study into STUDY/logs. */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "launcher/collect/collect.h"
+#include "launcher/collect/path.h"
+#include "launcher/report/json.h"
+#include "launcher/report/markup/escape.h"
+#include "launcher/report/text.h"
+#include "launcher/study/workspace.h"
+#include "src/plural.h"
+
+static bool as_json;
+static struct workspace_args args;
+static const char *logs_dir, *out_dir;
+
+static const struct cli_option options[] = {
+    {"json", 0, CLI_FLAG, NULL, "print a JSON document instead of lines", &as_json, 0, 0},
+    {"logs", 0, CLI_STRING, "DIR", "a folder of logs of any origin, instead of a study", &logs_dir,
+     0, 0},
+    {"output", 'o', CLI_STRING, "DIR", "with --logs: where to write (default: logs)", &out_dir, 0,
+     0},
+    WORKSPACE_OPTION_STUDY(args),
+    {0}};
+
+static void add_row(struct buf *b, const struct result *r)
+{
+    struct buf line = {0};
+
+    buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
+    if (r->state == RESULT_DONE)
+        buf_addf(&line, ", %ld epoch%s, %s %.4f, logs/%s", r->epochs, plural(r->epochs),
+                 result_quality_word(r), result_quality(r), r->log);
+    else
+        buf_addf(&line, ": %s", r->note);
+    struct buf safe = {0};
+    escape_plain(&safe, line.data ? line.data : "");
+    text_wrap(b, safe.data ? safe.data : "", 2, 80);
+    buf_destroy(&line);
+    buf_destroy(&safe);
+}
+
+/* title: the study or the folder; dir: where its logs are now. */
+static int print_results(const char *title, const char *dir, const struct results *table,
+                         struct err *e)
+{
+    struct buf b = {0};
+    char *out;
+
+    if (as_json) {
+        out = json_encode_results(title, table);
+    } else {
+        for (size_t i = 0; i < table->count; i++)
+            add_row(&b, &table->rows[i]);
+        buf_addf(&b, "%zu of %zu runs collected into %s\n", results_count(table, RESULT_DONE),
+                 table->count, dir);
+        out = buf_steal(&b);
+    }
+    if (!out)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    fputs(out, stdout);
+    free(out);
+    return 0;
+}
+
+/* The first runs without a result, by name and state. */
+static void list_incomplete(const struct results *table, struct buf *b)
+{
+    size_t named = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        if (r->state == RESULT_DONE)
+            continue;
+        if (named++ == 8) {
+            buf_add(b, ", ...");
+            return;
+        }
+        buf_addf(b, "%s%s is %s", named > 1 ? ", " : "", r->run, result_state_name(r->state));
+    }
+}
+
+static int judge(const struct results *table, struct err *e)
+{
+    size_t ndone = results_count(table, RESULT_DONE), nbad = table->count - ndone;
+    struct buf list = {0};
+
+    if (nbad == 0 && ndone > 0)
+        return 0;
+    list_incomplete(table, &list);
+    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%s%zu of %zu runs gave no result: %s%s",
+            ndone ? "" : "nothing usable: ", nbad, table->count,
+            list.data ? list.data : "there is none; start with unetctl submit",
+            logs_dir ? "" : "; see unetctl status, or unetctl logs RUN");
+    buf_destroy(&list);
+    return -1;
+}
+
+static int collect_from_study(struct results *table, struct err *e)
+{
+    struct workspace workspace;
+    char dir[PATH_MAX];
+    int rc = -1;
+
+    if (workspace_open(&workspace, &args, e))
+        return -1;
+    path_format(dir, "%s/logs", workspace.study.dir);
+    if (collect_study(&workspace, true, table, e) == 0)
+        rc = print_results(workspace.study.name, dir, table, e);
+    workspace_close(&workspace);
+    return rc;
+}
+
+static int collect_from_logs(struct results *table, struct err *e)
+{
+    const char *dst = out_dir ? out_dir : "logs";
+
+    if (collect_logs(logs_dir, dst, table, e))
+        return -1;
+    return print_results(logs_dir, dst, table, e);
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct results table = {0};
+    int rc = -1;
+
+    (void)noperands, (void)operands, (void)nrest, (void)rest;
+    if (logs_dir && args.dir)
+        return err_set(e, ERR_USAGE,
+                       "-C is for a study, --logs for a folder of logs: give one of them");
+    if (out_dir && !logs_dir)
+        return err_set(e, ERR_USAGE,
+                       "--output goes with --logs; a study's logs go to its own logs/");
+    if ((logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
+        rc = judge(&table, e);
+    results_destroy(&table);
+    return rc;
+}
+
+const struct cli_command cmd_collect = {
+    .name = "collect",
+    .args = "",
+    .summary = "copy the runs' logs into logs/, and one table of all runs",
+    .details =
+        "Looks at the newest attempt of every run. A run counts only if it says DONE, its\n"
+        "record is whole and its log agrees with it; then its log becomes logs/log_N.csv (N\n"
+        "GPUs; further seeds log_N_sSEED.csv). logs/results.csv has one row per run, those that\n"
+        "failed, were killed, are still running, or were asked for by study.yaml and never\n"
+        "submitted too, each with its state and the reason.\n"
+        "With --logs DIR it reads a folder of logs of other programs: log_N.csv, log_hvd_N.csv,\n"
+        "log_ENGINE_N.csv as the reference systems or Keras' CSVLogger write them, or MLPerf's\n"
+        ":::MLLOG lines. Good ones are copied, the others told with file, line and reason and\n"
+        "kept out.\n"
+        "Exit code: 0 when every run has a result, 1 when some have none, 7 when none has.\n"
+        "Examples: unetctl collect -C demo\n"
+        "          unetctl collect --logs ~/old-study/logs -o logs\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/plan/trainer_program.h"
+#include "launcher/study/engine.h"
+#include "launcher/study/run_dir.h"
+#include "launcher/study/site.h"
+#include "launcher/study/study.h"
+
+static const char *study_dir;
+
+static const struct cli_option options[] = {
+    {"study", 'C', CLI_STRING, "STUDY", "words runs: of this study (this folder or the nearest above)",
+     &study_dir, 0, 0},
+    {0},
+};
+
+static int print_runs(struct err *e)
+{
+    struct study study;
+    char **ids;
+    size_t count;
+    int rc;
+
+    if (study_open(&study, study_dir, NULL, 0, e))
+        return -1;
+    rc = run_dir_list(study.dir, &ids, &count, e);
+    if (rc == 0) {
+        for (size_t i = 0; i < count; i++)
+            puts(ids[i]);
+        run_dir_list_destroy(ids, count);
+    }
+    study_close(&study);
+    return rc;
+}
+
+static int print_sites(struct err *e)
+{
+    char *names[SITE_NAMES_MAX + 1];
+    size_t n;
+    int rc = site_names(names, &n, e);
+
+    for (size_t i = 0; i < n; i++) {
+        puts(names[i]);
+        free(names[i]);
+    }
+    return rc;
+}
+
+/* The second words of unet-train's data, as its own manual has them. */
+static int print_data_verbs(struct err *e)
+{
+    static const char *const argv[] = {"--man", NULL};
+    static const char head[] = "\n.SS data ";
+    char *text;
+
+    if (trainer_program_read(argv, &text, e))
+        return -1;
+    for (char *p = strstr(text, head); p; p = strstr(p + 1, head))
+        printf("%.*s\n", (int)strcspn(p + sizeof head - 1, " \n"), p + sizeof head - 1);
+    free(text);
+    return 0;
+}
+
+static int print_words(const char *kind, struct err *e)
+{
+    if (strcmp(kind, "runs") == 0)
+        return print_runs(e);
+    if (strcmp(kind, "sites") == 0)
+        return print_sites(e);
+    if (strcmp(kind, "engines") == 0)
+        for (const char *const *name = engine_names; *name; name++)
+            puts(*name);
+    else if (strcmp(kind, "keys") == 0)
+        for (const struct yaml_key *k = study_keys; k->path; k++)
+            puts(k->path);
+    else if (strcmp(kind, "shells") == 0)
+        puts("bash\nzsh\nfish");
+    else if (strcmp(kind, "schedulers") == 0)
+        puts("slurm\nlocal\ndry");
+    else if (strcmp(kind, "data") == 0)
+        return print_data_verbs(e);
+    else
+        return err_set(e, ERR_USAGE, "completion words: unknown kind '%s' (runs, sites, engines, "
+                       "schedulers, keys, shells, data)", kind);
+    return 0;
+}
+
+/* The script comes from the table of verbs, which the program itself has. */
+static int print_script(const char *shell, struct err *e)
+{
+    execl("/proc/self/exe", "unetctl", "--completion", shell, (char *)NULL);
+    return err_errno(e, ERR_INTERNAL, errno, "completion");
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    (void)nrest, (void)rest;
+    if (strcmp(operands[0], "words") == 0)
+        return noperands == 2 ? print_words(operands[1], e)
+                              : err_set(e, ERR_USAGE, "completion words: which? runs, sites, engines, keys, data");
+    if (noperands == 2)
+        return err_set(e, ERR_USAGE, "completion: unexpected operand '%s'", operands[1]);
+    return print_script(operands[0], e);
+}
+
+const struct cli_command cmd_completion = {
+    .name = "completion",
+    .args = "SHELL | words runs|sites|engines|schedulers|keys|shells|data",
+    .summary = "print the script that completes command lines in bash, zsh or fish",
+    .details =
+        "make install puts the scripts where the shells look for them. Without: put\n"
+        "    eval \"$(unetctl completion bash)\"      into ~/.bashrc\n"
+        "    eval \"$(unetctl completion zsh)\"       into ~/.zshrc, behind compinit\n"
+        "    unetctl completion fish | source       into ~/.config/fish/config.fish\n"
+        "They ask 'completion words' for run-time values: runs, sites, engines, keys.\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 2,
+    .run = run,
+};

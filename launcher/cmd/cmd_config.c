@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/study/workspace.h"
+
+static struct workspace_args args;
+static bool with_origin, as_json;
+
+static const struct cli_option options[] = {
+    {"origin", 'o', CLI_FLAG, NULL, "say where each value comes from, with file and line",
+     &with_origin, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON, origins included", &as_json, 0, 0},
+    WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+static const char *const layers[] = {"built-in",   "user", "site", "study",
+                                     "environment", "command line"};
+
+/* One effective value. */
+struct value {
+    char name[128];
+    const struct yaml_key *key;
+    const void *src;
+    const struct yaml_origin *origin;
+};
+
+#define MAX_VALUES (2 * YAML_KEYS_MAX)
+
+struct values {
+    struct value at[MAX_VALUES];
+    size_t count;
+};
+
+/* A site's word about jobs is shown as the study's slurm.WORD, where it was taken over. */
+static bool is_shown_as_slurm(const char *path)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "slurm.%s", path);
+    for (const struct yaml_key *k = study_keys; k->path; k++)
+        if (strcmp(k->path, name) == 0)
+            return true;
+    return false;
+}
+
+static void list_values(const struct workspace *w, struct values *dst)
+{
+    dst->count = 0;
+    for (const struct yaml_key *k = study_keys; k->path; k++) {
+        struct value *v = &dst->at[dst->count++];
+        *v = (struct value){"", k, &w->study, &w->study.origins.at[k - study_keys]};
+        snprintf(v->name, sizeof v->name, "%s", k->path);
+    }
+    for (const struct yaml_key *k = site_keys; k->path; k++) {
+        if (is_shown_as_slurm(k->path))
+            continue;
+        struct value *v = &dst->at[dst->count++];
+        *v = (struct value){"", k, &w->site, &w->site.origins.at[k - site_keys]};
+        snprintf(v->name, sizeof v->name, "profile.%s", k->path);
+    }
+}
+
+/* Is the value asked for, by its name or by its section's? */
+static bool is_asked_for(const struct value *v, int nnames, char **names)
+{
+    for (int i = 0; i < nnames; i++) {
+        size_t n = strlen(names[i]);
+        if (strncmp(v->name, names[i], n) == 0 && (!v->name[n] || v->name[n] == '.'))
+            return true;
+    }
+    return nnames == 0;
+}
+
+static int check_names(const struct values *all, int nnames, char **names, struct err *e)
+{
+    const char *known[MAX_VALUES + 1], *near;
+    size_t found;
+
+    for (int i = 0; i < nnames; i++) {
+        found = 0;
+        for (size_t k = 0; k < all->count; k++) {
+            known[k] = all->at[k].name;
+            found += is_asked_for(&all->at[k], 1, names + i);
+        }
+        if (found)
+            continue;
+        known[all->count] = NULL;
+        near = cli_nearest(names[i], known);
+        return err_set(e, ERR_USAGE, "config: unknown key '%s'%s%s%s (unetctl config lists them)",
+                       names[i], near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return 0;
+}
+
+static json_t *encode_lines(const struct yaml_lines *list)
+{
+    json_t *items = json_array();
+
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(items, json_string(list->lines[i]));
+    return items;
+}
+
+static json_t *encode_typed(const struct value *v)
+{
+    const void *p = (const char *)v->src + v->key->offset;
+    const char *text;
+
+    switch (v->key->type) {
+    case YAML_INT:
+        return json_integer(*(const long *)p);
+    case YAML_REAL:
+        return json_real(*(const double *)p);
+    case YAML_SWITCH:
+        return json_boolean(*(const bool *)p);
+    case YAML_LINES:
+    case YAML_PAIRS:
+        return encode_lines(p);
+    default:
+        text = *(const char *const *)p;
+        return json_string(text ? text : "");
+    }
+}
+
+static int print_json(const struct workspace *w, const struct values *all, int nnames, char **names,
+                      struct err *e)
+{
+    json_t *list = json_array(), *root;
+    int rc;
+
+    for (size_t i = 0; i < all->count; i++)
+        if (is_asked_for(&all->at[i], nnames, names))
+            json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s?}", "key", all->at[i].name,
+                                                  "value", encode_typed(&all->at[i]), "layer",
+                                                  layers[all->at[i].origin->layer], "where",
+                                                  all->at[i].origin->where));
+    root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir, "site", w->site.file,
+                     "values", list);
+    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : -1;
+    putchar('\n');
+    json_decref(root);
+    return rc ? err_set(e, ERR_INTERNAL, "the configuration cannot be written as JSON") : 0;
+}
+
+static int print_value(const struct value *v, struct err *e)
+{
+    struct buf text = {0};
+    int n;
+
+    yaml_table_format(v->key, v->src, &text);
+    if (text.failed) {
+        buf_destroy(&text);
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "config");
+    }
+    n = printf("%s: %s", v->name, text.data ? text.data : "");
+    if (with_origin)
+        printf("%*s # %s%s%s", n < 40 ? 40 - n : 0, "", layers[v->origin->layer],
+               v->origin->where ? " " : "", v->origin->where ? v->origin->where : "");
+    putchar('\n');
+    buf_destroy(&text);
+    return 0;
+}
+
+static int print_values(const struct workspace *w, int nnames, char **names, struct err *e)
+{
+    struct values all;
+    int rc = 0;
+
+    list_values(w, &all);
+    if (check_names(&all, nnames, names, e))
+        return -1;
+    if (as_json)
+        return print_json(w, &all, nnames, names, e);
+    for (size_t i = 0; rc == 0 && i < all.count; i++)
+        if (is_asked_for(&all.at[i], nnames, names))
+            rc = print_value(&all.at[i], e);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct workspace w;
+    int rc;
+
+    (void)nrest, (void)rest;
+    if (workspace_open(&w, &args, e))
+        return -1;
+    rc = print_values(&w, noperands, operands, e);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_config = {
+    .name = "config",
+    .args = "[KEY ...]",
+    .summary = "print the values in force, and where each comes from",
+    .details =
+        "A value is taken from the first of: the command line (--set KEY=VALUE, --gpus ...), the\n"
+        "environment (train.lr: UNETCTL_TRAIN_LR), study.yaml, the site profile (slurm.* only), the\n"
+        "user's ~/.config/unetctl/config.yaml (keys of study.yaml), what is built in. KEY is a key or\n"
+        "a section; profile.* is what the site says beyond that.\n"
+        "Example: unetctl config --origin train slurm\n",
+    .options = options,
+    .max_operands = -1,
+    .run = run,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include "launcher/plan/trainer_program.h"
+
+#define MAX_WORDS 255
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    const char *words[MAX_WORDS + 1] = {"data"};
+
+    (void)noperands, (void)operands;
+    if (nrest >= MAX_WORDS)
+        return err_set(e, ERR_USAGE, "data: more than %d words", MAX_WORDS - 1);
+    for (int i = 0; i < nrest; i++)
+        words[i + 1] = rest[i];
+    return trainer_program_exec(words, e);
+}
+
+const struct cli_command cmd_data = {
+    .name = "data",
+    .args = "VERB ...",
+    .summary = "check, split, convert, describe or synthesize data sets (= unet-train data)",
+    .details = NULL,
+    .options = NULL,
+    .max_operands = -1,
+    .verbatim = true,
+    .run = run,
+};

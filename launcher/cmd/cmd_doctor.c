@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/doctor/facts.h"
+#include "launcher/doctor/findings.h"
+#include "launcher/doctor/judge.h"
+#include "launcher/doctor/probe.h"
+#include "launcher/doctor/rehearsal.h"
+#include "launcher/plan/compute_look.h"
+#include "launcher/plan/data_look.h"
+#include "launcher/plan/run_cost.h"
+#include "launcher/sandbox/sandbox.h"
+#include "launcher/submit/attempt.h"
+#include "src/atomicfile.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+#define DEFAULT_TIMEOUT_S 600
+#define SERVER_CLOCK_S 5.0
+
+static struct workspace_args args;
+static bool as_json, in_allocation;
+static const char *probe_folder;
+static long timeout_s;
+
+static const struct cli_option options[] = {
+    {"gpus", 'g', CLI_STRING | CLI_TYPED, "N",
+     "also rehearse on N GPUs: a job that looks around on every rank", &args.gpus, 0, 0},
+    {"in-allocation", 0, CLI_FLAG, NULL, "rehearse on the nodes of the job that this runs in (salloc)",
+     &in_allocation, 0, 0},
+    {"timeout", 0, CLI_INT, "SECONDS", "give up the rehearsal (exit 6), 600", &timeout_s, 1, 1e9},
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
+    WORKSPACE_OPTION_SITE(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_STUDY(args),
+    {"probe", 0, CLI_STRING, "DIR", "what a rehearsal starts on each rank", &probe_folder, 0, 0},
+    {0},
+};
+
+/* ---- this host ---- */
+
+static void check_own_name(const json_t *facts, struct findings *f)
+{
+    const char *host = json_string_value(json_object_get(facts, "host"));
+    struct addrinfo *found = NULL;
+    int rc = getaddrinfo(host, NULL, NULL, &found);
+
+    if (rc) {
+        findings_add(f, FINDING_WARNING, "names", "this host's own name, %s, does not resolve: %s", host,
+                     gai_strerror(rc));
+        findings_remedy(f, "add it to /etc/hosts, or ask whoever runs DNS here");
+    } else {
+        freeaddrinfo(found);
+        findings_add(f, FINDING_OK, "names", "this host's own name, %s, resolves", host);
+    }
+}
+
+static void check_programs(const json_t *facts, struct findings *f)
+{
+    const json_t *versions = json_object_get(facts, "versions");
+    const char *trainer = json_string_value(json_object_get(versions, "unet-train"));
+    const char *own = json_string_value(json_object_get(versions, "unetctl"));
+
+    if (!trainer || strncmp(trainer, "missing", 7) == 0 || strncmp(trainer, "cannot", 6) == 0) {
+        findings_add(f, FINDING_ERROR, "versions", "unet-train: %s", trainer ? trainer : "missing");
+        findings_remedy(f, "it is installed beside unetctl: make install");
+    } else {
+        findings_add(f, FINDING_OK, "versions", "unetctl %s, unet-train %s", own ? own : "?", trainer);
+    }
+}
+
+static void check_host(struct findings *f)
+{
+    json_t *facts = facts_collect(NULL), *list = json_array();
+
+    json_array_append(list, facts);
+    check_own_name(facts, f);
+    check_programs(facts, f);
+    judge_hosts(list, 1, f);
+    json_decref(list);
+    json_decref(facts);
+}
+
+/* ---- the study's folder ---- */
+
+/* File systems that belong to one host. */
+static const char *local_file_system(const char *dir)
+{
+    static const struct {
+        unsigned long type;
+        const char *name;
+    } known[] = {{0x01021994, "tmpfs"}, {0x858458f6, "ramfs"}, {0x794c7630, "overlay"},
+                 {0xef53, "ext4"},      {0x58465342, "xfs"},   {0x9123683e, "btrfs"}};
+    struct statfs fs;
+
+    if (statfs(dir, &fs))
+        return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if ((unsigned long)fs.f_type == known[i].type)
+            return known[i].name;
+    return NULL;
+}
+
+static void check_space(const struct workspace *w, struct findings *f)
+{
+    double need = (double)run_cost_disk(&w->study, w->options.time_min);
+    struct statvfs fs;
+
+    if (statvfs(w->study.dir, &fs))
+        return;
+    double left = (double)fs.f_bavail * (double)fs.f_frsize;
+    if (left < need || (fs.f_files && fs.f_favail < 100)) {
+        findings_add(f, FINDING_ERROR, "space", "%s: %.1f MiB and %lu files left, but one run writes up to "
+                     "%.1f MiB", w->study.dir, left / 1048576, (unsigned long)fs.f_favail, need / 1048576);
+        findings_remedy(f, "make room (df -h %s), or move the study", w->study.dir);
+    } else {
+        findings_add(f, FINDING_OK, "space", "%.1f GiB left for runs of up to %.1f MiB", left / (1 << 30),
+                     need / 1048576);
+    }
+}
+
+/* Two holders of one lock would mean that a job can be submitted twice. */
+static void check_lock(const char *path, int fd, struct findings *f)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int other = open(path, O_RDWR | O_CLOEXEC);
+    int first = fcntl(fd, F_OFD_SETLK, &lock), reason = errno;
+    int second = other < 0 || first ? -1 : fcntl(other, F_OFD_SETLK, &lock);
+
+    if (first) {
+        findings_add(f, FINDING_ERROR, "lock", "%s: cannot be locked: %s", path, strerror(reason));
+        findings_remedy(f, "move the study to a file system with locks (NFS without nolock, Lustre with "
+                        "flock)");
+    } else if (second == 0) {
+        findings_add(f, FINDING_ERROR, "lock", "%s: the file system gives one lock to two holders", path);
+        findings_remedy(f, "move the study to another file system");
+    } else {
+        findings_add(f, FINDING_OK, "lock", "the study can be locked");
+    }
+    if (other >= 0)
+        close(other);
+}
+
+/* What the file server's clock says of a file written just now. */
+static void check_server_clock(int fd, struct findings *f)
+{
+    struct stat st;
+    double skew;
+
+    if (write(fd, "x", 1) != 1 || fstat(fd, &st))
+        return;
+    skew = difftime(st.st_mtime, time(NULL));
+    if (fabs(skew) <= SERVER_CLOCK_S)
+        return;
+    findings_add(f, FINDING_WARNING, "clocks", "the file server's clock is %.0f s %s this host's", fabs(skew),
+                 skew > 0 ? "before" : "behind");
+    findings_remedy(f, "administrators: chrony or ntpd on this host and the file server");
+}
+
+static void check_folder(const struct workspace *w, struct findings *f)
+{
+    const char *local = local_file_system(w->study.dir);
+    bool cluster = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
+    char path[PATH_MAX];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/.doctor.%d", w->study.dir, (int)getpid());
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        findings_add(f, FINDING_ERROR, "study", "%s: cannot be written: %s", w->study.dir, strerror(errno));
+        findings_remedy(f, "chmod u+w %s, or make room there", w->study.dir);
+        return;
+    }
+    if (local && cluster) {
+        findings_add(f, FINDING_WARNING, "study", "%s lies on %s, which other hosts may not see",
+                     w->study.dir, local);
+        findings_remedy(f, "unetctl doctor --gpus N finds out; put studies on the cluster's shared file "
+                        "system");
+    } else {
+        findings_add(f, FINDING_OK, "study", "%s can be written", w->study.dir);
+    }
+    check_lock(path, fd, f);
+    check_server_clock(fd, f);
+    close(fd);
+    unlink(path);
+    check_space(w, f);
+}
+
+static void check_data(const struct workspace *w, struct findings *f)
+{
+    struct data_look look;
+    struct err e;
+
+    if (data_look_count(w->study.data.dir, &look, &e)) {
+        findings_add(f, FINDING_ERROR, "data", "%s", e.text);
+        findings_remedy(f, "name the folder with images/ and masks/, or with images of one class "
+                        "each, in data.dir of %s", w->study.file);
+    } else if (look.images == 0 || look.unpaired) {
+        findings_add(f, look.images ? FINDING_WARNING : FINDING_ERROR, "data",
+                     "%s: %zu images, %zu masks, %zu without a partner%s%s", w->study.data.dir, look.images,
+                     look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
+        findings_remedy(f, "give every image a mask of the same name (unetctl data check FILES)");
+    } else if (data_look_complaint(&look, &w->study)) {
+        findings_add(f, look.meaning == DATA_ONE_CLASS ? FINDING_WARNING : FINDING_ERROR, "data",
+                     "%s: %s", w->study.data.dir, data_look_complaint(&look, &w->study));
+        findings_remedy(f, "see what is there (unetctl data stats --data %s), and set data.* in %s",
+                        w->study.data.dir, w->study.file);
+    } else if (*look.trouble) {
+        findings_add(f, FINDING_ERROR, "data", "%s", look.trouble);
+        findings_remedy(f, "see what is there (unetctl data check %s)", w->study.data.dir);
+    } else {
+        findings_add(f, FINDING_OK, "data", "%zu images with %s in %s", look.images,
+                     look.classes ? "classes" : "masks", w->study.data.dir);
+    }
+}
+
+/* ---- what runs compute on ---- */
+
+static void check_compute(const struct workspace *w, struct findings *f)
+{
+    struct compute_look look;
+
+    compute_look_open(&w->study, &w->site, &look);
+    if (*look.problem) {
+        findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s", look.problem);
+        if (*look.remedy)
+            findings_remedy(f, "%s", look.remedy);
+    } else if (*look.text) {
+        findings_add(f, FINDING_OK, "backend", "the runs compute on %s", look.text);
+    }
+}
+
+/* ---- the scheduler ---- */
+
+static void check_partition(const struct workspace *w, struct scheduler *s, struct findings *f)
+{
+    struct scheduler_partition p;
+    struct err e;
+
+    if (scheduler_partition(s, w->options.partition, &p, &e)) {
+        findings_add(f, FINDING_ERROR, "partition", "%s", e.text);
+        findings_remedy(f, "set slurm.partition in %s to one of them", w->study.file);
+    } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
+        findings_add(f, FINDING_ERROR, "gres", "site %s plans %ld GPUs per node, but the nodes of partition %s "
+                     "have %d", w->site.name, w->site.gpus_per_node, p.name, p.gpus_per_node);
+        findings_remedy(f, p.gpus_per_node ? "set gpus_per_node: %2$d in %1$s, or choose another partition"
+                                           : "choose a partition with GPUs (sinfo -o '%%P %%G'), or correct %s",
+                        w->site.file, p.gpus_per_node);
+    } else {
+        findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
+                     plural(p.nodes), p.gpus_per_node, plural(p.gpus_per_node));
+    }
+}
+
+/* Account, QOS, constraint and limits: what only Slurm's will-run knows. */
+static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
+{
+    struct scheduler_forecast forecast;
+    struct attempt_job job;
+    struct run_plan plan;
+    struct err e;
+
+    if (run_plan_compute(&w->study, &w->site, "1", 1, &plan, &e) ||
+        attempt_job(w, &plan.runs[0], 1, &job, &e)) {
+        findings_add(f, FINDING_ERROR, "job", "%s", e.text);
+        findings_remedy(f, "unetctl plan --gpus 1");
+        return;
+    }
+    job.job.script = NULL;
+    if (scheduler_forecast(s, &job.job, &forecast, &e)) {
+        findings_add(f, FINDING_ERROR, "job", "a run on 1 GPU would be refused: %s", e.text);
+        findings_remedy(f, "unetctl config --origin slurm shows account, qos, constraint and time");
+    } else {
+        findings_add(f, FINDING_OK, "job", "a run on 1 GPU would be taken%s%s",
+                     *forecast.nodes ? ", now on " : "", forecast.nodes);
+    }
+    run_plan_destroy(&plan);
+}
+
+static void check_scheduler(struct workspace *w, struct findings *f)
+{
+    struct scheduler *s;
+    struct job_state *jobs = NULL;
+    struct sandbox sandbox;
+    size_t njobs;
+    struct err e;
+
+    s = workspace_scheduler(w, w->scheduler, &e);
+    int rc = s ? scheduler_query(s, "unetctl:", &jobs, &njobs, &e) : -1; /* does it answer? */
+    free(jobs);
+    if (rc) {
+        findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
+        bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &e) == 0;
+        findings_remedy(f, is_up ? "its Slurm has failed: unetctl sandbox down, then unetctl sandbox up"
+                           : w->site.sandbox ? "unetctl sandbox up"
+                                             : "go to a login node (sinfo must work), or --scheduler local");
+        return;
+    }
+    findings_add(f, FINDING_OK, "scheduler", "%s answers", w->scheduler);
+    if (strcmp(w->scheduler, "slurm") == 0) {
+        check_partition(w, s, f);
+        check_job(w, s, f);
+    }
+}
+
+/* ---- the rehearsal ---- */
+
+/* A number of Slurm's environment, or 0. --gpus-per-node=v100:4 counts, too. */
+static int slurm_number(const char *name)
+{
+    const char *text = getenv(name), *colon = text ? strrchr(text, ':') : NULL;
+
+    return text ? atoi(colon ? colon + 1 : text) : 0;
+}
+
+/* GPUs of the allocation that we are in: by its tasks, by its GPUs, or else all of its nodes. */
+static int gpus_here(const struct workspace *w, struct err *e)
+{
+    int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
+    int per_task = slurm_number("SLURM_GPUS_PER_TASK"), per_node = slurm_number("SLURM_GPUS_PER_NODE");
+
+    if (!nodes)
+        return err_set(e, ERR_USAGE, "doctor: --in-allocation is for the inside of a job (salloc, or a batch "
+                       "script); outside, --gpus N submits one");
+    if (slurm_number("SLURM_GPUS"))
+        return slurm_number("SLURM_GPUS");
+    if (tasks)
+        return tasks * (per_task ? per_task : 1);
+    return nodes * (per_node ? per_node : w->site.gpus_per_node ? (int)w->site.gpus_per_node : 1);
+}
+
+static int decode_gpus(const struct workspace *w, struct err *e)
+{
+    char *end;
+    long n;
+
+    if (!args.gpus)
+        return gpus_here(w, e);
+    n = strtol(args.gpus, &end, 10);
+    if (end == args.gpus || *end || n < 1 || n > STUDY_GPUS_MAX)
+        return err_set(e, ERR_USAGE, "doctor: --gpus %s: one number of GPUs is expected", args.gpus);
+    return (int)n;
+}
+
+/* The ranks that left something. */
+static json_t *list_speaking(json_t *ranks)
+{
+    json_t *list = json_array(), *r;
+    size_t i;
+
+    json_array_foreach(ranks, i, r) {
+        if (!json_is_null(r))
+            json_array_append(list, r);
+    }
+    return list;
+}
+
+static void judge(const struct workspace *w, const struct rehearsal *r, struct findings *f)
+{
+    json_t *rank;
+    size_t i;
+
+    json_t *speaking = list_speaking(r->ranks);
+    size_t nranks = json_array_size(r->ranks);
+    char line[512];
+
+    if (json_array_size(speaking) < nranks && rehearsal_find_error(r, line)) {
+        findings_add(f, FINDING_ERROR, "launch", "%s", line);
+        findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does without one");
+    }
+    if (!compute_look_applies(&w->study, &w->site))
+        json_array_foreach(r->ranks, i, rank)
+            json_object_del(rank, "compute");
+    judge_ranks(r->ranks, f);
+    if (json_array_size(speaking))
+        judge_hosts(speaking, nranks, f);
+    json_decref(speaking);
+}
+
+static int rehearse(struct workspace *w, struct findings *f, struct err *e)
+{
+    struct rehearsal r = {.in_allocation = in_allocation,
+                          .timeout_s = timeout_s ? timeout_s : DEFAULT_TIMEOUT_S};
+    size_t before = findings_count(f, FINDING_ERROR);
+    bool bad = true;
+    int rc = -1;
+
+    r.gpus = decode_gpus(w, e);
+    if (r.gpus > 0)
+        rc = rehearsal_run(w, &r, e);
+    if (rc == 0) {
+        judge(w, &r, f);
+        bad = findings_count(f, FINDING_ERROR) > before;
+    }
+    if (bad && *r.folder) {
+        rehearsal_show_output(&r);
+        log_info("what each rank saw is kept in %s", r.folder);
+    }
+    rehearsal_close(&r, bad);
+    return rc;
+}
+
+static int probe(struct err *e)
+{
+    json_t *run = json_load_file("run.json", 0, NULL);
+    const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
+    const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
+    const char *rank_0 = "rank-0.json";
+    char path[PATH_MAX];
+    int rc = data ? probe_run(probe_folder, data, json_string_value(backend), e)
+                  : err_set(e, ERR_CONFIG, "--probe: run.json of a rehearsal is expected in the current folder");
+
+    json_decref(run);
+    snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);
+    if (rc == 0 && access(path, F_OK) == 0) /* for submit_file.sh: the rehearsal is no failed run */
+        rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
+    return rc;
+}
+
+/* ---- the verb ---- */
+
+static int examine(struct workspace *w, struct findings *f, struct err *e)
+{
+    check_host(f);
+    check_folder(w, f);
+    check_data(w, f);
+    check_compute(w, f);
+    check_scheduler(w, f);
+    if (!args.gpus && !in_allocation)
+        return 0;
+    if (!in_allocation && findings_count(f, FINDING_ERROR)) {
+        log_warn("no rehearsal while there are errors on this host");
+        return 0;
+    }
+    return rehearse(w, f, e);
+}
+
+static int report(const struct findings *f, bool complete, struct err *e)
+{
+    size_t errors = findings_count(f, FINDING_ERROR), warnings = findings_count(f, FINDING_WARNING);
+
+    if (findings_print(f, as_json, e))
+        return -1;
+    fflush(stdout);
+    if (errors)
+        return err_set(e, ERR_PEER, "doctor: %zu error%s, %zu warning%s", errors, plural(errors),
+                       warnings, plural(warnings));
+    if (complete)
+        log_info("doctor: nothing stands in the way%s", warnings ? "; see the warnings" : "");
+    return 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct findings f = {0};
+    struct workspace w;
+    int rc = -1;
+
+    (void)noperands, (void)operands;
+    if (probe_folder)
+        return probe(e);
+    struct workspace_args without_gpus = args; /* a number here, not the study's list */
+    without_gpus.gpus = NULL;
+    if (workspace_open(&w, &without_gpus, e))
+        return -1;
+    if (workspace_take_options(&w, nrest, rest, e) == 0) {
+        rc = examine(&w, &f, e);
+        /* What was found before a rehearsal failed is shown all the same. */
+        struct err other;
+        int shown = report(&f, rc == 0, rc ? &other : e);
+        rc = rc ? rc : shown;
+    }
+    findings_destroy(&f);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_doctor = {
+    .name = "doctor",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "look for what would go wrong, before GPUs are paid for",
+    .details =
+        "On this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the study's folder\n"
+        "(space, locks, shared?), the images, Slurm, partition, GPUs, account. With --gpus N a short job\n"
+        "is started just as a run is, and every rank looks around: names both ways, routes, ports, the\n"
+        "same numbering, versions, clocks, GPUs nobody shares, the study's folder and data. Each finding\n"
+        "has its remedy. Exit 5 when there is an error.\n"
+        "Example: unetctl doctor --gpus 4 -- --partition=gpu\n",
+    .options = options,
+    .run = run,
+};

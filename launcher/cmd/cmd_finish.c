@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What submit_file.sh of an engine other than ours calls last. */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/collect/log/log_file.h"
+#include "launcher/collect/run_folder.h"
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/log.h"
+#include "src/run/marker.h"
+
+#define MAX_DOCUMENT (1 << 20)
+
+static const char *from_dir;
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Writes DIR/NAME; takes document. */
+static int write_marker(const char *dir, const char *name, json_t *document, struct err *e)
+{
+    char *text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    int rc;
+
+    json_decref(document);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "%s cannot be written as JSON", name);
+    rc = marker_write(dir, name, text, strlen(text), e);
+    free(text);
+    return rc;
+}
+
+/* A script that knows no attempt left log.csv in its own folder: it must be of this attempt. */
+static int fetch_log(const char *from, const char *dir, struct err *e)
+{
+    char src[PATH_MAX], dst[PATH_MAX];
+    struct stat log, attempt;
+
+    snprintf(src, sizeof src, "%s/log.csv", from);
+    snprintf(dst, sizeof dst, "%s/log.csv", dir);
+    if (access(dst, F_OK) == 0 || stat(src, &log) || stat(dir, &attempt))
+        return 0;
+    if (log.st_mtime < attempt.st_mtime)
+        return err_set(e, ERR_DATA, "%s is older than this attempt: the script wrote none", src);
+    return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
+}
+
+static json_t *read_plan(const char *dir, struct err *e)
+{
+    char path[PATH_MAX];
+    json_error_t why;
+    size_t n;
+
+    snprintf(path, sizeof path, "%s/run.json", dir); /* with other than the planned GPUs */
+    if (access(path, F_OK) != 0)
+        snprintf(path, sizeof path, "%s/../run.json", dir);
+    char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
+    if (!text)
+        return NULL;
+    json_t *plan = json_loadb(text, n, 0, &why);
+    free(text);
+    if (!plan)
+        err_set(e, ERR_CONFIG, "%s:%d: %s", path, why.line, why.text);
+    return plan;
+}
+
+static void add_line(struct buf *dst, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+
+    if (text)
+        buf_addf(dst, "%s\n", text);
+    else
+        dst->failed = true;
+    free(text);
+    json_decref(line);
+}
+
+/* When the attempt began: when its job took it. */
+static void read_start(const char *dir, char dst[32])
+{
+    static const char *const names[] = {"/job", ""};
+    char path[PATH_MAX];
+    struct stat st;
+    struct tm t;
+
+    *dst = 0;
+    for (int i = 0; i < 2 && !*dst; i++) {
+        snprintf(path, sizeof path, "%s%s", dir, names[i]);
+        if (stat(path, &st) == 0)
+            strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&st.st_mtime, &t));
+    }
+}
+
+static json_t *encode_header(const json_t *run, const char *dir, long epochs)
+{
+    const json_t *layout = json_object_get(run, "layout");
+    char started[32], host[256] = "";
+
+    read_start(dir, started);
+    gethostname(host, sizeof host - 1);
+    return json_pack("{s:s, s:i, s:O, s:O, s:O, s:O, s:s, s:s, s:s, s:O, s:O, s:O, s:I}", "kind", "run",
+                     "schema", 1, "study", json_object_get(run, "study"), "run",
+                     json_object_get(run, "run"), "seed", json_object_get(run, "seed"), "engine",
+                     json_object_get(run, "engine"), "attempt_dir", strrchr(dir, '/') + 1, "started",
+                     started, "host", host, "gpus", json_object_get(layout, "gpus"), "nodes",
+                     json_object_get(layout, "nodes"), "strategy", json_object_get(layout, "strategy"),
+                     "epochs", (json_int_t)epochs);
+}
+
+/* record.jsonl as far as log.csv tells, unless the script wrote one. */
+static int write_record(const char *dir, const json_t *run, const struct epoch_csv *log,
+                        const json_t *end, struct err *e)
+{
+    char path[PATH_MAX];
+    struct buf b = {0};
+    int rc;
+
+    snprintf(path, sizeof path, "%s/record.jsonl", dir);
+    if (access(path, F_OK) == 0)
+        return 0;
+    add_line(&b, encode_header(run, dir, (long)log->count));
+    for (size_t i = 0; i < log->count; i++)
+        add_line(&b, json_pack("{s:s, s:I, s:f, s:f, s:f}", "kind", "epoch", "epoch", (json_int_t)i,
+                               "seconds", log->rows[i].time_per_epoch, "loss", log->rows[i].loss, "lr",
+                               log->rows[i].lr));
+    add_line(&b, json_deep_copy(end));
+    rc = b.failed ? err_set(e, ERR_CONFIG, "%s: %s/../run.json lacks something", path, dir)
+                  : atomicfile_write(path, b.data, b.length, 0666, e);
+    buf_destroy(&b);
+    return rc;
+}
+
+/* The attempt's log, which collect will take: it looks at the attempt in the same way. */
+static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
+{
+    const char *slash = strrchr(dir, '/');
+    char path[PATH_MAX], run_dir[PATH_MAX];
+    int attempt;
+
+    snprintf(path, sizeof path, "%s/log.csv", dir);
+    if (from_dir && fetch_log(from_dir, dir, e))
+        return -1;
+    if (access(path, F_OK) != 0)
+        return err_set(e, ERR_DATA, "the script ended well, but wrote no %s", path);
+    if (sscanf(slash + 1, "attempt-%9d", &attempt) != 1)
+        return err_set(e, ERR_USAGE, "finish: %s: an attempt's folder is expected, such as "
+                       "runs/RUN/attempt-1", dir);
+    snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
+    return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
+}
+
+/* The end of the run as log.csv tells it; NULL: why it is no result. */
+static json_t *read_result(const char *dir, struct err *e)
+{
+    json_t *plan = read_plan(dir, e), *end = NULL;
+    struct epoch_csv log;
+
+    if (plan && read_log(dir, &log, e) == 0) {
+        end = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", "end", "status", "done",
+                        "training_time", log.rows[0].training_time, "test_time",
+                        log.rows[0].test_time, "iou", log.rows[0].iou);
+        if (end && write_record(dir, plan, &log, end, e)) {
+            json_decref(end);
+            end = NULL;
+        }
+        epoch_csv_destroy(&log);
+    }
+    json_decref(plan);
+    return end;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    char dir[PATH_MAX - 16];
+    struct err why = {0};
+    json_t *end;
+
+    (void)noperands, (void)nrest, (void)rest;
+    if (!realpath(operands[0], dir))
+        return err_errno(e, ERR_USAGE, errno, "finish: %s", operands[0]);
+    if (has_file(dir, "FAILED"))
+        return err_set(e, ERR_INTERNAL, "finish: %s has failed before", dir);
+    if (has_file(dir, "DONE"))
+        return 0;
+    if (marker_check(dir, e))
+        return -1;
+    end = read_result(dir, &why);
+    if (end)
+        return write_marker(dir, "DONE", end, e);
+    if (write_marker(dir, "FAILED", json_pack("{s:i, s:i, s:s}", "schema", 1, "exit_code", why.code,
+                                              "error", why.text), e))
+        return -1;
+    *e = why;
+    return -1;
+}
+
+static const struct cli_option options[] = {
+    {"from", 0, CLI_STRING, "DIR", "take DIR/log.csv where the attempt has none", &from_dir, 0, 0},
+    {0}};
+
+const struct cli_command cmd_finish = {
+    .name = "finish",
+    .args = "ATTEMPT_DIR",
+    .summary = "turn an attempt's log.csv into DONE or FAILED (for job scripts)",
+    .details =
+        "What the submit_file.sh of the engines tensorflow, horovod, pytorch and command calls when the\n"
+        "script has ended well. log.csv must be whole: the reference's header, one row for each of\n"
+        "train.epochs, no NaN, times that can be, and agree with a record.jsonl of the script's. Exit 0: DONE\n"
+        "is there. Otherwise FAILED is, with the reason (exit 7).\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <unistd.h>
+
+#include "launcher/plan/data_look.h"
+#include "launcher/plan/data_split.h"
+#include "launcher/study/run_dir.h"
+#include "launcher/study/workspace.h"
+#include "launcher/submit/attempt.h"
+#include "launcher/submit/dry_run.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+#define LOCK_TIMEOUT_S 60
+
+static struct workspace_args args;
+static bool dry_run;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_TEMPLATES(args),
+    DRY_RUN_OPTION(dry_run),
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+/* Scripts may be wanted where the images are not (yet); images that are there must make a split. */
+static int make_split(const struct workspace *w, struct err *e)
+{
+    struct data_look look;
+    struct err ignored;
+
+    if (data_split_make(w, e) == 0)
+        return 0;
+    if (access(w->study.data.dir, F_OK) == 0 &&
+        (data_look_count(w->study.data.dir, &look, &ignored) || look.images))
+        return err_prefix(e, "%s/split.json, which the runs read, is not made", w->study.dir);
+    log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is submitted "
+             "by hand", w->study.dir, e->text);
+    return 0;
+}
+
+static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct staging files = {0};
+    size_t begun = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
+        struct run_attempt newest;
+        const char *id = plan->runs[i].id;
+        rc = run_dir_attempt(w->study.dir, id, &newest, e) ||
+                     attempt_generate(w, &plan->runs[i], newest.number ? newest.number : 1, &files,
+                                      e)
+                 ? -1
+                 : 0;
+        begun += newest.begun;
+    }
+    rc = rc || staging_commit(&files, e) ? -1 : 0;
+    staging_destroy(&files);
+    if (rc)
+        return -1;
+    if (make_split(w, e))
+        return -1;
+    log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
+             plan->count, plural(plan->count), w->study.dir,
+             begun ? " (those that have begun were left as they are)" : "");
+    return 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct run_plan plan = {0};
+    struct workspace w;
+    int rc = -1;
+
+    (void)noperands, (void)operands;
+    if (workspace_open(&w, &args, e))
+        return -1;
+    if (workspace_take_options(&w, nrest, rest, e) == 0 &&
+        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
+        if (dry_run)
+            rc = dry_run_print(&w, &plan, e);
+        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 && ledger_keep_id(&w.ledger, e) == 0)
+            rc = generate_all(&w, &plan, e);
+    }
+    run_plan_destroy(&plan);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_generate = {
+    .name = "generate",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "write the folders of the runs without submitting them",
+    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}, and STUDY/split.json once. A run\n"
+               "that has begun is never written again. `sbatch submit_file.sh` by hand does what\n"
+               "`unetctl submit` does.\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/plan/data_look.h"
+#include "launcher/script/template.h"
+#include "launcher/study/engine.h"
+#include "launcher/study/site.h"
+#include "launcher/study/study.h"
+#include "src/atomicfile.h"
+#include "src/log.h"
+#include "src/plural.h"
+#include "src/text/filename.h"
+
+#define NSET 20 /* keys that init itself sets, below the words of --set */
+
+/* The reference's size, for a folder without images yet, and the longest side taken unasked. */
+#define DEFAULT_HEIGHT 768
+#define DEFAULT_WIDTH 1024
+#define LONGEST_SIDE 1024
+
+static const char *data_dir, *site, *model, *name, *engine, *templates;
+static struct cli_list set;
+
+#define ENGINE_ROWS 3
+#define CLASS_FILE "classes.txt" /* in the study, where the masks need one */
+
+static const struct cli_option options[] = {
+    {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, class folders, CIFAR-10 ... (required)", &data_dir, 0, 0},
+    {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)", &site,
+     0, 0},
+    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, pytorch, command", &engine,
+     0, 0},
+    {"templates", 0, CLI_STRING, "PATH", "folder with job scripts of your own", &templates, 0, 0},
+    {"model", 0, CLI_STRING, "NAME", "network (the user's, or unet; resnet20 for images with classes)", &model, 0, 0},
+    {"name", 0, CLI_STRING, "NAME", "name of the study (that of its folder)", &name, 0, 0},
+    {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0, 0},
+    {0},
+};
+
+/* A study's name from its folder's: what is not allowed becomes '-'. */
+static void derive_name(const char *folder, char dst[65])
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+    char path[PATH_MAX];
+    const char *base = realpath(folder, path) ? strrchr(path, '/') + 1 : "study";
+    size_t n = 0;
+
+    for (; *base && n < 64; base++, n++) {
+        char c = *base >= 'A' && *base <= 'Z' ? (char)(*base - 'A' + 'a') : *base;
+        dst[n] = strchr(allowed, c) && !(n == 0 && c == '.') ? c : '-';
+    }
+    dst[n] = 0;
+    if (!n)
+        strcpy(dst, "study");
+}
+
+/* The nearest multiple of step, from step up. */
+static long fit_side(double side, long step)
+{
+    long fitted = (long)(side / (double)step + 0.5) * step;
+
+    return fitted < step ? step : fitted;
+}
+
+/* What the sides must be a multiple of: 2 to the power of the depth that is set or built in. */
+static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
+{
+    long depth = user->model.depth ? user->model.depth : 4;
+    bool halves = study_model_halves(user->model.name);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(settings[i].path, "model.depth") == 0)
+            depth = strtol(settings[i].value, NULL, 10);
+        else if (strcmp(settings[i].path, "model.name") == 0)
+            halves = study_model_halves(settings[i].value);
+    if (!halves)
+        return 1;
+    return depth > 0 && depth < 16 ? 1L << depth : 1;
+}
+
+/* The size that images are trained at: their own, or smaller with the same aspect. */
+static void choose_size(const struct data_look *look, long step, long *height, long *width)
+{
+    long longest = look->height > look->width ? look->height : look->width;
+    double scale = longest > LONGEST_SIDE ? (double)LONGEST_SIDE / (double)longest : 1;
+
+    *height = DEFAULT_HEIGHT;
+    *width = DEFAULT_WIDTH;
+    if (!longest)
+        return;
+    *height = fit_side(scale * (double)look->height, step);
+    *width = fit_side(scale * (double)look->width, step);
+}
+
+static void warn_about(const struct data_look *look, const char *dir)
+{
+    if (*look->trouble && !look->unpaired && !look->unreadable)
+        log_warn("%s", look->trouble);
+    if (look->looked && look->meaning == DATA_ONE_CLASS)
+        log_warn("%s: %s", dir, look->masks_text);
+    if (look->images == 0)
+        log_warn("%s/images holds no image files: the sizes in study.yaml are a guess", dir);
+    if (look->strange)
+        log_warn("%s: %zu file%s not read, such as %s: none of " FILENAME_IMAGES, dir, look->strange,
+                 look->strange > 1 ? "s are" : " is", look->stranger);
+    if (look->unpaired)
+        log_warn("%s: %zu image%s or mask%s without a partner of the same name, such as %s", dir,
+                 look->unpaired, plural(look->unpaired), plural(look->unpaired),
+                 look->odd);
+    if (look->unreadable)
+        log_warn("%s: %zu of %zu sampled images cannot be read (unet-train data check %s/images/*)",
+                 dir, look->unreadable, look->sampled, dir);
+    if (look->min_width != look->max_width || look->min_height != look->max_height)
+        log_warn("%s: the images differ in size, %ldx%ld to %ldx%ld (height x width); each is resized "
+                 "with its aspect kept, and padded", dir, look->min_height, look->min_width,
+                 look->max_height, look->max_width);
+    if (look->grey && look->colour)
+        log_warn("%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
+                 dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
+    if (look->images && look->images < 10)
+        log_warn("%s: only %zu image%s%s", dir, look->images, plural(look->images),
+                 look->train ? "" : "; a fifth of them validates");
+}
+
+static void describe_data(const struct data_look *look, struct buf *dst)
+{
+    if (look->width && look->classes)
+        buf_addf(dst, "# Data: %zu images of %ld classes; %ldx%ld (height x width), %s%s.\n",
+                 look->images, look->classes, look->height, look->width,
+                 look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
+    else if (look->width)
+        buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n", look->images,
+                 look->masks, look->height, look->width, look->channels >= 3 ? "colour" : "grey",
+                 look->deep ? ", 16 bits" : "");
+    if (look->train)
+        buf_addf(dst, "# The set itself says which images train (%zu) and which validate (%zu).\n",
+                 look->train, look->val);
+    if (look->looked && look->meaning != DATA_FOREGROUND)
+        buf_addf(dst, "# Masks: %s.\n", look->masks_text);
+}
+
+/* Do settings that were given say what masks mean? */
+static bool are_masks_set(const struct yaml_setting *settings, size_t n)
+{
+    static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
+                                       "data.soft_masks"};
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (strcmp(settings[i].path, keys[k]) == 0)
+                return true;
+    return false;
+}
+
+/* Writes what the masks seem to mean as settings and returns their number, or -1 with the choices
+ * where the masks leave it open. */
+static int take_masks(const struct data_look *look, const char *dir, const char *folder,
+                      char classes[24], struct yaml_setting *dst, struct err *e)
+{
+    char file[PATH_MAX];
+    int n = 0;
+
+    if (!look->looked || look->meaning == DATA_FOREGROUND || look->meaning == DATA_ONE_CLASS)
+        return 0;
+    if (look->meaning == DATA_UNSURE)
+        return err_set(e, ERR_DATA, "%s: %s", dir, look->masks_text);
+    snprintf(classes, 24, "%ld", look->mask_classes);
+    dst[n++] = (struct yaml_setting){"data.classes", classes, "masks"};
+    if (*look->ignore)
+        dst[n++] = (struct yaml_setting){"data.ignore", look->ignore, "masks"};
+    if (*look->class_file) {
+        snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
+        if (access(file, F_OK) == 0)
+            return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten; name "
+                           "it (-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
+                           classes);
+        dst[n++] = (struct yaml_setting){"data.class_file", "./" CLASS_FILE, "masks"};
+    }
+    log_info("%s: %s", dir, look->masks_text);
+    return n;
+}
+
+static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
+{
+    if (!data_dir)
+        return err_set(e, ERR_USAGE, "init: --data DIR is missing (a folder with images/ and masks/, "
+                       "or images of one class each)");
+    if (!realpath(data_dir, dst))
+        return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
+    if (data_look_sample(dst, look, e))
+        return -1;
+    if ((look->train > 0) != (look->val > 0))
+        return err_set(e, ERR_DATA, "%s: the set is divided, and none of its images %s", dst,
+                       look->train ? "validates" : "trains");
+    return 0;
+}
+
+/* A path of the command line as study.yaml has it: from the study's folder where it lies there,
+ * else absolute. */
+static int place_path(const char *folder, const struct yaml_key *key, struct yaml_setting *setting,
+                      struct buf *dst, struct err *e)
+{
+    char *path = yaml_table_resolve(key, NULL, setting->value), own[PATH_MAX];
+    size_t n = realpath(folder, own) ? strlen(own) : 0;
+
+    if (!path)
+        return err_errno(e, ERR_INTERNAL, errno, "%s %s", setting->where, setting->value);
+    bool inside = n && strncmp(path, own, n) == 0 && path[n] == '/';
+    buf_addf(dst, "%s%s", inside ? "." : "", inside ? path + n : path);
+    free(path);
+    setting->value = dst->data ? dst->data : "";
+    return 0;
+}
+
+static int place_paths(const char *folder, struct yaml_setting *settings, size_t n, struct buf *texts,
+                       struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct yaml_key *key = yaml_table_find(study_keys, settings[i].path);
+        if (!key || key->type != YAML_PATH || strncmp(settings[i].where, "--", 2) != 0)
+            continue;
+        struct buf *text = &texts[YAML_KEYS_MAX + (key - study_keys)];
+        buf_destroy(text);
+        if (place_path(folder, key, &settings[i], text, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* What the user's file says goes into the study, except what is the site's to say. */
+static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
+{
+    size_t n = 0;
+
+    for (const struct yaml_key *k = study_keys; k->path; k++) {
+        struct buf *text = &texts[k - study_keys];
+        if (user->origins.at[k - study_keys].layer != YAML_USER || k->blank ||
+            k->type == YAML_LINES || k->type == YAML_PAIRS)
+            continue;
+        yaml_table_format(k, user, text);
+        dst[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", "user"};
+    }
+    return n;
+}
+
+/* An engine other than ours gets a section, to be filled in. */
+static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
+{
+    static const char *const rows[ENGINE_ROWS][2] = {{"script", ""}, {"args", ""}, {"python", "python3"}};
+    size_t n = 0;
+
+    dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
+    for (int i = 0; i < ENGINE_ROWS && strcmp(engine, "embedded") != 0; i++) {
+        snprintf(paths[i], 64, "%.40s.%s", engine, rows[i][0]);
+        dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--engine"};
+    }
+    return n;
+}
+
+/* dst: the text of the study; class_file: that of its class file, or nothing. */
+static int encode(const char *folder, const struct study *user, struct buf *texts, struct buf *dst,
+                  struct buf *class_file, struct err *e)
+{
+    struct yaml_setting settings[YAML_KEYS_MAX + NSET + CLI_LIST_MAX] = {
+        {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
+    char data[PATH_MAX], derived[65], height[24], width[24], engine_paths[ENGINE_ROWS][64];
+    char classes[24];
+    struct data_look look;
+    size_t n = 3;
+    long h, w;
+    int masks = 0;
+
+    if (check_data(data, &look, e))
+        return -1;
+    warn_about(&look, data);
+    n += take_user(user, texts, settings + n);
+    derive_name(folder, derived);
+    settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
+    settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
+    if (!model && look.classes && study_model_halves(user->model.name))
+        settings[n++] = (struct yaml_setting){"model.name", "resnet20", "--data"};
+    if (model)
+        settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
+    if (site)
+        settings[n++] = (struct yaml_setting){"site", site, "--site"};
+    if (engine)
+        n += take_engine(engine_paths, settings + n);
+    if (templates && access(templates, F_OK) != 0)
+        return err_errno(e, ERR_CONFIG, errno, "--templates %s", templates);
+    if (templates)
+        settings[n++] = (struct yaml_setting){"templates", templates, "--templates"};
+    if (study_decode_set(&set, settings + n, e) ||
+        place_paths(folder, settings, n + set.count, texts, e))
+        return -1;
+    n += set.count;
+    if (!are_masks_set(settings, n) &&
+        (masks = take_masks(&look, data, folder, classes, settings + n, e)) < 0)
+        return -1;
+    if (masks)
+        buf_add(class_file, look.class_file);
+    choose_size(&look, choose_step(settings + 3, n - 3, user), &h, &w);
+    n += (size_t)masks;
+    snprintf(height, sizeof height, "%ld", h);
+    snprintf(width, sizeof width, "%ld", w);
+    settings[0].value = height;
+    settings[1].value = width;
+    settings[2].value = look.channels >= 3 ? "3" : "1";
+    buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
+                 "# unetctl plan shows its runs, unetctl submit starts them.\n");
+    describe_data(&look, dst);
+    return study_encode(settings, n, dst, e);
+}
+
+static int write_class_file(const char *folder, const struct buf *text, struct err *e)
+{
+    char file[PATH_MAX];
+
+    if (text->length == 0)
+        return 0;
+    snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
+    return atomicfile_write(file, text->data, text->length, 0666, e);
+}
+
+static int write_study(const char *folder, const char *file, bool *classes, struct err *e)
+{
+    struct buf b = {0}, class_file = {0}, texts[2 * YAML_KEYS_MAX] = {{0}}; /* of the user's file, of the command line */
+    struct study user;
+    int rc;
+
+    if (study_open_user(&user, e))
+        return -1;
+    rc = encode(folder, &user, texts, &b, &class_file, e);
+    if (rc == 0)
+        rc = b.failed || class_file.failed ? err_set(e, ERR_INTERNAL, "init: no memory")
+                                           : write_class_file(folder, &class_file, e);
+    *classes = rc == 0 && class_file.length;
+    if (rc == 0)
+        rc = atomicfile_write(file, b.data, b.length, 0666, e);
+    buf_destroy(&class_file);
+    buf_destroy(&b);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        buf_destroy(&texts[i]);
+    study_close(&user);
+    return rc;
+}
+
+/* A study that cannot be opened again is not left behind. */
+static int check_written(const char *folder, const char *file, struct err *e)
+{
+    struct study study;
+    struct site profile;
+    int rc = study_open(&study, folder, NULL, 0, e);
+
+    if (rc == 0) {
+        rc = site_open(&profile, study.site, e);
+        if (rc == 0)
+            site_close(&profile);
+        study_close(&study);
+    }
+    if (rc)
+        unlink(file);
+    return rc;
+}
+
+/* What to type next, with the folder as a shell takes it. */
+static void tell_next(const char *folder, const char *file)
+{
+    struct buf word = {0};
+
+    template_quote_sh(&word, folder);
+    if (!word.failed)
+        log_info("%s: written; look through it, then: cd %s && unetctl plan --gpus 1..4", file,
+                 word.data);
+    buf_destroy(&word);
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    const char *folder = operands[0];
+    char file[PATH_MAX], class_file[PATH_MAX];
+    bool made, classes = false;
+
+    (void)noperands, (void)nrest, (void)rest;
+    snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
+    if (engine && !engine_find(engine, e))
+        return -1;
+    if (access(file, F_OK) == 0)
+        return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten", file);
+    made = mkdir(folder, 0777) == 0;
+    if (!made && errno != EEXIST)
+        return err_errno(e, ERR_CONFIG, errno, "%s", folder);
+    if (write_study(folder, file, &classes, e) || check_written(folder, file, e)) {
+        snprintf(class_file, sizeof class_file, "%s/%s", folder, CLASS_FILE);
+        if (classes)
+            unlink(class_file);
+        if (made)
+            rmdir(folder);
+        return -1;
+    }
+    tell_next(folder, file);
+    return 0;
+}
+
+const struct cli_command cmd_init = {
+    .name = "init",
+    .args = "STUDY",
+    .summary = "write a commented study.yaml for a data folder and a site",
+    .details = "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
+               "become the defaults, and oddities are reported. Looks at the masks, too: their values or colours become\n"
+               "data.classes, data.ignore and a class file in the study where that is sure; where it is not, the\n"
+               "choices are printed (exit 7). What ~/.config/unetctl/config.yaml says\n"
+               "goes into the study, too.\n"
+               "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
+               "         --set data.width=128 --set train.epochs=30\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

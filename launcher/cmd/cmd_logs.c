@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/status/run_status.h"
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "src/log.h"
+
+#define MAX_OUTPUT ((size_t)256 << 20)
+
+/* Files are looked at twice a second; the scheduler is asked less and less often, until something
+ * moves. */
+#define PAUSE_NS 500000000L
+#define ASK_MIN_S 1.0
+#define ASK_MAX_S 10.0
+#define ASK_GROWTH 1.5
+
+static struct workspace_args args;
+static bool follow, as_json;
+
+static const struct cli_option options[] = {
+    {"follow", 'f', CLI_FLAG, NULL, "go on as the output grows, into further attempts, until the runs have "
+     "ended", &follow, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print one JSON object with the text of one run in it", &as_json, 0, 0},
+    WORKSPACE_OPTION_SITE(args),
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+/* The output of one run, as far as it was shown. */
+struct tail {
+    const char *id;
+    char path[PATH_MAX]; /* "" before the first output */
+    FILE *f;
+    bool ended;
+};
+
+static int write_out(const char *data, size_t n, struct err *e)
+{
+    return fwrite(data, 1, n, stdout) == n ? 0 : err_errno(e, ERR_INTERNAL, errno, "standard output");
+}
+
+/* Lines of several runs have the run before them; unfinished ones wait for their end. */
+static int copy_lines(struct tail *t, bool last, struct err *e)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+    long start = ftell(t->f);
+    int rc = 0;
+
+    while (rc == 0 && (n = getline(&line, &capacity, t->f)) > 0) {
+        if (line[n - 1] != '\n' && !last) {
+            fseek(t->f, start, SEEK_SET);
+            break;
+        }
+        printf("%s: ", t->id);
+        rc = write_out(line, (size_t)n, e);
+        if (line[n - 1] != '\n')
+            putchar('\n');
+        start += (long)n;
+    }
+    free(line);
+    return rc;
+}
+
+static int copy_bytes(struct tail *t, struct err *e)
+{
+    char block[8192];
+    size_t n;
+    int rc = 0;
+
+    while (rc == 0 && (n = fread(block, 1, sizeof block, t->f)) > 0)
+        rc = write_out(block, n, e);
+    return rc;
+}
+
+/* Copy what the output has now; moved: there was something. */
+static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struct err *e)
+{
+    long before = ftell(t->f);
+
+    clearerr(t->f);
+    if (several ? copy_lines(t, last, e) : copy_bytes(t, e))
+        return -1;
+    if (ferror(t->f))
+        return err_errno(e, ERR_DATA, errno, "%s", t->path);
+    fflush(stdout);
+    *moved |= ftell(t->f) != before;
+    return 0;
+}
+
+/* Go on to the newest attempt's newest output. 1 if there is one, 0 if not yet, -1. */
+static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved, struct err *e)
+{
+    struct run_attempt attempt;
+    char path[PATH_MAX];
+    struct err none;
+
+    if (run_dir_attempt(w->study.dir, t->id, &attempt, e))
+        return -1;
+    if (run_dir_output(&attempt, path, &none)) {
+        if (!t->f)
+            *e = none;
+        return t->f != NULL;
+    }
+    if (t->f && strcmp(path, t->path) == 0)
+        return 1;
+    if (t->f) {
+        if (copy_rest(t, several, true, moved, e))
+            return -1;
+        fclose(t->f);
+        log_info("%s: goes on in attempt %d (%s)", t->id, attempt.number, path);
+    }
+    snprintf(t->path, sizeof t->path, "%s", path);
+    t->f = fopen(path, "r");
+    return t->f ? 1 : err_errno(e, ERR_DATA, errno, "%s", path);
+}
+
+/* Ask which runs have ended. A scheduler that is away is waited for. */
+static int note_ends(struct workspace *w, struct tail *tails, size_t count, struct err *e)
+{
+    struct run_status_list list;
+
+    if (run_status_collect(w, &list, e))
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        const struct run_status *s = run_status_find(&list, tails[i].id);
+        tails[i].ended = !s || (s->phase != RUN_ACTIVE && s->phase != RUN_UNKNOWN);
+    }
+    run_status_destroy(&list);
+    return 0;
+}
+
+static int show_all(struct workspace *w, struct tail *tails, size_t count, bool last, bool *moved,
+                    struct err *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        int there = open_newest(w, &tails[i], count > 1, moved, e);
+        if (there < 0 || (there && copy_rest(&tails[i], count > 1, last, moved, e)))
+            return -1;
+    }
+    return 0;
+}
+
+/* The ends are asked for before the files are read: then nothing is missed. */
+static int follow_all(struct workspace *w, struct tail *tails, size_t count, struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    double ask_at = 0, interval = ASK_MIN_S;
+
+    for (;;) {
+        bool asked = clock_now() >= ask_at, moved = false, all = true;
+        if (asked && note_ends(w, tails, count, e))
+            return -1;
+        for (size_t i = 0; i < count; i++)
+            all &= tails[i].ended;
+        if (show_all(w, tails, count, all, &moved, e))
+            return -1;
+        if (all)
+            return 0;
+        if (asked) {
+            interval = moved ? ASK_MIN_S : interval * ASK_GROWTH;
+            ask_at = clock_now() + (interval < ASK_MAX_S ? interval : ASK_MAX_S);
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int show(struct workspace *w, struct tail *tails, size_t count, struct err *e)
+{
+    bool moved = false;
+    int rc = follow ? follow_all(w, tails, count, e) : show_all(w, tails, count, true, &moved, e);
+
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        if (!tails[i].f)
+            rc = -1; /* e says that there is no output */
+    return rc;
+}
+
+/* Bytes that are no UTF-8 have no place in JSON: a question mark stands for each. */
+static json_t *encode_text(char *text)
+{
+    json_t *s = json_string(text);
+
+    if (s)
+        return s;
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    return json_string(text);
+}
+
+static int print_json(const struct workspace *w, const char *id, struct err *e)
+{
+    struct run_attempt attempt;
+    char path[PATH_MAX], *text;
+    json_t *root;
+    size_t n;
+    int rc;
+
+    if (run_dir_attempt(w->study.dir, id, &attempt, e) || run_dir_output(&attempt, path, e))
+        return -1;
+    text = atomicfile_read(path, MAX_OUTPUT, &n, e);
+    if (!text)
+        return -1;
+    root = json_pack("{s:i, s:s, s:i, s:s, s:s, s:o}", "schema", 1, "run", id, "attempt", attempt.number,
+                     "job", attempt.job, "file", path, "text", encode_text(text));
+    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
+    putchar('\n');
+    json_decref(root);
+    free(text);
+    return rc ? err_set(e, ERR_INTERNAL, "%s: cannot be written as JSON", path) : 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct workspace w;
+    struct tail *tails;
+    char path[PATH_MAX];
+    int rc = 0;
+
+    (void)nrest, (void)rest;
+    if (as_json && (follow || noperands > 1))
+        return err_set(e, ERR_USAGE, "logs: --json is for one run, and does not go with --follow");
+    if (workspace_open(&w, &args, e))
+        return -1;
+    tails = calloc((size_t)noperands, sizeof *tails);
+    if (!tails)
+        rc = err_errno(e, ERR_INTERNAL, ENOMEM, "logs");
+    for (int i = 0; rc == 0 && i < noperands; i++) {
+        tails[i].id = operands[i];
+        run_dir_path(w.study.dir, operands[i], NULL, path);
+        if (strchr(operands[i], '/') || access(path, F_OK) != 0)
+            rc = err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", operands[i],
+                         w.study.dir);
+    }
+    if (rc == 0)
+        rc = as_json ? print_json(&w, tails[0].id, e) : show(&w, tails, (size_t)noperands, e);
+    for (int i = 0; tails && i < noperands; i++)
+        if (tails[i].f)
+            fclose(tails[i].f);
+    free(tails);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_logs = {
+    .name = "logs",
+    .args = "RUN...",
+    .summary = "print the output of the newest attempt of some runs",
+    .details =
+        "With several runs each line has its run before it. -f goes on until all have ended, also when\n"
+        "a run is requeued or resumed meanwhile.\n"
+        "Example: unetctl logs unet-g04-s1 -f\n",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = -1,
+    .run = run,
+};

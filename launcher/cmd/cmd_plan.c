@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "launcher/plan/plan_advice.h"
+#include "launcher/plan/run_cost.h"
+#include "launcher/study/workspace.h"
+#include "launcher/submit/allocation.h"
+#include "launcher/submit/attempt.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+static struct workspace_args args;
+static bool as_json, test_only, one_allocation;
+static double max_gpu_hours;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
+     &test_only, 0, 0},
+    RUN_COST_OPTION(max_gpu_hours),
+    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+/* All that is known before anything is spent. */
+struct forecast {
+    struct run_plan plan;
+    struct plan_advice advice;
+    struct scheduler_forecast *starts; /* of each run; NULL unless --test-only */
+    struct allocation allocation;      /* with --one-allocation */
+    struct scheduler_forecast start;   /* its */
+    double hours;
+    int64_t disk, cache; /* of one run; of all together */
+};
+
+static void format_start(time_t start, char dst[32])
+{
+    struct tm tm;
+
+    strcpy(dst, "-");
+    if (start && gmtime_r(&start, &tm))
+        strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static json_t *encode_run(const struct workspace *w, const struct forecast *f, size_t i)
+{
+    const struct run *run = &f->plan.runs[i];
+    const struct layout *l = &run->layout;
+    json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:I}", "run", run->id, "seed",
+                          run->seed, "gpus", l->gpus, "nodes", l->nodes, "tasks", l->tasks,
+                          "tasks_per_node", l->tasks_per_node, "gpus_per_task", l->gpus_per_task,
+                          "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
+                          run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
+                          (json_int_t)f->disk);
+    char start[32];
+
+    if (f->starts) {
+        format_start(f->starts[i].start, start);
+        json_object_set_new(o, "start", f->starts[i].start ? json_string(start) : json_null());
+        json_object_set_new(o, "nodelist", json_string(f->starts[i].nodes));
+    }
+    return o;
+}
+
+static json_t *encode_allocation(const struct forecast *f)
+{
+    const struct job *job = &f->allocation.job.job;
+    json_t *o = json_pack("{s:i, s:i, s:f}", "nodes", job->nodes, "gpus", job->tasks, "gpu_hours",
+                          f->hours);
+    char start[32];
+
+    if (test_only) {
+        format_start(f->start.start, start);
+        json_object_set_new(o, "start", f->start.start ? json_string(start) : json_null());
+        json_object_set_new(o, "nodelist", json_string(f->start.nodes));
+    }
+    return o;
+}
+
+static void print_allocation(const struct forecast *f)
+{
+    const struct job *job = &f->allocation.job.job;
+    char start[32];
+
+    printf("all in one job of %d node%s and %d GPU%s, as many runs side by side as fit", job->nodes,
+           plural(job->nodes), job->tasks, plural(job->tasks));
+    if (f->hours > 0)
+        printf(": at most %.*f GPU-hours", run_cost_decimals(f->hours), f->hours);
+    if (test_only) {
+        format_start(f->start.start, start);
+        printf("; starts %s on %s", start, *f->start.nodes ? f->start.nodes : "-");
+    }
+    printf("\n");
+}
+
+static int print_json(const struct workspace *w, const struct forecast *f, struct err *e)
+{
+    json_t *runs = json_array(), *warnings = json_array(), *root;
+    int rc;
+
+    for (size_t i = 0; i < f->plan.count; i++)
+        json_array_append_new(runs, encode_run(w, f, i));
+    for (size_t i = 0; i < f->advice.count; i++)
+        json_array_append_new(warnings, json_string(f->advice.text[i]));
+    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o, s:I}", "schema", 1,
+                     "study", w->study.name, "engine", w->study.engine, "site", w->site.name,
+                     "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours", f->hours,
+                     "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
+                     (json_int_t)run_cost_parameters(&w->study), "train_images", (int)f->advice.train,
+                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs, "cache_bytes", (json_int_t)f->cache);
+    if (root) {
+        json_object_set_new(root, "backend", json_string(f->advice.compute.backend));
+        json_object_set_new(root, "computes_on", json_string(f->advice.compute.text));
+    }
+    if (root && one_allocation)
+        json_object_set_new(root, "allocation", encode_allocation(f));
+    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : -1;
+    putchar('\n');
+    json_decref(root);
+    return rc ? err_set(e, ERR_INTERNAL, "the plan cannot be written as JSON") : 0;
+}
+
+static void print_run(const struct workspace *w, const struct forecast *f, size_t i)
+{
+    const struct run *run = &f->plan.runs[i];
+    const struct layout *l = &run->layout;
+    char hours[32] = "-", start[32];
+
+    if (w->options.time_min)
+        snprintf(hours, sizeof hours, "%.*f",
+                 run_cost_decimals(run_cost_gpu_hours(run, w->options.time_min)),
+                 run_cost_gpu_hours(run, w->options.time_min));
+    printf("%-16s %5d %5d %5d %-12s %9s %9.1f", run->id, l->gpus, l->nodes, l->tasks,
+           layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
+    if (f->starts) {
+        format_start(f->starts[i].start, start);
+        printf(" %-20s %s", start, *f->starts[i].nodes ? f->starts[i].nodes : "-");
+    }
+    printf("\n");
+}
+
+static void print_table(const struct workspace *w, const struct forecast *f)
+{
+    size_t count = f->plan.count;
+
+    printf("%-16s %5s %5s %5s %-12s %9s %9s%s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
+           "GPU-HOURS", "DISK(MiB)", f->starts ? " START                NODELIST" : "");
+    for (size_t i = 0; i < count; i++)
+        print_run(w, f, i);
+    printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
+    if (w->options.time_min && !one_allocation)
+        printf(", at most %.*f GPU-hours at %d:%02d h each", run_cost_decimals(f->hours), f->hours,
+               w->options.time_min / 60, w->options.time_min % 60);
+    printf(", %.1f MiB on disk", (double)f->disk * (double)count / 1048576);
+    if (f->cache)
+        printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
+    printf("\n");
+    if (one_allocation)
+        print_allocation(f);
+    if (f->advice.train)
+        printf("%s%ld training and %ld validation images, %.2f million parameters\n",
+               f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
+               (double)run_cost_parameters(&w->study) / 1e6);
+    if (*f->advice.compute.text)
+        printf("the runs compute on %s\n", f->advice.compute.text);
+    for (size_t i = 0; i < f->advice.count; i++)
+        log_warn("%s", f->advice.text[i]);
+}
+
+static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct attempt_job job;
+
+    if (scheduler && one_allocation) {
+        f->allocation.job.job.script = NULL; /* nothing was generated */
+        return scheduler_forecast(scheduler, &f->allocation.job.job, &f->start, e)
+                   ? err_prefix(e, "one allocation for all")
+                   : 0;
+    }
+    f->starts = scheduler ? calloc(f->plan.count, sizeof *f->starts) : NULL;
+    if (!f->starts)
+        return scheduler ? err_errno(e, ERR_INTERNAL, errno, "plan") : -1;
+    for (size_t i = 0; i < f->plan.count; i++) {
+        if (attempt_job(w, &f->plan.runs[i], 1, &job, e))
+            return -1;
+        job.job.script = NULL; /* nothing was generated */
+        if (scheduler_forecast(scheduler, &job.job, &f->starts[i], e))
+            return err_prefix(e, "%s (%d GPU%s)", f->plan.runs[i].id,
+                              f->plan.runs[i].layout.gpus, plural(f->plan.runs[i].layout.gpus));
+    }
+    return 0;
+}
+
+static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
+{
+    int rc;
+
+    if (run_plan_compute(&w->study, &w->site, w->gpus, w->seeds, &f->plan, e))
+        return -1;
+    for (size_t i = 0; i < f->plan.count; i++)
+        f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
+    if (one_allocation) {
+        if (allocation_describe(w, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
+            return -1;
+        f->hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
+    }
+    f->disk = run_cost_disk(&w->study, w->options.time_min);
+    plan_advice_collect(w, &f->plan, &f->advice);
+    f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
+    if (test_only && ask_scheduler(w, f, e))
+        return -1;
+    rc = as_json ? print_json(w, f, e) : 0;
+    if (!as_json)
+        print_table(w, f);
+    fflush(stdout);
+    if (rc == 0 && max_gpu_hours > 0)
+        rc = one_allocation
+                 ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
+                 : run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct forecast f = {.starts = NULL};
+    struct workspace w;
+    int rc;
+
+    (void)noperands, (void)operands;
+    if (workspace_open(&w, &args, e))
+        return -1;
+    rc = workspace_take_options(&w, nrest, rest, e) ||
+                 (one_allocation && workspace_pack(&w, e))
+             ? -1
+             : 0;
+    if (rc == 0)
+        rc = plan_study(&w, &f, e);
+    free(f.starts);
+    run_plan_destroy(&f.plan);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_plan = {
+    .name = "plan",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "show which runs a study has, where, and what they cost at most; submits nothing",
+    .details =
+        "Layouts, GPU-hours (time limit x GPUs), what the runs write to disk, and warnings of what is\n"
+        "known before: batches that the images do not fill, fewer validation images than ranks, no\n"
+        "time limit. --test-only asks the scheduler about each run on its own, against today's queue;\n"
+        "what could never run (a partition that does not exist) is refused with exit 4.\n"
+        "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unetctl report: speed-up, efficiency, quality, and how many GPUs are worth it. */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/analysis/series_list.h"
+#include "launcher/collect/collect.h"
+#include "launcher/collect/logs_folder.h"
+#include "launcher/collect/path.h"
+#include "launcher/report/foretell.h"
+#include "launcher/report/json.h"
+#include "launcher/report/mllog.h"
+#include "launcher/report/report.h"
+#include "launcher/report/report_folder.h"
+#include "launcher/report/text.h"
+#include "launcher/study/workspace.h"
+#include "src/atomicfile.h"
+#include "src/cluster/range.h"
+
+static bool as_text, as_rules, keep_remainder;
+static long train_images, batch_per_gpu, one_epoch, base;
+static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
+static struct workspace_args args;
+static struct cli_list logs_dirs;
+static const char *json_file, *out_dir, *mllog_dir, *reach, *predict;
+static const char *links = "nvlink2,ib-edr";
+static long gpus_per_node, parameters, norm_sums;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTION_STUDY(args),
+    {"logs", 0, CLI_LIST, "DIR",
+     "a folder of log_N.csv, log_hvd_N.csv files; may be given several times", &logs_dirs, 0, 0},
+    {"output", 'o', CLI_STRING, "DIR",
+     "where to write (default: STUDY/report; with others: report)", &out_dir, 0, 0},
+    {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, - for stdout", &json_file,
+     0, 0},
+    {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
+    {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why",
+     &as_rules, 0, 0},
+    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)", &base, 1,
+     STUDY_GPUS_MAX},
+    {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
+     &deadline_s, 0, 1e9},
+    {"target-iou", 0, CLI_DOUBLE, "X",
+     "time to this validation IoU, or accuracy (default: what all reach)", &target_iou, 0, 1},
+    {"reach", 0, CLI_STRING, "X,X..",
+     "time to each of these IoU or accuracies (0.1 ... 0.9, 0.75, 0.95, 0.99)", &reach, 0, 0},
+    {"target-loss", 0, CLI_DOUBLE, "X", "time to this training loss (default: what all reach)",
+     &target_loss, 0, 1e9},
+    {"train-images", 0, CLI_INT, "N",
+     "images of an epoch, repeats included, where logs do not say", &train_images, 1, 1000000000},
+    {"batch-per-gpu", 0, CLI_INT, "N", "images per GPU and step, where logs do not say",
+     &batch_per_gpu, 1, 1000000},
+    {"epoch", 0, CLI_INT, "K",
+     "the single epoch that is compared as the reference notebooks do, from 0 (1)", &one_epoch, 1,
+     1000000},
+    {"keep-remainder", 0, CLI_FLAG, NULL,
+     "with --train-images: a last short batch was trained, too", &keep_remainder, 0, 0},
+    {"predict", 0, CLI_STRING, "LIST",
+     "numbers of GPUs: print what they would give, by measured steps and the links' figures", &predict,
+     0, 0},
+    {"links", 0, CLI_STRING, "A,B",
+     "of --predict: within a node, between nodes; names, or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
+    {"gpus-per-node", 0, CLI_INT, "N", "of --predict, where results do not say", &gpus_per_node, 1,
+     1024},
+    {"parameters", 0, CLI_INT, "N", "of --predict: of the network, where results do not say",
+     &parameters, 1, 1000000000000},
+    {"norm-sums", 0, CLI_INT, "N", "of --predict: sums of synchronised batch norm in a step, 2 a layer (0)",
+     &norm_sums, 0, 1000000},
+    {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0,
+     100000},
+    {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
+     &mllog_dir, 0, 0},
+    {0}};
+
+/* The sources that the command line names, and where a report on them goes unless -o says. */
+struct input {
+    struct report_source *sources;
+    size_t nsources;
+    bool into_study; /* the report is written into the one study that it is on; others stay as they are */
+    char out[PATH_MAX];
+};
+
+/* Is a form asked for on stdout? It then comes alone, unless a folder is named, too. */
+static bool is_only_printed(void)
+{
+    return as_text || as_rules || mllog_dir || predict || (json_file && strcmp(json_file, "-") == 0);
+}
+
+static int read_study(struct input *in, const char *dir, struct err *e)
+{
+    struct report_source *s = &in->sources[in->nsources];
+    struct workspace_args one = {.dir = dir};
+    struct workspace workspace;
+    int rc;
+
+    if (workspace_open(&workspace, &one, e))
+        return -1;
+    result_set_text(s->title, sizeof s->title, workspace.study.name);
+    path_format(in->out, "%s/report", workspace.study.dir);
+    if (in->into_study && access(workspace.study.dir, W_OK))
+        rc = err_errno(e, ERR_INTERNAL, errno, "the report can't be written into the study %s (-o DIR "
+                       "writes it elsewhere)", workspace.study.dir);
+    else
+        rc = collect_study(&workspace, in->into_study, &s->results, e);
+    workspace_close(&workspace);
+    in->nsources += rc == 0;
+    return rc;
+}
+
+static int read_logs(struct input *in, const char *dir, struct err *e)
+{
+    struct report_source *s = &in->sources[in->nsources];
+    char full[PATH_MAX];
+
+    if (!realpath(dir, full))
+        return err_set(e, ERR_DATA, "there is no folder %s", dir);
+    if (logs_folder_read(full, &s->results, e))
+        return -1;
+    path_format(in->out, "report");
+    result_set_text(s->title, sizeof s->title, basename(full));
+    in->nsources++;
+    return 0;
+}
+
+/* A folder that an operand names: a study if it has a study.yaml. */
+static int read_operand(struct input *in, const char *dir, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (access(path_format(path, "%s/study.yaml", dir), F_OK) == 0)
+        return read_study(in, dir, e);
+    return read_logs(in, dir, e);
+}
+
+static int read_input(struct input *in, int noperands, char **operands, struct err *e)
+{
+    in->sources = calloc((size_t)noperands + logs_dirs.count + 1, sizeof *in->sources);
+    if (!in->sources)
+        return err_set(e, ERR_INTERNAL, "out of memory for the report");
+    in->into_study = !out_dir && !is_only_printed() && noperands + (int)logs_dirs.count <= 1;
+    if (noperands == 0 && logs_dirs.count == 0)
+        return read_study(in, args.dir, e);
+    for (int i = 0; i < noperands; i++)
+        if (read_operand(in, operands[i], e))
+            return -1;
+    for (size_t i = 0; i < logs_dirs.count; i++)
+        if (read_logs(in, logs_dirs.values[i], e))
+            return -1;
+    if (in->nsources > 1)
+        path_format(in->out, "report");
+    return 0;
+}
+
+static void destroy_input(struct input *in)
+{
+    for (size_t i = 0; i < in->nsources; i++)
+        results_destroy(&in->sources[i].results);
+    free(in->sources);
+}
+
+/* To --json FILE. mark: of documents of this kind. */
+static int write_json(const char *json, const char *mark, struct err *e)
+{
+    return atomicfile_check_own(json_file, mark, e) ||
+                   atomicfile_write(json_file, json, strlen(json), 0666, e)
+               ? -1
+               : 0;
+}
+
+static int print_json(const struct report *r, struct err *e)
+{
+    char *json = json_encode_report(r);
+    int rc = 0;
+
+    if (!json)
+        return err_set(e, ERR_INTERNAL, "out of memory for the report");
+    if (strcmp(json_file, "-"))
+        rc = write_json(json, JSON_REPORT_MARK, e);
+    else
+        fputs(json, stdout);
+    free(json);
+    return rc;
+}
+
+static int print_text(const struct report *r, const char *written, struct err *e)
+{
+    struct text_form form = text_form_of_stdout();
+    struct buf b = {0};
+    char *text;
+
+    if (as_text)
+        text_encode(r, &form, &b);
+    else if (!as_rules)
+        text_encode_verdict(r, &form, &b);
+    if (as_rules) {
+        buf_add(&b, as_text ? "\n" : "");
+        text_encode_rules(r, &form, &b);
+    }
+    if (written)
+        buf_addf(&b, "The report: %s/report.html\n", written);
+    text = buf_steal(&b);
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory for the report");
+    fputs(text, stdout);
+    free(text);
+    return 0;
+}
+
+static int write_report(const struct input *in, const struct report *r, struct err *e)
+{
+    bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
+    const char *folder = out_dir ? out_dir : is_only_printed() ? NULL : in->out;
+
+    if (folder && report_folder_write(r, folder, e))
+        return -1;
+    for (size_t i = 0; mllog_dir && i < in->nsources; i++)
+        if (mllog_write(&in->sources[i].results, mllog_dir, e))
+            return -1;
+    if (json_file && print_json(r, e))
+        return -1;
+    return json_on_stdout ? 0 : print_text(r, folder, e);
+}
+
+#define MAX_LEVELS 32
+
+/* --reach: ascending numbers of 0 to 1. Their count, or -1. */
+static int decode_levels(double levels[MAX_LEVELS], struct err *e)
+{
+    const char *at = reach;
+    int n = 0;
+
+    while (at && n < MAX_LEVELS) {
+        char *end;
+        levels[n] = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(levels[n] > 0 && levels[n] <= 1) ||
+            (n && levels[n] <= levels[n - 1]))
+            return err_set(e, ERR_USAGE, "report: --reach %s: must be numbers above 0 and up to 1, "
+                           "ascending, such as 0.5,0.75,0.8", reach);
+        n++;
+        at = *end ? end + 1 : NULL;
+    }
+    return at ? err_set(e, ERR_USAGE, "report: --reach: at most %d numbers", MAX_LEVELS) : n;
+}
+
+static struct analysis_options decide_options(const double *levels, int nlevels)
+{
+    return (struct analysis_options){
+        .facts = {.train_images = train_images, .batch_per_gpu = batch_per_gpu,
+                  .keep_remainder = keep_remainder, .watts_per_gpu = watts,
+                  .epoch = one_epoch, .base = (int)base},
+        .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss,
+        .levels = levels, .nlevels = (size_t)nlevels};
+}
+
+static int decode_network(struct prediction_network *n, struct err *e)
+{
+    char within[24];
+    const char *comma = strchr(links, ',');
+
+    if (!comma || comma - links >= (ptrdiff_t)sizeof within)
+        return err_set(e, ERR_USAGE, "report: --links %s: two are expected, within a node and between "
+                       "nodes, such as nvlink2,ib-edr", links);
+    snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
+    *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
+                                     .parameters = (double)parameters,
+                                     .sums = (int)norm_sums};
+    return link_decode(within, &n->within, e) || link_decode(comma + 1, &n->between, e)
+               ? err_prefix(e, "report: --links")
+               : 0;
+}
+
+/* One series: printed, or into list. */
+static int predict_series(const struct report_source *source, const struct series *s,
+                          const struct prediction_network *network, const struct range *gpus,
+                          struct buf *text, json_t *list, struct err *e)
+{
+    struct text_form form = text_form_of_stdout();
+    struct prediction p;
+    char label[sizeof s->name + sizeof source->title + 8];
+
+    if (prediction_compute(&p, s, network, gpus->values, gpus->count, e))
+        return err_prefix(e, "report: --predict: %s", source->title);
+    snprintf(label, sizeof label, "%s of %s", s->name, source->title);
+    if (text->length)
+        buf_add(text, "\n");
+    foretell_encode_text(&p, network, label, &form, text);
+    json_array_append_new(list, foretell_encode_json(&p, network, label));
+    prediction_destroy(&p);
+    return 0;
+}
+
+static int predict_source(const struct report_source *source, const struct series_facts *facts,
+                          const struct prediction_network *network, const struct range *gpus,
+                          struct buf *text, json_t *list, struct err *e)
+{
+    struct series_list found;
+    int rc = 0;
+
+    if (series_list_compute(&found, source->title, &source->results, facts, NULL, e))
+        return -1;
+    for (size_t i = 0; i < found.count && rc == 0; i++)
+        rc = predict_series(source, &found.items[i], network, gpus, text, list, e);
+    series_list_destroy(&found);
+    return rc;
+}
+
+static int print_prediction(const struct buf *text, const json_t *list, struct err *e)
+{
+    char *json = json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction") : 0;
+
+    if (rc == 0 && json_file && strcmp(json_file, "-"))
+        rc = write_json(json, "\"label\"", e);
+    if (rc == 0)
+        printf("%s%s", json_file && strcmp(json_file, "-") == 0 ? json : text->data,
+               json_file && strcmp(json_file, "-") == 0 ? "\n" : "");
+    free(json);
+    return rc;
+}
+
+static int check_base(const struct input *in, int wanted, struct err *e)
+{
+    struct analysis_source *sources = calloc(in->nsources + 1, sizeof *sources);
+    int rc = sources ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the prediction");
+
+    for (size_t i = 0; sources && i < in->nsources; i++)
+        sources[i] = (struct analysis_source){in->sources[i].title, &in->sources[i].results};
+    if (rc == 0)
+        rc = analysis_check_base(sources, in->nsources, wanted, e);
+    free(sources);
+    return rc;
+}
+
+/* Of one measured number of GPUs, too, which makes no report. */
+static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
+{
+    struct prediction_network network;
+    struct buf text = {0};
+    json_t *list;
+    struct range gpus;
+    int rc = 0;
+
+    if (decode_network(&network, e))
+        return -1;
+    if (range_decode(predict, 1, STUDY_GPUS_MAX, &gpus, e))
+        return err_prefix(e, "report: --predict");
+    list = json_array();
+    rc = check_base(in, facts->base, e);
+    for (size_t i = 0; i < in->nsources && rc == 0; i++)
+        rc = predict_source(&in->sources[i], facts, &network, &gpus, &text, list, e);
+    if (rc == 0)
+        rc = print_prediction(&text, list, e);
+    buf_destroy(&text);
+    json_decref(list);
+    range_destroy(&gpus);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct input in = {0};
+    double levels[MAX_LEVELS];
+    struct report report;
+    int rc = -1, nlevels = decode_levels(levels, e);
+
+    (void)nrest, (void)rest;
+    if (nlevels < 0)
+        return -1;
+    struct analysis_options analysis = decide_options(levels, nlevels);
+    if (args.dir && (noperands || logs_dirs.count))
+        return err_set(e, ERR_USAGE,
+                       "-C is for one study; several are named without it: report A B");
+    if (read_input(&in, noperands, operands, e)) {
+        destroy_input(&in);
+        return -1;
+    }
+    if (predict) {
+        rc = run_prediction(&in, &analysis.facts, e);
+    } else if (report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
+        rc = write_report(&in, &report, e);
+        report_destroy(&report);
+    }
+    destroy_input(&in);
+    return rc;
+}
+
+const struct cli_command cmd_report = {
+    .name = "report",
+    .args = "[STUDY|DIR]...",
+    .summary = "speed-up, efficiency, quality, and how many GPUs are worth it",
+    .details =
+        "Collects the study first, then writes STUDY/report: report.html (one page that needs\n"
+        "nothing beside it), report.md, report.json, tables.tex, results.csv, input for\n"
+        "Extra-P, and figures/ with the pictures as SVG, PDF and PNG, their gnuplot scripts and\n"
+        "data. A folder with a study.yaml is a study; --logs DIR, or another folder, is read by\n"
+        "its results.csv, or by the names and rows of log_N.csv (engine native) and\n"
+        "log_hvd_N.csv (horovod). Several of them stand side by side, with tests of what\n"
+        "differs.\n"
+        "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
+        "A report that does not go into STUDY/report leaves the study as it is.\n"
+        "The first words are the verdict: the fastest count measured whose steady epochs have an\n"
+        "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too few\n"
+        "to show that, the count within reach by time and the seeds that would decide. The base case\n"
+        "is 1 GPU, or --base.\n"
+        "--predict 2..14:2 prints what numbers of GPUs would give that were not run, low, expected\n"
+        "and high, from the measured steps, the bytes of the gradients and published figures of\n"
+        "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
+        "eth100); one measured number is enough. What it assumes stands below the table.\n"
+        "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
+        "compare, or no base case. Runs without a result are named in the report, and are in none of its\n"
+        "numbers.\n"
+        "Example: unetctl report -C demo --text\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = -1,
+    .run = run,
+};

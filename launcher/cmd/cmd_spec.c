@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/spec/spec_check.h"
+#include "launcher/spec/spec_gpus.h"
+#include "launcher/spec/spec_source.h"
+#include "src/plural.h"
+
+#define DEFAULT_PORT_BASE 8888 /* SlurmClusterResolver's */
+#define PORT_OFFSETS 1000      /* so many jobs can share a node without sharing a port */
+#define VARIABLE_MAX (128 << 10) /* Linux: of NAME=VALUE with its NUL */
+
+static const char *opt_resolver = "slurm", *opt_jobs, *opt_host_suffix, *opt_task;
+static const char *opt_rpc_layer = "grpc", *opt_format = "json";
+static struct spec_options opt = {.rank = -1};
+static long opt_port_base, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
+static bool opt_no_auto_set_gpu, opt_json, opt_check;
+static double opt_timeout = 30;
+
+/* All that is known of this task. */
+struct answer {
+    struct spec_source source;
+    struct cluster_spec spec;
+    struct cluster_spec_task self;
+    struct buf text;    /* TF_CONFIG, or with --format env the variables */
+    int gpus_per_task;  /* -1: not known */
+    struct buf visible; /* CUDA_VISIBLE_DEVICES, where gpus_per_task > 0 */
+};
+
+/* Two jobs of one user may meet on a node: by default the ports of a job depend on its number. */
+static int choose_port_base(struct answer *a, struct err *e)
+{
+    size_t id = 0;
+
+    a->spec.port_base = opt_port_base ? (int)opt_port_base : DEFAULT_PORT_BASE;
+    if (opt_port_base || opt.is_tf || a->source.apart || !getenv("SLURM_JOB_ID"))
+        return 0;
+    if (spec_source_number("SLURM_JOB_ID", &id, e))
+        return -1;
+    a->spec.port_base += (int)(id % PORT_OFFSETS);
+    return 0;
+}
+
+/* As TensorFlow's resolver: the GPUs of a node in equal parts, unless told otherwise. Where nothing
+ * tells how many there are, they are left alone. */
+static int choose_gpus(struct answer *a, struct err *e)
+{
+    long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
+
+    if (opt.is_tf && per_node < 0 && per_task != 0)
+        per_node = spec_gpus_count();
+    if (opt.is_tf && per_task < 0 && per_node >= 0) {
+        per_task = per_node / a->source.max_tasks;
+        if (per_task == 0 && per_node > 0)
+            return err_set(e, ERR_PEER,
+                           "a node has %ld GPU%s for %d tasks; give --gpus-per-node, or "
+                           "--gpus-per-task 0 for tasks without GPUs",
+                           per_node, plural(per_node), a->source.max_tasks);
+    }
+    a->gpus_per_task = (int)per_task;
+    a->spec.gpus_per_node = (int)per_node;
+    a->spec.gpus_per_task = per_node >= 0 && per_task > 0 ? (int)per_task : 0;
+    return 0;
+}
+
+static int read_words(bool has_command, struct err *e)
+{
+    opt.is_tf = strcmp(opt_resolver, "tf") == 0;
+    opt.has_jobs = opt_jobs;
+    if (!opt.is_tf && strcmp(opt_resolver, "slurm") != 0)
+        return err_set(e, ERR_USAGE, "--resolver %s: there are slurm and tf", opt_resolver);
+    if (strcmp(opt_format, "json") != 0 && strcmp(opt_format, "env") != 0)
+        return err_set(e, ERR_USAGE, "--format %s: there are json and env", opt_format);
+    if (strcmp(opt_format, "env") == 0 && (has_command || opt_json || opt_check))
+        return err_set(e, ERR_USAGE,
+                       "--format env goes with neither a command, --json nor --check");
+    if (opt_host_suffix && opt_host_suffix[strspn(opt_host_suffix, NODELIST_NAME_CHARS)])
+        return err_set(e, ERR_USAGE,
+                       "--host-suffix %.40s: a host name has letters, digits, '-', '_' and '.'",
+                       opt_host_suffix);
+    return 0;
+}
+
+static int make_answer(struct answer *a, bool has_command, struct err *e)
+{
+    if (read_words(has_command, e) ||
+        (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &a->spec, e)) ||
+        spec_source_read(&opt, &a->source, e) || choose_port_base(a, e) || choose_gpus(a, e))
+        return -1;
+    a->spec.order = opt.is_tf ? CLUSTER_SPEC_TF : CLUSTER_SPEC_SLURM;
+    a->spec.plane = a->source.plane;
+    a->spec.nodes = a->source.nodes;
+    a->spec.tasks = a->source.tasks.tasks;
+    a->spec.rank = a->source.rank;
+    a->spec.host_suffix = opt_host_suffix;
+    return (strcmp(opt_format, "env") == 0 ? cluster_spec_encode_env : cluster_spec_encode)(
+        &a->spec, &a->text, e);
+}
+
+/* Whose devices and address: those of this task's rank. */
+static int find_self(struct answer *a, struct err *e)
+{
+    if (cluster_spec_find(&a->spec, a->spec.rank, &a->self, e))
+        return -1;
+    if (a->gpus_per_task > 0)
+        spec_gpus_encode(a->self.slot, a->gpus_per_task, &a->visible);
+    return 0;
+}
+
+static int print(const struct buf *b, struct err *e)
+{
+    if (b->failed)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (fwrite(b->data, 1, b->length, stdout) != b->length || fputc('\n', stdout) == EOF ||
+        fflush(stdout))
+        return err_errno(e, ERR_INTERNAL, errno, "cannot write to standard output");
+    return 0;
+}
+
+/* --task TYPE:INDEX */
+static int find_task(const struct answer *a, struct cluster_spec_task *t, struct err *e)
+{
+    const char *colon = strchr(opt_task, ':');
+    size_t length = colon ? (size_t)(colon - opt_task) : 0;
+    char type[sizeof t->type] = "", *end = NULL;
+    size_t index = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
+
+    if (!end || *end || length >= sizeof type)
+        return err_set(e, ERR_USAGE, "--task %.40s: write TYPE:INDEX, as in worker:1", opt_task);
+    memcpy(type, opt_task, length);
+    return cluster_spec_find_type(&a->spec, type, index, t, e);
+}
+
+static void add_address(struct buf *b, const char *key, const char *layer,
+                        const struct cluster_spec_task *t)
+{
+    struct buf text = {0};
+
+    buf_addf(&text, "%s%s%s%s:%d", layer, *layer ? "://" : "", t->host,
+             opt_host_suffix ? opt_host_suffix : "", t->port);
+    buf_addf(b, ",\"%s\":", key);
+    buf_add_json_string(b, text.data ? text.data : "");
+    b->failed = b->failed || text.failed;
+    buf_destroy(&text);
+}
+
+static int print_json(struct answer *a, struct err *e)
+{
+    struct cluster_spec_task asked = a->self;
+    struct buf b = {0};
+
+    if (opt_task && find_task(a, &asked, e))
+        return -1;
+    buf_add(&b, "{\"schema\":1,");
+    buf_add_bytes(&b, a->text.data + 1, a->text.length - 2);
+    buf_addf(&b, ",\"rank\":%zu", a->spec.rank);
+    add_address(&b, "address", "", &a->self);
+    add_address(&b, "master", opt_rpc_layer, &asked);
+    if (a->gpus_per_task >= 0)
+        buf_addf(&b, ",\"num_accelerators\":{\"GPU\":%d}", a->gpus_per_task);
+    if (a->gpus_per_task > 0)
+        buf_addf(&b, ",\"cuda_visible_devices\":\"%s\"", a->visible.data ? a->visible.data : "");
+    buf_add(&b, "}");
+    int rc = print(&b, e);
+    buf_destroy(&b);
+    return rc;
+}
+
+/* Becomes the command, with the specification in its environment. */
+static int run_command(struct answer *a, char **command, struct err *e)
+{
+    if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)
+        return err_set(e, ERR_PEER,
+                       "TF_CONFIG has %zu bytes, and Linux takes %zu in one variable; run fewer "
+                       "tasks, or have the program read what unetctl spec prints",
+                       a->text.length, VARIABLE_MAX - sizeof "TF_CONFIG=");
+    bool sets_gpus = opt.is_tf && a->gpus_per_task > 0 && !opt_no_auto_set_gpu;
+    if (setenv("TF_CONFIG", a->text.data, 1) ||
+        (sets_gpus && (!a->visible.data || setenv("CUDA_VISIBLE_DEVICES", a->visible.data, 1))))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    execvp(command[0], command);
+    return err_errno(e, ERR_USAGE, errno, "cannot run %s", command[0]);
+}
+
+static int check(struct answer *a, struct err *e)
+{
+    struct spec_view v = {.fd = -1};
+    int rc = spec_view_open(&v, &a->spec, &a->source, a->text.data, e);
+
+    if (rc == 0)
+        rc = spec_check_run(&v, opt_timeout, opt_json, e);
+    spec_view_close(&v);
+    return rc;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct answer a = {0};
+
+    (void)noperands, (void)operands;
+    int rc = make_answer(&a, nrest > 0, e);
+    if (rc == 0 && (opt_json || nrest))
+        rc = find_self(&a, e);
+    if (rc == 0)
+        rc = opt_check ? check(&a, e)
+             : nrest   ? run_command(&a, rest, e)
+             : opt_json ? print_json(&a, e)
+                        : print(&a.text, e);
+    buf_destroy(&a.text);
+    buf_destroy(&a.visible);
+    spec_source_destroy(&a.source);
+    return rc ? err_prefix(e, "spec") : 0;
+}
+
+static const struct cli_option options[] = {
+    {"resolver", 0, CLI_STRING, "NAME",
+     "order of the nodes: slurm (as listed) or tf (by name); slurm", &opt_resolver, 0, 0},
+    {"port-base", 0, CLI_INT, "P", "port of the first task of a node; 8888 + job number mod 1000",
+     &opt_port_base, 1, 65535},
+    {"host-suffix", 0, CLI_STRING, "TEXT",
+     "goes behind each node's name, where the fast network has names of its own",
+     &opt_host_suffix, 0, 0},
+    {"format", 0, CLI_STRING, "FORM",
+     "json (TF_CONFIG), or env: RANK=0, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...; json",
+     &opt_format, 0, 0},
+    {"nodelist", 0, CLI_STRING, "L", "nodes, instead of the environment's", &opt.nodelist, 0, 0},
+    {"tasks-per-node", 0, CLI_STRING, "T",
+     "tasks: one number, as in 2(x3),1, or as in node[1-3]:2,node4:1", &opt.tasks, 0, 0},
+    {"rank", 0, CLI_INT, "R", "the task this is, from 0, instead of SLURM_PROCID", &opt.rank, 0,
+     1e9},
+    {"jobs", 0, CLI_STRING, "LIST",
+     "types of tasks and their counts, as in chief=1,worker=3; all worker", &opt_jobs, 0, 0},
+    {"gpus-per-node", 0, CLI_INT, "G", "GPUs a node has; tf: what CUDA_VISIBLE_DEVICES tells",
+     &opt_gpus_per_node, 0, 1024},
+    {"gpus-per-task", 0, CLI_INT, "G", "GPUs of a task; tf: an equal part; 0: left alone",
+     &opt_gpus_per_task, 0, 1024},
+    {"no-auto-set-gpu", 0, CLI_FLAG, NULL, "tf: COMMAND keeps its CUDA_VISIBLE_DEVICES",
+     &opt_no_auto_set_gpu, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "also rank, address, master, GPUs; with --check its findings",
+     &opt_json, 0, 0},
+    {"task", 0, CLI_STRING, "TYPE:I", "with --json: whose address master is; this task's",
+     &opt_task, 0, 0},
+    {"rpc-layer", 0, CLI_STRING, "NAME", "with --json: protocol of master; grpc", &opt_rpc_layer, 0,
+     0},
+    {"check", 0, CLI_FLAG, NULL, "compare what all ranks of the step see (exit 5: they differ)",
+     &opt_check, 0, 0},
+    {"timeout", 0, CLI_DOUBLE, "S", "with --check: seconds to wait for all ranks; 30", &opt_timeout,
+     0.1, 3600},
+    {0}};
+
+const struct cli_command cmd_spec = {
+    .name = "spec",
+    .args = "[-- COMMAND...]",
+    .summary = "print the cluster specification of this task (TF_CONFIG)",
+    .details =
+        "One line of JSON: the address of every task, and which one this is. Made from what Slurm\n"
+        "tells each task: SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE (outside of a step\n"
+        "SLURM_JOB_NODELIST and SLURM_TASKS_PER_NODE), SLURM_PROCID and SLURM_DISTRIBUTION\n"
+        "(block, cyclic, plane). An option wins over its variable. Nothing is guessed: what is\n"
+        "missing or contradicts itself is an error (exit 5), never a fallback to this host. Task\n"
+        "s of a node listens at port P + s. COMMAND is run with TF_CONFIG in its environment.\n"
+        "\n"
+        "--resolver tf does as TensorFlow's SlurmClusterResolver: the variables of the step only,\n"
+        "nodes sorted by name, ports from 8888, tasks dealt to the --jobs by name, and COMMAND\n"
+        "gets CUDA_VISIBLE_DEVICES, its part of the node's GPUs. It differs where that one would\n"
+        "go on with a wrong list: a node twice and lists of unequal length are refused. Where\n"
+        "nothing tells the number of GPUs they are left alone.\n"
+        "\n"
+        "--check, started by srun on every rank: rank 0 gathers at its own address what each rank\n"
+        "sees and names every rank that is missing, doubled, on another node, of another list,\n"
+        "with an old TF_CONFIG, or that cannot listen.\n"
+        "\n"
+        "  srun unetctl spec -- unet-train train --run run.json --out DIR\n"
+        "  srun unetctl spec --check\n"
+        "  unetctl spec --nodelist 'node[1-2]' --tasks-per-node 2,1 --rank 2 --port-base 8888\n",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/plan/run_cost.h"
+#include "launcher/status/watch.h"
+#include "launcher/submit/allocation.h"
+#include "launcher/submit/dry_run.h"
+#include "launcher/submit/left.h"
+#include "launcher/submit/submission.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+static struct workspace_args args;
+static bool wait_for_all, dry_run, parsable, one_allocation;
+static long timeout_s;
+static double max_gpu_hours;
+static long max_in_flight;
+static struct cli_list after;
+
+static const struct cli_option options[] = {
+    WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTION_TEMPLATES(args),
+    {"wait", 'w', CLI_FLAG, NULL, "then watch until all runs have ended", &wait_for_all, 0, 0},
+    {"timeout", 0, CLI_INT, "SECONDS", "with --wait: give up waiting (exit 6), the jobs go on",
+     &timeout_s, 1, 1e9},
+    RUN_COST_OPTION(max_gpu_hours),
+    {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run of the list, one a line, in its order",
+     &parsable, 0, 0},
+    DRY_RUN_OPTION(dry_run),
+    {"max-in-flight", 0, CLI_INT, "K", "at most K jobs of the study at once (default: local the site's)",
+     &max_in_flight, 1, 4096},
+    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
+    {"after", 0, CLI_LIST, "WHAT", "start when this has ended: number of a job, RUN, or another STUDY",
+     &after, 0, 0},
+    WORKSPACE_OPTION_STUDY(args),
+    {0},
+};
+
+struct submission {
+    struct workspace *w;
+    const struct run_plan *plan;
+};
+
+static long submit_left(void *arg, struct err *e)
+{
+    const struct submission *s = arg;
+    struct submission_counts counts;
+
+    if (submission_submit(s->w, s->plan, &counts, e) ||
+        (counts.left == 0 && left_note(s->w, NULL, e)))
+        return -1;
+    return (long)counts.left;
+}
+
+static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any_left,
+                      struct err *e)
+{
+    struct submission submission = {w, plan};
+    struct watch_options watch = {.nids = plan->count,
+                                  .timeout_s = timeout_s,
+                                  .submit_left = any_left ? submit_left : NULL,
+                                  .arg = &submission};
+    int rc;
+
+    watch.ids = calloc(plan->count, sizeof *watch.ids);
+    if (!watch.ids)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (size_t i = 0; i < plan->count; i++)
+        watch.ids[i] = plan->runs[i].id;
+    rc = watch_runs(w, &watch, e);
+    free(watch.ids);
+    return rc;
+}
+
+/* One line for each run of the plan, whenever it was submitted, so that line and run go together. */
+static void print_ids(const struct workspace *w, const struct run_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct ledger_entry *entry = ledger_find(&w->ledger, plan->runs[i].id, 0);
+        puts(entry ? entry->job : "");
+    }
+    fflush(stdout);
+}
+
+static int check_cost(const struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct allocation a;
+
+    if (!w->one_allocation)
+        return run_cost_check(plan, w->options.time_min, max_gpu_hours, e);
+    return allocation_describe(w, &plan->runs[plan->count - 1], &a, e) ||
+                   allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
+               ? -1
+               : 0;
+}
+
+/* One option as a word, or for a list as several; one that was not given adds none. */
+static void add_words(json_t *words, const struct cli_option *o)
+{
+    const struct cli_list *list = o->dst;
+
+    switch (o->type & ~CLI_TYPED) {
+    case CLI_FLAG:
+        if (*(const bool *)o->dst)
+            json_array_append_new(words, json_sprintf("--%s", o->name));
+        break;
+    case CLI_STRING:
+        if (*(const char *const *)o->dst)
+            json_array_append_new(words, json_sprintf("--%s=%s", o->name,
+                                                      *(const char *const *)o->dst));
+        break;
+    case CLI_INT:
+        if (*(const long *)o->dst)
+            json_array_append_new(words, json_sprintf("--%s=%ld", o->name, *(const long *)o->dst));
+        break;
+    case CLI_DOUBLE:
+        if (*(const double *)o->dst > 0)
+            json_array_append_new(words, json_sprintf("--%s=%.17g", o->name,
+                                                      *(const double *)o->dst));
+        break;
+    case CLI_LIST:
+        for (size_t i = 0; i < list->count; i++)
+            json_array_append_new(words, json_sprintf("--%s=%s", o->name, list->values[i]));
+    }
+}
+
+/* The command line without what is of this call alone. */
+static json_t *encode_words(int nrest, char **rest)
+{
+    json_t *words = json_array();
+
+    for (const struct cli_option *o = options; o->name; o++)
+        if (o->dst != &wait_for_all && o->dst != &timeout_s && o->dst != &parsable)
+            add_words(words, o);
+    json_array_append_new(words, json_string("--"));
+    for (int i = 0; i < nrest; i++)
+        json_array_append_new(words, json_string(rest[i]));
+    return words;
+}
+
+static int submit(struct workspace *w, const struct run_plan *plan, int nrest, char **rest,
+                  struct err *e)
+{
+    struct submission_counts counts;
+    bool dry;
+
+    if (max_gpu_hours > 0 && check_cost(w, plan, e))
+        return err_prefix(e, "nothing was submitted");
+    if (dry_run)
+        return dry_run_print(w, plan, e);
+    if (submission_submit(w, plan, &counts, e))
+        return -1;
+    dry = strcmp(w->scheduler, "dry") == 0;
+    if (!dry && left_note(w, counts.left ? encode_words(nrest, rest) : NULL, e))
+        return -1;
+    if (parsable)
+        print_ids(w, plan);
+    log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
+             counts.submitted, plural(counts.submitted), dry ? "would be " : "",
+             counts.active, counts.good, counts.bad);
+    if (counts.left && !wait_for_all)
+        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again takes what fits "
+                       "then, 'unetctl watch' submits them as others end): %s", counts.left,
+                       counts.left == 1 ? " is" : "s are", counts.limit.text);
+    if (counts.left)
+        log_info("%zu run%s submitted as others end: %s", counts.left,
+                 counts.left == 1 ? " is" : "s are", counts.limit.text);
+    return wait_for_all && !dry ? watch_plan(w, plan, counts.left > 0, e) : 0;
+}
+
+static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct run_plan plan = {0};
+    struct workspace w;
+    int rc = -1;
+
+    (void)noperands, (void)operands;
+    if (timeout_s && !wait_for_all)
+        return err_set(e, ERR_USAGE, "submit: --timeout is for --wait");
+    if (workspace_open(&w, &args, e))
+        return -1;
+    w.max_in_flight = max_in_flight;
+    w.after = &after;
+    if (workspace_take_options(&w, nrest, rest, e) == 0 &&
+        (!one_allocation || workspace_pack(&w, e) == 0) &&
+        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
+        rc = submit(&w, &plan, nrest, rest, e);
+    run_plan_destroy(&plan);
+    workspace_close(&w);
+    return rc;
+}
+
+const struct cli_command cmd_submit = {
+    .name = "submit",
+    .args = "[-- SBATCH OPTIONS]",
+    .summary = "submit the runs of a study, each exactly once",
+    .details =
+        "Generates what is missing, splits the data once (STUDY/split.json), and submits every run\n"
+        "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 only\n"
+        "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
+        "Where a limit of the account or QOS (AssocMaxSubmitJobLimit) leaves room for some only, those are\n"
+        "submitted and the rest is left: exit 4, and the limit is named. The same command takes what fits\n"
+        "then; with --wait, and so 'unetctl watch', submits the rest as others end.\n"
+        "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, submitted now\n"
+        "or before (empty where a run never had a job).\n"
+        "--one-allocation: a job of as many nodes as the largest run needs works off all of them,\n"
+        "the largest that fits first; --time is for all. What is left is SKIPPED, for 'resume'.\n"
+        "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MLPerf's logging lines, :::MLLOG {"key":.., "time_ms":.., "value":.., "metadata":{..}}, among
+ * other output. What is used of them:
+ *   init_start, to the first epoch    start-up
+ *   epoch_start, epoch_stop           epochs, by their times
+ *   train_loss, eval_accuracy         loss and score (IoU of our benchmark), by metadata.epoch_num
+ *                                     (from 1)
+ *   eval_start, eval_stop             evaluation
+ *   run_stop                          the end, metadata.status "success"
+ *   number_of_ranks, seed, engine, global_batch_size, train_samples, eval_samples: what was run. */
+#ifndef UNETCTL_LAUNCHER_COLLECT_LOG_MLLOG_FILE_H
+#define UNETCTL_LAUNCHER_COLLECT_LOG_MLLOG_FILE_H
+
+#include <stdbool.h>
+
+#include "launcher/collect/results/results.h"
+#include "src/err.h"
+
+/* Is there such a line? */
+bool mllog_file_matches(const char *text);
+
+/* As log_file_read. Refused, with ERR_DATA: a line that is no JSON, an epoch that does not stop or
+ * is not the next, times that run backwards, no run_stop, another status than success, a log of
+ * another number of ranks than r has. */
+int mllog_file_decode(const char *text, const char *path, struct result *r, struct err *e);
+
+#endif

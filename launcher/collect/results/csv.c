@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/results/csv.h"
+
+#include <string.h>
+
+/* Undo the quoting of the cell that starts behind *p's quote; *p moves behind the closing one.
+ * NULL when it is not closed. */
+static char *unquote(char **p)
+{
+    char *cell = *p, *dst = *p, *src = *p;
+
+    for (;; src++) {
+        if (*src == '\0')
+            return NULL;
+        if (*src == '"') {
+            if (src[1] != '"')
+                break;
+            src++;
+        }
+        *dst++ = *src;
+    }
+    *p = src + 1;
+    *dst = '\0';
+    return cell;
+}
+
+int csv_split(char *line, char **cells, int max)
+{
+    int n = 0;
+
+    for (char *p = line;;) {
+        if (n == max)
+            return -1;
+        if (*p == '"') {
+            p++;
+            cells[n] = unquote(&p);
+            if (!cells[n])
+                return -1;
+        } else {
+            cells[n] = p;
+            p += strcspn(p, ",\"");
+        }
+        n++;
+        if (*p == '\0')
+            return n;
+        if (*p != ',')
+            return -1;
+        *p++ = '\0';
+    }
+}
+
+void csv_add_cell(struct buf *b, const char *text)
+{
+    if (!strpbrk(text, ",\"")) {
+        for (; *text; text++)
+            buf_add_bytes(b, (unsigned char)*text < ' ' ? " " : text, 1);
+        return;
+    }
+    buf_add(b, "\"");
+    for (; *text; text++) {
+        if (*text == '"')
+            buf_add(b, "\"");
+        buf_add_bytes(b, (unsigned char)*text < ' ' ? " " : text, 1);
+    }
+    buf_add(b, "\"");
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/results/results.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/results/csv.h"
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/text/utf8.h"
+
+#define MAX_FILE (64 << 20)
+
+enum kind { TEXT, OWNED, COUNT, SEED, STATE, REAL, FLAG }; /* OWNED: a text of any length */
+
+struct column {
+    const char *name;
+    enum kind kind;
+    size_t offset, size;
+};
+
+#define COLUMN(kind, member) \
+    {#member, kind, offsetof(struct result, member), sizeof(((struct result *)0)->member)}
+
+static const struct column columns[] = {
+    COLUMN(TEXT, run),
+    COLUMN(TEXT, engine),
+    COLUMN(COUNT, gpus),
+    COLUMN(COUNT, nodes),
+    COLUMN(SEED, seed),
+    COLUMN(COUNT, attempt),
+    COLUMN(STATE, state),
+    COLUMN(SEED, epochs),
+    COLUMN(REAL, images),
+    COLUMN(REAL, first_epoch_s),
+    COLUMN(REAL, second_epoch_s),
+    COLUMN(REAL, median_epoch_s),
+    COLUMN(REAL, training_time),
+    COLUMN(REAL, test_time),
+    COLUMN(REAL, images_per_s),
+    COLUMN(REAL, loss),
+    COLUMN(REAL, iou),
+    COLUMN(REAL, dice),
+    COLUMN(REAL, startup_s),
+    COLUMN(REAL, comm_s),
+    COLUMN(REAL, data_s),
+    COLUMN(FLAG, oversubscribed),
+    COLUMN(TEXT, host),
+    COLUMN(TEXT, log),
+    COLUMN(TEXT, note),
+    COLUMN(SEED, batch_per_gpu),
+    COLUMN(SEED, global_batch),
+    COLUMN(SEED, val_images),
+    COLUMN(FLAG, fake_gpus),
+    COLUMN(REAL, energy_j),
+    COLUMN(REAL, grad_sq),
+    COLUMN(REAL, grad_var),
+    COLUMN(TEXT, images_log),
+    COLUMN(REAL, accuracy),
+    COLUMN(TEXT, metric),
+    COLUMN(SEED, parameters),
+    COLUMN(REAL, constant),
+    COLUMN(OWNED, settings),
+    COLUMN(TEXT, device),
+};
+#define FIRST_OPTIONAL "batch_per_gpu"
+enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
+
+static const char *const state_names[] = {
+    [RESULT_DONE] = "done",           [RESULT_FAILED] = "failed",
+    [RESULT_CANCELLED] = "cancelled", [RESULT_KILLED] = "killed",
+    [RESULT_RUNNING] = "running",     [RESULT_PENDING] = "pending",
+    [RESULT_UNFINISHED] = "unfinished", [RESULT_CORRUPT] = "corrupt",
+    [RESULT_ELASTIC] = "elastic",     [RESULT_NOT_STARTED] = "not started", [RESULT_MISSING] = "missing",
+};
+enum { NSTATES = sizeof state_names / sizeof state_names[0] };
+
+const char *result_state_name(enum result_state state)
+{
+    return state_names[state];
+}
+
+bool result_by_accuracy(const struct result *r)
+{
+    return strcmp(r->metric, "accuracy") == 0;
+}
+
+double result_quality(const struct result *r)
+{
+    return result_by_accuracy(r) ? r->accuracy : r->iou;
+}
+
+const char *result_quality_word(const struct result *r)
+{
+    return result_by_accuracy(r) ? "accuracy" : "IoU";
+}
+
+void result_init(struct result *r)
+{
+    memset(r, 0, sizeof *r);
+    r->oversubscribed = r->fake_gpus = -1;
+    for (int i = 0; i < NCOLUMNS; i++) {
+        void *field = (char *)r + columns[i].offset;
+        if (columns[i].kind == REAL)
+            *(double *)field = NAN;
+    }
+}
+
+void result_discard(struct result *r, enum result_state state, const char *note)
+{
+    struct result clean;
+
+    result_init(&clean);
+    memcpy(clean.run, r->run, sizeof clean.run);
+    memcpy(clean.engine, r->engine, sizeof clean.engine);
+    clean.gpus = r->gpus;
+    clean.nodes = r->nodes;
+    clean.seed = r->seed;
+    clean.attempt = r->attempt;
+    clean.state = state;
+    clean.settings = r->settings;
+    r->settings = NULL;
+    result_set_text(clean.note, sizeof clean.note, note);
+    result_destroy(r);
+    *r = clean;
+}
+
+void result_destroy(struct result *r)
+{
+    curve_destroy(r->curve);
+    scores_destroy(r->scores);
+    free(r->settings);
+}
+
+void result_set_text(char *dst, size_t size, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n >= size) {
+        n = size - 4;
+        memcpy(dst + n, "...", 4);
+    } else {
+        dst[n] = '\0';
+    }
+    memcpy(dst, text, n);
+    for (char *p = dst; *p; p += size) {
+        size = utf8_size(p);
+        if (size == 0 || (unsigned char)*p < ' ' || *p == 127)
+            *p = size ? ' ' : '?';
+        size = size ? size : 1;
+    }
+}
+
+int results_add(struct results *table, const struct result *r, struct err *e)
+{
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 16;
+        struct result *rows = reallocarray(table->rows, capacity, sizeof *rows);
+        if (!rows)
+            return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", capacity);
+        table->rows = rows;
+        table->capacity = capacity;
+    }
+    table->rows[table->count++] = *r;
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct result *x = a, *y = b;
+    int order = strcmp(x->engine, y->engine);
+
+    if (order == 0)
+        order = (x->gpus > y->gpus) - (x->gpus < y->gpus);
+    if (order == 0)
+        order = (x->seed > y->seed) - (x->seed < y->seed);
+    if (order == 0)
+        order = strcmp(x->settings ? x->settings : "", y->settings ? y->settings : "");
+    return order ? order : strcmp(x->run, y->run);
+}
+
+void results_sort(struct results *table)
+{
+    if (table->count)
+        qsort(table->rows, table->count, sizeof *table->rows, compare);
+}
+
+size_t results_count(const struct results *table, enum result_state state)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < table->count; i++)
+        n += table->rows[i].state == state;
+    return n;
+}
+
+static void encode_cell(struct buf *b, const struct column *c, const struct result *r)
+{
+    const void *field = (const char *)r + c->offset;
+
+    switch (c->kind) {
+    case TEXT:
+        csv_add_cell(b, field);
+        break;
+    case OWNED:
+        csv_add_cell(b, *(char *const *)field ? *(char *const *)field : "");
+        break;
+    case COUNT:
+        buf_addf(b, "%d", *(const int *)field);
+        break;
+    case SEED:
+        buf_addf(b, "%ld", *(const long *)field);
+        break;
+    case STATE:
+        buf_add(b, result_state_name(*(const enum result_state *)field));
+        break;
+    case REAL:
+        if (isfinite(*(const double *)field))
+            buf_addf(b, c->offset >= offsetof(struct result, energy_j) ? "%.9g" : "%.6f",
+                     *(const double *)field);
+        break;
+    case FLAG:
+        if (*(const int *)field >= 0)
+            buf_add(b, *(const int *)field ? "yes" : "no");
+        break;
+    }
+}
+
+char *results_encode(const struct results *table)
+{
+    struct buf b = {0};
+
+    for (int i = 0; i < NCOLUMNS; i++)
+        buf_addf(&b, "%s%s", i ? "," : "", columns[i].name);
+    buf_add(&b, "\n");
+    for (size_t row = 0; row < table->count; row++) {
+        for (int i = 0; i < NCOLUMNS; i++) {
+            if (i)
+                buf_add(&b, ",");
+            encode_cell(&b, &columns[i], &table->rows[row]);
+        }
+        buf_add(&b, "\n");
+    }
+    return buf_steal(&b);
+}
+
+static int decode_integer(const char *text, long min, long max, long *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    return errno || end == text || *end || *value < min || *value > max ? -1 : 0;
+}
+
+static int decode_real(const char *text, double *value)
+{
+    char *end;
+
+    *value = NAN;
+    if (!*text)
+        return 0;
+    *value = strtod(text, &end);
+    return *end || !isfinite(*value) ? -1 : 0;
+}
+
+static int decode_state(const char *text, enum result_state *state)
+{
+    for (int i = 0; i < NSTATES; i++)
+        if (strcmp(text, state_names[i]) == 0) {
+            *state = (enum result_state)i;
+            return 0;
+        }
+    return -1;
+}
+
+static int decode_cell(const struct column *c, const char *text, struct result *r)
+{
+    void *field = (char *)r + c->offset;
+    long value;
+
+    switch (c->kind) {
+    case TEXT:
+        result_set_text(field, c->size, text);
+        return 0;
+    case OWNED:
+        *(char **)field = *text ? strdup(text) : NULL;
+        return *text && !*(char **)field ? -1 : 0;
+    case COUNT:
+        if (decode_integer(text, 0, 1 << 20, &value))
+            return -1;
+        *(int *)field = (int)value;
+        return 0;
+    case SEED:
+        return decode_integer(text, LONG_MIN, LONG_MAX, field);
+    case STATE:
+        return decode_state(text, field);
+    case REAL:
+        return decode_real(text, field);
+    case FLAG:
+        if (strcmp(text, "yes") && strcmp(text, "no") && *text)
+            return -1;
+        *(int *)field = *text ? text[0] == 'y' : -1;
+        return 0;
+    }
+    return -1;
+}
+
+/* place[i]: the cell of columns[i]. */
+static int decode_header(char *line, const char *path, int place[NCOLUMNS], struct err *e)
+{
+    char *cells[2 * NCOLUMNS];
+    int n = csv_split(line, cells, 2 * NCOLUMNS);
+    bool optional = false;
+
+    for (int i = 0; i < NCOLUMNS; i++) {
+        place[i] = -1;
+        optional |= strcmp(columns[i].name, FIRST_OPTIONAL) == 0;
+        for (int j = 0; j < n; j++)
+            if (strcmp(cells[j], columns[i].name) == 0)
+                place[i] = j;
+        if (place[i] < 0 && !optional)
+            return err_set(e, ERR_DATA,
+                           "%s:1: there is no column '%s': this is no table of unetctl collect; "
+                           "run it again, or move the file away",
+                           path, columns[i].name);
+    }
+    return 0;
+}
+
+static int decode_row(char *line, const char *path, size_t number, const int place[NCOLUMNS],
+                      struct results *table, struct err *e)
+{
+    char *cells[2 * NCOLUMNS];
+    int n = csv_split(line, cells, 2 * NCOLUMNS);
+    struct result r;
+
+    result_init(&r);
+    for (int i = 0; i < NCOLUMNS; i++) {
+        if (place[i] < 0)
+            continue;
+        if (place[i] >= n)
+            err_set(e, ERR_DATA, "%s:%zu: the row is cut off or badly quoted", path, number);
+        else if (decode_cell(&columns[i], cells[place[i]], &r))
+            err_set(e, ERR_DATA, "%s:%zu: column '%s' can't be '%.60s'", path, number,
+                    columns[i].name, cells[place[i]]);
+        else
+            continue;
+        result_destroy(&r);
+        return -1;
+    }
+    return results_add(table, &r, e);
+}
+
+int results_read(struct results *table, const char *path, struct err *e)
+{
+    int place[NCOLUMNS], rc = -1;
+    size_t size, number = 1;
+    char *text = atomicfile_read(path, MAX_FILE, &size, e), *next = text;
+
+    if (!text)
+        return -1;
+    if (strlen(text) != size) {
+        err_set(e, ERR_DATA, "%s: holds binary data", path);
+        goto out;
+    }
+    for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"), number++) {
+        line[strcspn(line, "\r")] = '\0'; /* a spreadsheet may have saved it */
+        if (number == 1 ? decode_header(line, path, place, e)
+                        : *line && decode_row(line, path, number, place, table, e))
+            goto out;
+    }
+    rc = 0;
+out:
+    if (rc)
+        results_destroy(table);
+    free(text);
+    return rc;
+}
+
+void results_destroy(struct results *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        result_destroy(&table->rows[i]);
+    free(table->rows);
+    *table = (struct results){0};
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/results/scores.h"
+
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+#define HEADER "image,class,iou,dice,intersection\n"
+
+static char path[] = "/tmp/unetctl-scores.XXXXXX";
+static struct err e;
+
+static struct scores *read_text(const char *text)
+{
+    if (atomicfile_write(path, text, strlen(text), 0600, &e))
+        bail_out("%s", e.text);
+    return scores_read(path, "iou", &e);
+}
+
+static void refused(const char *text, const char *why, const char *what)
+{
+    struct scores *s = read_text(text);
+
+    ok(!s && e.code == ERR_DATA && strstr(e.text, why), "refused: %s (%s)", what, s ? "accepted" : e.text);
+    scores_destroy(s);
+}
+
+int main(void)
+{
+    double iou_a[3], iou_b[3];
+    int fd = mkstemp(path);
+
+    close(fd);
+    struct scores *a = read_text(HEADER "c,all,0.7,0,1\n\"a,b\",all,0.5,0,1\n\"a,b\",cell,0.1,0,1\nd,all,1,0,1\n");
+    struct scores *b = read_text(HEADER "d,all,0.75,0,1\nx,all,0.2,0,1\n\"a,b\",all,0.25,0,1\n");
+    ok(a && b && a->count == 3 && b->count == 3, "rows of class all count");
+    is_int(scores_match(a, b, iou_a, iou_b), 2, "two images are common");
+    ok((iou_a[0] == 0.5 && iou_b[0] == 0.25 && iou_a[1] == 1 && iou_b[1] == 0.75) ||
+           (iou_a[1] == 0.5 && iou_b[1] == 0.25 && iou_a[0] == 1 && iou_b[0] == 0.75),
+       "each with its own pair");
+    scores_destroy(a);
+    scores_destroy(b);
+    refused("image,iou\na,1\n", ":1: there are no columns", "another header");
+    refused(HEADER "a,all,0.5,0\n", ":2: the row has not 5 cells", "a short row");
+    refused(HEADER "a,all,nan,0,1\n", ":2: 'nan' is not in 0..1", "NaN");
+    refused(HEADER "a,all,1.5,0,1\n", "is not in 0..1", "an IoU above 1");
+    refused(HEADER "a,all,0.5,0,1\na,all,0.5,0,1\n", "twice", "an image twice");
+    refused(HEADER "a,all,0.5,0,1\nb,all", "no newline", "a cut file");
+    refused(HEADER, "there is no image", "no image");
+    refused("", "no columns", "an empty file");
+    unlink(path);
+    return done_testing();
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/results/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/result_settings.h"
+#include "launcher/study/study.h"
+#include "t/tap.h"
+
+static void encoded(const char *plan_text, const char *backend, const char *want, const char *what)
+{
+    json_t *plan = json_loads(plan_text, 0, NULL);
+    char *text = result_settings_encode(plan, backend, "Tesla V100");
+
+    is_str(text, want, "%s", what);
+    free(text);
+    json_decref(plan);
+}
+
+static void check_plans(void)
+{
+    encoded("{}", "", "", "a plan without any setting");
+    encoded(
+        "{\"engine\":\"embedded\",\"data\":{\"height\":32,\"channels\":1,"
+        "\"split\":\"/s/split.json\",\"cache\":\"/s/c\"},\"model\":{\"name\":\"unet\"},"
+        "\"train\":{\"lr\":0.001,\"optimizer\":\"sgd\",\"nesterov\":true,\"timeout_s\":7}}",
+        "dnnl",
+        "data.height=32; data.cache=./c; train.optimizer=sgd; train.nesterov=true; train.backend=dnnl",
+        "built-in values and what changes no result are left out, the backend that computed is there");
+    encoded("{}", "cuda", "train.backend=cuda; device=Tesla V100", "the model of the GPU counts");
+    encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
+            "of a global batch that of each GPU follows");
+    encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "",
+            "strategy=multi-worker", "processes on one node are not what strategy auto makes");
+    encoded("{\"engine\":\"pytorch\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "", "",
+            "but for engines with one process for each GPU");
+    encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":2,\"tasks\":2}}", "", "", "or several nodes");
+    encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":0}}", "", "train.batch_per_gpu=4",
+            "a batch of each GPU");
+    encoded(
+        "{\"engine\":\"pytorch\",\"program\":{\"script\":\"/a;b\\\\c.py\",\"args\":[\"-x\",\"1\"]}}",
+        "", "pytorch.script=/a\\;b\\\\c.py; pytorch.args=-x 1", "what another engine runs");
+}
+
+/* Every key of a plan is known by its row in study_keys: no second list. */
+static void check_table(void)
+{
+    size_t n = 0;
+
+    for (const struct yaml_key *k = study_keys; k->path; k++)
+        if (strncmp(k->path, "augment.", 8) == 0 || strncmp(k->path, "model.", 6) == 0) {
+            n++;
+            ok(k->affects_result, "%s changes a result", k->path);
+        }
+    ok(n > 10, "there are such keys");
+}
+
+static void check_values(void)
+{
+    struct buf b = {0}, value = {0};
+    struct setting s;
+
+    settings_add(&b, "a", "1;2\\3");
+    settings_add(&b, "b", "");
+    const char *at = b.data;
+    ok(settings_next(&at, &s) && s.nkey == 1, "the first");
+    settings_add_value(&value, &s);
+    is_str(value.data, "1;2\\3", "as it was added");
+    ok(settings_next(&at, &s) && *s.key == 'b' && s.nvalue == 0, "the second, which is empty");
+    ok(!settings_next(&at, &s), "no more");
+    at = "nonsense";
+    ok(!settings_next(&at, &s), "what is not a setting ends it");
+    buf_destroy(&b);
+    buf_destroy(&value);
+}
+
+static void told(const char *const *texts, size_t n, size_t i, const char *want, const char *what)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "");
+    settings_tell_apart(texts, n, i, &b);
+    is_str(b.data, want, "%s", what);
+    buf_destroy(&b);
+}
+
+static void check_names(void)
+{
+    static const char *const texts[] = {"a=1; b=2; c=3", "a=1; b=4", "a=1; b=4; c=3", NULL};
+
+    told(texts, 3, 0, ", b 2, c 3", "what differs");
+    told(texts, 3, 1, ", b 4", "a built-in value is not named");
+    told(texts, 1, 0, "", "one series has nothing to differ from");
+    told(texts + 3, 1, 0, "", "nor has one that is not known");
+    told(texts + 2, 2, 1, ", settings not known", "beside one that is");
+    char *alone = settings_common("strategy=mirrored; a=1; train.batch_per_gpu=8; b=2", true);
+    is_str(alone, "a=1; train.global_batch=8; b=2", "on one GPU its batch is the global one");
+    free(alone);
+    char *spread = settings_common("strategy=mirrored; train.batch_per_gpu=8; b=2", false);
+    is_str(spread, "train.batch_per_gpu=8; b=2", "on several nodes it is not");
+    free(spread);
+    ok(settings_equal(NULL, NULL) && !settings_equal(NULL, "") && settings_equal("a=1", "a=1"),
+       "equality");
+}
+
+int main(void)
+{
+    check_plans();
+    check_table();
+    check_values();
+    check_names();
+    return done_testing();
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/plan/compute_look.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/plan/trainer_program.h"
+
+static bool says(const struct site *site, const char *line)
+{
+    for (size_t i = 0; i < site->env.count; i++)
+        if (strcmp(site->env.lines[i], line) == 0)
+            return true;
+    return false;
+}
+
+static bool has_fake_gpus(const struct site *site)
+{
+    return says(site, "UNET_GPUS=fake") || site->sandbox;
+}
+
+/* GPUs that are not NVIDIA's. */
+static bool has_foreign_gpus(const struct site *site)
+{
+    return says(site, "UNET_GPUS=foreign");
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+/* Returns `unet-train devices --backend BACKEND` of this host, or NULL and the problem in dst. */
+static json_t *ask_trainer(const char *backend, struct compute_look *dst)
+{
+    const char *const argv[] = {"devices", "--json", "--backend", backend, NULL};
+    json_t *devices = NULL;
+    char *text = NULL;
+    struct err e;
+
+    if (trainer_program_read(argv, &text, &e) == 0)
+        devices = json_loads(text, 0, NULL);
+    free(text);
+    if (!devices) {
+        snprintf(dst->problem, sizeof dst->problem, "unet-train does not say what it computes on");
+        dst->remedy = "unet-train devices";
+    }
+    return devices;
+}
+
+static bool has_backend(const json_t *devices, const char *name)
+{
+    const json_t *backend;
+    size_t i;
+
+    json_array_foreach(json_object_get(devices, "backends"), i, backend) {
+        if (strcmp(json_string_value(backend), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What this host computes on, and why. */
+static void set_host(struct compute_look *dst, const json_t *devices, const char *why)
+{
+    const json_t *compute = json_object_get(devices, "compute");
+
+    snprintf(dst->problem, sizeof dst->problem, "%s", text_of(compute, "error"));
+    dst->fatal = *dst->problem;
+    if (dst->fatal)
+        return;
+    snprintf(dst->backend, sizeof dst->backend, "%s", text_of(compute, "backend"));
+    bool gpus = strcmp(dst->backend, "cuda") == 0;
+    snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s", gpus ? "GPUs" : "the CPU",
+             dst->backend, *why ? ": " : "", why);
+}
+
+/* The GPUs of a cluster, which are not on this host. */
+static void set_gpus(struct compute_look *dst, const json_t *devices, const struct site *site,
+                     const char *word)
+{
+    if (has_foreign_gpus(site)) {
+        snprintf(dst->problem, sizeof dst->problem, "the GPUs of site %s are not NVIDIA's, and a "
+                 "run that computes on them ends at once with exit code 5", site->name);
+        dst->remedy = "set train.backend: cpu";
+        dst->fatal = true;
+        return;
+    }
+    snprintf(dst->backend, sizeof dst->backend, "cuda");
+    snprintf(dst->text, sizeof dst->text, "GPUs (backend cuda): train.backend is %s", word);
+    if (has_backend(devices, "cuda"))
+        return;
+    snprintf(dst->problem, sizeof dst->problem, "unet-train was built without CUDA, and a run that "
+             "has GPUs ends at once with exit code 5");
+    dst->remedy = "build it with ./configure --with-cuda=DIR, or set train.backend: cpu";
+    dst->fatal = true;
+}
+
+bool compute_look_applies(const struct study *study, const struct site *site)
+{
+    return strcmp(study->engine, "embedded") == 0 && !*site->trainer;
+}
+
+void compute_look_open(const struct study *study, const struct site *site,
+                       struct compute_look *dst)
+{
+    const char *word = study->train.backend;
+    bool automatic = strcmp(word, "auto") == 0, fake = automatic && has_fake_gpus(site);
+    bool on_gpus = (automatic && !fake) || strcmp(word, "cuda") == 0;
+    bool local = strcmp(site->scheduler, "local") == 0;
+    json_t *devices = NULL;
+    char why[64];
+
+    *dst = (struct compute_look){.remedy = ""};
+    if (compute_look_applies(study, site))
+        devices = ask_trainer(fake ? "cpu" : word, dst);
+    if (!devices)
+        return;
+    snprintf(why, sizeof why, "train.backend is %s", word);
+    if (on_gpus && !local)
+        set_gpus(dst, devices, site, word);
+    else if (fake)
+        set_host(dst, devices, "the site's GPUs are fake");
+    else if (on_gpus)
+        set_host(dst, devices, text_of(json_object_get(devices, "compute"), "why_cpu"));
+    else
+        set_host(dst, devices, why);
+    if (!on_gpus && !fake && !local && !has_fake_gpus(site) && !has_foreign_gpus(site)) {
+        snprintf(dst->problem, sizeof dst->problem, "runs take GPUs and compute on the CPU "
+                 "(train.backend is %s)", word);
+        dst->remedy = "set train.backend: auto to compute on the GPUs";
+    }
+    json_decref(devices);
+}

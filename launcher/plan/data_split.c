@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/plan/data_split.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/plan/model_look.h"
+#include "launcher/plan/trainer_program.h"
+#include "src/atomicfile.h"
+#include "src/log.h"
+
+#define MAX_SPLIT ((size_t)1 << 30)
+
+json_t *data_split_read(const struct study *s)
+{
+    char file[PATH_MAX], *text;
+    struct err ignored;
+    size_t n;
+
+    if (snprintf(file, sizeof file, "%s/split.json", s->dir) >= PATH_MAX ||
+        !(text = atomicfile_read(file, MAX_SPLIT, &n, &ignored)))
+        return NULL;
+    json_t *root = json_loadb(text, n, 0, NULL);
+    free(text);
+    return root;
+}
+
+/* Masks, or a class for each image: what the data have and the embedded networks learn. */
+static int check_split(const struct workspace *w, struct err *e)
+{
+    const char *model = w->study.model.name;
+    bool ours = strcmp(w->study.engine, "embedded") == 0;
+    struct model_look look = {0};
+
+    if (!ours)
+        return 0;
+    /* Of the usual one the trainer need not be asked, which takes as long as all else here. */
+    if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
+        return -1;
+    bool wants_masks = !look.of_classes;
+    json_t *root = data_split_read(&w->study);
+    bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
+
+    json_decref(root);
+    if (!known || wants_masks != has_classes)
+        return 0;
+    return err_set(e, ERR_CONFIG, wants_masks
+                       ? "model.name %s needs a mask for each image, and in %s an image has one class "
+                         "as a whole: --model resnet44 (or 20, 32, 56, 110)"
+                       : "model.name %s gives each image one class as a whole, and %s has masks: "
+                         "--model unet", model, w->study.data.dir);
+}
+
+int data_split_make(const struct workspace *w, struct err *e)
+{
+    char file[PATH_MAX], fraction[32], seed[32], classes[32];
+    const char *argv[] = {"data", "split", "--data", w->study.data.dir, "--out", file,
+                          "--val-fraction", fraction, "--seed", seed, "--classes",
+                          classes, "--ignore", w->study.data.ignore, "--class-file",
+                          w->study.data.class_file,
+                          w->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
+
+    snprintf(file, sizeof file, "%s/split.json", w->study.dir);
+    if (access(file, F_OK) == 0)
+        return check_split(w, e);
+    snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
+    snprintf(classes, sizeof classes, "%ld", w->study.data.classes);
+    snprintf(seed, sizeof seed, "%ld", w->study.data.split_seed);
+    log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
+    return trainer_program_run(argv, e) ? -1 : check_split(w, e);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/plan/plan_advice.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "launcher/plan/data_look.h"
+#include "launcher/plan/data_split.h"
+#include "launcher/plan/run_cost.h"
+#include "src/plural.h"
+
+static void add(struct plan_advice *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct plan_advice *dst, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (dst->count == PLAN_ADVICE_MAX)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(dst->text[dst->count++], sizeof *dst->text, fmt, ap);
+    va_end(ap);
+}
+
+/* How many images train and validate: as split.json says, or as it will say roughly. */
+static void count_images(const struct study *s, struct plan_advice *dst)
+{
+    struct data_look look;
+    struct err e;
+    json_t *root;
+
+    bool looked = data_look_count(s->data.dir, &look, &e) == 0;
+    if (looked && data_look_complaint(&look, s))
+        add(dst, "but %s: %s", s->data.dir, data_look_complaint(&look, s));
+    if ((root = data_split_read(s))) {
+        dst->train = (long)json_array_size(json_object_get(root, "train"));
+        dst->val = (long)json_array_size(json_object_get(root, "val"));
+        dst->exact = true;
+        json_decref(root);
+        return;
+    }
+    if (!looked) {
+        add(dst, "%s", e.text);
+        return;
+    }
+    dst->val = look.val ? (long)look.val : (long)(s->data.val_fraction * (double)look.images + 1e-6);
+    if (dst->val == 0 && look.images > 1)
+        dst->val = 1;
+    dst->train = look.train ? (long)look.train : look.val ? 0 : (long)look.images - dst->val;
+    if (look.images == 0)
+        add(dst, "%s/images holds no image files", s->data.dir);
+    else if (look.unpaired)
+        add(dst, "%s: %zu image%s or mask%s without a partner of the same name, such as %s", s->data.dir,
+            look.unpaired, plural(look.unpaired), plural(look.unpaired), look.odd);
+}
+
+/* The GPU counts for which a condition holds, each once. */
+struct counts {
+    char text[128];
+    int last;
+};
+
+static void note(struct counts *c, int gpus)
+{
+    size_t n = strlen(c->text);
+
+    if (gpus == c->last)
+        return;
+    c->last = gpus;
+    if (n < sizeof c->text - 16)
+        snprintf(c->text + n, sizeof c->text - n, "%s%d", n ? ", " : "", gpus);
+    else if (strcmp(c->text + n - 3, "...") != 0)
+        strcpy(c->text + n, " ...");
+}
+
+static const char *gpus_word(const struct counts *c)
+{
+    return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
+}
+
+static void judge_batches(const struct study *s, const struct run_plan *plan, struct plan_advice *dst)
+{
+    struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
+    bool drop = strcmp(s->data.remainder, "drop") == 0;
+    long images = dst->train * s->data.repeat;
+    bool shared = !s->train.batch_per_gpu && plan->count && plan->runs[0].engine->embedded;
+    char batch[48]; /* in words */
+
+    snprintf(batch, sizeof batch, shared ? "%ld" : "%ld x GPUs",
+             s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
+    for (size_t i = 0; i < plan->count; i++) {
+        int gpus = plan->runs[i].layout.gpus;
+        long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;
+        long steps = (images + global - 1) / global; /* equally long ones, give or take an image */
+        if (!drop && images / steps < gpus)
+            note(&idle, gpus);
+        else if (images < global)
+            note(&short_all, gpus);
+        else if (rest)
+            note(&odd, gpus);
+        if (dst->val < gpus)
+            note(&blind, gpus);
+    }
+    if (*short_all.text && drop)
+        add(dst, "%ld training images fill no global batch (%s) on %s %s, and data.remainder is "
+            "drop: nothing would be trained; lower the batch or raise data.repeat", images,
+            batch, short_all.text, gpus_word(&short_all));
+    else if (*short_all.text)
+        add(dst, "%ld training images fill no global batch (%s) on %s %s: every step is a short "
+            "one; lower the batch or raise data.repeat", images, batch, short_all.text,
+            gpus_word(&short_all));
+    if (*odd.text)
+        add(dst, "%ld training images are not a multiple of the global batch (%s) on %s %s: the "
+            "%s", images, batch, odd.text, gpus_word(&odd),
+            drop ? "last step of an epoch is dropped (data.remainder)"
+                 : "steps are a little shorter, weighted by their real counts");
+    if (*idle.text)
+        add(dst, "%ld training images make steps of fewer images than GPUs on %s %s: some GPUs idle",
+            images, idle.text, gpus_word(&idle));
+    if (*blind.text)
+        add(dst, "there are fewer validation images (%ld) than ranks on %s %s: some ranks evaluate "
+            "nothing", dst->val, blind.text, gpus_word(&blind));
+}
+
+static void judge_disk(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
+{
+    double need = (double)run_cost_disk(&w->study, w->options.time_min) * (double)plan->count +
+                  (double)run_cost_cache(&w->study, plan, dst->train + dst->val);
+    struct statvfs fs;
+
+    if (statvfs(w->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
+        add(dst, "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB left",
+            need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize / 1048576);
+}
+
+/* It may lie on the nodes only. */
+static void judge_trainer(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
+{
+    for (size_t i = 0; *w->site.trainer && i < plan->count; i++) {
+        if (study_engine(&w->study, plan->runs[i].engine->name) || access(w->site.trainer, X_OK) == 0)
+            continue;
+        add(dst, "%s: trainer: %s: %s; unless the nodes have it every run fails at once", w->site.file,
+            w->site.trainer, strerror(errno));
+        return;
+    }
+}
+
+bool plan_advice_time(const struct workspace *w, char dst[256])
+{
+    const struct study_engine *section = study_engine(&w->study, w->study.engine);
+    long limit_s = 60L * w->options.time_min;
+
+    if ((section && !section->resumes) || !limit_s || limit_s > w->study.again.signal_s)
+        return false;
+    snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%ld s): a run "
+             "gets the signal to leave as soon as it begins; raise slurm.time, or lower slurm.signal_s",
+             w->options.time_min, w->study.again.signal_s);
+    return true;
+}
+
+void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
+                         struct plan_advice *dst)
+{
+    *dst = (struct plan_advice){0};
+    count_images(&w->study, dst);
+    if (dst->train > 0)
+        judge_batches(&w->study, plan, dst);
+    judge_trainer(w, plan, dst);
+    compute_look_open(&w->study, &w->site, &dst->compute);
+    if (*dst->compute.problem)
+        add(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
+            dst->compute.remedy);
+    if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
+        add(dst, "no time limit: the partition's holds, and nobody can tell what the runs cost "
+            "(slurm.time in study.yaml, or -- --time=H:MM:SS)");
+    char text[256];
+    if (plan_advice_time(w, text))
+        add(dst, "%s", text);
+    judge_disk(w, plan, dst);
+}

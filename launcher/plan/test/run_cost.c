@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What runs may cost: the sum, the refusal with what would fit, the size of the network. */
+#include "config.h"
+#include "launcher/plan/run_cost.h"
+
+#include "t/tap.h"
+
+#define MAX_RUNS 32
+
+/* A plan of these counts, two seeds each. */
+static struct run_plan make_plan(struct run runs[MAX_RUNS], const int *counts, size_t ncounts)
+{
+    struct run_plan plan = {runs, 2 * ncounts};
+
+    for (size_t i = 0; i < plan.count; i++)
+        runs[i] = (struct run){.seed = 1 + (int)(i % 2), .layout.gpus = counts[i / 2]};
+    return plan;
+}
+
+static void refuses(const int *counts, size_t n, int minutes, double budget, const char *word)
+{
+    struct run runs[MAX_RUNS];
+    struct run_plan plan = make_plan(runs, counts, n);
+    struct err e = {0};
+
+    if (!ok(run_cost_check(&plan, minutes, budget, &e) == -1 && strstr(e.text, word), "'%s'", word))
+        printf("# %s\n", e.text);
+    is_int(e.code, ERR_CONFIG, "exit code");
+}
+
+int main(void)
+{
+    static const int loop[] = {1, 2, 3, 4, 6, 8};
+    struct run runs[MAX_RUNS];
+    struct run_plan plan = make_plan(runs, loop, 6);
+    struct study study = {.data = {.channels = 1, .classes = 1, .height = 1024, .width = 1024, .cache = "auto"},
+                          .model = {"unet", "local", 4, 2}};
+    struct err e = {0};
+
+    ok(run_cost_gpu_hours(&runs[11], 90) == 12, "8 GPUs for 1:30 h are 12 GPU-hours");
+    ok(run_cost_check(&plan, 60, 48, &e) == 0, "48 of 48 GPU-hours");
+    refuses(loop, 6, 60, 47.9, "0.1 more than --max-gpu-hours 47.9");
+    refuses(loop, 6, 60, 47.9, "--gpus 1..4,6 (32.0) would fit");
+    refuses(loop, 6, 60, 24, "--gpus 1..4 (20.0) would fit");
+    refuses(loop, 6, 60, 24, "a time limit of 30 minutes");
+    refuses(loop, 6, 60, 2, "--gpus 1 (2.0) would fit");
+    refuses(loop + 1, 5, 60, 2, "no count of the list fits");
+    refuses(loop, 6, 0, 1000, "no time limit");
+    is_int(run_cost_parameters(&study), 7557, "parameters, as unet-train counts them");
+    ok(run_cost_disk(&study, 60) > 4 * 7717, "the weights are part of the bytes");
+    is_int(run_cost_cache(&study, &plan, 10), 0, "80 MiB of images stay in memory");
+    is_int(run_cost_cache(&study, &plan, 100), 800L << 20, "800 MiB do not");
+    study.model.base = 0;
+    study.model.depth = 0;
+    is_int(run_cost_parameters(&study), 487145, "the reference U-Net");
+    study.model.name = "resnet44";
+    study.data.channels = 3;
+    study.data.classes = 10;
+    is_int(run_cost_parameters(&study), 658586, "ResNet-44");
+    study.model.name = "resnet44-projection";
+    is_int(run_cost_parameters(&study), 662826, "with projections");
+    study.data.cache = "off";
+    is_int(run_cost_cache(&study, &plan, 100), 0, "unless they must");
+    ok(run_cost_disk(&study, 0) > run_cost_disk(&study, 60), "no limit is a day");
+    done_testing();
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/chart/chart.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LINE_STOPS 16 /* values of a line that are told */
+
+void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
+{
+    va_list ap;
+
+    *c = (struct chart){0};
+    snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->title, sizeof c->title, "%s", title);
+    va_start(ap, caption);
+    vsnprintf(c->caption, sizeof c->caption, caption, ap);
+    va_end(ap);
+}
+
+struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
+                                      const char *label, ...)
+{
+    struct chart_series *series = reallocarray(c->series, c->nseries + 1, sizeof *series), *added;
+    va_list ap;
+
+    if (!series) {
+        c->failed = true;
+        return NULL;
+    }
+    c->series = series;
+    added = &series[c->nseries++];
+    *added = (struct chart_series){.style = style, .colour = colour};
+    va_start(ap, label);
+    vsnprintf(added->label, sizeof added->label, label, ap);
+    va_end(ap);
+    return added;
+}
+
+void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
+                     double high)
+{
+    bool marks = s && (s->style == CHART_MARKS || s->style == CHART_JOINED);
+    struct chart_point *points;
+
+    if (!s || (marks && isnan(y)))
+        return;
+    if ((s->count & (s->count - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+        points = reallocarray(s->points, s->count ? 2 * s->count : 1, sizeof *points);
+        if (!points) {
+            c->failed = true;
+            return;
+        }
+        s->points = points;
+    }
+    s->points[s->count++] = (struct chart_point){.x = x, .y = y, .low = low, .high = high};
+}
+
+bool chart_series_tells(const struct chart_series *s, size_t i)
+{
+    size_t step = (s->count + LINE_STOPS - 1) / LINE_STOPS;
+
+    if (s->small || s->style == CHART_BAND || s->colour == CHART_INK)
+        return false;
+    if (s->style != CHART_LINE)
+        return true;
+    return s->told_step ? i >= s->told_first && (i - s->told_first) % s->told_step == 0
+                        : i % step == step - 1;
+}
+
+bool chart_has_points(const struct chart *c)
+{
+    for (size_t i = 0; i < c->nseries; i++)
+        if (c->series[i].count)
+            return true;
+    return false;
+}
+
+/* The 1, 2 or 5 times a power of ten that is not below rough. */
+static double round_step(double rough)
+{
+    static const double factors[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(rough)));
+    size_t i = 0;
+
+    while (i < 3 && factors[i] * power < rough * (1 - 1e-9))
+        i++;
+    return factors[i] * power;
+}
+
+void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics)
+{
+    double rough = (high - low) / ntics;
+
+    if (!(rough > 0)) {
+        low = low > 0 ? 0 : low - 1;
+        high = high > 0 ? high : high + 1;
+        rough = (high - low) / ntics;
+    }
+    a->step = round_step(rough);
+    if (a->whole && a->step < 1)
+        a->step = 1;
+    a->low = a->step * floor(low / a->step + 1e-9);
+    a->high = a->step * ceil(high / a->step - 1e-9);
+}
+
+bool chart_axis_next(const struct chart_axis *a, double *tic)
+{
+    if (a->logarithmic && a->step == 0)
+        *tic = round_step(isnan(*tic) ? a->low : *tic * 1.5);
+    else if (isnan(*tic))
+        *tic = a->step * ceil(a->low / a->step - 1e-9);
+    else
+        *tic = a->step * round(*tic / a->step + 1);
+    return *tic <= a->high + 1e-6 * (a->high - a->low);
+}
+
+double chart_axis_place(const struct chart_axis *a, double value)
+{
+    if (a->logarithmic)
+        return log(value / a->low) / log(a->high / a->low);
+    return (value - a->low) / (a->high - a->low);
+}
+
+int chart_axis_decimals(const struct chart_axis *a, double tic)
+{
+    int decimals = (int)-floor(log10(a->step > 0 ? a->step : tic) + 1e-9);
+
+    return decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
+}
+
+static void widen(double value, double *low, double *high)
+{
+    if (!isfinite(value))
+        return;
+    *low = fmin(*low, value);
+    *high = fmax(*high, value);
+}
+
+static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_zero)
+{
+    double low = INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < c->nseries; i++) {
+        const struct chart_series *s = &c->series[i];
+        for (size_t k = 0; s->right == right && k < s->count; k++) {
+            widen(s->points[k].y, &low, &high);
+            widen(s->points[k].low, &low, &high);
+            widen(s->points[k].high, &low, &high);
+        }
+    }
+    if (a->high > a->low || low > high)
+        return;
+    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8);
+}
+
+/* Where powers of ten and their multiples give fewer than three tics, those are evenly spaced. */
+static void fit_logarithm(struct chart_axis *a, double low, double high)
+{
+    int ntics = 0;
+
+    a->low = low;
+    a->high = high;
+    for (double tic = NAN; chart_axis_next(a, &tic);)
+        ntics++;
+    if (ntics < 3)
+        a->step = round_step((high - low) / 8);
+}
+
+static void fit_x(struct chart *c)
+{
+    double low = c->counts ? 0 : INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < c->nseries; i++)
+        for (size_t k = 0; k < c->series[i].count; k++)
+            widen(c->series[i].points[k].x, &low, &high);
+    if (c->x.high > c->x.low || low > high)
+        return;
+    if (c->x.logarithmic) {
+        fit_logarithm(&c->x, 0.85 * low, 1.18 * high);
+        return;
+    }
+    chart_axis_fit(&c->x, fmin(low, 0), high, c->counts ? 16 : 10);
+    if (c->counts)
+        c->x.high = high + 0.04 * high;
+}
+
+void chart_fit(struct chart *c, bool from_zero)
+{
+    fit_x(c);
+    fit_y(c, &c->y, false, from_zero);
+    fit_y(c, &c->right, true, from_zero);
+}
+
+void chart_destroy(struct chart *c)
+{
+    for (size_t i = 0; i < c->nseries; i++)
+        free(c->series[i].points);
+    free(c->series);
+    c->series = NULL;
+    c->nseries = 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/chart/chart.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "launcher/report/chart/chart_gnuplot.h"
+#include "launcher/report/chart/chart_svg.h"
+#include "t/tap.h"
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) < 1e-12;
+}
+
+static struct chart_axis fit(double low, double high)
+{
+    struct chart_axis a = {0};
+
+    chart_axis_fit(&a, low, high, 8);
+    return a;
+}
+
+static int count_tics(const struct chart_axis *a)
+{
+    int n = 0;
+
+    for (double tic = NAN; chart_axis_next(a, &tic);)
+        n++;
+    return n;
+}
+
+static void check_axes(void)
+{
+    struct chart_axis a = fit(0, 13.5);
+
+    ok(near(a.step, 2), "13.5 in 8 tics: by 2");
+    ok(near(a.high, 14), "up to 14");
+    is_int(count_tics(&a), 8, "8 tics");
+    is_int(chart_axis_decimals(&a, 2), 0, "without decimals");
+    a = fit(0.4858, 0.9678);
+    ok(near(a.low, 0.4), "from a round number");
+    ok(near(a.high, 1), "to a round number");
+    is_int(chart_axis_decimals(&a, 0.5), 1, "one decimal");
+    a = fit(5, 5);
+    ok(a.low == 0 && a.high >= 5, "equal values have an axis, too");
+    a = fit(0, 0);
+    ok(a.high > a.low, "and zeros");
+    a = fit(-3, -3);
+    ok(a.high > a.low, "and negative ones");
+    a = (struct chart_axis){.whole = true};
+    chart_axis_fit(&a, 0, 3, 10);
+    is_int(count_tics(&a), 4, "whole numbers only");
+    a = (struct chart_axis){.low = 0.15, .high = 2.3, .logarithmic = true};
+    is_int(count_tics(&a), 4, "logarithmic: 0.2, 0.5, 1, 2");
+    is_int(chart_axis_decimals(&a, 0.2), 1, "with a decimal where it needs one");
+    ok(near(chart_axis_place(&a, sqrt(0.15 * 2.3)), 0.5), "the geometric mean is in the middle");
+}
+
+/* Points so close that no power of ten, nor 2 or 5 times one, lies between them. */
+static void check_narrow_logarithm(void)
+{
+    struct chart c;
+
+    chart_init(&c, "n", "T", "caption");
+    c.x.logarithmic = true;
+    struct chart_series *s = chart_add_series(&c, CHART_MARKS, 0, "s");
+    chart_add_point(&c, s, 0.0023, 1, NAN, NAN);
+    chart_add_point(&c, s, 0.0041, 2, NAN, NAN);
+    chart_fit(&c, true);
+    is_int(count_tics(&c.x), 6, "0.002 to 0.0045, evenly spaced");
+    is_int(chart_axis_decimals(&c.x, 0.003), 4, "with the decimals that tell them apart");
+    chart_destroy(&c);
+}
+
+/* Two series, one with a gap, intervals and a hostile name. */
+static void fill(struct chart *c)
+{
+    struct chart_series *s;
+
+    chart_init(c, "n", "T'<", "caption");
+    c->counts = true;
+    strcpy(c->x.label, "GPUs");
+    strcpy(c->y.label, "s");
+    c->y.decimals = 1;
+    s = chart_add_series(c, CHART_JOINED, 0, "%s", "a<b>'$(x)");
+    chart_add_point(c, s, 1, 4, 3.5, 4.5);
+    chart_add_point(c, s, 2, NAN, NAN, NAN);
+    chart_add_point(c, s, 4, 1, NAN, NAN);
+    s = chart_add_series(c, CHART_LINE, CHART_INK, "guide");
+    chart_add_point(c, s, 0, 0, NAN, NAN);
+    chart_add_point(c, s, 2, NAN, NAN, NAN);
+    chart_add_point(c, s, 4, 4, NAN, NAN);
+    chart_fit(c, true);
+}
+
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+
+    for (const char *p = text; (p = strstr(p, word)); p += strlen(word))
+        n++;
+    return n;
+}
+
+static void check_encoders(void)
+{
+    struct chart c;
+    struct buf b = {0};
+
+    fill(&c);
+    ok(!c.failed && chart_has_points(&c), "a chart is made");
+    is_int(c.series[0].count, 2, "a mark without value is left out");
+    is_int(c.series[1].count, 3, "a line keeps its gap");
+    ok(near(c.y.high, 5), "the interval's end is on the axis");
+    chart_svg_encode(&c, &b);
+    is_int(count(b.data, "class=\"hot "), 2, "svg: values to point at, none on the guide");
+    is_int(count(b.data, "class=\"bar\""), 1, "svg: one interval");
+    ok(strstr(b.data, ">s 4.0 (3.5 to 4.5)</text>"), "svg: a value with its interval in words");
+    ok(strstr(b.data, ">1 GPU</text>") && strstr(b.data, ">4 GPUs</text>"), "svg: counts in words");
+    ok(!strstr(b.data, "<b>") && strstr(b.data, "a&lt;b&gt;&#39;$(x)"), "svg: names are text");
+    ok(!strstr(b.data, "nan"), "svg: no NaN");
+    buf_destroy(&b);
+    b = (struct buf){0};
+    chart_svg_encode_key(&c, &b);
+    is_int(count(b.data, "<li "), 2, "key: both series");
+    buf_destroy(&b);
+    b = (struct buf){0};
+    chart_gnuplot_encode_data(&c, &b);
+    ok(strstr(b.data, "\n1 4 3.5 4.5 0\n4 1 NaN NaN 0\n\n\n# guide\n0 0 NaN NaN 0\n"), "gnuplot: a block per series");
+    buf_destroy(&b);
+    b = (struct buf){0};
+    chart_gnuplot_encode_script(&c, &b);
+    ok(strstr(b.data, "title 'a<b>\xe2\x80\x99$(x)'"), "gnuplot: names are quoted");
+    ok(strstr(b.data, "'n.dat' index 0 using 1:3:(0):($4-$3) with vectors heads") &&
+           !strstr(b.data, "errorbars"), "gnuplot: an interval does not hide its mark");
+    ok(strstr(b.data, "pdfcairo") && strstr(b.data, "set output 'n.svg'") && strstr(b.data, "set output 'n.png'"),
+       "gnuplot: three forms");
+    buf_destroy(&b);
+    chart_destroy(&c);
+}
+
+int main(void)
+{
+    check_axes();
+    check_narrow_logarithm();
+    check_encoders();
+    return done_testing();
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/markup/escape.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/text/utf8.h"
+
+static bool is_control(const char *p, size_t n)
+{
+    return (n == 1 && ((unsigned char)*p < ' ' || *p == 127)) ||
+           (n == 2 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0);
+}
+
+typedef const char *replace_f(char c, char scratch[8]);
+
+/* replace gives what stands for an ASCII character, NULL for itself. */
+static void add(struct buf *b, const char *text, replace_f *replace)
+{
+    char scratch[8];
+
+    while (*text) {
+        size_t n = utf8_size(text);
+        const char *other = NULL;
+        if (n == 0)
+            other = "?";
+        else if (is_control(text, n))
+            other = " ";
+        else if (n == 1 && replace)
+            other = replace(*text, scratch);
+        if (other)
+            buf_add(b, other);
+        else
+            buf_add_bytes(b, text, n);
+        text += n ? n : 1;
+    }
+}
+
+static const char *replace_html(char c, char scratch[8])
+{
+    (void)scratch;
+    switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
+    }
+}
+
+static const char *replace_markdown(char c, char scratch[8])
+{
+    if (strchr("&<>", c))
+        return replace_html(c, scratch);
+    if (!strchr("\\`*_[]#|~$", c))
+        return NULL;
+    snprintf(scratch, 8, "\\%c", c);
+    return scratch;
+}
+
+static const char *replace_gnuplot(char c, char scratch[8])
+{
+    (void)scratch;
+    return c == '\'' ? "\xe2\x80\x99" : NULL;
+}
+
+void escape_html(struct buf *b, const char *text)
+{
+    add(b, text, replace_html);
+}
+
+void escape_markdown(struct buf *b, const char *text)
+{
+    add(b, text, replace_markdown);
+}
+
+static const char *replace_latex(char c, char scratch[8])
+{
+    switch (c) {
+    case '\\': return "\\textbackslash{}";
+    case '^': return "\\textasciicircum{}";
+    case '~': return "\\textasciitilde{}";
+    case '<': return "\\textless{}";
+    case '>': return "\\textgreater{}";
+    case '|': return "\\textbar{}";
+    case '"': return "\\textquotedbl{}";
+    case '`': return "\\textasciigrave{}";
+    default: break;
+    }
+    if (!strchr("{}$&#_%", c))
+        return NULL;
+    snprintf(scratch, 8, "\\%c", c);
+    return scratch;
+}
+
+/* A sign, one of several that LaTeX would make a dash of, or a hyphen. before: NUL at the start. */
+static const char *replace_minus(char before, char after)
+{
+    if (after >= '0' && after <= '9' && (before == '\0' || strchr(" .(", before)))
+        return "$-$";
+    return before == '-' || after == '-' ? "{-}" : "-";
+}
+
+void escape_latex(struct buf *b, const char *text)
+{
+    struct buf plain = {0};
+
+    add(&plain, text, NULL);
+    for (const char *p = plain.data ? plain.data : ""; *p;) {
+        size_t n = utf8_size(p);
+        char scratch[8];
+        const char *other = n == 1 ? replace_latex(*p, scratch) : p[0] == '\xc3' ? NULL : "?";
+        if (*p == '-')
+            other = replace_minus(p == plain.data ? '\0' : p[-1], p[1]);
+        if (other)
+            buf_add(b, other);
+        else
+            buf_add_bytes(b, p, n);
+        p += n;
+    }
+    b->failed |= plain.failed;
+    buf_destroy(&plain);
+}
+
+void escape_gnuplot(struct buf *b, const char *text)
+{
+    buf_add(b, "'");
+    add(b, text, replace_gnuplot);
+    buf_add(b, "'");
+}
+
+void escape_plain(struct buf *b, const char *text)
+{
+    add(b, text, NULL);
+}

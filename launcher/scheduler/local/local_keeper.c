@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/local/local_keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/host/jobenv.h"
+#include "src/buf.h"
+
+#define KILL_WAIT_S 10     /* between TERM and KILL, as Slurm's KillWait */
+#define POLL_NS 200000000L /* a waiting keeper looks at the queue */
+
+/* Sleeps up to ns; the signal that came, or 0. */
+static int wait_signal(const struct local_keeper *k, time_t s, long ns)
+{
+    struct timespec time = {.tv_sec = s, .tv_nsec = ns};
+    int signal = sigtimedwait(&k->signals, NULL, &time);
+
+    return signal > 0 ? signal : 0;
+}
+
+static void keep_record(struct local_keeper *k)
+{
+    struct err e;
+
+    local_record_write(k->dir, &k->record, &e); /* nobody is there to be told */
+}
+
+static void end_job(struct local_keeper *k, const char *state, const char *reason, int status)
+{
+    struct job_state *s = &k->record.state;
+
+    strcpy(s->state, state);
+    snprintf(s->reason, sizeof s->reason, "%s", reason);
+    s->ended = time(NULL);
+    s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    s->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    keep_record(k);
+}
+
+/* Do jobs that this one waits for ("afterany:1:2,afterany:7") wait or run? One that is not known has
+ * ended. */
+static bool must_wait(const struct local_keeper *k)
+{
+    const char *list = k->job->options.dependency;
+    char id[SCHEDULER_ID_SIZE];
+    struct local_record r;
+    struct err e;
+
+    while (list && *(list += strcspn(list, "0123456789"))) {
+        size_t n = strspn(list, "0123456789");
+        snprintf(id, sizeof id, "%.*s", (int)n, list);
+        list += n;
+        if (local_record_read(k->dir, id, &r, &e) < 0)
+            continue;
+        local_record_judge(&r);
+        if (r.state.phase != JOB_ENDED)
+            return true;
+    }
+    return false;
+}
+
+/* Every number from the oldest record on: one that has no record yet may get it. */
+static void list_before(struct local_keeper *k)
+{
+    unsigned long own = strtoul(k->record.state.id, NULL, 10), *ids = NULL;
+    struct err e;
+    size_t n;
+
+    if (local_record_list(k->dir, &ids, &n, &e) == 0 && n && ids[0] < own)
+        k->before = malloc((own - ids[0]) * sizeof *k->before);
+    for (unsigned long id = k->before ? ids[0] : own; id < own; id++)
+        k->before[k->nbefore++] = id;
+    free(ids);
+}
+
+/* Do as many jobs before this one wait or run as may run at a time? Hundreds ask this together and
+ * again and again, so those that have ended are forgotten. */
+static bool is_full(struct local_keeper *k)
+{
+    char id[SCHEDULER_ID_SIZE];
+    struct local_record r;
+    struct err e;
+    size_t i, kept = 0;
+    int active = 0;
+
+    for (i = 0; i < k->nbefore && active < k->max_in_flight; i++) {
+        snprintf(id, sizeof id, "%lu", k->before[i]);
+        if (local_record_read(k->dir, id, &r, &e) == 0) {
+            local_record_judge(&r);
+            if (r.state.phase == JOB_ENDED)
+                continue;
+            active++;
+        }
+        k->before[kept++] = k->before[i];
+    }
+    if (i > kept)
+        memmove(k->before + kept, k->before + i, (k->nbefore - i) * sizeof *k->before);
+    k->nbefore -= i - kept;
+    return active >= k->max_in_flight;
+}
+
+static bool wait_turn(struct local_keeper *k)
+{
+    bool cancelled = false;
+
+    list_before(k);
+    while (!cancelled && (must_wait(k) || is_full(k)))
+        cancelled = wait_signal(k, 0, POLL_NS) == SIGTERM;
+    free(k->before);
+    return !cancelled;
+}
+
+/* "%j" is the job's id and "%%" a percent sign, as Slurm has it. */
+static char *output_path(const struct job *job, const char *id)
+{
+    struct buf b = {0};
+
+    for (const char *s = job->output; *s; s++) {
+        if (s[0] == '%' && s[1] == 'j')
+            buf_add(&b, id);
+        else
+            buf_add_bytes(&b, s, 1);
+        if (s[0] == '%' && (s[1] == 'j' || s[1] == '%'))
+            s++;
+    }
+    return buf_steal(&b);
+}
+
+/* In the child; no return. */
+static void run_script(const struct local_keeper *k)
+{
+    char *output = output_path(k->job, k->record.state.id);
+    sigset_t none;
+    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+
+    if (fd < 0)
+        _exit(126);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+    jobenv_clean();
+    setenv("UNETCTL_JOB_ID", k->record.state.id, 1);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (chdir(k->job->work_dir) < 0) {
+        fprintf(stderr, "%s: %s\n", k->job->work_dir, strerror(errno));
+        _exit(126);
+    }
+    execlp("bash", "bash", k->job->script, (char *)NULL);
+    fprintf(stderr, "bash: %s\n", strerror(errno));
+    _exit(127);
+}
+
+/* The job's processes are asked to end, and made to after a while. */
+static int stop_script(const struct local_keeper *k, pid_t script)
+{
+    int status = 0;
+    bool gone = false;
+
+    procid_signal_session(getpid(), SIGTERM);
+    for (time_t end = time(NULL) + KILL_WAIT_S; !gone && time(NULL) < end;) {
+        gone = waitpid(script, &status, WNOHANG) == script;
+        if (!gone)
+            wait_signal(k, 0, POLL_NS);
+    }
+    procid_signal_session(getpid(), SIGKILL);
+    if (!gone)
+        waitpid(script, &status, 0);
+    return status;
+}
+
+/* Wait for the script's end; false when it was ended (and noted) before its time. */
+static bool watch_script(struct local_keeper *k, pid_t script, int *status)
+{
+    time_t start = time(NULL), limit = 60 * (time_t)k->job->options.time_min;
+    bool warned = limit == 0 || k->job->signal_s == 0;
+
+    while (waitpid(script, status, WNOHANG) == 0) {
+        if (wait_signal(k, 1, 0) == SIGTERM) {
+            end_job(k, "CANCELLED", "", stop_script(k, script));
+            return false;
+        }
+        if (!warned && time(NULL) >= start + limit - k->job->signal_s) {
+            kill(script, SIGUSR1);
+            warned = true;
+        }
+        if (limit && time(NULL) >= start + limit) {
+            end_job(k, "TIMEOUT", "TimeLimit", stop_script(k, script));
+            return false;
+        }
+    }
+    procid_signal_session(getpid(), SIGKILL); /* what the script left behind */
+    return true;
+}
+
+/* A script that stopped with a checkpoint (JOB_EXIT_AGAIN) starts again at once, as Slurm's requeued
+ * jobs do. */
+static void keep(struct local_keeper *k)
+{
+    struct job_state *s = &k->record.state;
+    int status = 0;
+    bool again;
+
+    if (!wait_turn(k)) {
+        end_job(k, "CANCELLED", "", 0);
+        return;
+    }
+    strcpy(s->state, "RUNNING");
+    s->reason[0] = 0;
+    do {
+        s->started = time(NULL);
+        keep_record(k);
+        pid_t script = fork();
+        if (script == 0)
+            run_script(k);
+        if (script < 0) {
+            end_job(k, "FAILED", strerror(errno), 0);
+            return;
+        }
+        if (!watch_script(k, script, &status))
+            return;
+        again = WIFEXITED(status) && WEXITSTATUS(status) == JOB_EXIT_AGAIN &&
+                s->restarts < k->job->requeues;
+        s->restarts += again;
+    } while (again);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        end_job(k, "COMPLETED", "", status);
+    else
+        end_job(k, "FAILED", WIFSIGNALED(status) ? "RaisedSignal" : "NonZeroExitCode", status);
+}
+
+static bool has_record(const struct local_keeper *k)
+{
+    char path[PATH_MAX];
+    struct err e;
+
+    return local_record_path(k->dir, k->record.state.id, path, &e) == 0 && access(path, F_OK) == 0;
+}
+
+/* In the second child, which unetctl does not wait for. Has nothing open of unetctl's. */
+static void become_keeper(struct local_keeper *k, int channel)
+{
+    char go;
+    pid_t self;
+    int null = open("/dev/null", O_RDWR);
+
+    self = setsid() < 0 ? -1 : getpid();
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    if (dup2(channel, STDERR_FILENO + 1) < 0)
+        _exit(1);
+    closefrom(STDERR_FILENO + 2);
+    channel = STDERR_FILENO + 1;
+    sigemptyset(&k->signals);
+    sigaddset(&k->signals, SIGTERM);
+    sigaddset(&k->signals, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &k->signals, NULL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    /* unetctl writes the first record, and with it there is a job, even if unetctl was killed before
+     * it could say so. */
+    if (self < 0 || write(channel, &self, sizeof self) != sizeof self ||
+        (read(channel, &go, 1) != 1 && !has_record(k)) || procid_get(self, &k->record.keeper) < 0)
+        _exit(1);
+    close(channel);
+    keep(k);
+    _exit(0);
+}
+
+pid_t local_keeper_start(struct local_keeper *k, int *channel, struct err *e)
+{
+    int pair[2];
+    pid_t keeper = -1;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_errno(e, ERR_SCHED, errno, "can't start a job");
+    fflush(NULL);
+    pid_t middle = fork();
+    if (middle == 0) {
+        pid_t child = fork();
+        if (child == 0)
+            become_keeper(k, pair[1]);
+        _exit(child < 0);
+    }
+    close(pair[1]);
+    if (middle > 0)
+        while (waitpid(middle, NULL, 0) < 0 && errno == EINTR)
+            ;
+    if (middle < 0 || read(pair[0], &keeper, sizeof keeper) != sizeof keeper) {
+        close(pair[0]);
+        return err_set(e, ERR_SCHED, "can't start a job: this machine gives no more processes");
+    }
+    *channel = pair[0];
+    return keeper;
+}

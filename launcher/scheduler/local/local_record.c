@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/local/local_record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/atomicfile.h"
+
+#define RECORD_LIMIT ((size_t)1 << 16)
+
+int local_record_path(const char *dir, const char *id, char dst[PATH_MAX], struct err *e)
+{
+    if (snprintf(dst, PATH_MAX, "%s/%s.json", dir, id) >= PATH_MAX)
+        return err_set(e, ERR_INTERNAL, "the path %s is too long", dir);
+    return 0;
+}
+
+int local_record_write(const char *dir, const struct local_record *r, struct err *e)
+{
+    const struct job_state *s = &r->state;
+    char path[PATH_MAX];
+    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:s}",
+                          "schema", 1, "id", s->id, "tag", s->tag, "name", s->name, "state", s->state,
+                          "reason", s->reason, "exit_code", s->exit_code, "signal", s->signal,
+                          "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
+                          (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper",
+                          (int)r->keeper.pid, "keeper_start", (json_int_t)r->keeper.start, "boot", r->keeper.boot);
+    char *text = o ? json_dumps(o, JSON_INDENT(1)) : NULL;
+    int rc = -1;
+
+    json_decref(o);
+    if (!text)
+        err_set(e, ERR_CONFIG, "the name of job %s is not UTF-8", s->id);
+    else if (local_record_path(dir, s->id, path, e) == 0)
+        rc = atomicfile_write(path, text, strlen(text), 0666, e);
+    free(text);
+    return rc;
+}
+
+static void copy_text(char *dst, size_t size, const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    snprintf(dst, size, "%s", text ? text : "");
+}
+
+static long long number_of(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e)
+{
+    struct job_state *s = &r->state;
+    char path[PATH_MAX];
+    json_error_t error;
+    size_t n;
+
+    *r = (struct local_record){0};
+    if (local_record_path(dir, id, path, e) < 0)
+        return -1;
+    char *text = atomicfile_read(path, RECORD_LIMIT, &n, e);
+    if (!text)
+        return -1;
+    json_t *o = json_loadb(text, n, 0, &error);
+    free(text);
+    if (!o || number_of(o, "schema") != 1) {
+        json_decref(o);
+        return err_set(e, ERR_DATA, "%s is damaged or of another version; remove it", path);
+    }
+    snprintf(s->id, sizeof s->id, "%s", id);
+    copy_text(s->tag, sizeof s->tag, o, "tag");
+    copy_text(s->name, sizeof s->name, o, "name");
+    copy_text(s->state, sizeof s->state, o, "state");
+    copy_text(s->reason, sizeof s->reason, o, "reason");
+    copy_text(r->keeper.boot, sizeof r->keeper.boot, o, "boot");
+    s->exit_code = (int)number_of(o, "exit_code");
+    s->signal = (int)number_of(o, "signal");
+    s->restarts = (int)number_of(o, "restarts");
+    s->submitted = (time_t)number_of(o, "submitted");
+    s->started = (time_t)number_of(o, "started");
+    s->ended = (time_t)number_of(o, "ended");
+    r->keeper.pid = (pid_t)number_of(o, "keeper");
+    r->keeper.start = (unsigned long long)number_of(o, "keeper_start");
+    json_decref(o);
+    return 0;
+}
+
+/* A killed keeper may leave its script running. Its session is still that one while no new process
+ * bears its number. */
+bool local_record_has_orphans(const struct local_record *r)
+{
+    struct procid now;
+
+    return procid_get(r->keeper.pid, &now) < 0 && r->state.started != 0 &&
+           procid_is_boot(&r->keeper) && procid_signal_session(r->keeper.pid, 0) > 0;
+}
+
+/* Phase, and what the record can't know: that nobody is left to bring it up to date. */
+void local_record_judge(struct local_record *r)
+{
+    struct job_state *s = &r->state;
+
+    if (s->ended) {
+        s->phase = JOB_ENDED;
+    } else if (procid_is_alive(&r->keeper) || local_record_has_orphans(r)) {
+        s->phase = s->started ? JOB_RUNNING : JOB_PENDING;
+    } else {
+        s->phase = JOB_ENDED;
+        strcpy(s->state, "NODE_FAIL");
+        strcpy(s->reason, "the job's keeper was killed, or this machine went down");
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The numbers of all records, ascending; the caller frees *dst. */
+int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    size_t capacity = 0;
+
+    *dst = NULL;
+    *n = 0;
+    if (!d)
+        return err_errno(e, ERR_INTERNAL, errno, "can't read %s", dir);
+    while ((entry = readdir(d))) {
+        char *end;
+        unsigned long id = strtoul(entry->d_name, &end, 10);
+        if (id == 0 || strcmp(end, ".json") != 0)
+            continue;
+        if (*n == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            unsigned long *more = realloc(*dst, capacity * sizeof **dst);
+            if (!more) {
+                closedir(d);
+                free(*dst);
+                return err_set(e, ERR_INTERNAL, "out of memory");
+            }
+            *dst = more;
+        }
+        (*dst)[(*n)++] = id;
+    }
+    closedir(d);
+    if (*n > 1)
+        qsort(*dst, *n, sizeof **dst, by_number);
+    return 0;
+}

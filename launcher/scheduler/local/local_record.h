@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is known of a job of the local queue: STATE/ID.json, written by unetctl when it submits and
+ * then by the job's keeper only. */
+#ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
+#define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "launcher/host/procid.h"
+#include "launcher/scheduler/scheduler.h"
+
+struct local_record {
+    struct job_state state; /* as the keeper wrote it */
+    struct procid keeper;
+};
+
+int local_record_path(const char *dir, const char *id, char dst[PATH_MAX], struct err *e);
+int local_record_write(const char *dir, const struct local_record *r, struct err *e);
+int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e);
+
+/* The numbers of all records, ascending; the caller frees *dst. */
+int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
+
+/* Phase, and what the record can't know: that nobody is left to bring it up to date. */
+void local_record_judge(struct local_record *r);
+
+/* A killed keeper may leave its script running. */
+bool local_record_has_orphans(const struct local_record *r);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* This machine as a scheduler: a queue of scripts, as many at once as the configuration says. Each
+ * job has a keeper. Who reads a record checks pid and start time of the keeper, so a crash or a reboot
+ * is seen. */
+#include "config.h"
+#include "launcher/scheduler/scheduler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "launcher/host/statedir.h"
+#include "launcher/scheduler/local/local_keeper.h"
+#include "src/clock.h"
+
+#define ORPHANS_WAIT_S 10 /* between TERM and KILL */
+#define KEEP_S (30 * 24 * 3600) /* records of ended jobs are kept so long */
+
+struct local {
+    struct scheduler scheduler;
+    char dir[PATH_MAX];
+    int max_in_flight;
+};
+
+static int local_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                           struct err *e)
+{
+    (void)s, (void)name, (void)e;
+    *p = (struct scheduler_partition){.nodes = 1};
+    strcpy(p->name, "local");
+    p->cpus_per_node = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return 0;
+}
+
+static int local_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
+                       struct err *e)
+{
+    (void)s;
+    forecast->start = 0; /* when those before it have ended */
+    if (job->script && access(job->script, R_OK) < 0)
+        return err_errno(e, ERR_SCHED, errno, "can't read %s", job->script);
+    const char *list = job->options.dependency;
+    if (list && list[strspn(list, "afterny:,0123456789")] != 0)
+        return err_set(e, ERR_SCHED, "--dependency=%s: the local queue knows afterany:ID only", list);
+    return 0;
+}
+
+/* Records of jobs that ended long ago. */
+static void forget_old(const char *dir)
+{
+    char text[SCHEDULER_ID_SIZE], path[PATH_MAX];
+    unsigned long *ids;
+    struct local_record r;
+    struct err e;
+    size_t n;
+
+    if (local_record_list(dir, &ids, &n, &e) < 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%lu", ids[i]);
+        if (local_record_read(dir, text, &r, &e) == 0 && r.state.ended &&
+            r.state.ended < time(NULL) - KEEP_S && local_record_path(dir, text, path, &e) == 0)
+            unlink(path);
+    }
+    free(ids);
+}
+
+/* The next number, never given twice: STATE/last has the one before. */
+static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
+{
+    char path[PATH_MAX], text[24] = "";
+    int rc = -1;
+
+    if (snprintf(path, sizeof path, "%s/last", dir) >= (int)sizeof path)
+        return err_set(e, ERR_INTERNAL, "the path %s is too long", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0 || pread(fd, text, sizeof text - 1, 0) < 0) {
+        err_errno(e, ERR_SCHED, errno, "can't number a job in %s", path);
+    } else {
+        snprintf(id, SCHEDULER_ID_SIZE, "%lu", strtoul(text, NULL, 10) + 1);
+        if (pwrite(fd, id, strlen(id), 0) != (ssize_t)strlen(id) || fsync(fd) < 0)
+            err_errno(e, ERR_SCHED, errno, "can't number a job in %s", path);
+        else
+            rc = 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* Nobody keeps the job: it never was. */
+static int withdraw(const char *dir, const char *id, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (local_record_path(dir, id, path, e) == 0)
+        unlink(path);
+    return err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
+}
+
+static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                      struct err *e)
+{
+    const struct local *local = s->priv;
+    struct local_keeper k = {.dir = local->dir, .job = job, .max_in_flight = local->max_in_flight};
+    struct job_state *state = &k.record.state;
+    int channel = -1, rc = -1;
+
+    struct scheduler_forecast ignored;
+    if (local_check(s, job, &ignored, e) < 0 || next_id(local->dir, id, e) < 0)
+        return -1;
+    forget_old(local->dir);
+    snprintf(state->id, sizeof state->id, "%s", id);
+    snprintf(state->tag, sizeof state->tag, "%s", job->tag);
+    snprintf(state->name, sizeof state->name, "%s", job->name);
+    strcpy(state->state, "PENDING");
+    strcpy(state->reason, "Resources");
+    state->submitted = time(NULL);
+    pid_t keeper = local_keeper_start(&k, &channel, e);
+    if (keeper < 0)
+        return -1;
+    if (procid_get(keeper, &k.record.keeper) < 0)
+        err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
+    else if (local_record_write(local->dir, &k.record, e) == 0)
+        rc = 0;
+    if (rc == 0 && send(channel, "g", 1, MSG_NOSIGNAL) != 1)
+        rc = withdraw(local->dir, id, e);
+    close(channel);
+    return rc;
+}
+
+static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                         const char *in_flight, const struct scheduler_feed *feed,
+                         struct scheduler_result *results)
+{
+    (void)in_flight; /* a job is there as soon as its record is */
+    for (size_t i = 0; i < count; i++) {
+        struct scheduler_result *r = &results[i];
+        if (feed && feed->ready(feed->arg, i, &r->reason)) {
+            r->outcome = SCHEDULER_REFUSED;
+            return;
+        }
+        if (submit_job(s, &jobs[i], r->id, &r->reason)) {
+            r->outcome = r->reason.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+            return;
+        }
+        r->outcome = SCHEDULER_SUBMITTED;
+    }
+}
+
+static int local_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                       size_t *nstates, struct err *e)
+{
+    const struct local *local = s->priv;
+    char text[SCHEDULER_ID_SIZE];
+    unsigned long *ids;
+    struct local_record r;
+    size_t n;
+
+    if (local_record_list(local->dir, &ids, &n, e) < 0)
+        return -1;
+    *states = n ? calloc(n, sizeof **states) : NULL;
+    if (n && !*states) {
+        free(ids);
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    }
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%lu", ids[i]);
+        if (local_record_read(local->dir, text, &r, e) < 0) {
+            free(ids);
+            free(*states);
+            *states = NULL;
+            *nstates = 0;
+            return -1;
+        }
+        if (strncmp(r.state.tag, tag_prefix, strlen(tag_prefix)) != 0)
+            continue;
+        local_record_judge(&r);
+        (*states)[(*nstates)++] = r.state;
+    }
+    free(ids);
+    if (*nstates == 0) {
+        free(*states);
+        *states = NULL;
+    }
+    return 0;
+}
+
+/* In the place of a keeper that was killed: the job's processes are asked to end, and made to after a while. */
+static int end_orphans(const char *dir, struct local_record *r, struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+
+    procid_signal_session(r->keeper.pid, SIGTERM);
+    for (double end = clock_now() + ORPHANS_WAIT_S; local_record_has_orphans(r) && clock_now() < end;)
+        nanosleep(&pause, NULL);
+    procid_signal_session(r->keeper.pid, SIGKILL);
+    strcpy(r->state.state, "CANCELLED");
+    r->state.ended = time(NULL);
+    return local_record_write(dir, r, e);
+}
+
+static int local_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    const struct local *local = s->priv;
+    char path[PATH_MAX];
+    struct local_record r;
+
+    if (id[strspn(id, "0123456789")] != 0 || local_record_path(local->dir, id, path, e) < 0)
+        return err_set(e, ERR_SCHED, "'%s' is not the id of a local job", id);
+    if (access(path, F_OK) < 0)
+        return 0;
+    if (local_record_read(local->dir, id, &r, e) < 0)
+        return -1;
+    if (r.state.ended)
+        return 0;
+    if (procid_is_alive(&r.keeper))
+        kill(r.keeper.pid, SIGTERM);
+    else if (local_record_has_orphans(&r))
+        return end_orphans(local->dir, &r, e);
+    return 0;
+}
+
+static void local_close(struct scheduler *s)
+{
+    free(s->priv);
+}
+
+struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e)
+{
+    static const struct scheduler_ops ops = {"local",      local_partition, local_check, local_submit,
+                                             local_query,  local_cancel,    local_close, NULL,
+                                             NULL};
+    struct local *local = calloc(1, sizeof *local);
+    int rc = 0;
+
+    if (!local) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    local->scheduler = (struct scheduler){.ops = &ops, .priv = local};
+    local->max_in_flight = config->max_in_flight > 0 ? config->max_in_flight : 1;
+    if (!config->state_dir)
+        rc = statedir_path("local", local->dir, e);
+    else if (snprintf(local->dir, sizeof local->dir, "%s", config->state_dir) >= (int)sizeof local->dir)
+        rc = err_set(e, ERR_CONFIG, "the path %s is too long", config->state_dir);
+    if (rc < 0 || statedir_make(local->dir, e) < 0) {
+        free(local);
+        return NULL;
+    }
+    return &local->scheduler;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of the local queue: what is written is read, and what they can't know is judged. */
+#include "config.h"
+#include "launcher/scheduler/local/local_record.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+static char dir[] = "/tmp/unetctl-record.XXXXXX";
+static struct err e;
+
+static struct local_record make(const char *id, time_t started, time_t ended)
+{
+    struct local_record r = {.state = {.state = "RUNNING", .reason = "none of \"yours\"", .exit_code = 3,
+                                       .signal = 9, .restarts = 2, .submitted = 100,
+                                       .started = started, .ended = ended}};
+
+    snprintf(r.state.id, sizeof r.state.id, "%s", id);
+    snprintf(r.state.tag, sizeof r.state.tag, "unetctl:x:run-%s:1", id);
+    snprintf(r.state.name, sizeof r.state.name, "ö %s", id);
+    if (procid_get(getpid(), &r.keeper))
+        bail_out("no process id");
+    return r;
+}
+
+static void put(const struct local_record *r)
+{
+    if (local_record_write(dir, r, &e))
+        bail_out("%s", e.text);
+}
+
+static void check_round(void)
+{
+    struct local_record r = make("12", 110, 0), back;
+
+    put(&r);
+    ok(local_record_read(dir, "12", &back, &e) == 0, "what was written can be read");
+    is_str(back.state.tag, r.state.tag, "tag");
+    is_str(back.state.name, r.state.name, "name");
+    is_str(back.state.reason, r.state.reason, "reason");
+    ok(back.state.exit_code == 3 && back.state.signal == 9 && back.state.restarts == 2, "numbers");
+    ok(back.state.submitted == 100 && back.state.started == 110 && back.state.ended == 0, "times");
+    ok(procid_is_alive(&back.keeper), "its keeper");
+    strcpy(r.state.name, "\xff");
+    ok(local_record_write(dir, &r, &e) == -1 && e.code == ERR_CONFIG, "no UTF-8: %s", e.text);
+    ok(local_record_read(dir, "13", &back, &e) == -1, "none: %s", e.text);
+}
+
+static void check_damaged(void)
+{
+    struct local_record back;
+    char path[PATH_MAX], deep[PATH_MAX];
+
+    if (local_record_path(dir, "14", path, &e) || atomicfile_write(path, "{\"sch", 5, 0666, &e))
+        bail_out("%s", e.text);
+    ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "14.json is damaged"), "half of one");
+    if (atomicfile_write(path, "{\"schema\": 2}", 13, 0666, &e))
+        bail_out("%s", e.text);
+    ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "another version"), "a later one");
+    unlink(path);
+    memset(deep, 'x', sizeof deep - 1);
+    deep[sizeof deep - 1] = 0;
+    ok(local_record_path(deep, "1", path, &e) == -1, "a path that is too long");
+}
+
+static void check_list(void)
+{
+    struct local_record a = make("9", 0, 0), b = make("100", 0, 0);
+    char path[PATH_MAX];
+    unsigned long *ids;
+    size_t n;
+
+    put(&b);
+    put(&a);
+    if (local_record_path(dir, "last", path, &e) || atomicfile_write(path, "", 0, 0666, &e))
+        bail_out("%s", e.text);
+    ok(local_record_list(dir, &ids, &n, &e) == 0 && n == 3 && ids[0] == 9 && ids[1] == 12 && ids[2] == 100,
+       "numbers in their order, and nothing else");
+    free(ids);
+    ok(local_record_list("/nonexistent", &ids, &n, &e) == -1, "no folder: %s", e.text);
+}
+
+static void check_judge(void)
+{
+    struct local_record r = make("1", 0, 0);
+    pid_t gone = fork();
+
+    if (gone == 0)
+        _exit(0);
+    local_record_judge(&r);
+    is_int(r.state.phase, JOB_PENDING, "its keeper waits");
+    r.state.started = 110;
+    local_record_judge(&r);
+    is_int(r.state.phase, JOB_RUNNING, "its script runs");
+    waitpid(gone, NULL, 0);
+    r.keeper.pid = gone;
+    ok(!local_record_has_orphans(&r), "a keeper that is gone with all of its session");
+    local_record_judge(&r);
+    is_int(r.state.phase, JOB_ENDED, "nobody is left to say how it ended");
+    is_str(r.state.state, "NODE_FAIL", "so this is");
+    r = make("1", 110, 120);
+    r.keeper.pid = gone;
+    local_record_judge(&r);
+    ok(r.state.phase == JOB_ENDED && strcmp(r.state.state, "RUNNING") == 0, "one that has ended stays as it is");
+}
+
+int main(void)
+{
+    char command[96];
+
+    if (!mkdtemp(dir))
+        bail_out("no folder in /tmp");
+    check_round();
+    check_damaged();
+    check_list();
+    check_judge();
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    return system(command) != 0 || done_testing();
+}

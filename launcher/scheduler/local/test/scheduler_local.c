@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The local queue with real scripts, in a folder of its own. */
+#include "config.h"
+#include "launcher/scheduler/scheduler.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/host/procid.h"
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "t/tap.h"
+
+static char folder[] = "/tmp/unetctl-local.XXXXXX";
+static char state_dir[PATH_MAX], work_dir[PATH_MAX];
+
+static struct scheduler *open_queue(int max_in_flight)
+{
+    struct err e;
+    struct scheduler_config config = {
+        .kind = "local", .state_dir = state_dir, .max_in_flight = max_in_flight};
+    struct scheduler *s = scheduler_open(&config, &e);
+
+    if (!s)
+        bail_out("no queue: %s", e.text);
+    return s;
+}
+
+/* Submit a script; its id stays valid until the next call but three. */
+static const char *submit(struct scheduler *s, const char *tag, const char *text, int time_min)
+{
+    static char ids[4][SCHEDULER_ID_SIZE];
+    static int n;
+    char script[PATH_MAX + 32], output[PATH_MAX + 32];
+    struct err e;
+
+    snprintf(script, sizeof script, "%s/%s.sh", work_dir, tag);
+    snprintf(output, sizeof output, "%s/100%%%%-%%j.out", work_dir);
+    if (atomicfile_write(script, text, strlen(text), 0777, &e) < 0)
+        bail_out("%s", e.text);
+    struct job job = {.tag = tag, .name = tag, .script = script, .work_dir = work_dir,
+                      .output = output, .nodes = 1, .tasks = 1, .gpus_per_task = 1,
+                      .cpus_per_task = 1, .options = {.time_min = time_min}};
+    char *id = ids[n++ % 4];
+    if (scheduler_submit(s, &job, id, &e) < 0)
+        bail_out("submit: %s", e.text);
+    return id;
+}
+
+static struct job_state get(struct scheduler *s, const char *tag)
+{
+    struct job_state *states, found = {.phase = JOB_ENDED, .state = "ABSENT"};
+    struct err e;
+    size_t n;
+
+    if (scheduler_query(s, tag, &states, &n, &e) < 0)
+        bail_out("query: %s", e.text);
+    if (n > 0)
+        found = states[0];
+    free(states);
+    return found;
+}
+
+/* Poll until the job is in that phase; its state then, or after a minute. */
+static struct job_state wait_phase(struct scheduler *s, const char *tag, enum job_phase phase)
+{
+    struct job_state state = get(s, tag);
+
+    for (double end = clock_now() + 60; state.phase < phase && clock_now() < end; state = get(s, tag))
+        usleep(20000);
+    return state;
+}
+
+static void is_output(const char *id, const char *want, const char *what)
+{
+    char path[PATH_MAX + 64];
+    struct err e = {0};
+    size_t n;
+
+    snprintf(path, sizeof path, "%s/100%%-%s.out", work_dir, id);
+    char *text = atomicfile_read(path, 4096, &n, &e);
+    is_str(text ? text : e.text, want, "%s", what);
+    free(text);
+}
+
+static void test_results(void)
+{
+    struct scheduler *s = open_queue(1);
+    const char *id = submit(s, "t:ok", "#!/bin/bash\npwd\necho err >&2\necho \"$SLURM_JOB_ID\"\n", 0);
+    char want[PATH_MAX + 16];
+    struct job_state state = wait_phase(s, "t:ok", JOB_ENDED);
+
+    is_str(state.state, "COMPLETED", "a script that succeeds");
+    is_str(state.id, id, "has the id that submit gave");
+    ok(state.submitted > 0 && state.started >= state.submitted && state.ended >= state.started,
+       "and its times");
+    snprintf(want, sizeof want, "%s\nerr\n\n", work_dir);
+    is_output(id, want, "ran in its folder, with both outputs in one file, outside of any job");
+
+    submit(s, "t:fail", "#!/bin/bash\nexit 7\n", 0);
+    state = wait_phase(s, "t:fail", JOB_ENDED);
+    is_str(state.state, "FAILED", "a script that fails");
+    is_int(state.exit_code, 7, "with its exit code");
+    submit(s, "t:signal", "#!/bin/bash\nkill -SEGV $$\n", 0);
+    state = wait_phase(s, "t:signal", JOB_ENDED);
+    ok(strcmp(state.state, "FAILED") == 0 && state.signal == SIGSEGV, "a script that is killed");
+    is_str(get(s, "u:").state, "ABSENT", "other tags are not found");
+    scheduler_close(s);
+}
+
+static void test_order(void)
+{
+    struct scheduler *s = open_queue(1);
+    char text[PATH_MAX + 16];
+    struct stat unused;
+
+    submit(s, "o:1", "#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\necho 1 >>order\n", 0);
+    submit(s, "o:2", "#!/bin/bash\necho 2 >>order\n", 0);
+    submit(s, "o:3", "#!/bin/bash\necho 3 >>order\n", 0);
+    is_str(wait_phase(s, "o:1", JOB_RUNNING).state, "RUNNING", "the first runs");
+    is_str(get(s, "o:2").state, "PENDING", "the second waits");
+    scheduler_close(s);
+
+    s = open_queue(2);
+    submit(s, "o:4", "#!/bin/bash\ntrue\n", 0);
+    is_str(get(s, "o:4").state, "PENDING", "behind more jobs than may run, another one waits");
+    struct err e;
+    is_int(scheduler_cancel(s, get(s, "o:3").id, &e), 0, "cancel a waiting job");
+    is_str(wait_phase(s, "o:3", JOB_ENDED).state, "CANCELLED", "it ends");
+    snprintf(text, sizeof text, "%s/go", work_dir);
+    ok(atomicfile_write(text, "", 0, 0666, &e) == 0 && stat(text, &unused) == 0, "the first may end");
+    is_str(wait_phase(s, "o:2", JOB_ENDED).state, "COMPLETED", "then the second runs");
+    is_str(wait_phase(s, "o:4", JOB_ENDED).state, "COMPLETED", "and the last");
+    snprintf(text, sizeof text, "%s/order", work_dir);
+    size_t n;
+    char *order = atomicfile_read(text, 100, &n, &e);
+    is_str(order, "1\n2\n", "in order, without the cancelled one");
+    free(order);
+    scheduler_close(s);
+}
+
+static void test_cancel(void)
+{
+    struct scheduler *s = open_queue(1);
+    struct err e;
+    struct job_state state;
+
+    submit(s, "c:1", "#!/bin/bash\ntrap 'echo ending; exit 0' TERM\nsleep 1000 & echo up\nwait\n", 0);
+    state = wait_phase(s, "c:1", JOB_RUNNING);
+    is_int(scheduler_cancel(s, state.id, &e), 0, "cancel a running job");
+    is_str(wait_phase(s, "c:1", JOB_ENDED).state, "CANCELLED", "it ends");
+    is_int(scheduler_cancel(s, state.id, &e), 0, "to cancel it again is no error");
+    is_int(scheduler_cancel(s, "999999", &e), 0, "nor is a job that nobody knows");
+    ok(scheduler_cancel(s, "x/../1", &e) == -1 && e.code == ERR_SCHED, "what is no id: %s", e.text);
+    scheduler_close(s);
+}
+
+/* The keeper is killed: its script is found, and ended by cancel. */
+static void test_killed_keeper(void)
+{
+    struct scheduler *s = open_queue(1);
+    char path[PATH_MAX + 64], *text;
+    struct err e;
+    size_t n;
+    int keeper = 0;
+    struct job_state state;
+    struct procid id;
+
+    submit(s, "k:1", "#!/bin/bash\necho >up\nsleep 1000\n", 0);
+    state = wait_phase(s, "k:1", JOB_RUNNING);
+    snprintf(path, sizeof path, "%s/up", work_dir);
+    for (double end = clock_now() + 60; access(path, F_OK) < 0 && clock_now() < end;)
+        usleep(20000);
+    snprintf(path, sizeof path, "%s/%s.json", state_dir, state.id);
+    text = atomicfile_read(path, 4096, &n, &e);
+    const char *member = text ? strstr(text, "\"keeper\": ") : NULL;
+    if (!member || sscanf(member, "\"keeper\": %d", &keeper) != 1)
+        bail_out("no keeper in %s", path);
+    free(text);
+    kill(keeper, SIGKILL);
+    for (double end = clock_now() + 10; procid_get(keeper, &id) == 0 && clock_now() < end;)
+        usleep(20000);
+    is_str(get(s, "k:1").state, "RUNNING", "the script of a killed keeper still runs");
+    is_int(scheduler_cancel(s, state.id, &e), 0, "and can be cancelled");
+    state = wait_phase(s, "k:1", JOB_ENDED);
+    is_str(state.state, "CANCELLED", "which is how the job ended");
+    scheduler_close(s);
+}
+
+static void test_open(void)
+{
+    struct scheduler_config config = {.kind = "cloud"};
+    struct err e;
+
+    ok(!scheduler_open(&config, &e) && e.code == ERR_USAGE, "an unknown kind: %s", e.text);
+    config = (struct scheduler_config){.kind = "local", .state_dir = "/dev/null/x"};
+    ok(!scheduler_open(&config, &e), "a folder that can't be made: %s", e.text);
+    struct scheduler *s = open_queue(1);
+    struct job job = {.tag = "x", .name = "x", .script = "/nonexistent", .work_dir = "/tmp",
+                      .output = "/tmp/x"};
+    char id[SCHEDULER_ID_SIZE];
+    ok(scheduler_submit(s, &job, id, &e) == -1 && e.code == ERR_SCHED, "no script: %s", e.text);
+    is_str(get(s, "x").state, "ABSENT", "and no job");
+    scheduler_close(s);
+}
+
+int main(void)
+{
+    char command[128];
+
+    if (!mkdtemp(folder))
+        bail_out("no folder");
+    setenv("SLURM_JOB_ID", "77", 1);
+    snprintf(state_dir, sizeof state_dir, "%s/state/queue", folder);
+    snprintf(work_dir, sizeof work_dir, "%s/work", folder);
+    mkdir(work_dir, 0777);
+    test_results();
+    test_order();
+    test_cancel();
+    test_killed_keeper();
+    test_open();
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) != 0 || done_testing();
+}

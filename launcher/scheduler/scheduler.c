@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/scheduler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+
+static const struct {
+    const char *kind;
+    struct scheduler *(*open)(const struct scheduler_config *config, struct err *e);
+} kinds[] = {
+    {"slurm", scheduler_slurm_open},
+    {"local", scheduler_local_open},
+    {"dry", scheduler_dry_open},
+};
+
+struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(config->kind, kinds[i].kind) == 0)
+            return kinds[i].open(config, e);
+    err_set(e, ERR_USAGE, "unknown scheduler '%s'; use slurm, local or dry", config->kind);
+    return NULL;
+}
+
+void scheduler_close(struct scheduler *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                        struct err *e)
+{
+    return s->ops->partition(s, name, p, e);
+}
+
+int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
+                       struct err *e)
+{
+    *dst = (struct scheduler_forecast){0};
+    return s->ops->check(s, job, dst, e);
+}
+
+int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
+{
+    struct scheduler_forecast ignored;
+
+    return scheduler_forecast(s, job, &ignored, e);
+}
+
+void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)
+{
+    if (s->ops->announce)
+        s->ops->announce(s, tag_prefix, job);
+}
+
+int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
+                     struct err *e)
+{
+    struct scheduler_result result;
+
+    scheduler_submit_all(s, job, 1, NULL, NULL, &result);
+    if (result.outcome == SCHEDULER_SUBMITTED) {
+        snprintf(id, SCHEDULER_ID_SIZE, "%s", result.id);
+        return 0;
+    }
+    *e = result.reason;
+    e->code = result.outcome == SCHEDULER_LOST ? ERR_INTERNAL : e->code;
+    return -1;
+}
+
+void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
+                          const char *in_flight, const struct scheduler_feed *feed,
+                          struct scheduler_result *results)
+{
+    for (size_t i = 0; i < count; i++)
+        results[i] = (struct scheduler_result){.outcome = SCHEDULER_NOT_TRIED};
+    s->ops->submit(s, jobs, count, in_flight, feed, results);
+}
+
+int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                    size_t *nstates, struct err *e)
+{
+    *states = NULL;
+    *nstates = 0;
+    return s->ops->query(s, tag_prefix, states, nstates, e);
+}
+
+int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count, const char **source,
+                     struct err *e)
+{
+    *source = "";
+    return s->ops->recall && count ? s->ops->recall(s, states, count, source, e) : 0;
+}
+
+int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    return s->ops->cancel(s, id, e);
+}

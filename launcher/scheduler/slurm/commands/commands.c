@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/commands/commands.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/scheduler/job.h"
+#include "launcher/scheduler/slurm/command.h"
+#include "launcher/scheduler/slurm/history.h"
+#include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/request.h"
+#include "launcher/scheduler/slurm/sbatch.h"
+#include "launcher/scheduler/slurm/slurm_words.h"
+
+#define FIELDS_MAX 12
+
+/* Runs argv. Returns NULL, or a refusal: it could not start, or failed. */
+static json_t *ask(const char *const argv[], struct command *c)
+{
+    const char *name = strcmp(argv[0], "env") == 0 ? argv[2] : argv[0];
+    json_t *refusal = command_run(argv, c);
+
+    return refusal || c->code == 0 ? refusal : command_refuse(name, c);
+}
+
+/* Cuts the next line of *text into fields at '|', without blanks around each; the last field has
+ * the rest. Missing fields are "". False at the end of the text. */
+static bool next_fields(char **text, char *fields[FIELDS_MAX], int count)
+{
+    char *line = *text, *end = line + strcspn(line, "\n");
+
+    if (!*line)
+        return false;
+    *text = *end ? end + 1 : end;
+    *end = 0;
+    for (int i = 0; i < count; i++) {
+        char *bar = i + 1 < count ? strchr(line, '|') : NULL;
+        char *stop = bar ? bar : line + strlen(line);
+        fields[i] = line + strspn(line, " ");
+        line = bar ? bar + 1 : stop;
+        while (stop > fields[i] && stop[-1] == ' ')
+            stop--;
+        *stop = 0;
+    }
+    return true;
+}
+
+/* Seconds since 1970; 0 for "N/A", "NONE" and "Unknown". */
+static json_int_t seconds_of(const char *text)
+{
+    return strtoll(text, NULL, 10);
+}
+
+/* ---- the cluster ---- */
+
+/* Returns the value behind "NAME = " in the output of scontrol show config, or "". */
+static const char *find_setting(char *config, const char *name)
+{
+    for (char *line = config; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        size_t n = strcspn(line, " =");
+        char *value = line + n + strspn(line + n, " =");
+        if (n == strlen(name) && strncmp(line, name, n) == 0) {
+            value[strcspn(value, "\n")] = 0;
+            return value;
+        }
+    }
+    return "";
+}
+
+/* Returns the host in "Slurmctld(primary) at HOST is UP", or "". */
+static const char *find_controller(char *text)
+{
+    char *up = strstr(text, " is UP");
+
+    if (!up)
+        return "";
+    *up = 0;
+    char *at = strrchr(text, ' ');
+    return at ? at + 1 : "";
+}
+
+static json_t *ping(void)
+{
+    static const char *const show[] = {"scontrol", "show", "config", NULL};
+    static const char *const pings[] = {"scontrol", "ping", NULL};
+    struct command config, controller;
+    json_t *answer = ask(show, &config), *refusal = command_run(pings, &controller);
+
+    if (!answer && refusal) {
+        answer = refusal;
+    } else {
+        json_decref(refusal);
+        if (!answer) {
+            const char *cluster = find_setting(config.out.data, "ClusterName");
+            size_t used = strlen(cluster) + (size_t)(cluster - config.out.data) + 1;
+            bool whole = *cluster && used < config.out.length;
+            const char *version =
+                whole ? find_setting(config.out.data + used, "SLURM_VERSION") : "";
+            answer = json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "slurm", message_string(version),
+                               "cluster", message_string(cluster), "controller",
+                               message_string(find_controller(controller.out.data)));
+        }
+    }
+    command_destroy(&config);
+    command_destroy(&controller);
+    return answer;
+}
+
+static int minutes_of(const char *limit)
+{
+    int minutes = job_time_decode(limit);
+
+    return minutes > 0 ? minutes : 0; /* "infinite" and "n/a" are no limit */
+}
+
+/* A node's long state, such as "idle", "mixed" or "down*": a star: does not answer. */
+static bool is_away(const char *state)
+{
+    static const char *const away[] = {"down", "unknown", "drain", "fail", NULL};
+
+    for (const char *const *s = away; *s; s++)
+        if (strncmp(state, *s, strlen(*s)) == 0)
+            return true;
+    return strchr(state, '*') != NULL;
+}
+
+/* One line for each node of each partition; sinfo repeats the partition's own fields. */
+static json_t *load_cluster(struct cluster *dst)
+{
+    static const char *const argv[] = {"sinfo", "-h", "-a", "-N", "-S", "#P", "-o",
+                                       "%P|%a|%l|%N|%c|%T|%G", NULL};
+    enum { NAME, UP, LIMIT, NODE, CPUS, STATE, GRES, COUNT };
+    struct command c;
+    json_t *refusal = ask(argv, &c);
+    char *text = c.out.data, *f[FIELDS_MAX];
+
+    while (!refusal && next_fields(&text, f, COUNT)) {
+        size_t n = strlen(f[NAME]), i = 0;
+        bool is_default = n > 0 && f[NAME][n - 1] == '*';
+        if (is_default)
+            f[NAME][n - 1] = 0;
+        while (i < dst->count && strcmp(dst->partitions[i].name, f[NAME]) != 0)
+            i++;
+        struct cluster_partition *p =
+            i < dst->count ? &dst->partitions[i] : cluster_add(dst, f[NAME]);
+        if (!p) {
+            refusal = message_refuse("out of memory");
+            break;
+        }
+        p->is_default = is_default;
+        p->is_up = strcmp(f[UP], "up") == 0;
+        p->max_time_min = minutes_of(f[LIMIT]);
+        cluster_add_node(p, atoi(f[CPUS]), f[GRES], is_away(f[STATE]));
+    }
+    command_destroy(&c);
+    return refusal;
+}
+
+/* ---- jobs ---- */
+
+/* squeue prints a wait status up to 22.05 and CODE:SIGNAL since; sacct prints the latter. */
+static void decode_exit(const char *text, int *code, int *signal)
+{
+    int status = atoi(text);
+
+    *code = *signal = 0;
+    if (strchr(text, ':'))
+        sscanf(text, "%d:%d", code, signal);
+    else if (WIFEXITED(status))
+        *code = WEXITSTATUS(status);
+    else if (WIFSIGNALED(status))
+        *signal = WTERMSIG(status);
+}
+
+static bool is_pending(const char *state)
+{
+    return strcmp(state, "PENDING") == 0;
+}
+
+static bool is_active(const char *state)
+{
+    static const char *const active[] = {"PENDING",     "RUNNING",   "SUSPENDED", "COMPLETING",
+                                         "CONFIGURING", "RESIZING",  "SIGNALING", "STAGE_OUT",
+                                         "STOPPED",     "REQUEUED",  NULL};
+    const char *const *s = active;
+
+    while (*s && strcmp(*s, state) != 0)
+        s++;
+    return *s != NULL;
+}
+
+#define JOB_FORMAT                                                                                 \
+    "JobID:24|,State:32|,exit_code:16|,RestartCnt:16|,SubmitTime:24|,StartTime:24|,EndTime:24|,"   \
+    "Reason:160|,NodeList:160|,Comment:300|,Name:160"
+
+static json_t *query(const json_t *request)
+{
+    enum { ID, STATE, EXIT, RESTARTS, SUBMITTED, STARTED, ENDED, REASON, NODES, TAG, NAME, COUNT };
+    const char *prefix = message_text(request, "tag_prefix");
+    const json_t *ids = json_object_get(request, "ids");
+    char user[16];
+    const char *const argv[] = {COMMAND_EPOCH_TIMES, "squeue", "-h", "-a", "-t", "all", "-u", user,
+                                "-O", JOB_FORMAT, NULL};
+    struct command c;
+    json_t *list = json_array();
+
+    snprintf(user, sizeof user, "%u", (unsigned)getuid());
+    json_t *refusal = ask(argv, &c);
+    char *text = c.out.data, *f[FIELDS_MAX];
+    while (!refusal && next_fields(&text, f, COUNT)) {
+        int code, signal;
+        if (prefix ? strncmp(f[TAG], prefix, strlen(prefix)) != 0 : !message_has_id(ids, f[ID]))
+            continue;
+        bool ended = !is_active(f[STATE]);
+        decode_exit(ended ? f[EXIT] : "0:0", &code, &signal);
+        const char *reason = strcmp(f[REASON], "None") == 0 ? "" : f[REASON];
+        /* A waiting job's start and a running job's end are only expected. */
+        json_array_append_new(
+            list,
+            json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id",
+                      message_string(f[ID]), "state", message_string(f[STATE]), "reason",
+                      message_string(reason), "exit_code", code, "signal", signal, "restarts",
+                      atoi(f[RESTARTS]), "submitted", seconds_of(f[SUBMITTED]), "started",
+                      is_pending(f[STATE]) ? 0 : seconds_of(f[STARTED]), "ended",
+                      ended ? seconds_of(f[ENDED]) : 0, "nodes", message_string(f[NODES]), "tag",
+                      message_string(f[TAG]), "name", message_string(f[NAME])));
+    }
+    command_destroy(&c);
+    if (!refusal)
+        return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+    json_decref(list);
+    return refusal;
+}
+
+static json_t *cancel(const char *id)
+{
+    const char *const argv[] = {"scancel", id, NULL};
+    struct command c;
+    json_t *refusal = command_run(argv, &c);
+
+    if (!refusal && c.code && !strstr(c.err.data, "Invalid job id") &&
+        !strstr(c.err.data, "already complet"))
+        refusal = command_refuse("scancel", &c);
+    command_destroy(&c);
+    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
+}
+
+/* ---- submission ---- */
+
+static json_t *prepare(const json_t *job, void **dst)
+{
+    *dst = NULL;
+    return json_array_size(json_object_get(job, "words")) ? NULL
+                                                          : message_refuse("the job has no \"words\"");
+}
+
+static json_t *load_script(void *prepared, const json_t *job)
+{
+    char *script;
+    json_t *refusal = request_read_script(job, &script);
+
+    (void)prepared;
+    free(script);
+    return refusal;
+}
+
+static json_t *submit(void *prepared, const json_t *job)
+{
+    (void)prepared;
+    return sbatch_submit(job);
+}
+
+static void release(void *prepared)
+{
+    (void)prepared;
+}
+
+/* Refuses the job with this id among the answers, and cancels it. */
+static void refuse_job(json_t **answers, size_t count, const char *id, const char *reason)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *submitted = message_text(answers[i], "id");
+        if (!submitted || strcmp(submitted, id) != 0)
+            continue;
+        json_decref(answers[i]);
+        json_decref(cancel(id));
+        answers[i] = message_refuse("job %s could never start: %s", id, reason);
+    }
+}
+
+/* sbatch accepts jobs that can never start, which then block the queue behind them. */
+static void review(json_t **answers, size_t count)
+{
+    enum { ID, STATE, REASON, COUNT };
+    struct buf ids = {0};
+
+    for (size_t i = 0; i < count; i++)
+        if (message_text(answers[i], "id"))
+            buf_addf(&ids, "%s%s", ids.length ? "," : "", message_text(answers[i], "id"));
+    if (ids.length && !ids.failed) {
+        const char *const argv[] = {"squeue", "-h", "-j", ids.data, "-O",
+                                    "JobID:24|,State:32|,Reason:160", NULL};
+        struct command c;
+        json_t *refusal = ask(argv, &c);
+        char *text = c.out.data, *f[FIELDS_MAX];
+        while (!refusal && next_fields(&text, f, COUNT))
+            if (is_pending(f[STATE]) && slurm_words_never(f[REASON]))
+                refuse_job(answers, count, f[ID], f[REASON]);
+        json_decref(refusal);
+        command_destroy(&c);
+    }
+    buf_destroy(&ids);
+}
+
+/* ---- accounting ---- */
+
+/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1"; without conversion memory is in M. */
+static json_t *decode_tres(char *text)
+{
+    json_t *tres = json_object();
+    char *save = NULL;
+
+    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        char *value = strchr(word, '=');
+        if (!value)
+            continue;
+        *value = 0;
+        history_add_tres(tres, word, strtoll(value + 1, NULL, 10));
+    }
+    return tres;
+}
+
+static json_t *describe_past(char *f[FIELDS_MAX])
+{
+    enum { ID, STATE, EXIT, STARTED, ENDED, NODES, TRES };
+    int code, signal;
+
+    f[STATE][strcspn(f[STATE], " ")] = 0; /* "CANCELLED by 1000" */
+    decode_exit(f[EXIT], &code, &signal);
+    return history_describe(&(struct history_job){
+        .id = f[ID], .state = f[STATE], .nodes = f[NODES], .exit_code = code, .signal = signal,
+        .started = seconds_of(f[STARTED]), .ended = seconds_of(f[ENDED]),
+        .tres = decode_tres(f[TRES])});
+}
+
+/* Returns whether sacct answered. */
+static bool read_sacct(const json_t *ids, json_t *jobs)
+{
+    struct buf list = {0};
+    struct command c;
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id) {
+        buf_addf(&list, "%s%s", list.length ? "," : "", json_string_value(id));
+    }
+    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "--noconvert", "-j",
+                                list.data ? list.data : "", "-o",
+                                "JobIDRaw,State,ExitCode,Start,End,NodeList,AllocTRES", NULL};
+    json_t *refusal = ask(argv, &c);
+    char *text = c.out.data, *f[FIELDS_MAX];
+    bool is_answered = !refusal;
+    while (is_answered && next_fields(&text, f, 7))
+        json_array_append_new(jobs, describe_past(f));
+    json_decref(refusal);
+    command_destroy(&c);
+    buf_destroy(&list);
+    return is_answered;
+}
+
+static json_t *accounting(const json_t *request)
+{
+    static const char *const show[] = {"scontrol", "show", "config", NULL};
+    const json_t *ids = json_object_get(request, "ids");
+    struct command c;
+    json_t *refusal = ask(show, &c);
+
+    if (refusal) {
+        command_destroy(&c);
+        return refusal;
+    }
+    json_t *jobs = json_array();
+    const char *source = "";
+    bool has_slurmdbd = strstr(c.out.data, "accounting_storage/slurmdbd");
+    bool has_filetxt = strstr(c.out.data, "jobcomp/filetxt");
+    if (has_slurmdbd && read_sacct(ids, jobs))
+        source = "slurmdbd";
+    else if (has_filetxt && history_read_jobcomp(find_setting(c.out.data, "JobCompLoc"), ids, jobs) == 0)
+        source = "filetxt";
+    command_destroy(&c);
+    return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
+}
+
+const struct way commands = {.ping = ping,
+                             .load_cluster = load_cluster,
+                             .forecast = sbatch_forecast,
+                             .prepare = prepare,
+                             .load_script = load_script,
+                             .submit = submit,
+                             .release = release,
+                             .review = review,
+                             .query = query,
+                             .accounting = accounting,
+                             .cancel = cancel};

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/paths.h"
+
+/* Slurm's own calls give up after MessageTimeout and their retries; this is for a helper that hangs. */
+#define PATIENCE_S 300.0
+#define LIBRARY "unetctl-slurm"
+#define COMMANDS "unetctl-slurm-commands"
+#define ANSWER_LIMIT ((size_t)64 << 20)
+
+struct helper {
+    struct sandbox sandbox;
+    bool in_sandbox;
+    bool may_change; /* the program is LIBRARY, and COMMANDS may replace it if that fails */
+    bool misfits;    /* the cluster's release does not answer this program */
+    /* Why COMMANDS took its place, until COMMANDS has answered; "" for nothing. */
+    char note[sizeof ((struct err *)0)->text];
+    char program[PATH_MAX];
+    pid_t pid;     /* 0: not running */
+    int socket;    /* its stdin and stdout */
+    FILE *talk;    /* its stderr, a file without a name; NULL before it starts */
+    bool greeted;  /* it has answered, so it could start */
+    struct buf in; /* bytes behind the last answer */
+    struct buf posted; /* requests sent ahead, one a line, whose answers were not read yet */
+};
+
+/* The library cannot be used: takes the program that asks Slurm by its commands. False if that is
+ * missing too. */
+static bool change_to_commands(struct helper *h, const char *reason)
+{
+    struct err ignored;
+
+    if (paths_libexec(COMMANDS, h->program, sizeof h->program, &ignored))
+        return false;
+    h->may_change = false;
+    snprintf(h->note, sizeof h->note, "%s", reason);
+    return true;
+}
+
+struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e)
+{
+    struct helper *h = calloc(1, sizeof *h);
+
+    if (!h) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    if (sandbox) {
+        h->sandbox = *sandbox;
+        h->in_sandbox = true;
+    }
+    h->socket = -1;
+    h->may_change = !interface || strcmp(interface, "auto") == 0;
+    bool by_commands = !h->may_change && strcmp(interface, "commands") == 0;
+    if (paths_libexec(by_commands ? COMMANDS : LIBRARY, h->program, sizeof h->program, e) == 0)
+        return h;
+    if (h->may_change && change_to_commands(h, "this unetctl was built without libslurm"))
+        return h;
+    e->code = ERR_SCHED;
+    if (!by_commands)
+        err_prefix(e, "this unetctl was built without libslurm; --set slurm.interface=commands, or "
+                      "rebuild it");
+    free(h);
+    return NULL;
+}
+
+/* In the child. A ^C on the terminal is not for the helper: it ends when its input ends. */
+static void become_helper(const struct helper *h, int socket)
+{
+    char *argv[] = {(char *)h->program, NULL};
+    struct err e = {0};
+
+    setpgid(0, 0);
+    dup2(socket, STDIN_FILENO);
+    dup2(socket, STDOUT_FILENO);
+    dup2(fileno(h->talk), STDERR_FILENO);
+    if (h->in_sandbox) {
+        sandbox_exec(&h->sandbox, NULL, argv, &e);
+        fprintf(stderr, "%s\n", e.text);
+    } else {
+        execv(h->program, argv);
+        fprintf(stderr, "%s: %s\n", h->program, strerror(errno));
+    }
+    _exit(127);
+}
+
+/* End a helper: by the end of its input, or by force where it hangs. What it said stays readable. */
+static void reap(struct helper *h, bool force)
+{
+    if (h->pid == 0)
+        return;
+    close(h->socket);
+    h->socket = -1;
+    if (force)
+        kill(h->pid, SIGKILL);
+    waitpid(h->pid, NULL, WNOHANG); /* it may take its time; who waits for it waits for nothing */
+    h->pid = 0;
+}
+
+static void forget(struct helper *h)
+{
+    reap(h, false);
+    if (h->talk)
+        fclose(h->talk);
+    h->talk = NULL;
+    h->greeted = false;
+    h->in.length = h->posted.length = 0;
+}
+
+void helper_destroy(struct helper *h)
+{
+    if (!h)
+        return;
+    forget(h);
+    buf_destroy(&h->in);
+    buf_destroy(&h->posted);
+    free(h);
+}
+
+/* The last line that the helper wrote on stderr, which is the fatal one. */
+static void read_talk(const struct helper *h, char *dst, size_t size)
+{
+    char line[512];
+
+    snprintf(dst, size, "no reason given");
+    rewind(h->talk);
+    while (fgets(line, sizeof line, h->talk)) {
+        line[strcspn(line, "\n")] = 0;
+        if (*line)
+            snprintf(dst, size, "%s", line);
+    }
+}
+
+/* The helper is gone: what it said last is the reason. */
+static int lose(struct helper *h, int code, struct err *e)
+{
+    char text[512];
+
+    reap(h, false);
+    read_talk(h, text, sizeof text);
+    forget(h);
+    return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local does without)",
+                   text);
+}
+
+static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
+{
+    while (n > 0) {
+        ssize_t sent = send(h->socket, data, n, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return lose(h, ERR_SCHED, e);
+        data += sent;
+        n -= (size_t)sent;
+    }
+    return 0;
+}
+
+/* One line into h->in; its length without the newline, or -1. */
+static ssize_t receive_line(struct helper *h, struct err *e)
+{
+    double deadline = clock_now() + PATIENCE_S;
+    size_t seen = 0;
+
+    for (;;) {
+        char *newline = h->in.length > seen ? memchr(h->in.data + seen, '\n', h->in.length - seen) : NULL;
+        if (newline)
+            return newline - h->in.data;
+        seen = h->in.length;
+        struct pollfd p = {.fd = h->socket, .events = POLLIN};
+        int left_ms = (int)((deadline - clock_now()) * 1000);
+        char *room = buf_reserve(&h->in, 65536);
+        if (left_ms <= 0 || !room || seen > ANSWER_LIMIT) {
+            reap(h, true);
+            forget(h);
+            return err_set(e, ERR_INTERNAL, "Slurm gave no answer within %.0f seconds", PATIENCE_S);
+        }
+        if (poll(&p, 1, left_ms) <= 0)
+            continue;
+        ssize_t n = recv(h->socket, room, 65536, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return lose(h, ERR_INTERNAL, e);
+        h->in.length += (size_t)n;
+    }
+}
+
+static json_t *receive(struct helper *h, struct err *e)
+{
+    json_error_t error;
+    ssize_t n = receive_line(h, e);
+
+    if (n < 0)
+        return NULL;
+    json_t *answer = json_loadb(h->in.data, (size_t)n, 0, &error);
+    h->in.length -= (size_t)n + 1;
+    memmove(h->in.data, h->in.data + n + 1, h->in.length);
+    if (!answer)
+        err_set(e, ERR_INTERNAL, "%s gave an answer that is no JSON: %s", h->program, error.text);
+    return answer;
+}
+
+static int send_line(struct helper *h, const char *request, struct err *e)
+{
+    return send_all(h, request, strlen(request), e) || send_all(h, "\n", 1, e) ? -1 : 0;
+}
+
+static json_t *judge(struct helper *h, json_t *answer, struct err *e)
+{
+    if (answer && !json_is_true(json_object_get(answer, "ok"))) {
+        h->misfits = h->may_change && json_is_true(json_object_get(answer, "incompatible"));
+        const char *why = json_string_value(json_object_get(answer, "error"));
+        err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
+        json_decref(answer);
+        return NULL;
+    }
+    return answer;
+}
+
+/* In memory: a file on a disk may take as long as the rest of the start. */
+static FILE *open_talk(void)
+{
+    int fd = memfd_create("unetctl-slurm", MFD_CLOEXEC);
+    FILE *talk = fd < 0 ? NULL : fdopen(fd, "w+");
+
+    if (fd >= 0 && !talk)
+        close(fd);
+    return talk;
+}
+
+/* Its first answer is awaited before anything else is: see greet. */
+static int start(struct helper *h, struct err *e)
+{
+    int pair[2];
+
+    forget(h);
+    h->talk = open_talk();
+    if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_errno(e, ERR_SCHED, errno, "can't start %s", h->program);
+    pid_t pid = fork();
+    if (pid == 0)
+        become_helper(h, pair[1]);
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return err_errno(e, ERR_SCHED, errno, "can't start %s", h->program);
+    }
+    h->pid = pid;
+    h->socket = pair[0];
+    return send_line(h, "{\"op\":\"hello\"}", e);
+}
+
+/* A first exchange tells a helper that could not start from one that lost a request. */
+static int greet(struct helper *h, struct err *e)
+{
+    json_t *answer = judge(h, receive(h, e), e);
+
+    json_decref(answer);
+    h->greeted = answer != NULL;
+    if (h->greeted)
+        return 0;
+    e->code = ERR_SCHED;
+    forget(h);
+    return -1;
+}
+
+/* The answer to the next request that was sent ahead; *wanted: it is this one. */
+static json_t *receive_posted(struct helper *h, const char *request, bool *wanted, struct err *e)
+{
+    size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
+
+    *wanted = strlen(request) == n && memcmp(request, h->posted.data, n) == 0;
+    json_t *answer = receive(h, e);
+    if (answer) {
+        h->posted.length -= n + 1;
+        memmove(h->posted.data, h->posted.data + n + 1, h->posted.length);
+    }
+    return answer;
+}
+
+/* Starts the program if it does not run, and exchanges greetings. */
+static int make_ready(struct helper *h, struct err *e)
+{
+    struct err later;
+
+    if ((h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0))
+        return 0;
+    if (!h->may_change || !change_to_commands(h, e->text))
+        return -1;
+    return start(h, &later) || greet(h, &later) ? -1 : 0;
+}
+
+/* Says once that Slurm is asked by its commands, and why. */
+static void tell_note(struct helper *h)
+{
+    if (*h->note)
+        log_info("Slurm is asked by its commands: %s (slurm.interface: commands silences this)",
+                 h->note);
+    *h->note = 0;
+}
+
+static json_t *converse(struct helper *h, const char *request, struct err *e)
+{
+    bool wanted = false;
+    json_t *answer;
+
+    while (h->posted.length) {
+        answer = receive_posted(h, request, &wanted, e);
+        if (!answer || wanted)
+            return judge(h, answer, e);
+        json_decref(answer);
+    }
+    return send_line(h, request, e) ? NULL : judge(h, receive(h, e), e);
+}
+
+static char *encode(json_t *request, struct err *e)
+{
+    char *text = json_dumps(request, JSON_COMPACT);
+
+    json_decref(request);
+    if (!text)
+        err_set(e, ERR_CONFIG, "a request to Slurm is not UTF-8; rename the study or its folder");
+    return text;
+}
+
+json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
+{
+    char *text = encode(request, e);
+    json_t *answer = NULL;
+
+    h->misfits = false;
+    if (text && make_ready(h, e) == 0)
+        answer = converse(h, text, e);
+    if (h->misfits && change_to_commands(h, e->text)) {
+        forget(h);
+        answer = make_ready(h, e) ? NULL : converse(h, text, e);
+    }
+    if (answer)
+        tell_note(h);
+    free(text);
+    return answer;
+}
+
+/* Answers to what was sent ahead come first, and nobody wants them any more. */
+static int drop_posted(struct helper *h, struct err *e)
+{
+    bool wanted;
+
+    while (h->posted.length) {
+        json_t *answer = receive_posted(h, "", &wanted, e);
+        if (!answer)
+            return -1;
+        json_decref(answer);
+    }
+    return 0;
+}
+
+static int send_lines(struct helper *h, json_t *(*next)(void *arg), void *arg, struct err *e)
+{
+    json_t *line;
+
+    while ((line = next(arg))) {
+        char *text = encode(line, e);
+        int rc = text ? send_line(h, text, e) : -1;
+        free(text);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
+                       struct err *e)
+{
+    char *text = encode(request, e);
+    json_t *answer = NULL;
+
+    if (text && make_ready(h, e) == 0 &&
+        drop_posted(h, e) == 0 && send_line(h, text, e) == 0) {
+        if (send_lines(h, next, arg, e) == 0)
+            answer = judge(h, receive(h, e), e);
+        else
+            e->code = ERR_INTERNAL; /* what the request did is not known */
+    }
+    free(text);
+    return answer;
+}
+
+void helper_post(struct helper *h, json_t *request)
+{
+    struct err later; /* the question itself finds out */
+    char *text = encode(request, &later);
+
+    if (text && (h->pid || start(h, &later) == 0) && send_line(h, text, &later) == 0) {
+        buf_addf(&h->posted, "%s\n", text);
+        if (h->posted.failed)
+            forget(h);
+    }
+    free(text);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/library/library.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launcher/scheduler/slurm/library/accounting.h"
+#include "launcher/scheduler/slurm/library/description.h"
+#include "launcher/scheduler/slurm/library/forecast.h"
+#include "launcher/scheduler/slurm/library/names.h"
+#include "launcher/scheduler/slurm/library/refusal.h"
+#include "launcher/scheduler/slurm/library/version.h"
+#include "launcher/scheduler/slurm/limits.h"
+#include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/sbatch.h"
+
+/* ---- the cluster ---- */
+
+static json_t *ping(void)
+{
+    slurm_conf_t *conf;
+    int up = -1;
+    char version[32];
+
+    snprintf(version, sizeof version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
+        return refusal_of_slurm(errno);
+    for (int i = 0; i < (int)conf->control_cnt && up < 0; i++)
+        if (slurm_ping(i) == SLURM_SUCCESS)
+            up = i;
+    json_t *o = json_pack("{s:b, s:s, s:o, s:o}", "ok", 1, "slurm",
+                          version, "cluster",
+                          message_string(conf->cluster_name), "controller",
+                          message_string(up < 0 ? NULL : conf->control_machine[up]));
+    slurm_free_conf(conf);
+    return o;
+}
+
+/* After a restart the controller has not heard of its nodes yet. */
+static bool is_away(uint32_t state)
+{
+    uint32_t base = state & NODE_STATE_BASE;
+
+    return base == NODE_STATE_DOWN || base == NODE_STATE_UNKNOWN ||
+           (state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND)) != 0;
+}
+
+static int minutes_of(uint32_t limit)
+{
+    return limit == INFINITE || limit == NO_VAL || limit > INT_MAX ? 0 : (int)limit;
+}
+
+struct load {
+    partition_info_msg_t *partitions;
+    int code; /* Slurm's errno, 0 if they are there */
+};
+
+static void *load_partitions(void *arg)
+{
+    struct load *l = arg;
+
+    l->code = slurm_load_partitions(0, &l->partitions, SHOW_ALL) == SLURM_SUCCESS ? 0
+                                                                                  : errno;
+    return NULL;
+}
+
+static bool fill_partition(struct cluster *dst, const partition_info_t *p,
+                           const node_info_msg_t *nodes)
+{
+    struct cluster_partition *to = cluster_add(dst, p->name ? p->name : "");
+    const int32_t *pair = p->node_inx;
+
+    if (!to)
+        return false;
+    to->is_default = (p->flags & PART_FLAG_DEFAULT) != 0;
+    to->is_up = p->state_up == PARTITION_UP;
+    to->max_time_min = minutes_of(p->max_time);
+    for (; pair && pair[0] >= 0; pair += 2)
+        for (int32_t i = pair[0]; i <= pair[1] && i < (int32_t)nodes->record_count; i++) {
+            const node_info_t *node = &nodes->node_array[i];
+            if (node->name)
+                cluster_add_node(to, node->cpus, node->gres, is_away(node->node_state));
+        }
+    to->nodes = (int)p->total_nodes;
+    return true;
+}
+
+/* Two questions at the same time. */
+static json_t *load_cluster(struct cluster *dst)
+{
+    struct load load = {0};
+    node_info_msg_t *nodes;
+    pthread_t thread;
+    bool threaded = pthread_create(&thread, NULL, load_partitions, &load) == 0;
+    int code = slurm_load_node(0, &nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
+    bool is_whole = true;
+
+    if (threaded)
+        pthread_join(thread, NULL);
+    else
+        load_partitions(&load);
+    for (uint32_t i = 0; !code && !load.code && is_whole && i < load.partitions->record_count; i++)
+        is_whole = fill_partition(dst, &load.partitions->partition_array[i], nodes);
+    if (!code)
+        slurm_free_node_info_msg(nodes);
+    if (!load.code)
+        slurm_free_partition_info_msg(load.partitions);
+    if (code || load.code)
+        return refusal_of_slurm(code ? code : load.code);
+    return is_whole ? NULL : message_refuse("out of memory");
+}
+
+/* ---- jobs ---- */
+
+static json_t *describe_job(const slurm_job_info_t *j)
+{
+    int status = (int)j->exit_code;
+    bool ended = (j->job_state & JOB_STATE_BASE) >= JOB_COMPLETE;
+    bool pending = (j->job_state & JOB_STATE_BASE) == JOB_PENDING;
+    const char *reason = j->state_desc ? j->state_desc : names_reason(j->state_reason);
+    char id[16];
+
+    snprintf(id, sizeof id, "%u", j->job_id);
+    /* A waiting job's start and a running job's end are only expected. */
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id, "state",
+                     names_state(j->job_state), "reason", message_string(reason), "exit_code",
+                     ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
+                     ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
+                     (int)j->restart_cnt, "submitted", (json_int_t)j->submit_time, "started",
+                     (json_int_t)(pending ? 0 : j->start_time), "ended",
+                     (json_int_t)(ended ? j->end_time : 0), "nodes", message_string(j->nodes), "tag",
+                     message_string(j->comment), "name", message_string(j->name));
+}
+
+static bool is_asked_for(const slurm_job_info_t *j, const char *prefix, const json_t *ids)
+{
+    char id[16];
+
+    if (prefix)
+        return j->comment && strncmp(j->comment, prefix, strlen(prefix)) == 0;
+    snprintf(id, sizeof id, "%u", j->job_id);
+    return message_has_id(ids, id);
+}
+
+static json_t *query(const json_t *request)
+{
+    const char *prefix = message_text(request, "tag_prefix");
+    const json_t *ids = json_object_get(request, "ids");
+    job_info_msg_t *jobs;
+    json_t *list;
+
+    if (slurm_load_job_user(&jobs, getuid(), SHOW_ALL) != SLURM_SUCCESS) {
+        /* Slurm's way to say that the user has none */
+        if (errno == ESLURM_INVALID_JOB_ID)
+            return json_pack("{s:b, s:[]}", "ok", 1, "jobs");
+        return refusal_of_slurm(errno);
+    }
+    list = json_array();
+    for (uint32_t i = 0; i < jobs->record_count; i++)
+        if (is_asked_for(&jobs->job_array[i], prefix, ids))
+            json_array_append_new(list, describe_job(&jobs->job_array[i]));
+    slurm_free_job_info_msg(jobs);
+    return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+}
+
+static json_t *cancel(const char *id)
+{
+    if (slurm_kill_job2(id, SIGKILL, 0, NULL) != SLURM_SUCCESS && errno != ESLURM_ALREADY_DONE &&
+        errno != ESLURM_INVALID_JOB_ID)
+        return refusal_of_slurm(errno);
+    return json_pack("{s:b}", "ok", 1);
+}
+
+/* ---- submission ---- */
+
+/* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
+ * its accounting's and plugins'. Any other one (a timeout, a broken connection) leaves it open whether
+ * Slurm got the request; only what could not even connect was never sent. */
+static bool is_answered(int code)
+{
+    return (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) || code >= ESLURM_DB_CONNECTION ||
+           code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
+           code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
+}
+
+/* libslurm has the name of a limit for stderr only, which unetctl gives us as a file. */
+static void name_limit(json_t *refusal)
+{
+    char said[1024];
+    struct stat file;
+
+    if (fstat(STDERR_FILENO, &file) || !S_ISREG(file.st_mode))
+        return;
+    off_t begin = file.st_size > (off_t)sizeof said - 1 ? file.st_size - (off_t)sizeof said + 1 : 0;
+    ssize_t n = pread(STDERR_FILENO, said, sizeof said - 1, begin);
+    said[n > 0 ? n : 0] = 0;
+    limits_name(refusal, said);
+}
+
+/* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
+ * the answer's error_code shows it. */
+static json_t *submit(void *prepared, const json_t *job)
+{
+    struct description *d = prepared;
+    submit_response_msg_t *response = NULL;
+    char id[16];
+
+    if (json_object_get(job, "by_sbatch"))
+        return sbatch_submit(job);
+    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS) {
+        int code = errno;
+        json_t *refusal = refusal_of_slurm(code);
+        if (code == ESLURM_ACCOUNTING_POLICY)
+            name_limit(refusal);
+        if (!is_answered(code))
+            json_object_set_new(refusal, "lost", json_true());
+        return refusal;
+    }
+    snprintf(id, sizeof id, "%u", VERSION_JOB_ID(response));
+    int code = (int)response->error_code;
+    slurm_free_submit_response_response_msg(response);
+    if (code && !forecast_may_pass(code)) {
+        slurm_kill_job2(id, SIGKILL, 0, NULL);
+        return refusal_of_slurm(code);
+    }
+    return json_pack("{s:b, s:s}", "ok", 1, "id", id);
+}
+
+static json_t *prepare(const json_t *job, void **dst)
+{
+    struct description *d = *dst = malloc(sizeof *d);
+
+    return d ? description_load(d, job) : message_refuse("out of memory");
+}
+
+static json_t *load_script(void *prepared, const json_t *job)
+{
+    return description_load_script(prepared, job);
+}
+
+static void release(void *prepared)
+{
+    if (prepared)
+        description_free(prepared);
+    free(prepared);
+}
+
+const struct way library = {.ping = ping,
+                            .load_cluster = load_cluster,
+                            .forecast = forecast_check,
+                            .foresee = forecast_foresee,
+                            .prepare = prepare,
+                            .load_script = load_script,
+                            .submit = submit,
+                            .release = release,
+                            .query = query,
+                            .accounting = accounting_answer,
+                            .cancel = cancel};

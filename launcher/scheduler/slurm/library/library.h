@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm asked through libslurm. */
+#ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_LIBRARY_H
+#define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_LIBRARY_H
+
+#include "launcher/scheduler/slurm/way.h"
+
+/* Usable between slurm_init and slurm_fini. */
+extern const struct way library;
+
+#endif

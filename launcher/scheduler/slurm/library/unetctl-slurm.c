@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unetctl-slurm: Slurm's C interface as JSON lines (PROTOCOL.md).
+ *
+ * The only program that links libslurm: libslurm ends its process when it finds no usable
+ * configuration, is under the GPL, and changes its ABI with each release (version.h). */
+#include "config.h"
+
+#include <slurm/slurm.h>
+
+#include "launcher/scheduler/slurm/library/forecast.h"
+#include "launcher/scheduler/slurm/library/library.h"
+#include "launcher/scheduler/slurm/serve.h"
+
+int main(int argc, char **argv)
+{
+    int code = serve_check_start(argc, argv);
+
+    if (code)
+        return code;
+    slurm_init(NULL);
+    serve(&library);
+    forecast_forget();
+    slurm_fini();
+    return 0;
+}

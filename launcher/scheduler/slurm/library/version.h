@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What differs between the releases of Slurm, 22.05 to 26.05. No other file asks for the release. */
+#ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
+#define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
+
+#include <slurm/slurm.h>
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
+#error "unetctl-slurm needs Slurm 22.05 or later; configure --without-slurm leaves it out"
+#endif
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
+typedef struct xlist list_t;
+typedef struct listIterator list_itr_t;
+#endif
+
+/* Since 23.11 what a task gets is one list, with its CPUs. It is also in the environment of a job,
+ * beside variables that keep mpirun's own srun from taking the list for its daemons. */
+#define VERSION_TASK_LIST (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0))
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+#define VERSION_GRES "gres:"
+#else
+#define VERSION_GRES "gres/"
+#endif
+
+/* Between name and number in that list. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+#define VERSION_EQUALS ":"
+#else
+#define VERSION_EQUALS "="
+#endif
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
+#define VERSION_JOB_ID(response) ((response)->job_id)
+#else
+#define VERSION_JOB_ID(response) ((response)->step_id.job_id)
+#endif
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
+#define slurm_free_conf slurm_free_ctl_conf
+#endif
+
+#endif

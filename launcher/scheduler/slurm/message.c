@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+json_t *message_refuse(const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", 0, "error", text);
+}
+
+const char *message_text(const json_t *o, const char *key)
+{
+    return json_string_value(json_object_get(o, key));
+}
+
+long message_number(const json_t *o, const char *key)
+{
+    return (long)json_integer_value(json_object_get(o, key));
+}
+
+bool message_flag(const json_t *o, const char *key)
+{
+    return json_is_true(json_object_get(o, key));
+}
+
+json_t *message_string(const char *text)
+{
+    json_t *s = text ? json_string(text) : NULL;
+
+    return s ? s : json_string("");
+}
+
+bool message_has_id(const json_t *ids, const char *id)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(ids, i, one) {
+        if (json_is_string(one) && strcmp(json_string_value(one), id) == 0)
+            return true;
+    }
+    return false;
+}

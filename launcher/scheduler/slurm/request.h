@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The job of a request: what it must have, and its script. */
+#ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_REQUEST_H
+#define UNETCTL_LAUNCHER_SCHEDULER_SLURM_REQUEST_H
+
+#include <jansson.h>
+
+/* Returns NULL, or a refusal that names a member that is missing or out of range. */
+json_t *request_check_job(const json_t *job);
+
+/* Reads the job's script, which the caller frees. Returns NULL, or a refusal and *dst is NULL. */
+json_t *request_read_script(const json_t *job, char **dst);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/sbatch.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/scheduler/slurm/command.h"
+#include "launcher/scheduler/slurm/limits.h"
+#include "launcher/scheduler/slurm/message.h"
+
+/* Returns the job id among the lines, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
+static const char *find_id(const char *text, size_t *length)
+{
+    for (; text; text = strchr(text, '\n'), text += text != NULL) {
+        *length = strspn(text, "0123456789");
+        if (*length > 0 && strchr("\n;", text[*length]))
+            return text;
+    }
+    return NULL;
+}
+
+static bool has_one_of(const char *text, const char *const *signs)
+{
+    while (*signs && !strstr(text, *signs))
+        signs++;
+    return *signs != NULL;
+}
+
+/* Did sbatch fail without an answer of Slurm's? Its exit code does not show it, its text does: the
+ * texts of slurm_strerror for a timeout or a connection that broke. */
+static bool is_lost(const struct command *c)
+{
+    static const char *const signs[] = {"timed out", "Zero Bytes", "send/recv", "Connection reset",
+                                        "Unexpected message", "communication", NULL};
+
+    return c->code > 128 || has_one_of(c->err.data, signs);
+}
+
+/* Runs sbatch MODE WORDS SCRIPT; the arguments of front come first. */
+static json_t *run(const json_t *job, const char *const *front, const char *mode, struct command *c)
+{
+    const json_t *words = json_object_get(job, "words"), *word;
+    const char **argv = calloc(json_array_size(words) + 8, sizeof *argv);
+    const char *script = message_text(job, "script");
+    size_t n = 0, i;
+
+    *c = (struct command){0};
+    if (!argv)
+        return message_refuse("out of memory");
+    while (front && *front)
+        argv[n++] = *front++;
+    argv[n++] = "sbatch";
+    argv[n++] = mode;
+    json_array_foreach(words, i, word) {
+        argv[n++] = json_is_string(word) ? json_string_value(word) : "";
+    }
+    argv[n++] = script ? script : "--wrap=true";
+    json_t *refusal = command_run(argv, c);
+    free(argv);
+    return refusal;
+}
+
+json_t *sbatch_submit(const json_t *job)
+{
+    struct command c;
+    size_t n;
+    json_t *answer = run(job, NULL, "--parsable", &c);
+    const char *id = answer || c.code ? NULL : find_id(c.out.data, &n);
+
+    if (id) {
+        answer = json_pack("{s:b, s:s#}", "ok", 1, "id", id, (int)n);
+    } else if (!answer) {
+        bool lost = is_lost(&c);
+        answer = c.code ? command_refuse("sbatch", &c) : message_refuse("sbatch printed no job id");
+        limits_name(answer, c.err.data);
+        if (lost || c.code == 0)
+            json_object_set_new(answer, "lost", json_true());
+    }
+    command_destroy(&c);
+    return answer;
+}
+
+/* Reasons to let a job wait for its turn, in the words of slurm_strerror, the same in Slurm 22.05
+ * to 26.05 (forecast_may_pass has their codes). */
+static bool may_pass(const char *text, int away)
+{
+    static const char *const signs[] = {"Requested nodes are busy",
+                                        "Required node not available",
+                                        "Job is in held state",
+                                        "Job dependency problem",
+                                        "Partition in DOWN state",
+                                        "Requested reservation is in use",
+                                        "maintenance reservation",
+                                        "Requested reservation not usable now",
+                                        "QOS usage threshold",
+                                        "Job violates accounting/QOS policy",
+                                        "Waiting for burst buffer",
+                                        NULL};
+
+    return has_one_of(text, signs) ||
+           (away > 0 && strstr(text, "Requested node configuration is not available"));
+}
+
+/* Decodes "Job 7 to start at SECONDS using 2 processors on nodes n[1-2] in partition main". */
+static json_t *decode_forecast(const char *text)
+{
+    const char *start = strstr(text, " to start at "), *nodes = strstr(text, " on nodes ");
+    long long seconds = start ? strtoll(start + strlen(" to start at "), NULL, 10) : 0;
+
+    nodes = nodes ? nodes + strlen(" on nodes ") : "";
+    return json_pack("{s:b, s:I, s:s#}", "ok", 1, "start", (json_int_t)seconds, "nodes", nodes,
+                     (int)strcspn(nodes, " \n"));
+}
+
+json_t *sbatch_forecast(const json_t *job, int away)
+{
+    static const char *const front[] = {COMMAND_EPOCH_TIMES, NULL};
+    struct command c;
+    json_t *answer = run(job, front, "--test-only", &c);
+
+    if (!answer && c.code == 0)
+        answer = decode_forecast(c.err.data);
+    else if (!answer && may_pass(c.err.data, away))
+        answer = decode_forecast("");
+    else if (!answer)
+        answer = command_refuse("sbatch", &c);
+    command_destroy(&c);
+    return answer;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm, through the helper program: here a job becomes JSON and an answer becomes structs. */
+#include "config.h"
+#include "launcher/scheduler/scheduler.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/scheduler/slurm/helper.h"
+#include "src/map.h"
+
+struct slurm {
+    struct scheduler scheduler;
+    struct helper *helper;
+};
+
+static json_t *ask(struct scheduler *s, json_t *request, struct err *e)
+{
+    const struct slurm *slurm = s->priv;
+
+    return helper_ask(slurm->helper, request, e);
+}
+
+/* A question may be asked again: an answer that got lost is no more than an unreachable Slurm. */
+static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
+{
+    json_t *answer = ask(s, request, e);
+
+    if (!answer && e->code == ERR_INTERNAL)
+        e->code = ERR_SCHED;
+    return answer;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+static long long number_of(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+/* *o becomes NULL where a text is not UTF-8: nothing is left out unseen. */
+static void set_text(json_t **o, const char *key, const char *value)
+{
+    if (value && *o && json_object_set_new(*o, key, json_string(value))) {
+        json_decref(*o);
+        *o = NULL;
+    }
+}
+
+static void set_number(json_t *o, const char *key, long value)
+{
+    if (value)
+        json_object_set_new(o, key, json_integer(value));
+}
+
+/* The job as sbatch takes it. */
+static void set_words(json_t **o, const struct job *job)
+{
+    struct job_words words;
+    json_t *list = json_array();
+
+    job_words_fill(job, &words);
+    for (size_t i = 0; i < words.count; i++)
+        json_array_append_new(list, json_string(words.words[i]));
+    bool whole = !words.failed && json_array_size(list) == words.count;
+    job_words_destroy(&words);
+    if (*o && whole) {
+        json_object_set_new(*o, "words", list);
+        return;
+    }
+    json_decref(list);
+    json_decref(*o);
+    *o = NULL;
+}
+
+/* Words that are sbatch's business, or lines of the script's author that only sbatch reads. */
+static bool goes_through_sbatch(const struct job *job)
+{
+    return job->options.nextra || job->own_directives;
+}
+
+static json_t *encode_job(const struct job *job)
+{
+    const struct job_options *options = &job->options;
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "tag", job->tag, "name",
+                          job->name, "work_dir", job->work_dir, "output",
+                          job->output, "nodes", job->nodes, "tasks", job->tasks, "gpus_per_task",
+                          job->gpus_per_task, "cpus_per_task", job->cpus_per_task);
+
+    set_text(&o, "script", job->script);
+    set_text(&o, "partition", options->partition);
+    set_text(&o, "account", options->account);
+    set_text(&o, "qos", options->qos);
+    set_text(&o, "constraint", options->constraint);
+    set_text(&o, "reservation", options->reservation);
+    set_text(&o, "nodelist", options->nodelist);
+    set_text(&o, "exclude", options->exclude);
+    set_text(&o, "dependency", options->dependency);
+    set_text(&o, "licenses", options->licenses);
+    set_number(o, "mem_mib", options->mem ? job_mem_decode(options->mem) : 0);
+    set_number(o, "time_min", options->time_min);
+    set_number(o, "nice", options->nice);
+    set_number(o, "signal_s", job->signal_s);
+    if (job->requeues)
+        json_object_set_new(o, "requeue", json_true());
+    if (job_needs_whole_nodes(job))
+        json_object_set_new(o, "exclusive", json_true());
+    if (options->hold)
+        json_object_set_new(o, "hold", json_true());
+    set_text(&o, "gpu_type", job->gpu_type && *job->gpu_type ? job->gpu_type : NULL);
+    if (job_takes_gres(job))
+        json_object_set_new(o, "gres", json_true());
+    if (goes_through_sbatch(job))
+        json_object_set_new(o, "by_sbatch", json_true());
+    set_words(&o, job);
+    return o;
+}
+
+static void decode_partition(const json_t *o, struct scheduler_partition *p)
+{
+    snprintf(p->name, sizeof p->name, "%s", text_of(o, "name"));
+    p->nodes = (int)number_of(o, "nodes");
+    p->gpus_per_node = (int)number_of(o, "gpus_per_node");
+    p->cpus_per_node = (int)number_of(o, "cpus_per_node");
+    p->max_time_min = (int)number_of(o, "max_time_min");
+}
+
+static json_t *encode_partitions(void)
+{
+    return json_pack("{s:s}", "op", "partitions");
+}
+
+/* The partition whose name is the first n bytes, or for NULL the default one. */
+static const json_t *find_partition(const json_t *list, const char *name, size_t n)
+{
+    const json_t *o;
+    size_t i;
+
+    json_array_foreach(list, i, o) {
+        const char *known = text_of(o, "name");
+        if (name ? strlen(known) == n && strncmp(known, name, n) == 0
+                 : json_is_true(json_object_get(o, "default")))
+            return o;
+    }
+    return NULL;
+}
+
+static int refuse_partition(const json_t *list, const char *name, size_t n, struct err *e)
+{
+    char names[512] = "";
+    const json_t *o;
+    size_t i;
+
+    json_array_foreach(list, i, o) {
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", text_of(o, "name"));
+    }
+    if (name)
+        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%.*s'; this cluster has %s", (int)n,
+                       name, names);
+    return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Of several partitions Slurm takes any that will do: p becomes the most that one of them gives. */
+static void widen(struct scheduler_partition *p, const struct scheduler_partition *other)
+{
+    p->nodes = larger(p->nodes, other->nodes);
+    p->gpus_per_node = larger(p->gpus_per_node, other->gpus_per_node);
+    p->cpus_per_node = larger(p->cpus_per_node, other->cpus_per_node);
+    p->max_time_min = p->max_time_min && other->max_time_min
+                          ? larger(p->max_time_min, other->max_time_min)
+                          : 0;
+}
+
+static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                           struct err *e)
+{
+    json_t *answer = ask_again(s, encode_partitions(), e);
+    const json_t *list = json_object_get(answer, "partitions"), *o;
+    const char *word = name;
+    int rc = answer ? 0 : -1;
+
+    do {
+        struct scheduler_partition one = {0};
+        size_t n = word ? strcspn(word, ",") : 0;
+        if (rc == 0 && !(o = find_partition(list, word, n)))
+            rc = refuse_partition(list, word, n, e);
+        if (rc)
+            break;
+        decode_partition(o, &one);
+        if (word == name)
+            *p = one;
+        else
+            widen(p, &one);
+        word = word && word[n] ? word + n + 1 : NULL;
+    } while (word);
+    if (rc == 0 && name && strchr(name, ','))
+        snprintf(p->name, sizeof p->name, "%s", name);
+    json_decref(answer);
+    return rc;
+}
+
+/* Slurm itself does not look into a script to check its job. */
+static json_t *encode_check(const struct job *job, const char *op)
+{
+    struct job without = *job;
+
+    if (!goes_through_sbatch(job))
+        without.script = NULL;
+    return json_pack("{s:s, s:o}", "op", op, "job", encode_job(&without));
+}
+
+static int slurm_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
+                       struct err *e)
+{
+    json_t *answer = ask_again(s, encode_check(job, "check"), e);
+
+    if (!answer)
+        return -1;
+    forecast->start = (time_t)number_of(answer, "start");
+    snprintf(forecast->nodes, sizeof forecast->nodes, "%s", text_of(answer, "nodes"));
+    json_decref(answer);
+    return 0;
+}
+
+static void decode_result(const json_t *o, struct scheduler_result *dst)
+{
+    if (json_is_null(o))
+        return;
+    if (json_is_true(json_object_get(o, "ok"))) {
+        dst->outcome = SCHEDULER_SUBMITTED;
+        snprintf(dst->id, sizeof dst->id, "%s", text_of(o, "id"));
+        return;
+    }
+    dst->outcome = json_is_true(json_object_get(o, "lost")) ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+    dst->is_full = json_is_true(json_object_get(o, "full"));
+    err_set(&dst->reason, ERR_SCHED, "Slurm: %s", text_of(o, "error"));
+}
+
+/* What follows a submission whose jobs become ready one after the other. */
+struct feeding {
+    const struct scheduler_feed *feed;
+    struct scheduler_result *results;
+    size_t next, count;
+    bool stopped;
+};
+
+static json_t *feed_next(void *arg)
+{
+    struct feeding *f = arg;
+
+    if (!f->feed || f->stopped || f->next == f->count)
+        return NULL;
+    if (f->feed->ready(f->feed->arg, f->next, &f->results[f->next].reason)) {
+        f->stopped = true;
+        return json_pack("{s:s}", "op", "stop");
+    }
+    f->next++;
+    return json_pack("{s:s, s:I}", "op", "ready", "count", (json_int_t)f->next);
+}
+
+static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                         const char *in_flight, const struct scheduler_feed *feed,
+                         struct scheduler_result *results)
+{
+    const struct slurm *slurm = s->priv;
+    struct feeding feeding = {.feed = feed, .results = results, .count = count};
+    json_t *list = json_array();
+    struct err e;
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, encode_job(&jobs[i]));
+    bool whole = json_array_size(list) == count; /* else a text is not UTF-8, which ask refuses */
+    json_t *request = json_pack("{s:s, s:o}", "op", "submit", "jobs", list);
+    if (!whole) {
+        json_decref(request);
+        request = NULL;
+    }
+    set_text(&request, "in_flight", in_flight);
+    if (feed && request)
+        json_object_set_new(request, "fed", json_true());
+    json_t *answer = helper_ask_fed(slurm->helper, request, feed_next, &feeding, &e);
+    for (size_t i = 0; answer && i < count; i++)
+        decode_result(json_array_get(json_object_get(answer, "results"), i), &results[i]);
+    for (size_t i = 0; !answer && i < count; i++) {
+        results[i].outcome = e.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+        results[i].reason = e;
+    }
+    if (feeding.stopped && answer)
+        results[feeding.next].outcome = SCHEDULER_REFUSED; /* for the reason that feed gave */
+    json_decref(answer);
+}
+
+static bool is_one_of(const char *state, const char *const *names)
+{
+    while (*names && strcmp(state, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static enum job_phase phase_of(const char *state)
+{
+    static const char *const pending[] = {"PENDING",     "REQUEUED",     "REQUEUE_HOLD",
+                                          "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", NULL};
+    static const char *const running[] = {"RUNNING",  "COMPLETING", "SUSPENDED", "CONFIGURING",
+                                          "RESIZING", "SIGNALING",  "STAGE_OUT", "STOPPED", NULL};
+
+    if (is_one_of(state, pending))
+        return JOB_PENDING;
+    return is_one_of(state, running) ? JOB_RUNNING : JOB_ENDED;
+}
+
+static void decode_state(const json_t *o, struct job_state *dst)
+{
+    snprintf(dst->id, sizeof dst->id, "%s", text_of(o, "id"));
+    snprintf(dst->state, sizeof dst->state, "%s", text_of(o, "state"));
+    snprintf(dst->reason, sizeof dst->reason, "%s", text_of(o, "reason"));
+    snprintf(dst->nodes, sizeof dst->nodes, "%s", text_of(o, "nodes"));
+    snprintf(dst->tag, sizeof dst->tag, "%s", text_of(o, "tag"));
+    snprintf(dst->name, sizeof dst->name, "%s", text_of(o, "name"));
+    dst->phase = phase_of(dst->state);
+    dst->exit_code = (int)number_of(o, "exit_code");
+    dst->signal = (int)number_of(o, "signal");
+    dst->restarts = (int)number_of(o, "restarts");
+    dst->submitted = (time_t)number_of(o, "submitted");
+    dst->started = (time_t)number_of(o, "started");
+    dst->ended = (time_t)number_of(o, "ended");
+}
+
+static int by_id(const void *a, const void *b)
+{
+    unsigned long x = strtoul(((const struct job_state *)a)->id, NULL, 10);
+    unsigned long y = strtoul(((const struct job_state *)b)->id, NULL, 10);
+
+    return (x > y) - (x < y);
+}
+
+static json_t *encode_query(const char *tag_prefix)
+{
+    return json_pack("{s:s, s:s}", "op", "query", "tag_prefix", tag_prefix);
+}
+
+static int slurm_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
+                       size_t *nstates, struct err *e)
+{
+    json_t *answer = ask_again(s, encode_query(tag_prefix), e);
+
+    if (!answer)
+        return -1;
+    const json_t *jobs = json_object_get(answer, "jobs");
+    size_t n = json_array_size(jobs);
+    if (n > 0 && !(*states = calloc(n, sizeof **states))) {
+        json_decref(answer);
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    }
+    for (size_t i = 0; i < n; i++)
+        decode_state(json_array_get(jobs, i), &(*states)[i]);
+    json_decref(answer);
+    if (n > 1)
+        qsort(*states, n, sizeof **states, by_id);
+    *nstates = n;
+    return 0;
+}
+
+static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", "cancel", "id", id), e);
+
+    json_decref(answer);
+    return answer ? 0 : -1;
+}
+
+/* What an answer tells of these jobs; index: their places by id. */
+static void take_states(const json_t *answer, const struct map *index, struct job_state *states)
+{
+    char tag[sizeof states->tag];
+    json_t *o;
+    size_t i, at;
+
+    json_array_foreach(json_object_get(answer, "jobs"), i, o) {
+        bool is_another = strncmp(text_of(o, "tag"), "unetctl:", 8) == 0; /* a new Slurm's, with old numbers */
+        if (is_another || !map_get(index, text_of(o, "id"), &at))
+            continue;
+        snprintf(tag, sizeof tag, "%s", states[at].tag);
+        decode_state(o, &states[at]);
+        snprintf(states[at].tag, sizeof states[at].tag, "%s", tag);
+    }
+}
+
+/* The controller may know them under another comment: submitted by hand. */
+static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
+                        const char **source, struct err *e)
+{
+    json_t *ids = json_array(), *known, *past;
+    struct map index = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(ids, json_string(states[i].id));
+        map_set(&index, states[i].id, i);
+    }
+    past = ask_again(s, json_pack("{s:s, s:O}", "op", "accounting", "ids", ids), e);
+    if (past)
+        *source = *text_of(past, "source") ? "accounting" : "";
+    take_states(past, &index, states);
+    known = ask_again(s, json_pack("{s:s, s:o}", "op", "query", "ids", ids), e);
+    take_states(known, &index, states);
+    map_destroy(&index);
+    json_decref(known);
+    json_decref(past);
+    return known && past ? 0 : -1;
+}
+
+static void slurm_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)
+{
+    const struct slurm *slurm = s->priv;
+
+    if (job && goes_through_sbatch(job)) /* sbatch reads the script, which is not there yet */
+        job = NULL;
+    if (job)
+        helper_post(slurm->helper, encode_check(job, "foresee"));
+    helper_post(slurm->helper, encode_partitions());
+    if (tag_prefix)
+        helper_post(slurm->helper, encode_query(tag_prefix));
+    if (job)
+        helper_post(slurm->helper, encode_check(job, "check"));
+}
+
+static void slurm_close(struct scheduler *s)
+{
+    struct slurm *slurm = s->priv;
+
+    helper_destroy(slurm->helper);
+    free(slurm);
+}
+
+struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e)
+{
+    static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check, slurm_submit,
+                                             slurm_query,  slurm_cancel,    slurm_close,
+                                             slurm_recall, slurm_announce};
+    struct sandbox sandbox;
+    struct slurm *slurm;
+
+    if (config->sandbox && sandbox_find(config->sandbox_dir, &sandbox, e) < 0)
+        return NULL;
+    slurm = calloc(1, sizeof *slurm);
+    if (!slurm) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
+    slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, config->interface, e);
+    if (!slurm->helper) {
+        free(slurm);
+        return NULL;
+    }
+    return &slurm->scheduler;
+}

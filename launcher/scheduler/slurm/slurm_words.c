@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/slurm_words.h"
+
+#include <string.h>
+
+#define NEVER "it never starts: 'unetctl cancel' it, and submit it "
+
+struct explanation {
+    const char *word; /* ends in * where more may follow */
+    const char *text;
+};
+
+static const struct explanation reasons[] = {
+    {"Priority", "jobs of higher priority come first"},
+    {"Resources", "no free nodes, GPUs or CPUs yet"},
+    {"Dependency", "waits for another job (--after, --max-in-flight)"},
+    {"DependencyNeverSatisfied", "the job that it waits for failed; " NEVER "again"},
+    {"BeginTime", "not before its begin time; a requeued job waits two minutes"},
+    {"Licenses", "waits for a license that other jobs have"},
+    {"JobHeldUser", "held by you: 'scontrol release JOB' lets it go"},
+    {"JobHeldAdmin", "held by an administrator, who alone can release it"},
+    {"JobHoldMaxRequeue", "was requeued too often: 'scontrol release JOB' tries again"},
+    {"launch failed requeued held", "'scontrol release JOB' tries again"},
+    {"ReqNodeNotAvail", "a node that it needs is down, drained or reserved (sinfo -R)"},
+    {"Nodes required for job are DOWN", "too few nodes of the partition work (sinfo -R)"},
+    {"PartitionDown", "the partition is closed for now (sinfo)"},
+    {"PartitionInactive", "the partition is closed for now (sinfo)"},
+    {"PartitionNodeLimit",
+     "more nodes than the partition allows, or too many are away; sinfo tells"},
+    {"PartitionTimeLimit", "more time than the partition allows; " NEVER "with less (slurm.time)"},
+    {"PartitionConfig", "more than its partition allows; " NEVER "smaller, or for less time"},
+    {"Reservation", "waits for its reservation to begin"},
+    {"BadConstraints", "no node has what it asks for; " NEVER "with another slurm.constraint"},
+    {"Cleaning", "its earlier start is still being cleared away"},
+    {"Prolog", "the node's prolog runs"},
+    {"InvalidAccount", NEVER "with another slurm.account"},
+    {"AccountNotAllowed", "the partition does not take this account; " NEVER "with another one"},
+    {"InvalidQOS", NEVER "with another slurm.qos"},
+    {"QOSNotAllowed", "the partition does not take this QOS; " NEVER "with another one"},
+    {"QOSMinCpuNotSatisfied", "the QOS is for larger jobs; " NEVER "with another slurm.qos"},
+    {"QOS*PerJobLimit", "more than the QOS allows a job; " NEVER "smaller"},
+    {"QOS*PerJob", "more than the QOS allows a job; " NEVER "smaller"},
+    {"QOS*PerNode", "more of a node than the QOS allows; " NEVER "smaller"},
+    {"Assoc*PerJobLimit", "more than the account allows a job; " NEVER "smaller"},
+    {"Assoc*PerJob", "more than the account allows a job; " NEVER "smaller"},
+    {"Assoc*PerNode", "more of a node than the account allows; " NEVER "smaller"},
+    {"QOS*", "a limit of the QOS is used up: waits for other jobs of it (sacctmgr show qos)"},
+    {"Assoc*", "a limit of the account is used up: waits for its other jobs (sshare)"},
+    {"Max*PerAccount", "the account has as many jobs as it may: waits for others of it"},
+    {"SystemFailure", "Slurm itself failed"},
+    {0}};
+
+static const struct explanation states[] = {
+    {"BOOT_FAIL", "a node did not boot; 'unetctl resume' tries others"},
+    {"CANCELLED", "'unetctl resume' goes on"},
+    {"DEADLINE", "its --deadline passed before it ended; 'unetctl resume' with a later one"},
+    {"NODE_FAIL", "a node failed; 'unetctl resume' goes on elsewhere"},
+    {"OUT_OF_MEMORY", "it used more memory than it asked for; 'unetctl resume' with more "
+                      "(slurm.mem), or a new study with a smaller train.batch_per_gpu"},
+    {"PREEMPTED", "a job of higher priority took its nodes; 'unetctl resume' goes on"},
+    {"REVOKED", "another cluster took it"},
+    {"TIMEOUT",
+     "its time limit was up; 'unetctl resume' goes on, with more time (slurm.time) further"},
+    {0}};
+
+/* Does text begin with the word, as a whole one? "*" stands for a part of it, maybe its rest. */
+static bool fits(const char *word, const char *text)
+{
+    const char *star = strchr(word, '*');
+    size_t n = star ? (size_t)(star - word) : strlen(word);
+
+    if (strncmp(word, text, n) != 0)
+        return false;
+    if (!star)
+        return text[n] == 0 || strchr(",:( ", text[n]);
+    size_t tail = strlen(star + 1), length = strcspn(text, ",:( ");
+    return length >= n + tail && strncmp(text + length - tail, star + 1, tail) == 0;
+}
+
+static const char *explain(const struct explanation *list, const char *text)
+{
+    for (; list->word; list++)
+        if (fits(list->word, text))
+            return list->text;
+    return "";
+}
+
+const char *slurm_words_reason(const char *reason)
+{
+    return explain(reasons, reason);
+}
+
+bool slurm_words_never(const char *reason)
+{
+    return strstr(explain(reasons, reason), NEVER) != NULL;
+}
+
+const char *slurm_words_state(const char *state)
+{
+    return explain(states, state);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/submission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/scheduler/slurm/cluster.h"
+#include "launcher/scheduler/slurm/limits.h"
+#include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/request.h"
+#include "launcher/scheduler/slurm/way.h"
+#include "src/buf.h"
+
+#define SUBMITTERS 3 /* threads beside the main one */
+
+/* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of both
+ * sides, so several are under way at once. */
+struct batch {
+    const struct way *way;
+    const json_t *jobs;
+    void **prepared; /* by way->prepare */
+    json_t **answers; /* NULL: not submitted, since another one was refused */
+    size_t count;
+    atomic_size_t next;
+    atomic_bool stop, lost;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    bool fed;     /* scripts are there only once their jobs are ready */
+    size_t ready; /* how many are; under the lock */
+};
+
+/* Waits until job i may go. False: it may not. */
+static bool await_ready(struct batch *b, size_t i)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->ready <= i && !b->stop)
+        pthread_cond_wait(&b->more, &b->lock);
+    pthread_mutex_unlock(&b->lock);
+    return !b->stop;
+}
+
+static json_t *submit_one(struct batch *b, size_t i)
+{
+    const json_t *job = json_array_get(b->jobs, i);
+    json_t *refusal = b->fed ? b->way->load_script(b->prepared[i], job) : NULL;
+
+    return refusal ? refusal : limits_explain(job, b->way->submit(b->prepared[i], job));
+}
+
+static void *submit_some(void *arg)
+{
+    struct batch *b = arg;
+    size_t i;
+
+    while (!b->stop && (i = atomic_fetch_add(&b->next, 1)) < b->count && await_ready(b, i)) {
+        b->answers[i] = submit_one(b, i);
+        if (message_flag(b->answers[i], "lost"))
+            b->lost = true;
+        if (!message_flag(b->answers[i], "ok"))
+            b->stop = true;
+    }
+    return NULL;
+}
+
+static void set_ready(struct batch *b, size_t count, bool stop)
+{
+    pthread_mutex_lock(&b->lock);
+    b->ready = count;
+    if (stop)
+        b->stop = true;
+    pthread_cond_broadcast(&b->more);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Lines that tell how many jobs are ready, until all are. Who gives up, or is gone, stops the rest. */
+static void read_ready(struct batch *b)
+{
+    char *line = NULL;
+    size_t capacity = 0, count = 0;
+    ssize_t n;
+
+    while (count < b->count && (n = getline(&line, &capacity, stdin)) > 0) {
+        json_t *o = json_loadb(line, (size_t)n, 0, NULL);
+        const char *op = message_text(o, "op");
+        bool goes_on = op && strcmp(op, "ready") == 0;
+        count = goes_on ? (size_t)message_number(o, "count") : count;
+        json_decref(o);
+        if (!goes_on)
+            break;
+        set_ready(b, count, false);
+    }
+    if (count < b->count)
+        set_ready(b, count, true);
+    free(line);
+}
+
+static void submit_all(struct batch *b)
+{
+    pthread_t threads[SUBMITTERS];
+    size_t n = 0;
+
+    if (!b->fed)
+        b->ready = b->count;
+    while (n < SUBMITTERS && n + 1 < b->count &&
+           pthread_create(&threads[n], NULL, submit_some, b) == 0)
+        n++;
+    if (b->fed)
+        read_ready(b);
+    submit_some(b);
+    while (n > 0)
+        pthread_join(threads[--n], NULL);
+}
+
+/* The file says which jobs may be under way, to whoever comes after a lost answer. */
+static json_t *mark_in_flight(const char *file, const json_t *jobs)
+{
+    struct buf tags = {0};
+    const json_t *job;
+    size_t i;
+
+    if (!file)
+        return NULL;
+    json_array_foreach(jobs, i, job) {
+        buf_addf(&tags, "%s\n", message_text(job, "tag"));
+    }
+    int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
+    int code = errno;
+
+    if (fd >= 0)
+        close(fd);
+    buf_destroy(&tags);
+    return written ? NULL : message_refuse("%s: %s", file, strerror(code));
+}
+
+/* All are checked before the first is submitted. */
+static json_t *submit_jobs(struct batch *b, const char *in_flight)
+{
+    json_t *refusal = NULL, *results;
+    int away;
+
+    for (; !refusal && b->count < json_array_size(b->jobs); b->count++) {
+        const json_t *job = json_array_get(b->jobs, b->count);
+        refusal = request_check_job(job);
+        if (!refusal)
+            refusal = b->way->prepare(job, &b->prepared[b->count]);
+        if (!refusal)
+            refusal = cluster_check(b->way, job, &away);
+        if (!refusal && !b->fed)
+            refusal = b->way->load_script(b->prepared[b->count], job);
+    }
+    if (!refusal)
+        refusal = mark_in_flight(in_flight, b->jobs);
+    if (refusal)
+        return refusal;
+    submit_all(b);
+    if (b->way->review)
+        b->way->review(b->answers, b->count);
+    if (in_flight && !b->lost)
+        unlink(in_flight);
+    results = json_array();
+    for (size_t i = 0; i < b->count; i++)
+        json_array_append_new(results, b->answers[i] ? b->answers[i] : json_null());
+    return json_pack("{s:b, s:o}", "ok", 1, "results", results);
+}
+
+json_t *submission_answer(const struct way *way, const json_t *request)
+{
+    const json_t *jobs = json_object_get(request, "jobs");
+    size_t count = json_array_size(jobs);
+    struct batch b = {.way = way,
+                      .jobs = jobs,
+                      .fed = message_flag(request, "fed"),
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .more = PTHREAD_COND_INITIALIZER,
+                      .prepared = calloc(count + 1, sizeof *b.prepared),
+                      .answers = calloc(count + 1, sizeof *b.answers)};
+    json_t *answer;
+
+    if (!count)
+        answer = message_refuse("submit needs \"jobs\"");
+    else if (!b.prepared || !b.answers)
+        answer = message_refuse("out of memory");
+    else
+        answer = submit_jobs(&b, message_text(request, "in_flight"));
+    for (size_t i = 0; b.prepared && i < count; i++)
+        way->release(b.prepared[i]);
+    free(b.prepared);
+    free(b.answers);
+    return answer;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The Slurm scheduler against a real Slurm: a sandbox of two nodes. */
+#include "config.h"
+#include "launcher/scheduler/scheduler.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "launcher/sandbox/sandbox.h"
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "t/tap.h"
+
+static char folder[] = "/tmp/unetctl-slurm.XXXXXX";
+static char sandbox_dir[64], script[64], output[64];
+
+static const char *const interfaces[] = {
+    "commands",
+#ifdef HAVE_SLURM
+    "library",
+#endif
+};
+#define NINTERFACES (sizeof interfaces / sizeof *interfaces)
+
+static struct job new_job(const char *tag)
+{
+    return (struct job){.tag = tag, .name = "test job", .script = script, .work_dir = folder,
+                        .output = output, .nodes = 2, .tasks = 3, .gpus_per_task = 1,
+                        .cpus_per_task = 1};
+}
+
+static struct scheduler *open_slurm(const char *interface)
+{
+    struct scheduler_config config = {.kind = "slurm", .sandbox = true, .sandbox_dir = sandbox_dir,
+                                      .interface = interface};
+    struct err e;
+    struct scheduler *s = scheduler_open(&config, &e);
+
+    if (!s)
+        bail_out("no Slurm: %s", e.text);
+    return s;
+}
+
+static bool sandbox(const char *verb)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "env -u UNETCTL_LIBEXECDIR \"$builddir\"/unetctl sandbox %s >%s/sandbox.out 2>&1",
+             verb, folder);
+    return system(command) == 0;
+}
+
+static struct job_state wait_ended(struct scheduler *s, const char *tag)
+{
+    struct job_state *states, found = {.state = "ABSENT"};
+    struct err e;
+    size_t n;
+
+    for (double end = clock_now() + 60; found.phase != JOB_ENDED && clock_now() < end; usleep(100000)) {
+        if (scheduler_query(s, tag, &states, &n, &e) < 0)
+            bail_out("query: %s", e.text);
+        if (n > 0)
+            found = states[0];
+        free(states);
+    }
+    return found;
+}
+
+static void test_partition(struct scheduler *s)
+{
+    struct scheduler_partition p;
+    struct err e;
+
+    ok(scheduler_partition(s, NULL, &p, &e) == 0, "the default partition");
+    ok(strcmp(p.name, "main") == 0 && p.nodes == 2 && p.gpus_per_node == 2 && p.cpus_per_node == 4 &&
+       p.max_time_min == 0, "is %s: %d nodes, %d GPUs, %d CPUs", p.name, p.nodes, p.gpus_per_node,
+       p.cpus_per_node);
+    ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10, "another one by name");
+    ok(scheduler_partition(s, "short,main", &p, &e) == 0 && p.max_time_min == 0 && p.nodes == 2 &&
+           strcmp(p.name, "short,main") == 0, "either of two");
+    ok(scheduler_partition(s, "main,shor", &p, &e) == -1 && strstr(e.text, "partition 'shor'"),
+       "an unknown one of two: %s", e.text);
+    ok(scheduler_partition(s, "nope", &p, &e) == -1 && e.code == ERR_SCHED && strstr(e.text, "main, short"),
+       "an unknown one: %s", e.text);
+}
+
+static void test_check(struct scheduler *s)
+{
+    struct job job = new_job("t:check");
+    struct err e;
+
+    ok(scheduler_check(s, &job, &e) == 0, "a job that fits");
+    job.nodes = 3, job.tasks = 5;
+    ok(scheduler_check(s, &job, &e) == -1 && e.code == ERR_SCHED, "too many nodes: %s", e.text);
+    job = new_job("t:check");
+    job.options.partition = "short", job.options.time_min = 11;
+    ok(scheduler_check(s, &job, &e) == -1 && strstr(e.text, "11"), "too long: %s", e.text);
+    job.options.time_min = 10;
+    ok(scheduler_check(s, &job, &e) == 0, "as long as allowed");
+    job.options.mem = "900G";
+    ok(scheduler_check(s, &job, &e) == -1, "too much memory: %s", e.text);
+    job.options.mem = NULL, job.options.constraint = "h200";
+    ok(scheduler_check(s, &job, &e) == -1, "an unknown feature: %s", e.text);
+}
+
+static void test_life(struct scheduler *s, const char *interface)
+{
+    char prefix[32], tag[64], held_tag[64];
+    snprintf(prefix, sizeof prefix, "t:%s:", interface);
+    snprintf(tag, sizeof tag, "%slife:1", prefix);
+    snprintf(held_tag, sizeof held_tag, "%sheld", prefix);
+    struct job job = new_job(tag), held = new_job(held_tag);
+    char id[SCHEDULER_ID_SIZE], held_id[SCHEDULER_ID_SIZE];
+    struct job_state *states, state;
+    struct err e;
+    size_t n;
+
+    ok(scheduler_submit(s, &job, id, &e) == 0, "submit");
+    state = wait_ended(s, tag);
+    is_str(state.id, id, "is found by its tag");
+    is_str(state.state, "FAILED", "it fails");
+    is_int(state.exit_code, 3, "with the script's exit code");
+    is_str(state.tag, tag, "tag");
+    is_str(state.name, "test job", "name");
+    ok(state.submitted && state.started >= state.submitted && state.ended >= state.started, "times");
+    is_str(state.nodes, "node[1-2]", "nodes");
+
+    held.options.hold = true;
+    ok(scheduler_submit(s, &held, held_id, &e) == 0, "submit a held job");
+    ok(scheduler_query(s, prefix, &states, &n, &e) == 0 && n == 2, "both are found by their prefix");
+    ok(n == 2 && strcmp(states[1].id, held_id) == 0 && states[1].phase == JOB_PENDING &&
+       states[1].started == 0, "in order of their ids; the held one waits: %s", n == 2 ? states[1].reason : "");
+    free(states);
+    is_int(scheduler_cancel(s, held_id, &e), 0, "cancel");
+    is_str(wait_ended(s, held_tag).state, "CANCELLED", "it ends");
+    is_int(scheduler_cancel(s, held_id, &e), 0, "to cancel again is no error");
+    is_int(scheduler_cancel(s, "4000000", &e), 0, "nor is an unknown job");
+    ok(scheduler_cancel(s, "x", &e) == -1 && e.code == ERR_SCHED, "what is no id: %s", e.text);
+    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0 && !states, "no jobs");
+}
+
+static void test_unreachable(const char *interface)
+{
+    struct scheduler_config config = {.kind = "slurm", .sandbox = true, .sandbox_dir = sandbox_dir,
+                                      .interface = interface};
+    struct scheduler_partition p;
+    struct err e;
+
+    ok(!scheduler_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s", e.text);
+    config.sandbox = false;
+    setenv("SLURM_CONF", "/nonexistent/slurm.conf", 1);
+    struct scheduler *s = scheduler_open(&config, &e);
+    ok(s && scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
+       strstr(e.text, "/nonexistent"), "no configuration: %s", e.text);
+    scheduler_announce(s, "t:", NULL);
+    ok(scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
+       strstr(e.text, "/nonexistent"), "announced or not: %s", e.text);
+    scheduler_close(s);
+}
+
+/* Answers that were begun ahead are those of the questions, in any order. */
+static void test_announce(struct scheduler *s)
+{
+    struct job job = new_job("t:announce"), large = new_job("t:announce");
+    struct scheduler_partition p;
+    struct job_state *states;
+    struct err e;
+    size_t n;
+
+    large.nodes = 3, large.tasks = 5;
+    scheduler_announce(s, "nobody:", &large);
+    ok(scheduler_partition(s, NULL, &p, &e) == 0 && p.nodes == 2, "announced: the partition");
+    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0, "announced: no jobs");
+    ok(scheduler_check(s, &large, &e) == -1 && strstr(e.text, "3 nodes"),
+       "announced: a job too large");
+    ok(scheduler_check(s, &large, &e) == -1, "asked again");
+    scheduler_announce(s, "nobody:", &large);
+    ok(scheduler_check(s, &job, &e) == 0, "another question than those that were announced");
+    ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10,
+       "and one of them, later");
+}
+
+static void clean_up(void)
+{
+    char command[128];
+
+    sandbox("down");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command) != 0)
+        printf("# %s is left\n", folder);
+}
+
+int main(void)
+{
+    static const char text[] = "#!/bin/bash\nsrun -l hostname\nexit 3\n";
+    char command[128];
+    struct err e;
+
+    if (system("PATH=$PATH:/usr/sbin; command -v slurmctld slurmd munged srun >/dev/null") != 0)
+        skip_all("Slurm is not installed");
+    setenv("builddir", ".", 0);
+    if (!mkdtemp(folder))
+        bail_out("no folder");
+    atexit(clean_up);
+    setenv("UNETCTL_LIBEXECDIR", getenv("builddir"), 1);
+    setenv("XDG_STATE_HOME", folder, 1);
+    snprintf(sandbox_dir, sizeof sandbox_dir, "%s/s", folder);
+    snprintf(script, sizeof script, "%s/script", folder);
+    snprintf(output, sizeof output, "%s/out-%%j", folder);
+    snprintf(command, sizeof command, "up --nodes 2 --dir %s", sandbox_dir);
+    if (atomicfile_write(script, text, strlen(text), 0777, &e) < 0 || !sandbox(command))
+        bail_out("no sandbox in %s", folder);
+    for (size_t i = 0; i < NINTERFACES; i++) {
+        printf("# through %s\n", interfaces[i]);
+        struct scheduler *s = open_slurm(interfaces[i]);
+        test_partition(s);
+        test_check(s);
+        test_announce(s);
+        test_life(s, interfaces[i]);
+        scheduler_close(s);
+    }
+    ok(sandbox("down"), "the sandbox started last is found by itself");
+    for (size_t i = 0; i < NINTERFACES; i++)
+        test_unreachable(interfaces[i]);
+    return done_testing();
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/scheduler/slurm/slurm_words.h"
+
+#include "t/tap.h"
+
+static void reason(const char *word, const char *part)
+{
+    const char *text = slurm_words_reason(word);
+
+    ok(*part ? strstr(text, part) != NULL : *text == 0, "%s: %s", word, *text ? text : "(nothing)");
+}
+
+static void state(const char *word, const char *part)
+{
+    const char *text = slurm_words_state(word);
+
+    ok(*part ? strstr(text, part) != NULL : *text == 0, "%s: %s", word, *text ? text : "(nothing)");
+}
+
+int main(void)
+{
+    ok(slurm_words_never("PartitionTimeLimit") && slurm_words_never("QOSMaxCpuPerJobLimit"),
+       "reasons for which a job never starts");
+    ok(!slurm_words_never("Resources") && !slurm_words_never("QOSMaxJobsPerUserLimit") &&
+           !slurm_words_never("None"), "reasons for which it waits");
+    reason("Resources", "no free nodes");
+    reason("Dependency", "waits for another job");
+    reason("DependencyNeverSatisfied", "it never starts: 'unetctl cancel'");
+    reason("ReqNodeNotAvail, UnavailableNodes:node[1-3]", "down, drained or reserved");
+    reason("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
+           "partitions",
+           "sinfo -R");
+    reason("launch failed requeued held", "scontrol release");
+    reason("JobHeldUser", "held by you");
+    reason("JobHeldAdmin", "administrator");
+    reason("BeginTime", "two minutes");
+    reason("QOSMaxCpuPerJobLimit", "submit it smaller");
+    reason("QOSMaxGRESPerJob", "submit it smaller");
+    reason("QOSMaxJobsPerUserLimit", "limit of the QOS is used up");
+    reason("AssocMaxCpuPerNode", "submit it smaller");
+    reason("AssocGrpGRES", "limit of the account is used up");
+    reason("MaxJobsPerAccount", "as many jobs as it may");
+    reason("MaxJobsPerAccountant", "");
+    reason("Priorities", "");
+    reason("None", "");
+    reason("", "");
+    state("OUT_OF_MEMORY", "slurm.mem");
+    state("NODE_FAIL", "'unetctl resume'");
+    state("PREEMPTED", "higher priority");
+    state("DEADLINE", "--deadline");
+    state("BOOT_FAIL", "did not boot");
+    state("TIMEOUT", "slurm.time");
+    state("CANCELLED", "'unetctl resume'");
+    state("FAILED", "");
+    state("COMPLETED", "");
+    return done_testing();
+}

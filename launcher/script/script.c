@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/script/script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/script/script_template.h"
+#include "launcher/script/script_values.h"
+
+int script_has_directives(const char *user, const struct engine *engine, struct err *e)
+{
+    const struct script_template *t = script_template_get(user, engine, SCRIPT_SUBMIT, e);
+
+    return t ? script_template_has_directives(t->text) : -1;
+}
+
+/* ---- what a template must use ---- */
+
+/* One of the names ("a|b") must stand in the template. */
+static bool is_used(const struct script_values *s, const bool *used, const char *names)
+{
+    while (*names) {
+        size_t n = strcspn(names, "|");
+        for (size_t i = 0; i < s->nvalues; i++)
+            if (used[i] && strlen(s->values[i].name) == n && strncmp(s->values[i].name, names, n) == 0)
+                return true;
+        names += n + (names[n] == '|');
+    }
+    return false;
+}
+
+struct need {
+    const char *names, *why;
+    bool wanted;
+};
+
+static int check_needs(const struct script_values *s, const char *path, const char *text,
+                       const bool *used, const struct need *needs, struct err *e)
+{
+    for (; needs->names; needs++)
+        if (needs->wanted && !is_used(s, used, needs->names))
+            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%.*s}}' is missing: %s (unetctl template "
+                           "list)", path, template_count_lines(text),
+                           (int)strcspn(needs->names, "|"), needs->names, needs->why);
+    return 0;
+}
+
+static int check_run_file(const struct script_values *s, const char *path, const char *text,
+                          const bool *used, struct err *e)
+{
+    bool tags = template_has_tags(text), other = s->section != NULL;
+    const struct need needs[] = {
+        {"command|trainer|script|tag_program|tag_program2", "nothing would be trained", true},
+        {"attempt|attempt_dir|variables|command", "results would have no place", !tags && !other},
+        {"variables|attempt_dir", "the script could not tell where log.csv goes", !tags && other},
+        {"spec", "the trainer could not find its peers", !tags && !other},
+        {"setup", "what the site sets up would be lost", !tags && *script_values_get(s, "setup")},
+        {"env", "the site's environment would be lost", !tags && *script_values_get(s, "env")},
+        {0}};
+
+    return check_needs(s, path, text, used, needs, e);
+}
+
+static int check_tag_layout(const struct script_values *s, const char *path, const bool *used,
+                            struct err *e)
+{
+    const struct layout *l = &s->run->layout;
+
+    if (!is_used(s, used, "tag_node|tag_task") || l->gpus % l->nodes == 0)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task say the same for each "
+                   "node; leave this count out, or write {{directives}} and {{launcher}}", path, l->gpus,
+                   l->nodes);
+}
+
+static int check_submit_file(const struct script_values *s, const char *path, const char *text,
+                             const bool *used, struct err *e)
+{
+    bool tags = template_has_tags(text), own = script_template_has_directives(text);
+    bool directives = is_used(s, used, "directives");
+    const struct need needs[] = {
+        {"directives", "Slurm would not know what the job needs", !own},
+        {"launcher", "several ranks would not be started", !tags},
+        {"run_file", "no rank would do anything", !tags},
+        {"finish", "the result would not be noted", !tags && s->section},
+        {"setup", "what the site sets up would be lost", !tags && *script_values_get(s, "setup")},
+        {"env", "the site's environment would be lost", !tags && *script_values_get(s, "env")},
+        {0}};
+
+    if (strncmp(text, "#!", 2) != 0)
+        return err_set(e, ERR_CONFIG, "%s:1: a job script starts with #! (such as #!{{shell}})", path);
+    if (own && !directives && !(script_template_directives_use(text, "nodes|tag_node") &&
+                                script_template_directives_use(text, "tasks|gpus|tag_task")))
+        return err_set(e, ERR_CONFIG, "%s: its #SBATCH lines ask for the same nodes and tasks in all runs; write "
+                       "{{directives}}, or --nodes={{nodes}} and --ntasks={{tasks}}", path);
+    return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
+}
+
+/* Submitted by hand, too, a job with #SBATCH lines of its author's own has to be found again. */
+static int add_own_words(const struct script_values *s, struct buf *dst, struct err *e)
+{
+    char *lines = job_directives(s->job);
+    struct buf b = {0};
+
+    if (lines && !dst->failed) {
+        size_t end = script_template_end_of_directives(dst->data);
+        buf_add_bytes(&b, dst->data, end);
+        buf_addf(&b, "%s# Added by unetctl, which finds the job again by its comment.\n%s",
+                 end && dst->data[end - 1] != '\n' ? "\n" : "", lines);
+        buf_add(&b, dst->data + end);
+    }
+    int rc = !lines || dst->failed || b.failed ? err_set(e, ERR_INTERNAL, "submit_file.sh: no memory")
+                                               : 0;
+    free(lines);
+    buf_destroy(dst);
+    *dst = b;
+    return rc;
+}
+
+/* A reference's template knows nothing of markers of results: what it leaves is looked at behind it. */
+static void add_epilogue(const struct script_values *s, struct buf *dst)
+{
+    if (dst->length && dst->data[dst->length - 1] != '\n')
+        buf_add(dst, "\n");
+    buf_add(dst, "\n# Added by unetctl: log.csv becomes the result of this attempt.\nexec ");
+    template_quote_sh(dst, script_values_get(s, "unetctl"));
+    buf_add(dst, " finish --from ");
+    template_quote_sh(dst, script_values_get(s, "run_dir"));
+    buf_add(dst, " ");
+    template_quote_sh(dst, script_values_get(s, "attempt_dir"));
+    buf_add(dst, "\n");
+}
+
+/* The rendered file, or NULL; *tags: it was one of the reference's. */
+static char *render(struct script_values *s, enum script_file file, bool *tags, struct err *e)
+{
+    const struct script_template *t = script_template_get(s->w->templates, s->run->engine, file, e);
+    bool used[TEMPLATE_VALUES_MAX];
+    char *rendered = NULL;
+    struct buf b = {0};
+
+    if (!t) {
+        e->code = ERR_CONFIG;
+        return NULL;
+    }
+    *tags = template_has_tags(t->text);
+    if (template_expand(t->path, t->text, s->values, used, &b, e) == 0 &&
+        (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used, e) == 0) {
+        if (*tags && file == SCRIPT_SUBMIT)
+            add_epilogue(s, &b);
+        if (file == SCRIPT_SUBMIT && !is_used(s, used, "directives") && add_own_words(s, &b, e)) {
+            buf_destroy(&b);
+            return NULL;
+        }
+        for (size_t i = 0; i < s->nuser; i++)
+            s->used_by_user[i] |= used[i];
+        rendered = buf_steal(&b);
+        if (!rendered)
+            err_set(e, ERR_INTERNAL, "%s: no memory", t->path);
+    }
+    buf_destroy(&b);
+    return rendered;
+}
+
+static int check_tags(const struct script_values *s, bool tags, struct err *e)
+{
+    if (!tags || !s->w->one_allocation)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks themselves, "
+                   "which --one-allocation must do; write {{launcher}}, or leave it out", s->w->templates);
+}
+
+static int check_user_markers(const struct script_values *s, struct err *e)
+{
+    const struct yaml_origin *o = yaml_table_origin(study_keys, &s->w->study.origins, "markers");
+
+    for (size_t i = 0; i < s->nuser; i++)
+        if (!s->used_by_user[i])
+            return err_set(e, ERR_CONFIG, "%s: markers.%s: no template uses it",
+                           o->where ? o->where : s->w->study.file, s->values[i].name);
+    return 0;
+}
+
+int script_render(const struct workspace *w, const struct run *run, int attempt,
+                  const struct job *job, char **run_text, char **submit_text, bool *tags,
+                  struct err *e)
+{
+    struct script_values s = {.w = w, .run = run, .attempt = attempt, .job = job,
+                       .section = study_engine(&w->study, run->engine->name)};
+    bool run_tags = false, submit_tags = false;
+    int rc = -1;
+
+    *run_text = *submit_text = NULL;
+    if (script_values_fill(&s, e) == 0 && (*run_text = render(&s, SCRIPT_RUN, &run_tags, e)) &&
+        (*submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) && check_user_markers(&s, e) == 0)
+        rc = check_tags(&s, run_tags || submit_tags, e);
+    if (tags)
+        *tags = run_tags || submit_tags;
+    if (rc) {
+        free(*run_text);
+        free(*submit_text);
+    }
+    script_values_destroy(&s);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Templates of the two scripts as they lie in their files. They are looked for in this order; ENGINE is
+ * tensorflow, command ...
+ *   1. what the user names (folder T):  T/ENGINE/run_file.sh, T/run_file_hvd.sh (horovod, the
+ *      reference's name), T/run_file.sh; a file T is a submit_file.sh
+ *   2. templates/ENGINE/run_file.sh, templates/embedded/run_file.sh of unetctl
+ * doc/FORMATS.md, "Templates", has the rules for those that people write. */
+#ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H
+#define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/study/engine.h"
+#include "src/err.h"
+
+enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
+
+/* The text, which the caller frees; path (PATH_MAX bytes) gets the file's name. user: the folder or
+ * file that the user names, or "". NULL with ERR_CONFIG. */
+char *script_template_read(const char *user, const struct engine *engine, enum script_file file,
+                           char *path, struct err *e);
+
+/* The same, read once for all runs of a plan. Valid until the next but one has been read. */
+struct script_template {
+    char *user;
+    const struct engine *engine;
+    enum script_file file;
+    char path[PATH_MAX], *text;
+};
+const struct script_template *script_template_get(const char *user, const struct engine *engine,
+                                                  enum script_file file, struct err *e);
+
+/* ---- #SBATCH lines in the text of a submit_file.sh ---- */
+
+bool script_template_has_directives(const char *text);
+
+/* Does one of them use one of the markers or tags "a|b"? */
+bool script_template_directives_use(const char *text, const char *names);
+
+/* The place behind the last one that sbatch reads: it reads up to the first command, and of two that
+ * say the same the later one holds. Without any, behind the first line. */
+size_t script_template_end_of_directives(const char *text);
+
+#endif

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/script/script_values.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/sandbox/sandbox.h"
+#include "launcher/script/script_marker.h"
+#include "launcher/study/run_dir.h"
+#include "src/paths.h"
+
+void script_values_destroy(struct script_values *s)
+{
+    for (size_t i = 0; i < s->nvalues; i++) {
+        if (i < s->nuser)
+            free((char *)s->values[i].name);
+        free((char *)s->values[i].value);
+    }
+}
+
+/* ---- values ---- */
+
+static size_t place_of(const struct script_values *s, const char *name)
+{
+    size_t i = s->nuser;
+
+    while (strcmp(s->values[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+const char *script_values_get(const struct script_values *s, const char *name)
+{
+    return s->values[place_of(s, name)].value;
+}
+
+/* Takes the text; a NULL one is found by check_memory. */
+static void set_text(struct script_values *s, const char *name, char *text)
+{
+    s->values[place_of(s, name)].value = text;
+}
+
+static void set(struct script_values *s, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void set(struct script_values *s, const char *name, const char *fmt, ...)
+{
+    va_list ap;
+    char *text;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    set_text(s, name, text);
+}
+
+static int check_memory(const struct script_values *s, struct err *e)
+{
+    for (size_t i = 0; i < s->nvalues; i++)
+        if (!s->values[i].value)
+            return err_set(e, ERR_INTERNAL, "no memory for the marker '%s'", s->values[i].name);
+    return 0;
+}
+
+static bool is_marker(const char *name)
+{
+    for (const struct script_marker *m = script_marker_all(); m->name; m++)
+        if (strcmp(m->name, name) == 0)
+            return true;
+    return false;
+}
+
+static size_t count_markers(void)
+{
+    const struct script_marker *m = script_marker_all();
+
+    while (m->name)
+        m++;
+    return (size_t)(m - script_marker_all()) + 1;
+}
+
+/* The names: the user's first, so that a tag of theirs wins. */
+static int init_values(struct script_values *s, struct err *e)
+{
+    const struct yaml_lines *own = &s->w->study.markers;
+
+    for (size_t i = 0; i < own->count; i++) {
+        char *equals = strchr(own->lines[i], '=');
+        if (s->nvalues + count_markers() > TEMPLATE_VALUES_MAX)
+            return err_set(e, ERR_CONFIG, "%s: too many markers", s->w->study.file);
+        char *name = strndup(own->lines[i], (size_t)(equals - own->lines[i]));
+        if (!name)
+            return err_errno(e, ERR_INTERNAL, errno, "markers");
+        s->values[s->nvalues++] = (struct template_value){name, strdup(equals + 1), true};
+        s->nuser++;
+        if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
+            return err_set(e, ERR_CONFIG, "%s: markers.%s: '%s' is a marker of unetctl; choose another "
+                           "name (unetctl template list has all)", s->w->study.file, name, name);
+    }
+    for (const struct script_marker *m = script_marker_all(); m->name; m++)
+        s->values[s->nvalues++] = (struct template_value){m->name, NULL, true};
+    return 0;
+}
+
+/* Words with this run's values in them, as far as those are known by now. */
+static char *expand_words(const struct script_values *s, const char *where, const char *words,
+                          struct err *e)
+{
+    struct template_value known[TEMPLATE_VALUES_MAX + 1];
+    struct buf b = {0};
+    char *text = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nvalues; i++)
+        if (s->values[i].value)
+            known[n++] = s->values[i];
+    known[n] = (struct template_value){0};
+    if (template_render(where, words, known, &b, e) == 0 && !(text = buf_steal(&b)))
+        err_set(e, ERR_INTERNAL, "%s: no memory", where);
+    buf_destroy(&b);
+    return text;
+}
+
+/* The same, with the blank that separates it from what follows in the template. */
+static int set_words(struct script_values *s, const char *name, const char *words, struct err *e)
+{
+    char *text = expand_words(s, s->w->site.file, words, e);
+
+    if (!text)
+        return -1;
+    set(s, name, "%s%s", text, *text ? " " : "");
+    free(text);
+    return 0;
+}
+
+static void add_lines(struct buf *b, const struct yaml_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        buf_addf(b, "%s%s", b->length ? "\n" : "", list->lines[i]);
+}
+
+static void add_export(struct buf *b, const char *name, size_t length, const char *value)
+{
+    buf_addf(b, "%sexport %.*s=", b->length ? "\n" : "", (int)length, name);
+    template_quote_sh(b, value);
+}
+
+static void add_exports(struct buf *b, const struct yaml_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *equals = strchr(list->lines[i], '=');
+        add_export(b, list->lines[i], (size_t)(equals - list->lines[i]), equals + 1);
+    }
+}
+
+static void set_lines(struct script_values *s)
+{
+    struct buf setup = {0}, env = {0};
+
+    add_lines(&setup, &s->w->site.setup);
+    add_exports(&env, &s->w->site.env);
+    if (s->section) {
+        add_lines(&setup, &s->section->setup);
+        add_exports(&env, &s->section->env);
+    }
+    set_text(s, "setup", buf_steal(&setup));
+    set_text(s, "env", buf_steal(&env));
+}
+
+static void set_layout(struct script_values *s)
+{
+    const struct layout *l = &s->run->layout;
+    const struct study *study = &s->w->study;
+    struct run_batch batch = run_plan_batch(study, s->run);
+
+    set(s, "gpus", "%d", l->gpus);
+    set(s, "nodes", "%d", l->nodes);
+    set(s, "tasks", "%d", l->tasks);
+    set(s, "tasks_per_node", "%d", l->tasks_per_node);
+    int rest = l->tasks - (l->nodes - 1) * l->tasks_per_node;
+    if (l->nodes == 1)
+        set(s, "task_list", "%d", rest);
+    else if (rest == l->tasks_per_node)
+        set(s, "task_list", "%d(x%d)", rest, l->nodes);
+    else if (l->nodes > 2)
+        set(s, "task_list", "%d(x%d),%d", l->tasks_per_node, l->nodes - 1, rest);
+    else
+        set(s, "task_list", "%d,%d", l->tasks_per_node, rest);
+    set(s, "gpus_per_task", "%d", l->gpus_per_task);
+    set(s, "gpus_per_node", "%d", l->tasks_per_node * l->gpus_per_task);
+    set(s, "cpus_per_task", "%d", s->job->cpus_per_task);
+    set(s, "requeues", "%d", s->job->requeues);
+    set(s, "epochs", "%ld", study->train.epochs);
+    set(s, "batch_per_gpu", "%ld", batch.per_gpu);
+    set(s, "global_batch", "%ld", batch.global);
+    set(s, "lr", "%.15g", study->train.lr);
+}
+
+static void set_job(struct script_values *s)
+{
+    const struct job_options *o = &s->w->options;
+    const struct job *job = s->job;
+    struct job whole = *job;
+    whole.own_directives = false; /* lines of the template's own stand beside these */
+    char *lines = job_directives(&whole);
+    size_t n = lines ? strlen(lines) : 0;
+
+    if (n && lines[n - 1] == '\n') /* the marker's own line has one */
+        lines[n - 1] = 0;
+    set_text(s, "directives", lines);
+    set(s, "job_name", "%s", job->name);
+    set(s, "comment", "%s", job->tag);
+    set(s, "output", "%s", job->output);
+    set(s, "partition", "%s", o->partition ? o->partition : "");
+    set(s, "account", "%s", o->account ? o->account : "");
+    set(s, "qos", "%s", o->qos ? o->qos : "");
+    set(s, "constraint", "%s", o->constraint ? o->constraint : "");
+    set(s, "time_min", "%d", o->time_min);
+}
+
+static int set_names(struct script_values *s, struct err *e)
+{
+    const struct workspace *w = s->w;
+    char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX];
+
+    if (paths_bindir(bindir, sizeof bindir))
+        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
+    set(s, "unetctl", "%s/unetctl", bindir);
+    if (*w->site.trainer)
+        set(s, "trainer", "%s", w->site.trainer);
+    else
+        set(s, "trainer", "%s/unet-train", bindir);
+    set(s, "shell", "%s", w->site.shell);
+    set(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
+    set(s, "study", "%s", w->study.name);
+    set(s, "study_dir", "%s", w->study.dir);
+    set(s, "run", "%s", s->run->id);
+    set(s, "engine", "%s", s->run->engine->name);
+    set(s, "attempt", "%d", s->attempt);
+    set(s, "seed", "%d", s->run->seed);
+    set(s, "model", "%s", s->w->study.model.name);
+    run_dir_path(w->study.dir, s->run->id, NULL, path);
+    set(s, "run_dir", "%s", path);
+    set(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);
+    set(s, "run_file", "%s/run_file.sh", path);
+    int from = run_dir_checkpoint(w->study.dir, s->run->id, s->attempt - 1);
+    if (from) {
+        set(s, "resume", " --resume attempt-%d", from);
+        set(s, "resume_dir", "%s/attempt-%d", path, from);
+    } else {
+        set(s, "resume", "%s", "");
+        set(s, "resume_dir", "%s", "");
+    }
+    set(s, "data_dir", "%s", realpath(w->study.data.dir, data) ? data : w->study.data.dir);
+    set(s, "split", "%s/split.json", w->study.dir);
+    return 0;
+}
+
+/* ---- the engine ---- */
+
+static int check_program(const struct script_values *s, const char *path, struct err *e)
+{
+    const struct engine *engine = s->run->engine;
+
+    if (access(path, engine->is_python ? R_OK : X_OK) == 0)
+        return 0;
+    return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->w->study.file, engine->name, path,
+                     engine->is_python ? "" : " (a program, or a script with #! and chmod +x)");
+}
+
+/* The script that runs: the study's, or the one that comes with unetctl. */
+static int set_script(struct script_values *s, struct err *e)
+{
+    const struct engine *engine = s->run->engine;
+    char shipped[PATH_MAX] = "";
+
+    set(s, "python", "%s", s->section ? s->section->python : "");
+    if (!s->section || *s->section->script) {
+        set(s, "script", "%s", s->section ? s->section->script : "");
+        return s->section ? check_program(s, s->section->script, e) : 0;
+    }
+    if (!engine->script)
+        return err_set(e, ERR_CONFIG, "%s: engine %s runs a script of yours: name it there (%s: {script: "
+                       "./PROGRAM}), or with --set %s.script=./PROGRAM", s->w->study.file, engine->name,
+                       engine->name, engine->name);
+    if (paths_data(engine->script, shipped, sizeof shipped, e))
+        return -1;
+    set(s, "script", "%s", shipped);
+    return 0;
+}
+
+static void add_word(struct buf *b, const char *word)
+{
+    if (b->length)
+        buf_add(b, " ");
+    template_quote_sh(b, word);
+}
+
+static int set_command(struct script_values *s, struct err *e)
+{
+    struct buf b = {0};
+    char where[PATH_MAX + 32];
+    int rc = 0;
+
+    snprintf(where, sizeof where, "%s: %s.args", s->w->study.file, s->run->engine->name);
+    if (!s->section) {
+        template_quote_sh(&b, script_values_get(s, "trainer"));
+        buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
+                 script_values_get(s, "resume"));
+    } else if (s->run->engine->is_python) {
+        add_word(&b, s->section->python);
+        add_word(&b, script_values_get(s, "script"));
+    } else {
+        add_word(&b, script_values_get(s, "script"));
+    }
+    for (size_t i = 0; rc == 0 && s->section && i < s->section->args.count; i++) {
+        char *word = expand_words(s, where, s->section->args.lines[i], e);
+        if (word)
+            add_word(&b, word);
+        else
+            rc = -1;
+        free(word);
+    }
+    if (rc)
+        buf_destroy(&b);
+    else
+        set_text(s, "command", buf_steal(&b));
+    return rc;
+}
+
+/* Where unetctl_run.py lies, which scripts may import. */
+static int add_python_path(struct buf *b, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (paths_data("templates/python", path, sizeof path, e))
+        return -1;
+    add_export(b, "PYTHONPATH", strlen("PYTHONPATH"), path);
+    buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"");
+    return 0;
+}
+
+/* What every engine but the embedded one finds in its environment. */
+static int set_variables(struct script_values *s, struct err *e)
+{
+    static const struct { const char *variable, *marker; } rows[] = {
+        {"STUDY_DIR", "study_dir"}, {"RUN", "run"}, {"RUN_DIR", "run_dir"}, {"ATTEMPT", "attempt"},
+        {"ATTEMPT_DIR", "attempt_dir"}, {"RESUME_DIR", "resume_dir"}, {"ENGINE", "engine"},
+        {"SEED", "seed"}, {"GPUS", "gpus"},
+        {"NODES", "nodes"}, {"TASKS", "tasks"}, {"TASK_GPUS", "gpus_per_task"},
+        {"DATA_DIR", "data_dir"}, {"SPLIT", "split"}, {"TRAIN_EPOCHS", "epochs"},
+        {"TRAIN_BATCH_PER_GPU", "batch_per_gpu"}, {"TRAIN_LR", "lr"}};
+    struct buf b = {0};
+    char name[64], json[PATH_MAX + 16];
+    int rc = 0;
+
+    if (s->section) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            snprintf(name, sizeof name, "UNETCTL_%s", rows[i].variable);
+            add_export(&b, name, strlen(name), script_values_get(s, rows[i].marker));
+        }
+        snprintf(json, sizeof json, "%s/run.json",
+                 script_values_get(s, s->run->own_plan ? "attempt_dir" : "run_dir"));
+        add_export(&b, "UNETCTL_RUN_JSON", strlen("UNETCTL_RUN_JSON"), json);
+        if (s->run->engine->is_python)
+            rc = add_python_path(&b, e);
+    }
+    set_text(s, "variables", buf_steal(&b));
+    return rc;
+}
+
+/* Of the embedded engine, the trainer itself writes its marker. */
+static void set_finish(struct script_values *s)
+{
+    struct buf b = {0};
+
+    if (s->section) {
+        buf_add(&b, "[ \"$code\" != 0 ] || ");
+        template_quote_sh(&b, script_values_get(s, "unetctl"));
+        buf_add(&b, " finish \"$attempt\" || code=$?");
+    }
+    set_text(s, "finish", buf_steal(&b));
+}
+
+/* ---- the reference's tags ---- */
+
+static int set_tag_path(struct script_values *s, const char *name, const char *file, struct err *e)
+{
+    const char *user = s->w->templates;
+    char path[PATH_MAX], found[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", user, file);
+    if (!*user || !realpath(path, found)) {
+        snprintf(path, sizeof path, "templates/tags/%s", file);
+        if (paths_data(path, found, sizeof found, e))
+            return -1;
+    }
+    set(s, name, "%s", found);
+    return 0;
+}
+
+static int set_tags(struct script_values *s, struct err *e)
+{
+    const struct layout *l = &s->run->layout;
+
+    const char *script = script_values_get(s, "script");
+
+    set(s, "tag_program", "%s", *script ? script : script_values_get(s, "trainer"));
+    set(s, "tag_program2", "%s", script_values_get(s, "tag_program"));
+    set(s, "tag_epoch", "%s", script_values_get(s, "epochs"));
+    set(s, "tag_batch", "%s", script_values_get(s, "global_batch"));
+    set(s, "tag_aug", "0");
+    set(s, "tag_task", "%s", script_values_get(s, "gpus_per_node"));
+    set(s, "tag_node", "%d", l->nodes);
+    set(s, "tag_command", "%d", l->nodes > 1 ? 1 : 2);
+    return set_tag_path(s, "tag_program1", "tensorflow_create_tfconfig.py", e) ||
+                   set_tag_path(s, "setup.sh", "setup_dist_env.sh", e)
+               ? -1
+               : 0;
+}
+
+/* Open MPI 6 changes SLURM_JOB_NODELIST for ranks on other nodes. */
+#define MPIRUN_SPEC                                                                             \
+    "--nodelist \"$SLURM_NODELIST\" --tasks-per-node {{task_list|sh}} "                         \
+    "--rank \"${OMPI_COMM_WORLD_RANK:-0}\""
+
+/* Must mpirun start the ranks, since the srun of the running sandbox does not know PMIx? */
+static bool lacks_pmix(const struct site *site)
+{
+    struct sandbox sandbox;
+    struct err ignored;
+
+    return site->sandbox && strstr(site->launcher, "--mpi=pmix") &&
+           sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
+}
+
+/* The words that start the ranks. Steps side by side in one job are srun's alone: --exact takes no
+ * more than a step needs, and no step takes all of the memory. */
+static int set_launcher(struct script_values *s, struct err *e)
+{
+    const struct site *site = &s->w->site;
+    const char *launcher = lacks_pmix(site) ? "mpirun -np {{tasks}}" : site->launcher;
+    bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
+    struct buf words = {0};
+    int rc;
+
+    if (!s->w->one_allocation) {
+        if (set_words(s, "launcher", launched ? launcher : "", e))
+            return -1;
+        if (launched && !*script_values_get(s, "launcher"))
+            return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
+                           "'launcher' that starts several", site->file, s->run->layout.gpus,
+                           s->run->layout.tasks);
+        return 0;
+    }
+    if (strncmp(launcher, "srun", 4) != 0 || (launcher[4] && launcher[4] != ' '))
+        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun: "
+                       "only Slurm divides a job's nodes among runs", site->file);
+    buf_addf(&words, "%s --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "
+             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}", launcher);
+    rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
+                      : set_words(s, "launcher", words.data, e);
+    buf_destroy(&words);
+    return rc;
+}
+
+int script_values_fill(struct script_values *s, struct err *e)
+{
+    const struct site *site = &s->w->site;
+    char options[160] = "";
+    size_t n = 0;
+
+    if (init_values(s, e) || set_names(s, e))
+        return -1;
+    set_layout(s);
+    set_job(s);
+    set_lines(s);
+    if (site->port_base && !s->w->one_allocation) /* there each run has its own */
+        n = (size_t)snprintf(options, sizeof options, " --port-base %ld", site->port_base);
+    if (*site->host_suffix)
+        snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
+    if (set_launcher(s, e))
+        return -1;
+    char *words = expand_words(
+        s, site->file, lacks_pmix(site) && !*site->spec ? MPIRUN_SPEC : site->spec, e);
+    if (!words)
+        return -1;
+    set(s, "spec", "%s%s%s", options, *words ? " " : "", words);
+    free(words);
+    if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
+        return -1;
+    set_finish(s);
+    return set_variables(s, e) ? -1 : check_memory(s, e);
+}

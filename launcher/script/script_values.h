@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the markers of one attempt's scripts stand for. */
+#ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
+#define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
+
+#include "launcher/script/template.h"
+#include "launcher/study/workspace.h"
+
+/* Everything that the scripts of one attempt are made from. */
+struct script_values {
+    const struct workspace *w;
+    const struct run *run;
+    const struct job *job;
+    const struct study_engine *section; /* NULL for the embedded engine */
+    int attempt;
+    struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then ours */
+    size_t nuser, nvalues;
+    bool used_by_user[TEMPLATE_VALUES_MAX];
+};
+
+/* Fills in the values; w, run, job, section and attempt are set. 0, or -1 with ERR_CONFIG; then, too, it
+ * is to be destroyed. */
+int script_values_fill(struct script_values *s, struct err *e);
+void script_values_destroy(struct script_values *s);
+
+/* Of a marker of unetctl's; valid while s is. */
+const char *script_values_get(const struct script_values *s, const char *name);
+
+#endif

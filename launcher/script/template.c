@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/script/template.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cli.h"
+
+#define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+#define PATH_LETTERS WORD ".-/"
+#define TAG "tag_"
+#define SETUP "setup.sh" /* the one tag of the reference that has a name of its own */
+#define SAFE WORD "@%+=:,./-"
+
+struct marker {
+    const char *start, *end; /* with the braces */
+    char name[64], filter[16];
+    bool tag;
+};
+
+void template_quote_sh(struct buf *dst, const char *text)
+{
+    if (*text && strspn(text, SAFE) == strlen(text)) {
+        buf_add(dst, text);
+        return;
+    }
+    buf_add(dst, "'");
+    for (; *text; text++) {
+        if (*text == '\'')
+            buf_add(dst, "'\\''");
+        else
+            buf_add_bytes(dst, text, 1);
+    }
+    buf_add(dst, "'");
+}
+
+static size_t line_at(const char *text, const char *p)
+{
+    size_t line = 1;
+
+    for (; text < p; text++)
+        line += *text == '\n';
+    return line;
+}
+
+size_t template_count_lines(const char *text)
+{
+    return line_at(text, text + strlen(text));
+}
+
+static void set_name(struct marker *m, const char *name, size_t length)
+{
+    snprintf(m->name, sizeof m->name, "%.*s", (int)length, name);
+}
+
+/* Is p the start of a tag? Its length, or 0. */
+static size_t tag_length(const char *text, const char *p)
+{
+    size_t n = 0;
+
+    if (strncmp(p, TAG, strlen(TAG)) == 0 && (p == text || !strchr(WORD, p[-1])))
+        n = strspn(p, WORD);
+    else if (strncmp(p, SETUP, strlen(SETUP)) == 0 && (p == text || !strchr(PATH_LETTERS, p[-1])))
+        n = strspn(p, PATH_LETTERS) == strlen(SETUP) ? strlen(SETUP) : 0;
+    return n;
+}
+
+bool template_has_tags(const char *text)
+{
+    for (const char *p = strstr(text, TAG); p; p = strstr(p + 1, TAG))
+        if (tag_length(text, p))
+            return true;
+    return false;
+}
+
+/* What stands between the braces at m->start: 1, or -1. */
+static int read_marker(const char *file, const char *text, struct marker *m, struct err *e)
+{
+    const char *close = strstr(m->start, "}}"), *bar;
+
+    if (!close || memchr(m->start, '\n', (size_t)(close - m->start)))
+        return err_set(e, ERR_CONFIG, "%s:%zu: '{{' without '}}' in the same line", file,
+                       line_at(text, m->start));
+    m->end = close + 2;
+    bar = memchr(m->start, '|', (size_t)(close - m->start));
+    set_name(m, m->start + 2, (size_t)((bar ? bar : close) - m->start - 2));
+    snprintf(m->filter, sizeof m->filter, "%.*s", bar ? (int)(close - bar - 1) : 0, bar ? bar + 1 : "");
+    return 1;
+}
+
+/* The next marker (or tag) from p on: 1, 0 for none, or -1. */
+static int find_marker(const char *file, const char *text, const char *p, bool tags,
+                       struct marker *m, struct err *e)
+{
+    *m = (struct marker){0};
+    for (m->start = p; *m->start; m->start++) {
+        size_t n;
+        if (strncmp(m->start, "{{", 2) == 0)
+            return read_marker(file, text, m, e);
+        if (tags && (n = tag_length(text, m->start)) > 0) {
+            m->tag = true;
+            m->end = m->start + n;
+            set_name(m, m->start, n);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int unknown_marker(const char *file, size_t line, const char *name, bool tag,
+                          const struct template_value *values, struct err *e)
+{
+    const char *names[TEMPLATE_VALUES_MAX + 1], *near, *open = tag ? "" : "{{", *close = tag ? "" : "}}";
+    size_t n = 0;
+
+    for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
+        if ((tag_length(values[i].name, values[i].name) > 0) == tag)
+            names[n++] = values[i].name;
+    names[n] = NULL;
+    near = cli_nearest(name, names);
+    return err_set(e, ERR_CONFIG, "%s:%zu: unknown %s '%s%s%s'%s%s%s%s%s", file, line,
+                   tag ? "tag" : "marker", open, name, close, near ? "; did you mean '" : "",
+                   near ? open : "", near ? near : "", near ? close : "", near ? "'?" : "");
+}
+
+static int add_value(const char *file, size_t line, const struct marker *m, const char *value,
+                     struct buf *dst, struct err *e)
+{
+    if (m->tag && strspn(value, SAFE) != strlen(value))
+        return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that a "
+                       "tag cannot give; rename it, or write a marker such as {{script|sh}}", file,
+                       line, m->name, value);
+    if (!*m->filter) {
+        buf_add(dst, value);
+        return 0;
+    }
+    if (strchr(value, '\n'))
+        return err_set(e, ERR_CONFIG, "%s:%zu: the value of '%s' has a newline", file, line,
+                       m->name);
+    if (strcmp(m->filter, "sh") == 0)
+        template_quote_sh(dst, value);
+    else
+        return err_set(e, ERR_CONFIG, "%s:%zu: unknown filter '|%s' (known: sh)", file, line,
+                       m->filter);
+    return 0;
+}
+
+/* A marker alone in its line: the whole line goes when the value is empty. */
+static bool is_empty_line(const char *text, const struct marker *m, const char *value)
+{
+    return !*value && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
+}
+
+static int expand(const char *file, const char *text, bool tags, const struct template_value *values,
+                  bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
+{
+    const char *p = text;
+    struct marker m;
+    int found;
+
+    while ((found = find_marker(file, text, p, tags, &m, e)) > 0) {
+        size_t i = 0;
+        while (i < TEMPLATE_VALUES_MAX && values[i].name && strcmp(values[i].name, m.name) != 0)
+            i++;
+        if (i == TEMPLATE_VALUES_MAX || !values[i].name)
+            return unknown_marker(file, line_at(text, m.start), m.name, m.tag, values, e);
+        used[i] = true;
+        buf_add_bytes(dst, p, (size_t)(m.start - p));
+        if (add_value(file, line_at(text, m.start), &m, values[i].value, dst, e))
+            return -1;
+        p = m.end + is_empty_line(text, &m, values[i].value);
+    }
+    if (found < 0)
+        return -1;
+    buf_add(dst, p);
+    return 0;
+}
+
+int template_expand(const char *file, const char *text, const struct template_value *values,
+                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
+{
+    memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
+    return expand(file, text, template_has_tags(text), values, used, dst, e);
+}
+
+int template_render(const char *file, const char *text, const struct template_value *values,
+                    struct buf *dst, struct err *e)
+{
+    bool used[TEMPLATE_VALUES_MAX] = {false};
+
+    if (expand(file, text, false, values, used, dst, e))
+        return -1;
+    for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
+        if (!used[i] && !values[i].optional)
+            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%s}}' is missing", file,
+                           template_count_lines(text), values[i].name);
+    return 0;
+}

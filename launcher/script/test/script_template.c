@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which template is found, and where sbatch's lines in one end. */
+#include "config.h"
+#include "launcher/script/script_template.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "t/tap.h"
+
+static char dir[] = "/tmp/unetctl-template.XXXXXX";
+static struct err e;
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (atomicfile_write(path, text, strlen(text), 0666, &e))
+        bail_out("%s", e.text);
+}
+
+static void is_found(const char *user, const char *engine, enum script_file file, const char *want,
+                     const char *what)
+{
+    char path[PATH_MAX];
+    char *text = script_template_read(user, engine_find(engine, &e), file, path, &e);
+
+    is_str(text ? text : e.text, want, "%s", what);
+    free(text);
+}
+
+static void check_places(void)
+{
+    char path[160];
+
+    put("submit_file.sh", "plain");
+    put("run_file.sh", "run");
+    is_found(dir, "pytorch", SCRIPT_SUBMIT, "plain", "of the folder");
+    is_found(dir, "horovod", SCRIPT_SUBMIT, "plain", "Horovod's too, if it has none of its own");
+    put("submit_file_hvd.sh", "hvd");
+    is_found(dir, "horovod", SCRIPT_SUBMIT, "hvd", "which goes before");
+    is_found(dir, "pytorch", SCRIPT_SUBMIT, "plain", "but not for others");
+    snprintf(path, sizeof path, "%s/pytorch", dir);
+    mkdir(path, 0777);
+    put("pytorch/submit_file.sh", "own");
+    is_found(dir, "pytorch", SCRIPT_SUBMIT, "own", "the engine's folder goes before both");
+    snprintf(path, sizeof path, "%s/submit_file_hvd.sh", dir);
+    is_found(path, "pytorch", SCRIPT_SUBMIT, "hvd", "a file is a submit_file.sh");
+    snprintf(path, sizeof path, "%s/pytorch/none", dir);
+    mkdir(path, 0777);
+    ok(!script_template_get(path, engine_find("pytorch", &e), SCRIPT_RUN, &e) &&
+           strstr(e.text, "has neither run_file.sh nor submit_file.sh"),
+       "a folder without either: %s", e.text);
+    ok(!script_template_get("/nonexistent", engine_find("pytorch", &e), SCRIPT_RUN, &e), "no folder: %s",
+       e.text);
+    const struct script_template *t = script_template_get(dir, engine_find("command", &e), SCRIPT_RUN, &e);
+    ok(t && strcmp(t->text, "run") == 0, "read once");
+    put("run_file.sh", "other");
+    ok(script_template_get(dir, engine_find("command", &e), SCRIPT_RUN, &e) == t, "and kept");
+}
+
+static void ends_at(const char *text, const char *rest, const char *what)
+{
+    is_str(text + script_template_end_of_directives(text), rest, "%s", what);
+}
+
+static void check_directives(void)
+{
+    ok(script_template_has_directives("#!/bin/sh\n#SBATCH -n 1\n"), "has lines of its own");
+    ok(!script_template_has_directives("#!/bin/sh\necho '#SBATCH'\n"), "words in a command are none");
+    ok(script_template_directives_use("#SBATCH -N {{nodes}}\n", "tag_node|nodes"), "one uses a marker");
+    ok(script_template_directives_use("#SBATCH -N tag_node\n", "nodes|tag_node"), "or a tag");
+    ok(!script_template_directives_use("#SBATCH -N 1\necho {{nodes}}\n", "nodes|tag_node"), "no other line counts");
+    ends_at("#!/bin/sh\necho\n", "echo\n", "without any, behind the first line");
+    ends_at("#!/bin/sh\n#SBATCH -n 1\n# a\n\n#SBATCH -N 1\n# b\necho\n#SBATCH -x\n", "# b\necho\n#SBATCH -x\n",
+            "behind the last one before the first command");
+    ends_at("#!/bin/sh\n#SBATCH -n 1", "", "which may be the end of the file");
+    ends_at("#!/bin/sh", "", "so may the first line");
+}
+
+int main(void)
+{
+    char command[96];
+
+    if (!mkdtemp(dir))
+        bail_out("no folder in /tmp");
+    check_places();
+    check_directives();
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    return system(command) != 0 || done_testing();
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/spec/spec_check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/spec/spec_report.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+#define LINE_SIZE 65536  /* of a report, at most */
+#define SILENCE_S 5      /* a connection that says nothing for so long is closed */
+#define GRACE_S 10       /* the verdict comes at rank 0's deadline, and its clock may be later */
+#define RETRY_S 0.1
+
+/* What rank 0 holds. */
+struct court {
+    struct spec_view *v;
+    json_t **reports; /* by rank, NULL: not yet */
+    int *fds;         /* of the ranks that wait for the verdict */
+    size_t nfds, ntasks;
+    json_t *findings; /* [{"rank":R,"node":N,"problem":P,"remedy":W}, ...] */
+    double deadline_s;
+};
+
+static json_t *make_report(const struct spec_view *v)
+{
+    const struct spec_source *s = v->source;
+    struct spec_report r = {.node = v->node, .port = v->self.port, .text = v->text,
+                            .nodes_name = s->nodes_name, .nodes_text = s->nodes_text,
+                            .tasks_name = s->tasks_name, .tasks_text = s->tasks_text};
+    json_t *report = spec_report_encode(&r);
+
+    json_object_set_new(report, "step", json_string(v->step));
+    json_object_set_new(report, "rank", json_integer((json_int_t)v->spec->rank));
+    json_object_set_new(report, "tasks", json_integer((json_int_t)s->ntasks));
+    json_object_set_new(report, "version", json_string(PACKAGE_VERSION));
+    json_object_set(report, "findings", v->findings);
+    return report;
+}
+
+static void find(struct court *c, json_int_t rank, const char *node, const char *remedy,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static void find(struct court *c, json_int_t rank, const char *node, const char *remedy,
+                 const char *fmt, ...)
+{
+    char problem[2048];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(problem, sizeof problem, fmt, ap);
+    va_end(ap);
+    json_array_append_new(c->findings, json_pack("{s:I,s:s,s:s,s:s}", "rank", rank, "node", node,
+                                                 "problem", problem, "remedy", remedy));
+}
+
+static const char *text_of(const json_t *report, const char *key)
+{
+    const char *text = json_string_value(json_object_get(report, key));
+
+    return text ? text : "?";
+}
+
+/* What a rank found itself. */
+static void take_findings(struct court *c, json_int_t rank, const json_t *report)
+{
+    size_t i;
+    json_t *finding;
+
+    json_array_foreach(json_object_get(report, "findings"), i, finding) {
+        const char *problem = json_string_value(json_array_get(finding, 0));
+        const char *remedy = json_string_value(json_array_get(finding, 1));
+        if (problem && remedy)
+            find(c, rank, text_of(report, "node"), remedy, "%s", problem);
+    }
+}
+
+/* The rank whose report is looked at. */
+struct witness {
+    struct court *court;
+    json_int_t rank;
+    const char *node;
+};
+
+static void find_difference(void *arg, const char *problem, const char *remedy)
+{
+    const struct witness *w = arg;
+
+    find(w->court, w->rank, w->node, remedy, "%s", problem);
+}
+
+/* One report against that of rank 0. */
+static void compare(struct court *c, json_int_t rank, const json_t *report)
+{
+    struct witness w = {c, rank, text_of(report, "node")};
+
+    spec_report_compare(report, c->reports[0], find_difference, &w);
+    if (strcmp(text_of(report, "version"), PACKAGE_VERSION) != 0)
+        find(c, rank, w.node, "install one version on all nodes",
+             "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"), c->v->node,
+             PACKAGE_VERSION);
+}
+
+/* report is kept or released here. */
+static void take_report(struct court *c, json_t *report)
+{
+    json_int_t rank = json_integer_value(json_object_get(report, "rank"));
+
+    take_findings(c, rank, report);
+    if (rank < 0 || (size_t)rank >= c->ntasks) {
+        find(c, rank, text_of(report, "node"), SPEC_VIEW_ONE_STEP,
+             "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank, c->ntasks);
+    } else if (c->reports[rank]) {
+        find(c, rank, text_of(report, "node"),
+             "no start-up file may set SLURM_PROCID, and only one process of a task may run the "
+             "check",
+             "a second process calls itself rank %lld; the first runs on %s", (long long)rank,
+             text_of(c->reports[rank], "node"));
+    } else {
+        c->reports[rank] = report;
+        if (rank > 0)
+            compare(c, rank, report);
+        return;
+    }
+    json_decref(report);
+}
+
+static void set_timeout(int fd, int which, double seconds)
+{
+    double s = seconds > 0.01 ? seconds : 0.01;
+    struct timeval t = {.tv_sec = (time_t)s};
+
+    t.tv_usec = (suseconds_t)((s - (double)t.tv_sec) * 1e6);
+
+    setsockopt(fd, SOL_SOCKET, which, &t, sizeof t);
+}
+
+/* One line of JSON before the deadline, or NULL. */
+static json_t *receive(int fd, double deadline_s)
+{
+    static char line[LINE_SIZE];
+    size_t n = 0;
+
+    while (n < sizeof line && !memchr(line, '\n', n)) {
+        double left = deadline_s - clock_now();
+        if (left <= 0)
+            return NULL;
+        set_timeout(fd, SO_RCVTIMEO, left);
+        ssize_t got = recv(fd, line + n, sizeof line - n, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return NULL;
+        n += (size_t)got;
+    }
+    json_t *value = json_loadb(line, n, 0, NULL);
+    if (json_is_object(value))
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
+/* value is released. 0 or -1. */
+static int send_line(int fd, json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    size_t n = text ? strlen(text) : 0, done = 0;
+    int rc = text ? 0 : -1;
+
+    if (text)
+        text[n++] = '\n'; /* in place of the NUL */
+    set_timeout(fd, SO_SNDTIMEO, SILENCE_S);
+    while (rc == 0 && done < n) {
+        ssize_t sent = send(fd, text + done, n - done, MSG_NOSIGNAL);
+        if (sent > 0)
+            done += (size_t)sent;
+        else if (sent == 0 || errno != EINTR)
+            rc = -1;
+    }
+    free(text);
+    json_decref(value);
+    return rc;
+}
+
+/* One connection: a rank of this step is heard and waits; another step's is sent away; what is no
+ * unetctl is no matter. */
+static void hear(struct court *c, int fd)
+{
+    double until_s = clock_now() + SILENCE_S;
+    json_t *report = receive(fd, until_s < c->deadline_s ? until_s : c->deadline_s);
+    bool is_ours = report && strcmp(text_of(report, "step"), c->v->step) == 0;
+
+    if (is_ours) {
+        c->fds[c->nfds++] = fd;
+        take_report(c, report);
+        return;
+    }
+    if (report)
+        send_line(fd, json_pack("{s:s}", "other", c->v->step));
+    json_decref(report);
+    close(fd);
+}
+
+/* Until every process has reported (each rank once, or some twice and others not) or time is up. */
+static void gather(struct court *c)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    while (c->nfds + 1 < c->ntasks) {
+        double left = c->deadline_s - clock_now();
+        struct pollfd p = {.fd = c->v->fd, .events = POLLIN};
+        if (left <= 0)
+            return;
+        if (poll(&p, 1, (int)(left * 1000) + 1) <= 0)
+            continue;
+        int fd = accept4(c->v->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            hear(c, fd);
+    }
+}
+
+/* The ranks that did not come; of many the first. */
+static void find_missing(struct court *c, double timeout_s)
+{
+    struct cluster_spec_task t;
+    struct err e = {0};
+    size_t nmissing = 0;
+
+    for (size_t rank = 1; rank < c->ntasks; rank++) {
+        if (c->reports[rank] || ++nmissing > 20)
+            continue;
+        if (cluster_spec_find(c->v->spec, rank, &t, &e) == 0)
+            find(c, (json_int_t)rank, t.host,
+                 "look for its own message; it must start in the same step and reach rank 0 over "
+                 "the network",
+                 "it did not report to %s:%d within %g s", c->v->host, c->v->self.port, timeout_s);
+    }
+    if (nmissing > 20)
+        find(c, 0, c->v->node, "see the others", "%zu ranks more did not report", nmissing - 20);
+}
+
+static void publish(const struct court *c, bool json)
+{
+    size_t i;
+    json_t *f;
+
+    if (json) {
+        json_t *all = json_pack("{s:i,s:b,s:I,s:I,s:s,s:O}", "schema", 1, "ok",
+                                json_array_size(c->findings) == 0, "ranks", (json_int_t)c->ntasks,
+                                "nodes", (json_int_t)nodelist_count(c->v->source->nodes), "sha256",
+                                c->v->hash, "findings", c->findings);
+        json_dumpf(all, stdout, JSON_COMPACT);
+        printf("\n");
+        json_decref(all);
+        return;
+    }
+    json_array_foreach(c->findings, i, f)
+        log_error("rank %lld on %s: %s; %s",
+                  (long long)json_integer_value(json_object_get(f, "rank")), text_of(f, "node"),
+                  text_of(f, "problem"), text_of(f, "remedy"));
+    size_t nodes = nodelist_count(c->v->source->nodes);
+    if (json_array_size(c->findings) == 0)
+        printf("%zu rank%s on %zu node%s see%s the same cluster, rank 0 at %s:%d, sha256 %.16s\n",
+               c->ntasks, plural((long)c->ntasks), nodes, plural((long)nodes),
+               c->ntasks == 1 ? "s" : "", c->v->host, c->v->self.port, c->v->hash);
+}
+
+static int judge(struct court *c, double timeout_s, bool json, struct err *e)
+{
+    take_report(c, make_report(c->v));
+    if (c->v->fd >= 0)
+        gather(c);
+    find_missing(c, timeout_s);
+    publish(c, json);
+    size_t n = json_array_size(c->findings);
+    for (size_t i = 0; i < c->nfds; i++)
+        send_line(c->fds[i], json_pack("{s:b}", "ok", n == 0));
+    if (fflush(stdout) || ferror(stdout))
+        return err_errno(e, ERR_INTERNAL, errno, "cannot write to standard output");
+    return n == 0 ? 0 : err_set(e, ERR_PEER, "%zu finding%s: this job would not train", n,
+                                plural(n));
+}
+
+static int judge_all(struct spec_view *v, double timeout_s, bool json, struct err *e)
+{
+    struct court c = {.v = v, .ntasks = v->source->ntasks, .deadline_s = clock_now() + timeout_s};
+    int rc = -1;
+
+    c.reports = calloc(c.ntasks, sizeof *c.reports);
+    c.fds = calloc(c.ntasks, sizeof *c.fds);
+    c.findings = json_array();
+    if (!c.reports || !c.fds || !c.findings)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    else
+        rc = judge(&c, timeout_s, json, e);
+    for (size_t i = 0; i < c.nfds; i++)
+        close(c.fds[i]);
+    for (size_t i = 0; c.reports && i < c.ntasks; i++)
+        json_decref(c.reports[i]);
+    json_decref(c.findings);
+    free(c.fds);
+    free(c.reports);
+    return rc;
+}
+
+static int try_connect(const struct spec_view *v, double left_s, const char **why)
+{
+    struct addrinfo *found = spec_view_resolve(v->first_host, v->first.port, why);
+    int fd = -1;
+
+    for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+        if (fd >= 0)
+            set_timeout(fd, SO_SNDTIMEO, left_s);
+        if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen)) {
+            *why = strerror(errno);
+            if (fd >= 0)
+                close(fd);
+            fd = -1;
+        }
+    }
+    if (found)
+        freeaddrinfo(found);
+    return fd;
+}
+
+/* Rank 0 may start later than this one. */
+static int connect_first(const struct spec_view *v, double timeout_s, const char **why)
+{
+    const struct timespec pause = {.tv_nsec = (long)(RETRY_S * 1e9)};
+    double deadline_s = clock_now() + timeout_s, left_s = timeout_s;
+    int fd;
+
+    while ((fd = try_connect(v, left_s, why)) < 0) {
+        nanosleep(&pause, NULL);
+        left_s = deadline_s - clock_now();
+        if (left_s <= 0)
+            break;
+    }
+    return fd;
+}
+
+/* Rank 0 is out of reach, so what this rank found itself is told here. */
+static int tell_alone(const struct spec_view *v, const char *why, struct err *e)
+{
+    size_t i;
+    json_t *f;
+
+    json_array_foreach(v->findings, i, f)
+        log_error("rank %zu on %s: %s; %s", v->spec->rank, v->node,
+                  json_string_value(json_array_get(f, 0)), json_string_value(json_array_get(f, 1)));
+    return err_set(e, ERR_PEER,
+                   "rank %zu on %s: no answer from rank 0 at %s:%d: %s; look for the message of "
+                   "rank 0, and that %s resolves and is reached from %s",
+                   v->spec->rank, v->node, v->first_host, v->first.port, why, v->first_host,
+                   v->node);
+}
+
+static int report(struct spec_view *v, double timeout_s, struct err *e)
+{
+    const char *why = "timed out";
+    int fd = connect_first(v, timeout_s, &why);
+
+    if (fd < 0)
+        return tell_alone(v, why, e);
+    json_t *verdict = send_line(fd, make_report(v)) ? NULL
+                      : receive(fd, clock_now() + timeout_s + GRACE_S);
+    close(fd);
+    if (!verdict)
+        return tell_alone(v, "what listens there is no unetctl spec --check, or it ended", e);
+    int rc = 0;
+    if (json_object_get(verdict, "other"))
+        rc = err_set(e, ERR_PEER,
+                     "rank %zu on %s: %s:%d is taken by the check of another step, %s; choose "
+                     "another --port-base", v->spec->rank, v->node, v->first_host,
+                     v->first.port, text_of(verdict, "other"));
+    else if (!json_is_true(json_object_get(verdict, "ok")))
+        rc = err_set(e, ERR_PEER, "rank %zu on %s: the ranks disagree; rank 0 on %s says where",
+                     v->spec->rank, v->node, v->first_host);
+    json_decref(verdict);
+    return rc;
+}
+
+int spec_check_run(struct spec_view *v, double timeout_s, bool json, struct err *e)
+{
+    bool is_first = v->spec->rank == 0 && v->is_here && !v->is_busy;
+
+    return is_first ? judge_all(v, timeout_s, json, e) : report(v, timeout_s, e);
+}

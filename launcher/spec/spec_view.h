@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one rank sees of the cluster and of itself, and what it finds wrong without asking the
+ * others: it runs elsewhere than its address says, it cannot listen there, an old TF_CONFIG stands
+ * in its environment. */
+#ifndef UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
+#define UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
+
+#include <jansson.h>
+#include <netdb.h>
+#include <stdbool.h>
+
+#include "launcher/spec/spec_source.h"
+
+#define SPEC_VIEW_HOST_SIZE 512
+#define SPEC_VIEW_ONE_STEP                                                                         \
+    "start all ranks as one step (one srun), and let no start-up file set SLURM_ variables"
+
+struct spec_view {
+    const struct cluster_spec *spec;
+    const struct spec_source *source;
+    const char *text;               /* the specification as printed */
+    char node[SPEC_VIEW_HOST_SIZE]; /* where this rank runs, by Slurm's name */
+    char host[SPEC_VIEW_HOST_SIZE]; /* where the specification says that it listens */
+    char first_host[SPEC_VIEW_HOST_SIZE];  /* and rank 0 */
+    struct cluster_spec_task self, first;  /* this rank and rank 0 */
+    char hash[65];                         /* SHA-256 of the cluster, without the task */
+    char step[64];                         /* Slurm's JOB.STEP, "." outside */
+    bool is_here;                          /* it runs where its address is */
+    int fd;          /* rank 0: the socket that listens at its address, or -1 */
+    bool is_busy;    /* somebody else listens there */
+    json_t *findings; /* [[problem, what to do], ...] */
+};
+
+/* spec, source and text are kept by pointer. 0 with anything found in v->findings, or -1. */
+int spec_view_open(struct spec_view *v, const struct cluster_spec *spec,
+                   const struct spec_source *source, const char *text, struct err *e);
+void spec_view_close(struct spec_view *v);
+
+/* Addresses of host:port for freeaddrinfo, or NULL and why. */
+struct addrinfo *spec_view_resolve(const char *host, int port, const char **why);
+
+/* Add to the findings. */
+void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/spec/spec_gpus.h"
+
+#include <unistd.h>
+
+#include "t/tap.h"
+
+static void encodes(int slot, int per_task, const char *want)
+{
+    struct buf b = {0};
+
+    spec_gpus_encode(slot, per_task, &b);
+    is_str(b.data, want, "task %d of a node, %d each", slot, per_task);
+    buf_destroy(&b);
+}
+
+int main(void)
+{
+    setenv("CUDA_VISIBLE_DEVICES", "0,1,3", 1);
+    is_int(spec_gpus_count(), 3, "each name counts");
+    setenv("CUDA_VISIBLE_DEVICES", "GPU-1234", 1);
+    is_int(spec_gpus_count(), 1, "a UUID too");
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    is_int(spec_gpus_count(), 0, "an empty list has none");
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    is_int(spec_gpus_count(), 0, "nor has -1");
+    setenv("CUDA_VISIBLE_DEVICES", "0,2,-1,3", 1);
+    is_int(spec_gpus_count(), 2, "which hides what follows it");
+    setenv("CUDA_VISIBLE_DEVICES", "NoDevFiles", 1);
+    is_int(spec_gpus_count(), 0, "Slurm's word for none");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    setenv("PATH", "/nonexistent", 1);
+    is_int(spec_gpus_count(), -1, "without nvidia-smi nobody tells");
+    encodes(0, 1, "0");
+    encodes(3, 1, "3");
+    encodes(0, 2, "0,1");
+    encodes(2, 3, "6,7,8");
+    return done_testing();
+}

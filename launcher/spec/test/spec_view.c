@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a rank finds wrong by itself. */
+#include "config.h"
+#include "launcher/spec/spec_view.h"
+
+#include "launcher/spec/test/spec_ranks.h"
+
+static void has(const struct spec_view *v, size_t count, const char *part)
+{
+    const char *problem = "";
+
+    is_int(json_array_size(v->findings), count, "findings");
+    for (size_t i = 0; i < json_array_size(v->findings); i++)
+        if (strstr(json_string_value(json_array_get(json_array_get(v->findings, i), 0)), part))
+            problem = json_string_value(json_array_get(json_array_get(v->findings, i), 0));
+    ok(count == 0 || *problem, "%s: %s", *part ? part : "nothing is wrong", problem);
+}
+
+int main(void)
+{
+    int port = free_ports();
+    struct spec_rank first, r;
+    char other[65];
+
+    for (const char *const *v = (const char *const[]){"TF_CONFIG", "SLURM_LOCALID", "SLURM_JOB_ID",
+                                                      "SLURM_STEP_ID", NULL}; *v; v++)
+        unsetenv(*v);
+    setenv("SLURMD_NODENAME", "localhost", 1);
+    open_rank(&first, "localhost", "3", 0, port);
+    has(&first.view, 0, "");
+    ok(first.view.fd >= 0 && first.view.is_here, "rank 0 listens at its address");
+    is_str(first.view.step, ".", "outside of any step");
+
+    open_rank(&r, "localhost", "3", 2, port);
+    has(&r.view, 0, "");
+    ok(r.view.fd < 0, "others do not");
+    is_int(r.view.self.port, port + 2, "the port of the last one");
+    is_int(r.view.first.port, port, "and of rank 0");
+    is_str(r.view.hash, first.view.hash, "all have one hash");
+    close_rank(&r);
+
+    open_rank(&r, "localhost", "3", 0, port);
+    has(&r.view, 1, "Address already in use");
+    ok(r.view.is_busy && r.view.fd < 0, "a second rank 0 sees the first");
+    close_rank(&r);
+
+    open_rank(&r, "localhost", "2", 1, port);
+    snprintf(other, sizeof other, "%s", r.view.hash);
+    ok(strcmp(other, first.view.hash) != 0, "another number of tasks is another hash");
+    close_rank(&r);
+
+    setenv("TF_CONFIG", first.text.data, 1);
+    open_rank(&r, "localhost", "3", 1, port);
+    has(&r.view, 1, "another TF_CONFIG");
+    close_rank(&r);
+    unsetenv("TF_CONFIG");
+
+    setenv("SLURMD_NODENAME", "elsewhere", 1);
+    open_rank(&r, "nowhere.invalid", "3", 1, port);
+    has(&r.view, 1, "it runs on elsewhere, but its address is nowhere.invalid");
+    ok(!r.view.is_here && r.view.fd < 0, "it does not listen");
+    close_rank(&r);
+
+    setenv("SLURMD_NODENAME", "localhost.cluster", 1);
+    open_rank(&r, "localhost", "3", 1, port);
+    has(&r.view, 0, "");
+    ok(r.view.is_here, "a name with its domain is the same host");
+    close_rank(&r);
+
+    setenv("SLURMD_NODENAME", "localhost", 1);
+    setenv("SLURM_STEP_NODELIST", "localhost", 1);
+    setenv("SLURM_STEP_TASKS_PER_NODE", "3", 1);
+    setenv("SLURM_PROCID", "1", 1);
+    setenv("SLURM_LOCALID", "0", 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_STEP_ID", "3", 1);
+    unsetenv("SLURM_STEP_NUM_TASKS");
+    unsetenv("SLURM_DISTRIBUTION");
+    open_rank(&r, NULL, NULL, -1, port);
+    has(&r.view, 1, "SLURM_LOCALID=0, but rank 1 is task 1 of localhost");
+    is_str(r.view.step, "7.3", "in a step");
+    close_rank(&r);
+    close_rank(&first);
+    return done_testing();
+}

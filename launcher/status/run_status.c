@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/status/run_status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/scheduler/slurm/slurm_words.h"
+#include "launcher/submit/allocation.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+#define ENDING_MAX_S 60
+#define READERS 7 /* threads beside this one */
+#define RUNS_PER_READER 64
+
+static void set_state(struct run_status *s, enum run_phase phase, const char *state,
+                      const char *reason)
+{
+    s->phase = phase;
+    snprintf(s->state, sizeof s->state, "%s", state);
+    snprintf(s->reason, sizeof s->reason, "%s", reason);
+}
+
+/* The trainer's FAILED says what it saw; how Slurm ended the job says why. */
+static void decide_failed(struct run_status *s, const struct job_state *job,
+                          const struct ledger_entry *entry)
+{
+    const char *state = "FAILED", *words;
+    char reason[sizeof s->reason];
+
+    if (job && job->phase == JOB_ENDED && strcmp(job->state, "COMPLETED") != 0)
+        state = job->state;
+    else if (entry && entry->last == LEDGER_CANCELLED)
+        state = "CANCELLED";
+    words = slurm_words_state(state);
+    snprintf(reason, sizeof reason, "%.300s%s%.180s", s->attempt.error, *words ? ": " : "", words);
+    set_state(s, RUN_BAD, state, reason);
+    s->exit_code = s->attempt.exit_code;
+}
+
+static void decide_ended(struct run_status *s, const struct job_state *job)
+{
+    char reason[sizeof s->reason];
+
+    s->exit_code = job->exit_code;
+    if (strcmp(job->state, "COMPLETED") == 0) {
+        set_state(s, RUN_BAD, "FAILED", "the job ended without writing DONE or FAILED");
+        return;
+    }
+    snprintf(reason, sizeof reason, "%s", job->reason);
+    if (job->exit_code == JOB_EXIT_AGAIN)
+        snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' goes on");
+    else if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
+        snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
+    else if (strcmp(job->state, "NODE_FAIL") == 0 && strcmp(s->scheduler, "local") == 0)
+        snprintf(reason, sizeof reason, "%s; 'unetctl resume' continues", job->reason);
+    else if (*slurm_words_state(job->state))
+        snprintf(reason, sizeof reason, "%s", slurm_words_state(job->state));
+    set_state(s, RUN_BAD, job->state, reason);
+}
+
+static void set_active(struct run_status *s, const struct job_state *job)
+{
+    char restarts[32] = "";
+    bool waits = job->phase == JOB_PENDING;
+    const char *words = waits ? slurm_words_reason(job->reason) : "";
+
+    set_state(s, RUN_ACTIVE, job->state, "");
+    if (job->restarts)
+        snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
+    snprintf(s->reason, sizeof s->reason, "%s%s%s%s", restarts, waits ? job->reason : "",
+             *words ? ": " : "", words);
+}
+
+static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
+{
+    if (entry && entry->last == LEDGER_CANCELLED)
+        set_state(s, RUN_BAD, "CANCELLED", "");
+    else if (s->attempt.begun || (entry && entry->last == LEDGER_SUBMITTED))
+        set_state(s, RUN_BAD, "LOST", s->attempt.stopped
+                  ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
+                  : "it was submitted, and the scheduler no longer knows it");
+    else if (entry && entry->last == LEDGER_SUBMITTING)
+        set_state(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
+    else if (entry && entry->last == LEDGER_REFUSED)
+        set_state(s, RUN_PLANNED, "PLANNED", "the scheduler refused it");
+    else
+        set_state(s, RUN_PLANNED, "PLANNED", "");
+}
+
+/* Rank 0 writes the marker while its job still runs: who waits for the run waits for the job, too,
+ * but not for long. */
+static bool may_be_ending(const struct run_status *s)
+{
+    return s->attempt.marker_age_s < ENDING_MAX_S;
+}
+
+void run_status_decide(struct run_status *s, const struct job_state *job,
+                       const struct ledger_entry *entry)
+{
+    snprintf(s->job, sizeof s->job, "%s", job ? job->id : entry ? entry->job : "");
+    if (job) {
+        snprintf(s->nodes, sizeof s->nodes, "%s", job->nodes);
+        s->started = job->started;
+        s->ended = job->ended;
+    }
+    s->exit_code = 0;
+    if (s->attempt.marker != RUN_NO_MARKER && may_be_ending(s) && job && job->phase == JOB_RUNNING)
+        set_state(s, RUN_ACTIVE, "COMPLETING", "");
+    else if (s->attempt.marker == RUN_DONE)
+        set_state(s, RUN_GOOD, "COMPLETED", "");
+    else if (s->attempt.marker == RUN_FAILED)
+        decide_failed(s, job, entry);
+    else if (job && job->phase == JOB_ENDED)
+        decide_ended(s, job);
+    else if (job)
+        set_active(s, job);
+    else
+        decide_without_job(s, entry);
+}
+
+static int by_tag(const void *a, const void *b)
+{
+    const struct job_state *x = a, *y = b;
+    int order = strcmp(x->tag, y->tag);
+    unsigned long id_x = strtoul(x->id, NULL, 10), id_y = strtoul(y->id, NULL, 10);
+
+    return order ? order : (id_x > id_y) - (id_x < id_y);
+}
+
+int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
+                     struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, kind, e);
+    char prefix[256];
+
+    *jobs = NULL;
+    *njobs = 0;
+    ledger_tag(&w->ledger, NULL, 0, prefix);
+    if (!scheduler || scheduler_query(scheduler, prefix, jobs, njobs, e))
+        return -1;
+    if (allocation_expand(w, jobs, njobs, e)) {
+        free(*jobs);
+        *jobs = NULL;
+        *njobs = 0;
+        return -1;
+    }
+    if (*njobs > 1)
+        qsort(*jobs, *njobs, sizeof **jobs, by_tag);
+    return 0;
+}
+
+/* The first of the sorted jobs whose tag is not before tag. */
+static size_t find_tag(const struct job_state *jobs, size_t njobs, const char *tag)
+{
+    size_t low = 0, high = njobs;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(jobs[middle].tag, tag) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
+                                            const char *id, const struct job_state *jobs,
+                                            size_t njobs)
+{
+    const struct job_state *best = NULL;
+    char tag[256];
+
+    ledger_tag(&w->ledger, run, attempt, tag);
+    for (size_t i = find_tag(jobs, njobs, tag); i < njobs && strcmp(jobs[i].tag, tag) == 0; i++) {
+        if (id && strcmp(jobs[i].id, id) == 0)
+            return &jobs[i];
+        if (!best || best->phase == JOB_ENDED || jobs[i].phase != JOB_ENDED)
+            best = &jobs[i];
+    }
+    return best;
+}
+
+/* ---- reading: files of thousands of runs, mostly waiting for a file system, so by several threads */
+
+struct reading {
+    const char *study_dir;
+    char **ids;
+    struct run_status *runs;
+    size_t count;
+    atomic_size_t next;
+    atomic_bool failed;
+    struct err *e; /* of the first that failed */
+};
+
+static int read_run(const char *study_dir, const char *id, struct run_status *s, struct err *e)
+{
+    struct err damage;
+
+    if (run_dir_attempt(study_dir, id, &s->attempt, e))
+        return -1;
+    if (run_dir_read(study_dir, id, &s->run, NULL, &damage) == 0) {
+        s->layout = s->run.layout;
+        if (run_dir_layout(study_dir, id, s->attempt.number, &s->layout, &damage) < 0)
+            snprintf(s->damage, sizeof s->damage, "%.*s", (int)sizeof s->damage - 1, damage.text);
+    } else {
+        snprintf(s->damage, sizeof s->damage, "%.*s", (int)sizeof s->damage - 1, damage.text);
+        s->run = (struct run){0};
+        snprintf(s->run.id, sizeof s->run.id, "%s", id);
+    }
+    run_dir_progress(&s->attempt, &s->progress);
+    return 0;
+}
+
+static void *read_some(void *arg)
+{
+    struct reading *r = arg;
+    struct err e;
+    size_t i;
+
+    while (!r->failed && (i = atomic_fetch_add(&r->next, 1)) < r->count)
+        if (read_run(r->study_dir, r->ids[i], &r->runs[i], &e) && !atomic_exchange(&r->failed, true))
+            *r->e = e;
+    return NULL;
+}
+
+static int read_all(const char *study_dir, char **ids, struct run_status *runs, size_t count,
+                    struct err *e)
+{
+    struct reading r = {.study_dir = study_dir, .ids = ids, .runs = runs, .count = count, .e = e};
+    pthread_t threads[READERS];
+    size_t nthreads = 0;
+
+    while (nthreads < READERS && nthreads < count / RUNS_PER_READER &&
+           pthread_create(&threads[nthreads], NULL, read_some, &r) == 0)
+        nthreads++;
+    read_some(&r);
+    for (size_t i = 0; i < nthreads; i++)
+        pthread_join(threads[i], NULL);
+    return r.failed ? -1 : 0;
+}
+
+/* ---- deciding */
+
+/* What one scheduler knows; asked when the first run needs it. */
+struct answer {
+    bool asked, failed;
+    struct job_state *jobs;
+    size_t njobs;
+};
+
+static const struct answer *ask(struct workspace *w, struct run_status_list *list,
+                                struct answer *answers, const char *kind)
+{
+    int i = strcmp(kind, "slurm") == 0 ? WORKSPACE_SLURM
+            : strcmp(kind, "local") == 0 ? WORKSPACE_LOCAL : WORKSPACE_DRY;
+    struct answer *a = &answers[i];
+
+    if (!a->asked) {
+        a->asked = true;
+        a->failed = run_status_query(w, kind, &a->jobs, &a->njobs, &list->reason) != 0;
+    }
+    return a;
+}
+
+/* Its job goes on; without one there is nothing to be done with it. */
+static void decide_damaged(struct run_status *s)
+{
+    if (!*s->damage)
+        return;
+    if (s->phase == RUN_ACTIVE || s->phase == RUN_UNKNOWN)
+        snprintf(s->reason, sizeof s->reason, "damaged: %s", s->damage);
+    else
+        set_state(s, RUN_BAD, "DAMAGED", s->damage);
+}
+
+/* The ledger was read first, then the scheduler is asked, then the markers are read again: what a job
+ * that ends in between did is seen whole. */
+static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
+                      struct run_status *s, struct err *e)
+{
+    const char *id = s->run.id;
+    const struct ledger_entry *entry = ledger_find(&w->ledger, id, s->attempt.number);
+    const struct job_state *job = NULL;
+    const struct answer *a = NULL;
+
+    int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt; /* its folder may be gone */
+
+    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
+    if (number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
+        a = ask(w, list, answers, s->scheduler);
+        if (s->attempt.marker == RUN_NO_MARKER) {
+            if (run_dir_attempt(w->study.dir, id, &s->attempt, e))
+                return -1;
+            run_dir_progress(&s->attempt, &s->progress);
+        }
+        number = s->attempt.number ? s->attempt.number : number;
+        job = run_status_find_job(w, id, number, s->attempt.job, a->jobs, a->njobs);
+    }
+    s->attempt.number = number;
+    run_status_decide(s, job, entry);
+    if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
+        set_state(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
+        list->unreachable = true;
+    }
+    decide_damaged(s);
+    list->ndamaged += *s->damage != 0;
+    return 0;
+}
+
+int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only, struct err *e)
+{
+    struct job_state *states = calloc(list->count + 1, sizeof *states);
+    size_t *runs = calloc(list->count + 1, sizeof *runs), n = 0;
+    const char *source = "";
+    int rc = states && runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "status");
+
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        const struct run_status *s = &list->runs[i];
+        const char *job = *s->attempt.job ? s->attempt.job : s->job;
+        if (strcmp(s->state, "LOST") != 0 || strcmp(s->scheduler, "slurm") != 0 || !*job ||
+            (begun_only && !s->attempt.begun))
+            continue;
+        snprintf(states[n].id, sizeof states[n].id, "%.*s", SCHEDULER_ID_SIZE - 1, job);
+        runs[n++] = i;
+    }
+    struct scheduler *scheduler = rc == 0 && n ? workspace_scheduler(w, "slurm", e) : NULL;
+    if (scheduler && scheduler_recall(scheduler, states, n, &source, e))
+        log_debug("accounting: %s", e->text);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct run_status *s = &list->runs[runs[i]];
+        if (*states[i].state)
+            run_status_decide(s, &states[i], NULL);
+        else if (!*source)
+            snprintf(s->reason + strlen(s->reason), sizeof s->reason - strlen(s->reason),
+                     " (this cluster has no accounting that answers)");
+    }
+    free(states);
+    free(runs);
+    return rc;
+}
+
+static int compare_id(const void *id, const void *other)
+{
+    return strcmp(id, *(char *const *)other);
+}
+
+static bool has_id(char **ids, size_t count, const char *id)
+{
+    return count && bsearch(id, ids, count, sizeof *ids, compare_id) != NULL;
+}
+
+/* All that have a folder, and those that had one when they were submitted. */
+static int list_runs(const struct workspace *w, char ***ids, size_t *count, struct err *e)
+{
+    const struct ledger *l = &w->ledger;
+    size_t nfolders;
+
+    if (run_dir_list(w->study.dir, ids, count, e))
+        return -1;
+    nfolders = *count;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct ledger_entry *entry = &l->entries[i];
+        if (entry->last != LEDGER_SUBMITTED || ledger_find(l, entry->run, 0) != entry ||
+            has_id(*ids, nfolders, entry->run))
+            continue;
+        if (run_dir_list_add(ids, count, entry->run, e)) {
+            run_dir_list_destroy(*ids, *count);
+            return -1;
+        }
+    }
+    run_dir_list_sort(*ids, *count);
+    return 0;
+}
+
+int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e)
+{
+    struct answer answers[WORKSPACE_NKINDS] = {{0}};
+    char **ids;
+    size_t count;
+    int rc;
+
+    *dst = (struct run_status_list){0};
+    if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, &count, e))
+        return -1;
+    dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
+    rc = dst->runs ? read_all(w->study.dir, ids, dst->runs, count, e)
+                   : err_errno(e, ERR_INTERNAL, errno, "status");
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = decide_run(w, dst, answers, &dst->runs[i], e);
+    dst->count = count;
+    if (rc == 0 && !dst->unreachable)
+        rc = run_status_recall(w, dst, false, e);
+    for (int i = 0; i < WORKSPACE_NKINDS; i++)
+        free(answers[i].jobs);
+    run_dir_list_destroy(ids, count);
+    if (rc)
+        run_status_destroy(dst);
+    return rc;
+}
+
+int run_status_check_damage(const struct run_status_list *list, struct err *e)
+{
+    const struct run_status *s = list->runs;
+
+    if (!list->ndamaged)
+        return 0;
+    while (!*s->damage)
+        s++;
+    return err_set(e, ERR_DATA, "the plan of %zu run%s cannot be read, such as %s: %s; put the file back from a "
+                   "copy, or remove the folder of the run: 'unetctl submit' writes it again, and "
+                   "'unetctl resume' trains again", list->ndamaged,
+                   plural(list->ndamaged), s->run.id, s->damage);
+}
+
+static int compare_run(const void *id, const void *status)
+{
+    return strcmp(id, ((const struct run_status *)status)->run.id);
+}
+
+const struct run_status *run_status_find(const struct run_status_list *list, const char *run)
+{
+    return list->count ? bsearch(run, list->runs, list->count, sizeof *list->runs, compare_run) : NULL;
+}
+
+void run_status_destroy(struct run_status_list *list)
+{
+    free(list->runs);
+    *list = (struct run_status_list){0};
+}
+
+json_t *run_status_encode(const struct run_status *s)
+{
+    static const char *const phases[] = {"planned", "active", "done", "failed", "unknown"};
+    const struct layout *l = &s->layout;
+    json_t *quality = s->progress.quality >= 0 ? json_real(s->progress.quality) : json_null();
+    bool classes = s->progress.metric && strcmp(s->progress.metric, "accuracy") == 0;
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
+                     " s:f, s:o, s:i}",
+                     "run", s->run.id, "state", s->state, "phase", phases[s->phase], "reason",
+                     s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
+                     s->scheduler, "nodelist", s->nodes, "gpus", l->gpus, "nodes", l->nodes,
+                     "tasks", l->tasks, "seed", s->run.seed, "strategy",
+                     layout_strategy_encode(l->strategy),
+                     "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
+                     s->progress.loss, classes ? "accuracy" : "iou", quality, "exit_code", s->exit_code);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which state a run has, for every way in which marker, job and ledger can stand together. */
+#include "config.h"
+#include "launcher/status/run_status.h"
+
+#include "t/tap.h"
+
+#define NO_JOB (-1)
+#define NO_ENTRY (-1)
+
+static void check(const char *what, enum run_marker marker, bool begun, int job_phase,
+                  const char *job_state, int event, enum run_phase phase, const char *state)
+{
+    struct run_status s = {.attempt = {.number = 1, .begun = begun, .marker = marker,
+                                       .exit_code = 5, .error = "peer lost"}};
+    struct job_state job = {.id = "7", .phase = (enum job_phase)job_phase, .exit_code = 1};
+    struct ledger_entry entry = {.attempt = 1, .last = (enum ledger_event)event, .job = "7"};
+
+    snprintf(job.state, sizeof job.state, "%s", job_state);
+    run_status_decide(&s, job_phase == NO_JOB ? NULL : &job, event == NO_ENTRY ? NULL : &entry);
+    is_str(s.state, state, "%s: state", what);
+    is_int(s.phase, phase, "%s: phase", what);
+}
+
+static void check_lost_keeper(void)
+{
+    struct run_status s = {.scheduler = "local", .attempt = {.number = 1, .begun = true}};
+    struct job_state job = {.id = "7", .phase = JOB_ENDED, .state = "NODE_FAIL", .reason = "the keeper was killed"};
+
+    run_status_decide(&s, &job, NULL);
+    is_str(s.reason, "the keeper was killed; 'unetctl resume' continues", "this machine's own words");
+    snprintf(s.scheduler, sizeof s.scheduler, "slurm");
+    run_status_decide(&s, &job, NULL);
+    is_str(s.reason, "a node failed; 'unetctl resume' goes on elsewhere", "Slurm's explained");
+}
+
+int main(void)
+{
+    check_lost_keeper();
+    check("nothing yet", RUN_NO_MARKER, false, NO_JOB, "", NO_ENTRY, RUN_PLANNED, "PLANNED");
+    check("waiting", RUN_NO_MARKER, false, JOB_PENDING, "PENDING", LEDGER_SUBMITTED, RUN_ACTIVE,
+          "PENDING");
+    check("running, by hand", RUN_NO_MARKER, true, JOB_RUNNING, "RUNNING", NO_ENTRY, RUN_ACTIVE,
+          "RUNNING");
+    check("done", RUN_DONE, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED, RUN_GOOD, "COMPLETED");
+    check("done, job still ends", RUN_DONE, true, JOB_RUNNING, "RUNNING", LEDGER_SUBMITTED,
+          RUN_ACTIVE, "COMPLETING");
+    check("done, job forgotten", RUN_DONE, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_GOOD, "COMPLETED");
+    check("failed", RUN_FAILED, true, JOB_ENDED, "FAILED", LEDGER_SUBMITTED, RUN_BAD, "FAILED");
+    check("failed, job forgotten", RUN_FAILED, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_BAD, "FAILED");
+    check("failed, Slurm saw success", RUN_FAILED, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED,
+          RUN_BAD, "FAILED");
+    check("failed by the time limit", RUN_FAILED, true, JOB_ENDED, "TIMEOUT", LEDGER_SUBMITTED,
+          RUN_BAD, "TIMEOUT");
+    check("cancelled, job forgotten", RUN_FAILED, true, NO_JOB, "", LEDGER_CANCELLED, RUN_BAD,
+          "CANCELLED");
+    check("cancelled before it began", RUN_NO_MARKER, false, NO_JOB, "", LEDGER_CANCELLED, RUN_BAD,
+          "CANCELLED");
+    check("killed without marker", RUN_NO_MARKER, true, JOB_ENDED, "OUT_OF_MEMORY", LEDGER_SUBMITTED,
+          RUN_BAD, "OUT_OF_MEMORY");
+    check("success without marker", RUN_NO_MARKER, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED,
+          RUN_BAD, "FAILED");
+    check("vanished", RUN_NO_MARKER, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_BAD, "LOST");
+    check("begun under an open submission", RUN_NO_MARKER, true, NO_JOB, "", LEDGER_SUBMITTING,
+          RUN_BAD, "LOST");
+    check("open submission without job", RUN_NO_MARKER, false, NO_JOB, "", LEDGER_SUBMITTING,
+          RUN_PLANNED, "PLANNED");
+    check("open submission with job", RUN_NO_MARKER, false, JOB_PENDING, "PENDING", LEDGER_SUBMITTING,
+          RUN_ACTIVE, "PENDING");
+    check("refused", RUN_NO_MARKER, false, NO_JOB, "", LEDGER_REFUSED, RUN_PLANNED, "PLANNED");
+    return done_testing();
+}

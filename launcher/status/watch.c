@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/status/watch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "launcher/status/run_status.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/map.h"
+#include "src/plural.h"
+
+#define POLL_MIN_S 1.0
+#define POLL_MAX_S 5.0
+#define POLL_GROWTH 1.25
+#define BAR_WIDTH 24
+#define LEFT_S 30.0 /* until runs that were left are tried again, though none has ended */
+
+static volatile sig_atomic_t interrupted;
+
+struct watch {
+    const struct watch_options *options;
+    struct run_status_list list;
+    struct map ids;           /* of the runs to follow, unless that is all of them */
+    struct map told_of;       /* run -> what was told of it last, in told */
+    struct told {
+        char state[24];
+        int epoch;
+    } * told;
+    size_t ntold;
+    bool live, colors;
+    bool warned;    /* that the scheduler is away */
+    int lines;      /* on the screen */
+    long left;         /* runs that are to be submitted still */
+    size_t moving;     /* runs at the last look */
+    double next_left;  /* when these are tried again */
+    double started; /* clock_now() */
+};
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+static bool is_followed(const struct watch *w, const struct run_status *s)
+{
+    return w->options->ids ? map_get(&w->ids, s->run.id, NULL) : s->phase != RUN_PLANNED;
+}
+
+static bool is_moving(const struct run_status *s)
+{
+    return s->phase == RUN_ACTIVE || s->phase == RUN_UNKNOWN;
+}
+
+static const char *color_of(const struct watch *w, const struct run_status *s)
+{
+    if (!w->colors)
+        return "";
+    switch (s->phase) {
+    case RUN_GOOD: return "\033[32m";
+    case RUN_BAD: return "\033[31m";
+    case RUN_ACTIVE: return strcmp(s->state, "RUNNING") == 0 ? "\033[36m" : "\033[33m";
+    default: return "";
+    }
+}
+
+/* 0..1 of the epochs, the present one's steps included. */
+static double fraction_done(const struct run_status *s)
+{
+    const struct run_progress *p = &s->progress;
+
+    if (s->phase == RUN_GOOD)
+        return 1;
+    if (p->epochs <= 0)
+        return 0;
+    return (p->epoch + (p->steps > 0 ? (double)p->step / p->steps : 0)) / p->epochs;
+}
+
+static void describe_progress(const struct run_status *s, char *dst, size_t size)
+{
+    const struct run_progress *p = &s->progress;
+
+    if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || strcmp(s->state, "PENDING") == 0)
+        snprintf(dst, size, "%s", s->reason);
+    else if (p->quality >= 0)
+        snprintf(dst, size, "%d epoch%s  loss %.4f  %s %.4f", p->epoch,
+                 plural(p->epoch), p->loss, p->metric,
+                 p->quality);
+    else if (p->epoch > 0)
+        snprintf(dst, size, "epoch %d/%d  loss %.4f  %.3g s/epoch", p->epoch, p->epochs, p->loss,
+                 p->epoch_s);
+    else
+        snprintf(dst, size, "%s", s->phase == RUN_ACTIVE ? "starting" : "");
+}
+
+static int screen_size(int *columns)
+{
+    struct winsize size;
+
+    *columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_row < 4)
+        return 24;
+    if (size.ws_col > 20)
+        *columns = size.ws_col;
+    return size.ws_row;
+}
+
+static void draw_run(const struct watch *w, const struct run_status *s, int columns)
+{
+    char bar[BAR_WIDTH + 1], text[sizeof s->reason], line[sizeof text + 128];
+    int filled = (int)(fraction_done(s) * BAR_WIDTH);
+
+    memset(bar, '.', BAR_WIDTH);
+    memset(bar, '#', (size_t)(filled > BAR_WIDTH ? BAR_WIDTH : filled));
+    bar[BAR_WIDTH] = 0;
+    describe_progress(s, text, sizeof text);
+    snprintf(line, sizeof line, "%-16s %-11s [%s] %s", s->run.id, s->state, bar, text);
+    line[columns - 1 < (int)sizeof line ? columns - 1 : (int)sizeof line - 1] = 0;
+    fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
+}
+
+/* Redraw in place. Runs that move come first when the screen is too low for all. */
+static void draw(struct watch *w)
+{
+    int columns, rows = screen_size(&columns) - 2, drawn = 0, left = 0;
+    size_t followed = 0;
+
+    for (size_t i = 0; i < w->list.count; i++)
+        followed += is_followed(w, &w->list.runs[i]);
+    if (w->lines)
+        fprintf(stderr, "\033[%dA", w->lines);
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        if (!is_followed(w, s) || ((int)followed > rows && !is_moving(s)))
+            continue;
+        if (drawn < rows)
+            draw_run(w, s, columns);
+        else
+            left++;
+        drawn += drawn < rows;
+    }
+    if (left)
+        fprintf(stderr, "... and %d more\033[K\n", left);
+    fprintf(stderr, "\033[J");
+    w->lines = drawn + (left > 0);
+    fflush(stderr);
+}
+
+static void tell_change(const struct run_status *s)
+{
+    char text[sizeof s->reason + 2] = "";
+
+    if (s->phase == RUN_GOOD && s->progress.quality >= 0)
+        snprintf(text, sizeof text, ", %s %.4f", s->progress.metric,
+                 s->progress.quality);
+    else if (*s->reason && strcmp(s->reason, "None") != 0)
+        snprintf(text, sizeof text, ": %s", s->reason);
+    log_info("%s: %s%s%s%s%s%s", s->run.id, s->state, *s->job ? " job " : "", s->job,
+             *s->nodes ? " on " : "", s->nodes, text);
+}
+
+/* One line of JSON for each change of a run's state or epoch. */
+static void print_change(const struct run_status *s)
+{
+    char date[32];
+    json_t *o = run_status_encode(s);
+
+    clock_date(date);
+    json_object_set_new(o, "schema", json_integer(1));
+    json_object_set_new(o, "time", json_string(date));
+    if (o && json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0)
+        putchar('\n');
+    fflush(stdout);
+    json_decref(o);
+}
+
+/* Where what was told of a run is kept; empty at first. NULL without memory. */
+static struct told *find_told(struct watch *w, const char *run)
+{
+    size_t i;
+
+    if (map_get(&w->told_of, run, &i))
+        return &w->told[i];
+    struct told *grown = realloc(w->told, (w->ntold + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    w->told = grown;
+    if (map_set(&w->told_of, run, w->ntold))
+        return NULL;
+    w->told[w->ntold] = (struct told){.epoch = 0};
+    return &w->told[w->ntold++];
+}
+
+/* Did any state change since the last look? Tells each change when there are no bars. */
+static bool note_changes(struct watch *w)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        struct told *told = is_followed(w, s) ? find_told(w, s->run.id) : NULL;
+        if (!told || s->phase == RUN_UNKNOWN)
+            continue;
+        bool changed = strcmp(told->state, s->state) != 0;
+        if (w->options->json && (changed || told->epoch != s->progress.epoch))
+            print_change(s);
+        else if (changed && !w->live)
+            tell_change(s);
+        memcpy(told->state, s->state, sizeof told->state);
+        told->epoch = s->progress.epoch;
+        any |= changed;
+    }
+    return any;
+}
+
+static size_t count_moving(const struct watch *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->list.count; i++)
+        n += is_followed(w, &w->list.runs[i]) && is_moving(&w->list.runs[i]);
+    return n;
+}
+
+static int look(struct workspace *work, struct watch *w, struct err *e)
+{
+    run_status_destroy(&w->list);
+    if (run_status_collect(work, &w->list, e))
+        return -1;
+    if (w->list.unreachable && !w->warned && !w->live)
+        log_warn("%s; trying again", w->list.reason.text);
+    w->warned = w->list.unreachable;
+    return 0;
+}
+
+/* When a run has ended there may be room for one that was left. A scheduler that is away is no
+ * reason to give up as long as others run. */
+static int submit_left(struct watch *w, struct err *e)
+{
+    size_t moving = count_moving(w);
+    bool is_due = moving < w->moving || clock_now() >= w->next_left;
+
+    w->moving = moving;
+    if (!w->left || !is_due || w->list.unreachable)
+        return 0;
+    w->next_left = clock_now() + LEFT_S;
+    long left = w->options->submit_left(w->options->arg, e);
+    if (left < 0 && (e->code != ERR_SCHED || moving == 0))
+        return -1;
+    if (left < 0)
+        log_warn("%s; trying again", e->text);
+    else
+        w->left = left;
+    return 0;
+}
+
+static void pause_s(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds};
+
+    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+    if (!interrupted)
+        nanosleep(&t, NULL);
+}
+
+static int summarize(const struct watch *w)
+{
+    size_t good = 0, bad = 0;
+    char failed[400] = "";
+
+    for (size_t i = 0; i < w->list.count; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        if (!is_followed(w, s))
+            continue;
+        good += s->phase == RUN_GOOD;
+        if (s->phase == RUN_GOOD)
+            continue;
+        bad++;
+        size_t n = strlen(failed);
+        snprintf(failed + n, sizeof failed - n, "%s%s %s", n ? ", " : "", s->run.id, s->state);
+    }
+    if (bad)
+        log_error("%zu of %zu runs have no result: %s ('unetctl logs RUN' tells why, 'unetctl "
+                  "resume' tries again)", bad, good + bad, failed);
+    else
+        log_info("%zu run%s done in %.0f s", good, plural(good), clock_now() - w->started);
+    return bad ? ERR_INTERNAL : 0;
+}
+
+static int follow(struct workspace *work, struct watch *w, struct err *e)
+{
+    double interval = POLL_MIN_S;
+
+    for (;;) {
+        if (look(work, w, e))
+            return -1;
+        interval = note_changes(w) ? POLL_MIN_S : interval * POLL_GROWTH;
+        if (w->live)
+            draw(w);
+        if (count_moving(w) == 0 && w->left == 0)
+            return summarize(w);
+        if (submit_left(w, e))
+            return -1;
+        if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
+            log_error("%zu runs have not ended within %ld s; the jobs go on ('unetctl watch -C %s')",
+                      count_moving(w), w->options->timeout_s, work->study.dir);
+            return ERR_TIMEOUT;
+        }
+        pause_s(interval < POLL_MAX_S ? interval : POLL_MAX_S);
+        if (interrupted) {
+            log_error("interrupted; the jobs go on ('unetctl watch -C %s' shows them again, "
+                      "'unetctl cancel' stops them)", work->study.dir);
+            return ERR_INTERRUPT;
+        }
+    }
+}
+
+int watch_runs(struct workspace *work, const struct watch_options *options, struct err *e)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    struct sigaction action = {.sa_handler = on_interrupt}, old_int, old_term;
+    struct watch w = {.options = options,
+                      .left = options->submit_left != NULL,
+                      .started = clock_now()};
+    int rc = 0;
+
+    w.live = !options->json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    w.colors = w.live && !(no_color && *no_color);
+    for (size_t i = 0; rc == 0 && options->ids && i < options->nids; i++)
+        rc = map_set(&w.ids, options->ids[i], i);
+    if (rc)
+        return err_set(e, ERR_INTERNAL, "no memory");
+    interrupted = 0;
+    sigaction(SIGINT, &action, &old_int);
+    sigaction(SIGTERM, &action, &old_term);
+    rc = follow(work, &w, e);
+    sigaction(SIGINT, &old_int, NULL);
+    sigaction(SIGTERM, &old_term, NULL);
+    run_status_destroy(&w.list);
+    map_destroy(&w.ids);
+    map_destroy(&w.told_of);
+    free(w.told);
+    return rc;
+}

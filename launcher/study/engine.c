@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/engine.h"
+
+#include <string.h>
+
+#include "src/cli.h"
+
+const char *const engine_names[] = {"embedded", "tensorflow", "horovod", "pytorch", "command", NULL};
+
+static const struct engine engines[] = {
+    {.name = "embedded", .embedded = true},
+    {.name = "tensorflow", .is_python = true, .script = "templates/tensorflow/train.py"},
+    {.name = "horovod", .is_python = true, .rank_per_gpu = true, .always_launched = true,
+     .script = "templates/horovod/train.py"},
+    {.name = "pytorch", .is_python = true, .rank_per_gpu = true,
+     .script = "templates/pytorch/train.py"},
+    {.name = "command"},
+};
+
+const struct engine *engine_find(const char *name, struct err *e)
+{
+    const char *near;
+
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strcmp(engines[i].name, name) == 0)
+            return &engines[i];
+    near = cli_nearest(name, engine_names);
+    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, pytorch, "
+            "command)", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return NULL;
+}

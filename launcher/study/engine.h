@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Engines: who trains. The embedded one is unet-train; any other runs a script of the user's and
+ * hands its log.csv over (doc/FORMATS.md, "Engines"). */
+#ifndef UNETCTL_LAUNCHER_STUDY_ENGINE_H
+#define UNETCTL_LAUNCHER_STUDY_ENGINE_H
+
+#include <stdbool.h>
+
+#include "src/err.h"
+
+struct engine {
+    const char *name; /* also its section in study.yaml, its folder in templates/, and the label of
+                       * its runs (the embedded engine's label is the model) */
+    bool embedded;
+    bool rank_per_gpu;    /* needs a process per GPU: it has no strategy "mirrored" */
+    bool always_launched; /* by the site's launcher, also a single rank */
+    bool is_python;       /* the script is run by the section's python, not by itself */
+    const char *script;   /* below the data folder: what runs where the study names no script; or NULL */
+};
+
+/* The names, NULL-terminated; "embedded" first. */
+extern const char *const engine_names[];
+
+/* The engine of this name: NULL with ERR_CONFIG that lists the known ones. */
+const struct engine *engine_find(const char *name, struct err *e);
+
+#endif

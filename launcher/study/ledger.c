@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+
+#define SCHEMA 1
+#define MAX_LEDGER ((size_t)1 << 30)
+
+static const char *const event_names[] = {"submitting", "submitted", "cancelled", "lost", "refused"};
+#define NEVENTS (int)(sizeof event_names / sizeof *event_names)
+
+static void path_of(const struct ledger *l, const char *name, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/%s", l->dir, name);
+}
+
+static struct ledger_entry *find(const struct ledger *l, const char *run, int attempt)
+{
+    char key[RUN_ID_SIZE + 16];
+    size_t i;
+
+    snprintf(key, sizeof key, attempt ? "%s:%d" : "%s", run, attempt);
+    return map_get(&l->index, key, &i) ? &l->entries[i] : NULL;
+}
+
+const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt)
+{
+    return find(l, run, attempt);
+}
+
+static struct ledger_entry *add(struct ledger *l, const char *run, int attempt)
+{
+    char key[RUN_ID_SIZE + 16];
+
+    if (l->count == l->capacity) {
+        size_t capacity = l->capacity ? 2 * l->capacity : 64;
+        struct ledger_entry *grown = realloc(l->entries, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        l->entries = grown;
+        l->capacity = capacity;
+    }
+    struct ledger_entry *entry = &l->entries[l->count];
+    *entry = (struct ledger_entry){.attempt = attempt};
+    snprintf(entry->run, sizeof entry->run, "%s", run);
+    snprintf(key, sizeof key, "%s:%d", run, attempt);
+    if (map_set(&l->index, key, l->count) || map_set(&l->index, run, l->count))
+        return NULL;
+    l->count++;
+    return entry;
+}
+
+static int apply(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                 const char *scheduler, const char *job, struct err *e)
+{
+    struct ledger_entry *entry = find(l, run, attempt);
+
+    if (!entry && !(entry = add(l, run, attempt)))
+        return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
+    entry->last = event;
+    snprintf(entry->scheduler, sizeof entry->scheduler, "%s", scheduler);
+    if (job)
+        snprintf(entry->job, sizeof entry->job, "%s", job);
+    return 0;
+}
+
+static void take_id(struct ledger *l, const char *text)
+{
+    if (strspn(text, "0123456789abcdef") == LEDGER_STUDY_ID_SIZE - 1)
+        snprintf(l->study_id, sizeof l->study_id, "%.*s", LEDGER_STUDY_ID_SIZE - 1, text);
+}
+
+/* The file of the id, if there is one. It becomes durable together with the first event only, so it may
+ * be empty after a power failure. */
+static int read_id(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX], *text;
+    size_t n;
+
+    path_of(l, "id", file);
+    if (access(file, F_OK) != 0)
+        return 0;
+    text = atomicfile_read(file, 64, &n, e);
+    if (!text)
+        return -1;
+    *l->study_id = 0;
+    take_id(l, text);
+    l->is_new = false;
+    free(text);
+    return 0;
+}
+
+/* One line; a torn one is -2. */
+static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
+                       size_t length, struct err *e)
+{
+    json_error_t error;
+    json_t *root = json_loadb(line, length, 0, &error);
+    const char *event = NULL, *run = NULL, *scheduler = NULL, *job = NULL, *tag = NULL;
+    int schema = 0, attempt = 0, i = 0, rc = -2;
+
+    if (root && json_unpack(root, "{s:i}", "schema", &schema) == 0 && schema != SCHEMA)
+        rc = err_set(e, ERR_CONFIG, "%s:%zu: schema %d is not known to this unetctl (it knows %d)",
+                     file, number, schema, SCHEMA);
+    else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s}", "event", &event, "run",
+                                 &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job, "tag",
+                                 &tag) == 0) {
+        if (!*l->study_id && tag)
+            take_id(l, tag + strcspn(tag, ":") + (strchr(tag, ':') != NULL));
+        while (i < NEVENTS && strcmp(event, event_names[i]) != 0)
+            i++;
+        rc = i < NEVENTS ? apply(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
+                         : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number, event);
+    }
+    json_decref(root);
+    return rc;
+}
+
+int ledger_reload(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX];
+    char *text, *line, *end;
+    size_t n, number = 1;
+    int rc = 0;
+
+    l->count = 0;
+    map_destroy(&l->index);
+    if (read_id(l, e))
+        return -1;
+    path_of(l, "ledger.jsonl", file);
+    if (access(file, F_OK) != 0)
+        return 0;
+    text = atomicfile_read(file, MAX_LEDGER, &n, e);
+    if (!text)
+        return -1;
+    for (line = text; rc != -1 && (end = strchr(line, '\n')); line = end + 1, number++) {
+        rc = replay_line(l, file, number, line, (size_t)(end - line), e);
+        if (rc == -2)
+            log_debug("%s:%zu: a torn line was skipped", file, number);
+    }
+    free(text);
+    return rc == -1 ? -1 : 0;
+}
+
+int ledger_open(struct ledger *l, const char *study_dir, struct err *e)
+{
+    *l = (struct ledger){.lock_fd = -1};
+    if (asprintf(&l->dir, "%s/.unetctl", study_dir) < 0) {
+        l->dir = NULL;
+        return err_errno(e, ERR_INTERNAL, errno, "%s", study_dir);
+    }
+    if (ledger_reload(l, e)) {
+        ledger_close(l);
+        return -1;
+    }
+    return 0;
+}
+
+void ledger_close(struct ledger *l)
+{
+    if (l->dir)
+        ledger_unlock(l);
+    free(l->entries);
+    map_destroy(&l->index);
+    free(l->dir);
+    *l = (struct ledger){.lock_fd = -1};
+}
+
+/* Who wrote its name into the lock file last. */
+static void read_holder(int fd, char *dst, size_t size)
+{
+    ssize_t n = pread(fd, dst, size - 1, 0);
+
+    dst[n > 0 ? n : 0] = 0;
+    dst[strcspn(dst, "\n")] = 0;
+    if (!*dst)
+        snprintf(dst, size, "an unknown process");
+}
+
+/* And where the study lay then. */
+static int write_holder(int fd, const char *place, const char *file, struct err *e)
+{
+    char host[128] = "", text[256 + PATH_MAX];
+    int n;
+
+    gethostname(host, sizeof host - 1);
+    n = snprintf(text, sizeof text, "host %s, pid %ld\n%s\n", host, (long)getpid(), place);
+    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
+    return 0;
+}
+
+static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const struct timespec pause = {.tv_nsec = 100000000};
+    double end = clock_now() + timeout_s;
+    char holder[256];
+    bool told = false;
+
+    while (fcntl(fd, F_OFD_SETLK, &lock)) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", file);
+        read_holder(fd, holder, sizeof holder);
+        if (clock_now() >= end)
+            return err_set(e, ERR_TIMEOUT,
+                           "%s: held by another unetctl (%s) for more than %d s; wait for it, or "
+                           "end it", file, holder, timeout_s);
+        if (!told)
+            log_info("another unetctl works on this study (%s): waiting", holder);
+        told = true;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static bool is_same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Is the study whose .unetctl is place this one? */
+static bool is_this_study(const struct ledger *l, const char *place)
+{
+    char file[PATH_MAX + 8], *id;
+    struct err ignored;
+    size_t size;
+
+    snprintf(file, sizeof file, "%s/id", place);
+    if (access(file, F_OK) != 0)
+        return false;
+    id = atomicfile_read(file, 64, &size, &ignored);
+    bool same = id && *l->study_id && strncmp(id, l->study_id, strlen(l->study_id)) == 0;
+    free(id);
+    return same;
+}
+
+/* A copy has the tags of the study that it was copied from, whose jobs it would cancel. One that was moved
+ * has left no study behind. */
+static int check_copy(const struct ledger *l, const char *place, struct err *e)
+{
+    char text[256 + PATH_MAX], *before;
+    ssize_t n = pread(l->lock_fd, text, sizeof text - 1, 0);
+
+    text[n > 0 ? n : 0] = 0;
+    before = strchr(text, '\n');
+    if (!before || !before[1])
+        return 0;
+    before++;
+    before[strcspn(before, "\n")] = 0;
+    if (strcmp(before, place) == 0 || is_same_folder(before, place))
+        return 0;
+    if (is_this_study(l, before))
+        return err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs it would take "
+                       "for its own; remove this folder and the runs/ beside it (then it is another study), or the "
+                       "original", place, before);
+    char *slash = strrchr(before, '/');
+    log_info("the study was moved here from %.*s; jobs that were submitted there no longer find its files",
+             slash ? (int)(slash - before) : 0, before);
+    return 0;
+}
+
+static int choose_study_id(struct ledger *l, struct err *e)
+{
+    uint64_t id;
+
+    if (getrandom(&id, sizeof id, 0) != sizeof id)
+        return err_errno(e, ERR_INTERNAL, errno, "random numbers");
+    snprintf(l->study_id, sizeof l->study_id, "%016llx", (unsigned long long)id);
+    l->is_new = true;
+    return 0;
+}
+
+int ledger_keep_id(struct ledger *l, struct err *e)
+{
+    struct atomicfile_batch files = {0};
+    char file[PATH_MAX], text[LEDGER_STUDY_ID_SIZE + 1];
+    int rc;
+
+    if (!l->is_new)
+        return 0;
+    path_of(l, "id", file);
+    snprintf(text, sizeof text, "%s\n", l->study_id);
+    rc = atomicfile_batch_add(&files, file, text, strlen(text), 0666, e) ||
+                 atomicfile_batch_rename(&files, e)
+             ? -1
+             : 0;
+    atomicfile_batch_abort(&files);
+    l->is_new = rc != 0;
+    return rc;
+}
+
+int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
+{
+    char file[PATH_MAX], place[PATH_MAX];
+
+    if ((mkdir(l->dir, 0777) && errno != EEXIST) || !realpath(l->dir, place))
+        return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
+    path_of(l, "lock", file);
+    l->lock_fd = open(file, O_RDWR | O_CREAT, 0666);
+    if (l->lock_fd < 0)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
+    if (wait_for_lock(l->lock_fd, file, timeout_s, e) || ledger_reload(l, e) ||
+        check_copy(l, place, e) || write_holder(l->lock_fd, place, file, e) ||
+        (!*l->study_id && choose_study_id(l, e))) {
+        ledger_unlock(l);
+        return -1;
+    }
+    return 0;
+}
+
+void ledger_unlock(struct ledger *l)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    if (l->lock_fd < 0)
+        return;
+    /* Said aloud: a helper that is still open shares the descriptor and would keep the lock. */
+    fcntl(l->lock_fd, F_OFD_SETLK, &lock);
+    close(l->lock_fd);
+    l->lock_fd = -1;
+}
+
+/* One line of the ledger behind dst, without its newline. */
+static int encode_event(const struct ledger *l, enum ledger_event event, const struct ledger_note *n,
+                        const char *scheduler, const char *date, struct buf *dst, struct err *e)
+{
+    char tag[256];
+    json_t *root;
+    char *line;
+
+    ledger_tag(l, n->run, n->attempt, tag);
+    root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "schema", SCHEMA, "time", date, "event",
+                     event_names[event], "run", n->run, "attempt", n->attempt, "scheduler", scheduler,
+                     "tag", tag);
+    if (root && n->job && json_object_set_new(root, "job", json_string(n->job)))
+        json_decref(root), root = NULL;
+    line = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    if (!line)
+        return err_set(e, ERR_INTERNAL, "%s: event of %s cannot be encoded", l->dir, n->run);
+    buf_addf(dst, "%s%s", dst->length ? "\n" : "", line);
+    free(line);
+    return 0;
+}
+
+/* Our folder may be as new as the file. */
+static int append(const struct ledger *l, const char *file, const char *lines, struct err *e)
+{
+    bool is_new = l->count == 0;
+    struct atomicfile_sync folder;
+    struct err later;
+
+    if (is_new)
+        atomicfile_sync_begin(&folder, l->dir);
+    int rc = atomicfile_append(file, lines, e);
+    if (is_new && atomicfile_sync_end(&folder, rc ? &later : e))
+        rc = -1;
+    return rc;
+}
+
+int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
+                      size_t count, const char *scheduler, struct err *e)
+{
+    char date[32], file[PATH_MAX];
+    struct buf lines = {0};
+    int rc;
+
+    clock_date(date);
+    rc = ledger_keep_id(l, e);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = encode_event(l, event, &notes[i], scheduler, date, &lines, e);
+    path_of(l, "ledger.jsonl", file);
+    if (rc == 0 && lines.failed)
+        rc = err_set(e, ERR_INTERNAL, "%s: no memory", l->dir);
+    if (rc == 0 && count)
+        rc = append(l, file, lines.data, e);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = apply(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
+    buf_destroy(&lines);
+    return rc;
+}
+
+int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                  const char *scheduler, const char *job, struct err *e)
+{
+    struct ledger_note note = {.run = run, .job = job, .attempt = attempt};
+
+    return ledger_append_all(l, event, &note, 1, scheduler, e);
+}
+
+int ledger_clear(struct ledger *l, struct err *e)
+{
+    char file[PATH_MAX];
+
+    path_of(l, "ledger.jsonl", file);
+    if (unlink(file) && errno != ENOENT)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
+    return ledger_reload(l, e);
+}
+
+void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256])
+{
+    int n = snprintf(dst, 256, "unetctl:%s:", l->study_id);
+
+    if (run)
+        snprintf(dst + n, 256 - (size_t)n, "%s:%d", run, attempt);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/run_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/terms.h"
+
+#define MAX_FILE ((size_t)64 << 20)
+#define ATTEMPT "attempt-"
+
+void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/runs/%s%s%s", study_dir, run, name ? "/" : "", name ? name : "");
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
+{
+    char **grown = realloc(*ids, (*count + 1) * sizeof *grown);
+
+    if (grown) {
+        *ids = grown;
+        grown[*count] = strdup(id);
+    }
+    if (!grown || !grown[*count])
+        return err_errno(e, ERR_INTERNAL, errno, "runs");
+    (*count)++;
+    return 0;
+}
+
+/* Ignores half-written files (atomicfile.h). */
+static bool is_empty(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *d = NULL;
+
+    while (dir && (d = readdir(dir)) && (d->d_name[0] == '.' || strstr(d->d_name, ".tmp-")))
+        ;
+    if (dir)
+        closedir(dir);
+    return !d;
+}
+
+/* One whose run.json was lost is known by what it did. */
+static bool is_run(const char *study_dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    run_dir_path(study_dir, name, "run.json", path);
+    if (access(path, F_OK) == 0)
+        return true;
+    run_dir_path(study_dir, name, "attempt-1", path);
+    return access(path, F_OK) == 0 && !is_empty(path);
+}
+
+int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e)
+{
+    char path[PATH_MAX];
+    struct dirent *d;
+    DIR *dir;
+    int rc = 0;
+
+    *ids = NULL;
+    *count = 0;
+    snprintf(path, sizeof path, "%s/runs", study_dir);
+    dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT ? 0 : err_errno(e, ERR_DATA, errno, "%s", path);
+    while (rc == 0 && (d = readdir(dir))) {
+        if (d->d_name[0] == '.' || strlen(d->d_name) >= RUN_ID_SIZE)
+            continue;
+        if (is_run(study_dir, d->d_name))
+            rc = run_dir_list_add(ids, count, d->d_name, e);
+    }
+    closedir(dir);
+    if (rc) {
+        run_dir_list_destroy(*ids, *count);
+        return -1;
+    }
+    run_dir_list_sort(*ids, *count);
+    return 0;
+}
+
+void run_dir_list_sort(char **ids, size_t count)
+{
+    if (count)
+        qsort(ids, count, sizeof *ids, compare_ids);
+}
+
+void run_dir_list_destroy(char **ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(ids[i]);
+    free(ids);
+}
+
+/* A word of train; of runs that are older than the key the usual one, which comes first. */
+static const char *decode_word(const json_t *root, const char *key, const char *const words[])
+{
+    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), key));
+
+    for (size_t i = 0; text && words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return words[i];
+    return words[0];
+}
+
+static int decode_run(const char *file, const char *text, struct run *dst, struct err *e)
+{
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    struct layout *l = &dst->layout;
+    const char *id, *strategy, *engine;
+    int rc = -1;
+
+    *dst = (struct run){0};
+    if (!root || json_unpack_ex(root, &error, 0, "{s:s, s:s, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:s}}",
+                                "run", &id, "engine", &engine, "seed", &dst->seed, "layout", "gpus", &l->gpus,
+                                "nodes", &l->nodes, "tasks", &l->tasks, "tasks_per_node",
+                                &l->tasks_per_node, "gpus_per_task", &l->gpus_per_task, "strategy",
+                                &strategy))
+        err_set(e, ERR_CONFIG, "%s:%d: %s", file, error.line, error.text);
+    else if (snprintf(dst->id, sizeof dst->id, "%s", id) >= (int)sizeof dst->id)
+        err_set(e, ERR_CONFIG, "%s: the run's id is too long", file);
+    else if (layout_strategy_decode(strategy, &l->strategy, e) ||
+             !(dst->engine = engine_find(engine, e)))
+        err_prefix(e, "%s", file);
+    else
+        rc = 0;
+    dst->allreduce = decode_word(root, "allreduce", terms_allreduces);
+    dst->dtype = decode_word(root, "dtype", terms_dtypes);
+    json_decref(root);
+    return rc;
+}
+
+int run_dir_read(const char *study_dir, const char *run, struct run *dst, char **text,
+                 struct err *e)
+{
+    char file[PATH_MAX], *content;
+    size_t n;
+    int rc;
+
+    run_dir_path(study_dir, run, "run.json", file);
+    content = atomicfile_read(file, MAX_FILE, &n, e);
+    if (!content)
+        return -1;
+    rc = decode_run(file, content, dst, e);
+    if (rc == 0 && strcmp(dst->id, run) != 0)
+        rc = err_set(e, ERR_CONFIG, "%s: is of run %s; was the folder renamed?", file, dst->id);
+    if (rc == 0 && text)
+        *text = content;
+    else
+        free(content);
+    return rc;
+}
+
+int run_dir_layout(const char *study_dir, const char *run, int attempt, struct layout *dst,
+                   struct err *e)
+{
+    char file[PATH_MAX], name[48], *text;
+    struct run own;
+    size_t n;
+
+    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
+    run_dir_path(study_dir, run, name, file);
+    if (attempt < 1 || access(file, F_OK) != 0)
+        return 0;
+    text = atomicfile_read(file, MAX_FILE, &n, e);
+    int rc = text ? decode_run(file, text, &own, e) : -1;
+    free(text);
+    if (rc == 0)
+        *dst = own.layout;
+    return rc ? -1 : 1;
+}
+
+int run_dir_checkpoint(const char *study_dir, const char *run, int newest)
+{
+    char name[48], path[PATH_MAX];
+
+    for (; newest > 0; newest--) {
+        snprintf(name, sizeof name, ATTEMPT "%d/checkpoint", newest);
+        run_dir_path(study_dir, run, name, path);
+        if (!is_empty(path))
+            break;
+    }
+    return newest > 0 ? newest : 0;
+}
+
+static int newest_attempt(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *d;
+    int newest = 0;
+
+    while (dir && (d = readdir(dir))) {
+        char *end;
+        if (strncmp(d->d_name, ATTEMPT, strlen(ATTEMPT)) != 0)
+            continue;
+        long n = strtol(d->d_name + strlen(ATTEMPT), &end, 10);
+        if (!*end && n > newest && n < 1000000)
+            newest = (int)n;
+    }
+    if (dir)
+        closedir(dir);
+    return newest;
+}
+
+/* The files of an attempt are read relative to its folder: a study has thousands. */
+static char *read_small(int dir_fd, const char *name, char *text, size_t size)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n < 0 ? NULL : text;
+}
+
+static void read_failed(struct run_attempt *a, int dir_fd)
+{
+    char text[4096];
+    json_t *root = read_small(dir_fd, "FAILED", text, sizeof text) ? json_loads(text, 0, NULL) : NULL;
+    const char *error;
+
+    a->exit_code = 1;
+    snprintf(a->error, sizeof a->error, "FAILED cannot be read");
+    if (root && json_unpack(root, "{s:i, s:s}", "exit_code", &a->exit_code, "error", &error) == 0)
+        snprintf(a->error, sizeof a->error, "%s", error);
+    json_decref(root);
+}
+
+static void read_marker(struct run_attempt *a, int dir_fd, enum run_marker marker, const char *name)
+{
+    struct stat st;
+
+    if (fstatat(dir_fd, name, &st, 0))
+        return;
+    a->marker = marker;
+    a->marker_age_s = difftime(time(NULL), st.st_mtime);
+    if (marker == RUN_FAILED)
+        read_failed(a, dir_fd);
+}
+
+/* One pass over the names tells what there is to read. */
+static void read_attempt(struct run_attempt *a, DIR *dir)
+{
+    bool job = false, done = false, failed = false;
+    struct dirent *d;
+
+    while ((d = readdir(dir))) {
+        a->begun |= d->d_name[0] != '.';
+        job |= strcmp(d->d_name, "job") == 0;
+        done |= strcmp(d->d_name, "DONE") == 0;
+        failed |= strcmp(d->d_name, "FAILED") == 0;
+        a->stopped |= strcmp(d->d_name, "stopped") == 0;
+        a->recorded |= strcmp(d->d_name, "record.jsonl") == 0;
+    }
+    /* FAILED first: should both be there, the run is not a success. */
+    if (failed)
+        read_marker(a, dirfd(dir), RUN_FAILED, "FAILED");
+    else if (done)
+        read_marker(a, dirfd(dir), RUN_DONE, "DONE");
+    if (job && read_small(dirfd(dir), "job", a->job, sizeof a->job))
+        a->job[strcspn(a->job, "\n")] = 0;
+}
+
+int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e)
+{
+    char folder[PATH_MAX];
+
+    *dst = (struct run_attempt){0};
+    run_dir_path(study_dir, run, NULL, folder);
+    dst->number = newest_attempt(folder);
+    if (dst->number == 0)
+        return 0;
+    if (snprintf(dst->path, sizeof dst->path, "%s/" ATTEMPT "%d", folder, dst->number) >=
+        (int)sizeof dst->path)
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", folder);
+    DIR *dir = opendir(dst->path);
+    if (dir) {
+        read_attempt(dst, dir);
+        closedir(dir);
+    }
+    return 0;
+}
+
+static void apply_epoch(const json_t *row, struct run_progress *p)
+{
+    p->epoch = (int)json_integer_value(json_object_get(row, "epoch")) + 1;
+    p->loss = json_number_value(json_object_get(row, "loss"));
+    p->epoch_s = json_number_value(json_object_get(row, "seconds"));
+}
+
+/* A line of the record, seen from its end: what later lines said already stays. True for the last one
+ * that matters, an epoch. */
+static bool apply_record(const json_t *row, struct run_progress *p)
+{
+    const char *kind = json_string_value(json_object_get(row, "kind"));
+    json_t *value;
+
+    if (!kind)
+        return false;
+    if (strcmp(kind, "epoch") == 0) {
+        apply_epoch(row, p);
+        return true;
+    }
+    if (strcmp(kind, "progress") == 0 && p->steps == 0) {
+        p->epoch = (int)json_integer_value(json_object_get(row, "epoch"));
+        p->step = (int)json_integer_value(json_object_get(row, "step"));
+        p->steps = (int)json_integer_value(json_object_get(row, "steps"));
+    } else if (strcmp(kind, "end") == 0 && (value = json_object_get(row, "iou"))) {
+        const char *metric = json_string_value(json_object_get(row, "metric"));
+        if (metric && strcmp(metric, "accuracy") == 0) {
+            p->metric = "accuracy";
+            value = json_object_get(row, "accuracy");
+        }
+        p->quality = json_number_value(value);
+        p->training_s = json_number_value(json_object_get(row, "training_time"));
+    }
+    return false;
+}
+
+/* The lines of text from the last one backwards, until one is the last that matters. What stands behind
+ * the last newline is torn; what stands before the first may be cut off. */
+static bool apply_tail(char *text, struct run_progress *p)
+{
+    char *end = strrchr(text, '\n');
+    bool enough = false;
+
+    while (end && !enough) {
+        *end = 0;
+        char *before = strrchr(text, '\n'), *line = before ? before + 1 : text;
+        json_t *row = json_loads(line, 0, NULL);
+        enough = row && apply_record(row, p);
+        json_decref(row);
+        end = before;
+    }
+    return enough;
+}
+
+static void read_epochs(int fd, struct run_progress *p)
+{
+    char head[4096];
+    ssize_t n = pread(fd, head, sizeof head - 1, 0);
+    json_t *row;
+
+    head[n > 0 ? n : 0] = 0;
+    head[strcspn(head, "\n")] = 0;
+    row = json_loads(head, 0, NULL);
+    p->epochs = (int)json_integer_value(json_object_get(row, "epochs"));
+    json_decref(row);
+}
+
+/* The first line says how many epochs there are, the last ones how far it is; all the others are read
+ * only where an epoch is so long that its progress hides the one before. */
+void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst)
+{
+    char file[PATH_MAX + 16], small[1024], *large;
+    struct stat st;
+    struct err ignored;
+    size_t n;
+
+    *dst = (struct run_progress){.metric = "IoU", .quality = -1};
+    if (!attempt->recorded)
+        return;
+    snprintf(file, sizeof file, "%s/record.jsonl", attempt->path);
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    read_epochs(fd, dst);
+    if (fstat(fd, &st) == 0) {
+        off_t from = st.st_size > (off_t)sizeof small - 1 ? st.st_size - (off_t)sizeof small + 1 : 0;
+        ssize_t got = pread(fd, small, sizeof small - 1, from);
+        small[got > 0 ? got : 0] = 0;
+        if (!apply_tail(small, dst) && from > 0 && (large = atomicfile_read(file, MAX_FILE, &n, &ignored))) {
+            apply_tail(large, dst);
+            free(large);
+        }
+    }
+    close(fd);
+}
+
+/* The newest output, of a job that is not known or has another name for it. */
+static void find_newest_output(const char *folder, char dst[PATH_MAX])
+{
+    DIR *dir = opendir(folder);
+    char path[PATH_MAX + 256];
+    struct dirent *d;
+    struct stat st;
+    struct timespec newest = {0};
+
+    while (dir && (d = readdir(dir))) {
+        size_t n = strlen(d->d_name);
+        snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
+        if (n > 4 && strcmp(d->d_name + n - 4, ".out") == 0 && stat(path, &st) == 0 &&
+            S_ISREG(st.st_mode) &&
+            (st.st_mtim.tv_sec > newest.tv_sec || (st.st_mtim.tv_sec == newest.tv_sec &&
+                                                   st.st_mtim.tv_nsec >= newest.tv_nsec))) {
+            newest = st.st_mtim;
+            snprintf(dst, PATH_MAX, "%.*s", PATH_MAX - 1, path);
+        }
+    }
+    if (dir)
+        closedir(dir);
+}
+
+int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e)
+{
+    int n = snprintf(dst, PATH_MAX, "%s/slurm-%s.out", attempt->path, attempt->job);
+    struct stat st;
+
+    if (!*attempt->job || n >= PATH_MAX || stat(dst, &st) || !S_ISREG(st.st_mode)) {
+        *dst = 0;
+        find_newest_output(attempt->path, dst);
+    }
+    return *dst ? 0 : err_set(e, ERR_DATA, "%s: no output yet; the job has not started", attempt->path);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Site profiles: what differs from cluster to cluster, in templates/sites/NAME.yaml or a file of
+ * the user's own. doc/FORMATS.md describes the keys. */
+#ifndef UNETCTL_LAUNCHER_STUDY_SITE_H
+#define UNETCTL_LAUNCHER_STUDY_SITE_H
+
+#include <stdbool.h>
+
+#include "launcher/study/study.h"
+#include "launcher/study/yaml_table.h"
+
+struct site {
+    char *name, *file;
+    const char *scheduler; /* "slurm" or "local" */
+    bool sandbox;          /* the Slurm of `unetctl sandbox` */
+    long gpus_per_node;    /* 0: one node, any number */
+    long max_in_flight;    /* local: jobs at once */
+    char *licenses;        /* slurm: what each job takes of the cluster's licenses */
+    long port_base;        /* 0: unetctl spec chooses by the job's number */
+    char *launcher; /* shell words before the rank program when there are several ranks; {{tasks}}
+                     * and {{nodes}} are filled in */
+    char *spec;     /* shell words behind `unetctl spec`, likewise */
+    char *trainer;  /* program that runs instead of unet-train, or "" */
+    char *templates;   /* templates of the site's own, or "" */
+    char *shell;       /* that runs submit_file.sh */
+    const char *gpu_request; /* "per-task" or "gres" */
+    char *gpu_type;    /* such as v100, or "" */
+    char *host_suffix; /* behind each host's name in the cluster spec */
+    struct yaml_lines setup; /* shell lines: modules */
+    struct yaml_lines env;   /* NAME=VALUE */
+    struct study_slurm slurm;
+    struct yaml_origins origins; /* by the row of site_keys */
+};
+
+extern const struct yaml_key site_keys[];
+
+/* The profile called name; a name with a slash is the path of a file. 0, or -1 with ERR_CONFIG and
+ * nothing to destroy; an unknown name lists the known ones. */
+int site_open(struct site *s, const char *name, struct err *e);
+void site_close(struct site *s);
+
+/* The names of the profiles that come with unetctl, sorted, each to be freed, and NULL. */
+#define SITE_NAMES_MAX 64
+int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e);
+
+#endif

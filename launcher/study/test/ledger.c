@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replay after every kind of crash, and the lock between processes. */
+#include "config.h"
+#include "launcher/study/ledger.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+
+static char dir[64] = "/tmp/unetctl-ledger.XXXXXX";
+
+static struct ledger open_ledger(void)
+{
+    struct ledger l;
+    struct err e = {0};
+
+    if (ledger_open(&l, dir, &e))
+        bail_out("%s", e.text);
+    return l;
+}
+
+static void write_raw(const char *name, const char *mode, const char *text)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/.unetctl/%s", dir, name);
+    f = fopen(path, mode);
+    if (!f || fputs(text, f) < 0 || fclose(f))
+        bail_out("%s", path);
+}
+
+static void check_events(void)
+{
+    struct ledger l = open_ledger();
+    const struct ledger_entry *entry;
+    struct err e = {0};
+    char id[LEDGER_STUDY_ID_SIZE], tag[256], want[256];
+
+    is_int(l.count, 0, "a new study has an empty ledger");
+    is_str(l.study_id, "", "and no id");
+    if (ledger_lock(&l, 0, &e))
+        bail_out("%s", e.text);
+    strcpy(id, l.study_id);
+    ok(strlen(id) == 16 && l.is_new, "the lock chooses an id");
+    snprintf(want, sizeof want, "%s/.unetctl/id", dir);
+    ok(access(want, F_OK) != 0, "which is not on disk yet");
+    ok(ledger_append(&l, LEDGER_SUBMITTING, "unet-g01-s1", 1, "slurm", NULL, &e) == 0 &&
+           ledger_append(&l, LEDGER_SUBMITTED, "unet-g01-s1", 1, "slurm", "17", &e) == 0 &&
+           ledger_append(&l, LEDGER_SUBMITTING, "unet-g02-s1", 1, "slurm", NULL, &e) == 0,
+       "events are appended");
+    ok(access(want, F_OK) == 0 && !l.is_new, "and so is the id kept");
+    ledger_tag(&l, "unet-g01-s1", 1, tag);
+    snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:1", id);
+    is_str(tag, want, "tag");
+    ledger_close(&l);
+
+    l = open_ledger();
+    is_str(l.study_id, id, "the id stays");
+    is_int(l.count, 2, "two runs are replayed");
+    entry = ledger_find(&l, "unet-g01-s1", 0);
+    ok(entry && entry->last == LEDGER_SUBMITTED && entry->attempt == 1, "the first was submitted");
+    is_str(entry->job, "17", "as job 17");
+    entry = ledger_find(&l, "unet-g02-s1", 1);
+    ok(entry && entry->last == LEDGER_SUBMITTING, "the second is open");
+    ok(!ledger_find(&l, "unet-g02-s1", 2), "there is no second attempt");
+    ledger_close(&l);
+}
+
+/* What a power failure may leave of the id's file. */
+static void check_id(void)
+{
+    struct ledger l = open_ledger();
+    char id[LEDGER_STUDY_ID_SIZE], path[128], torn[8];
+    struct err e = {0};
+
+    strcpy(id, l.study_id);
+    ledger_close(&l);
+    write_raw("id", "w", "");
+    l = open_ledger();
+    is_str(l.study_id, id, "an empty id is told by the events");
+    if (ledger_lock(&l, 0, &e))
+        bail_out("%s", e.text);
+    ok(strcmp(l.study_id, id) == 0 && !l.is_new, "it stays under the lock");
+    ledger_close(&l);
+    snprintf(torn, sizeof torn, "%.5s", id);
+    write_raw("id", "w", torn);
+    l = open_ledger();
+    is_str(l.study_id, id, "so is a torn one");
+    ledger_close(&l);
+    snprintf(path, sizeof path, "%s/.unetctl/id", dir);
+    unlink(path);
+    l = open_ledger();
+    is_str(l.study_id, id, "so is one that is gone");
+    ledger_close(&l);
+}
+
+static void check_torn(void)
+{
+    struct ledger l;
+    struct err e = {0};
+
+    write_raw("ledger.jsonl", "a", "{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
+    l = open_ledger();
+    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTING, "a torn last line is skipped");
+    if (ledger_lock(&l, 0, &e))
+        bail_out("%s", e.text);
+    ok(ledger_append(&l, LEDGER_SUBMITTED, "unet-g02-s1", 1, "slurm", "18", &e) == 0,
+       "appending behind it");
+    ledger_close(&l);
+    l = open_ledger();
+    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTED, "harms neither line");
+    ledger_close(&l);
+}
+
+static void check_schema(void)
+{
+    struct ledger l;
+    struct err e = {0};
+
+    write_raw("ledger.jsonl", "a", "{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\",\"attempt\":1,\"scheduler\":\"x\"}\n");
+    is_int(ledger_open(&l, dir, &e), -1, "an unknown schema is refused");
+    ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"), "with its line");
+}
+
+/* A child takes the lock and is killed; a grandchild that shares it lives on for a while, as a
+ * scheduler's helper would. */
+/* Notes of a submission that came to nothing. */
+static void check_clear(void)
+{
+    char study[96], id[LEDGER_STUDY_ID_SIZE];
+    struct ledger l;
+    struct err e = {0};
+
+    snprintf(study, sizeof study, "%s/another", dir);
+    if (mkdir(study, 0777) || ledger_open(&l, study, &e) || ledger_lock(&l, 0, &e) ||
+        ledger_append(&l, LEDGER_SUBMITTING, "unet-g09-s1", 1, "slurm", NULL, &e))
+        bail_out("%s", e.text);
+    strcpy(id, l.study_id);
+    ok(ledger_clear(&l, &e) == 0 && l.count == 0 && !ledger_find(&l, "unet-g09-s1", 1), "cleared");
+    ok(ledger_clear(&l, &e) == 0, "twice is as well");
+    ledger_close(&l);
+    if (ledger_open(&l, study, &e))
+        bail_out("%s", e.text);
+    ok(l.count == 0 && strcmp(l.study_id, id) == 0, "for the next one, too; the id stays");
+    ledger_close(&l);
+}
+
+static void check_lock(void)
+{
+    struct ledger l;
+    struct err e = {0};
+    int ready[2], hold[2];
+    char c, want[64];
+
+    if (pipe(ready) || pipe(hold))
+        bail_out("no pipe");
+    l = open_ledger();
+    pid_t child = fork();
+    if (child == 0) {
+        close(hold[1]);
+        if (ledger_lock(&l, 0, &e) || (fork() == 0 && read(hold[0], &c, 1) >= 0))
+            _exit(0);
+        if (write(ready[1], "x", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(hold[0]);
+    if (read(ready[0], &c, 1) != 1)
+        bail_out("the child did not get the lock");
+    is_int(ledger_lock(&l, 0, &e), -1, "a second process does not get the lock");
+    is_int(e.code, ERR_TIMEOUT, "exit code");
+    snprintf(want, sizeof want, "pid %ld", (long)child);
+    ok(strstr(e.text, want) && strstr(e.text, "host "), "it says who holds it");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    is_int(ledger_lock(&l, 0, &e), -1, "the killed holder's helper still keeps it");
+    close(hold[1]);
+    is_int(ledger_lock(&l, 30, &e), 0, "until it ends");
+    ledger_unlock(&l);
+    is_int(ledger_lock(&l, 0, &e), 0, "unlocked and locked again");
+    ledger_close(&l);
+}
+
+/* Of a study that was copied, moved, or is reached by another name. */
+static void check_copy(void)
+{
+    char command[256], one[96], other[96];
+    struct ledger l;
+    struct err e = {0};
+
+    snprintf(one, sizeof one, "%s/one", dir);
+    snprintf(other, sizeof other, "%s/other", dir);
+    if (mkdir(one, 0777) || ledger_open(&l, one, &e) || ledger_lock(&l, 0, &e) || ledger_keep_id(&l, &e))
+        bail_out("%s", e.text);
+    ledger_close(&l);
+    if (symlink("one", other) || ledger_open(&l, other, &e))
+        bail_out("%s", e.text);
+    is_int(ledger_lock(&l, 0, &e), 0, "another name of the same study");
+    ledger_close(&l);
+    snprintf(command, sizeof command, "cd %s && rm other && cp -r one other", dir);
+    if (system(command) || ledger_open(&l, other, &e))
+        bail_out("%s", e.text);
+    is_int(ledger_lock(&l, 0, &e), -1, "a copy");
+    ok(e.code == ERR_CONFIG && strstr(e.text, "/one/.unetctl, whose jobs"), "says of which: %s", e.text);
+    is_int(ledger_lock(&l, 0, &e), -1, "stays one");
+    snprintf(command, sizeof command, "cd %s && rm -r one", dir);
+    if (system(command))
+        bail_out("%s", command);
+    is_int(ledger_lock(&l, 0, &e), 0, "one whose original is gone was moved");
+    ledger_close(&l);
+}
+
+int main(void)
+{
+    char command[128];
+
+    if (!mkdtemp(dir))
+        bail_out("no folder in /tmp");
+    check_events();
+    check_id();
+    check_torn();
+    check_lock();
+    check_copy();
+    check_clear();
+    check_schema();
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    if (system(command))
+        bail_out("%s", command);
+    return done_testing();
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/run_plan.h"
+
+#include <stdlib.h>
+
+#include "t/tap.h"
+
+static struct study study = {
+    .dir = "/studies/s",
+    .file = "/studies/s/study.yaml",
+    .name = "demo",
+    .engine = "embedded",
+    .strategy = "auto",
+    .data = {.dir = "/nowhere/data", .height = 96, .width = 128, .channels = 1, .split_seed = 1244,
+             .repeat = 1, .val_fraction = 0.2, .classes = 1, .ignore = "", .class_file = "", .cache = "auto",
+             .remainder = "keep", .files = "all"},
+    .model = {"unet", "local", 8, 4},
+    .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .keep = "last",
+              .lr_plateau = "", .warmup = "batch",
+              .optimizer = "adam", .lr_scaling = "linear", .lr_schedule = "step",
+              .backend = "auto", .dtype = "f32", .comm = "auto", .allreduce = "bucketed", .compress = "none", .epochs = 200, .batch_per_gpu = 16,
+              .bucket_mib = 1, .timeout_s = 300, .lr = 0.001, .checkpoint_s = 600},
+};
+static struct site site = {.name = "generic", .gpus_per_node = 2};
+
+static void check_counts(void)
+{
+    struct run_plan p;
+    struct err e = {0};
+
+    if (!ok(run_plan_compute(&study, &site, "1..14", 3, &p, &e) == 0, "1..14 x 3 seeds"))
+        bail_out("%s", e.text);
+    is_int(p.count, 42, "runs");
+    is_str(p.runs[0].id, "unet-g01-s1", "the first");
+    is_str(p.runs[41].id, "unet-g14-s3", "the last");
+    is_int(p.runs[6].layout.nodes, 2, "3 GPUs: nodes");
+    is_int(p.runs[6].layout.tasks, 3, "3 GPUs: tasks");
+    run_plan_destroy(&p);
+    site.gpus_per_node = 0;
+    ok(run_plan_compute(&study, &site, "5", 1, &p, &e) == 0, "a site of one node");
+    is_int(p.runs[0].layout.nodes, 1, "has all GPUs there");
+    is_int(p.runs[0].layout.gpus_per_task, 5, "driven by one process");
+    run_plan_destroy(&p);
+    site.gpus_per_node = 2;
+}
+
+static void check_engines(void)
+{
+    struct run_plan p;
+    struct err e = {0};
+    char *text;
+
+    study.engine = "pytorch";
+    study.pytorch = (struct study_engine){.script = (char *)"/t.py", .python = (char *)"python3"};
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "PyTorch on 2 GPUs");
+    is_str(p.runs[0].id, "pytorch-g02-s1", "its runs are called by its name");
+    is_int(p.runs[0].layout.tasks, 2, "a process for each GPU, on one node too");
+    text = run_plan_encode(&study, "0", &p.runs[0], &e);
+    ok(text && strstr(text, "\"engine\": \"pytorch\"") && strstr(text, "\"script\": \"/t.py\""),
+       "run.json has engine and script");
+    free(text);
+    run_plan_destroy(&p);
+    study.strategy = "mirrored";
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == -1 && e.code == ERR_CONFIG,
+       "none for two GPUs: %s", e.text);
+    study.strategy = "auto";
+    study.engine = "tensorflow";
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "TensorFlow on 2 GPUs");
+    is_int(p.runs[0].layout.gpus_per_task, 2, "one process drives both");
+    run_plan_destroy(&p);
+    study.engine = "embedded";
+}
+
+static void check_bad(const char *gpus, const char *strategy, int code, const char *word)
+{
+    struct run_plan p;
+    struct err e = {0};
+
+    study.strategy = strategy;
+    is_int(run_plan_compute(&study, &site, gpus, 1, &p, &e), -1, "%s %s is refused", gpus, strategy);
+    is_int(e.code, code, "exit code");
+    if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
+        printf("# %s\n", e.text);
+    study.strategy = "auto";
+}
+
+static void check_encode(void)
+{
+    struct run_plan p;
+    struct err e = {0};
+    struct run_difference d;
+    char *old, *new;
+
+    if (run_plan_compute(&study, &site, "3", 1, &p, &e))
+        bail_out("%s", e.text);
+    old = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
+    ok(old && strstr(old, "\"study_id\": \"0123456789abcdef\"") && strstr(old, "\"lr\": 0.001") &&
+           strstr(old, "\"split\": \"/studies/s/split.json\""),
+       "run.json is written");
+    ok(run_plan_compare(old, old, NULL, &d, &e) == 0 && d.count == 0, "equal to itself");
+    ok(run_plan_compare(old, old, "/moved", &d, &e) == 0 && d.count == 1, "not where the study was moved");
+    is_str(d.path, "data.split", "its files are elsewhere then");
+    study.train.lr = 0.01;
+    new = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
+    ok(run_plan_compare(old, new, NULL, &d, &e) == 0 && d.count == 1, "another learning rate is seen");
+    ok(strcmp(d.path, "train.lr") == 0 && strcmp(d.was, "0.001") == 0 && strcmp(d.is, "0.01") == 0,
+       "and named");
+    study.train.lr = 0.001;
+    ok(run_plan_compare("{}", new, NULL, &d, &e) == 0 && strcmp(d.was, "missing") == 0,
+       "a missing value is a difference");
+    is_int(run_plan_compare("{", new, NULL, &d, &e), -1, "what is no JSON is refused");
+    free(old);
+    free(new);
+    run_plan_destroy(&p);
+}
+
+int main(void)
+{
+    check_counts();
+    check_bad("0", "auto", ERR_USAGE, "0");
+    check_bad("1..", "auto", ERR_USAGE, "1..");
+    check_bad("14..1", "auto", ERR_USAGE, "14..1");
+    check_bad("1..99999999", "auto", ERR_USAGE, "99999999");
+    check_bad("2,3", "mirrored", ERR_CONFIG, "3 GPUs on site generic");
+    check_engines();
+    check_encode();
+    return done_testing();
+}

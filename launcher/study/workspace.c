@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/workspace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+static const char *const kinds[] = {"slurm", "local", "dry", NULL};
+
+static const char *filled(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+/* The words of sbatch that a file lists, one an item. */
+static int take_words_of(const char *file, const char *key, const struct yaml_lines *list,
+                         struct job_options *dst, struct err *e)
+{
+    if (job_options_decode(dst, (int)list->count, list->lines, e) == 0)
+        return 0;
+    e->code = ERR_CONFIG;
+    return err_prefix(e, "%s: %s", file, key);
+}
+
+/* What the site says about jobs goes below the study's own words and above the user's file. */
+static int merge_options(struct workspace *w, struct err *e)
+{
+    const struct study_slurm *o = &w->study.slurm;
+
+    if (yaml_table_add_table(study_keys, "slurm", site_keys, &w->site, &w->site.origins, &w->study,
+                             &w->study.origins, e))
+        return -1;
+    w->options = (struct job_options){
+        .partition = filled(o->partition),
+        .account = filled(o->account),
+        .qos = filled(o->qos),
+        .constraint = filled(o->constraint),
+        .licenses = filled(w->site.licenses),
+        .mem = filled(o->mem),
+        .time_min = *o->time ? job_time_decode(o->time) : 0,
+        .in_sandbox = w->site.sandbox,
+    };
+    return take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||
+                   take_words_of(w->study.file, "slurm.options", &o->options, &w->options, e)
+               ? -1
+               : 0;
+}
+
+static int check_kind(const char *kind, struct err *e)
+{
+    const char *near;
+
+    for (const char *const *known = kinds; *known; known++)
+        if (strcmp(kind, *known) == 0)
+            return 0;
+    near = cli_nearest(kind, kinds);
+    return err_set(e, ERR_USAGE, "--scheduler %s: unknown%s%s%s (known: slurm, local, dry)", kind,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The site, and the scheduler that new jobs go to. */
+static int choose_site(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    if (args->scheduler && check_kind(args->scheduler, e))
+        return -1;
+    if (site_open(&w->site, w->study.site, e))
+        return -1;
+    w->scheduler = args->scheduler ? args->scheduler : w->site.scheduler;
+    if (strcmp(w->scheduler, "dry") == 0 || strcmp(w->scheduler, w->site.scheduler) == 0)
+        return 0;
+    if (strcmp(w->scheduler, "local") != 0)
+        return err_set(e, ERR_CONFIG, "--scheduler %s: site %s is for scheduler %s; choose another "
+                       "with --site", w->scheduler, w->site.name, w->site.scheduler);
+    site_close(&w->site);
+    return site_open(&w->site, "local", e);
+}
+
+/* What the command line says, as settings of the study. */
+static size_t take_words(const struct workspace_args *args, char seeds[24], struct yaml_setting *dst)
+{
+    size_t n = 0;
+
+    if (args->gpus)
+        dst[n++] = (struct yaml_setting){"gpus", args->gpus, "--gpus"};
+    if (args->engine)
+        dst[n++] = (struct yaml_setting){"engine", args->engine, "--engine"};
+    if (args->model)
+        dst[n++] = (struct yaml_setting){"model.name", args->model, "--model"};
+    if (args->site)
+        dst[n++] = (struct yaml_setting){"site", args->site, "--site"};
+    if (args->seeds) {
+        snprintf(seeds, 24, "%ld", args->seeds);
+        dst[n++] = (struct yaml_setting){"seeds", seeds, "--seeds"};
+    }
+    return n;
+}
+
+static int open_study(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    struct yaml_setting settings[CLI_LIST_MAX + 5];
+    char seeds[24];
+    size_t n = take_words(args, seeds, settings + args->set.count);
+
+    if (study_decode_set(&args->set, settings, e))
+        return -1;
+    return study_open(&w->study, args->dir, settings, args->set.count + n, e);
+}
+
+int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    *w = (struct workspace){.ledger.lock_fd = -1};
+    if ((args->engine && !engine_find(args->engine, e)) || open_study(w, args, e) ||
+        choose_site(w, args, e) || merge_options(w, e) || ledger_open(&w->ledger, w->study.dir, e)) {
+        workspace_close(w);
+        return -1;
+    }
+    w->gpus = w->study.gpus;
+    w->seeds = w->study.seeds;
+    w->templates = args->templates         ? args->templates
+                   : *w->study.templates ? w->study.templates
+                                         : w->site.templates;
+    return 0;
+}
+
+void workspace_close(struct workspace *w)
+{
+    for (int i = 0; i < WORKSPACE_NKINDS; i++)
+        scheduler_close(w->open[i]);
+    ledger_close(&w->ledger);
+    site_close(&w->site);
+    study_close(&w->study);
+    *w = (struct workspace){.ledger.lock_fd = -1};
+}
+
+int workspace_take_options(struct workspace *w, int nwords, char **words, struct err *e)
+{
+    w->options.given = words;
+    w->options.ngiven = nwords;
+    return job_options_decode(&w->options, nwords, words, e);
+}
+
+int workspace_pack(struct workspace *w, struct err *e)
+{
+    if (strcmp(w->site.scheduler, "slurm") != 0)
+        return err_set(e, ERR_USAGE, "--one-allocation is for Slurm; on this machine runs take "
+                       "turns (%s: max_in_flight says how many go at once)", w->site.file);
+    if (w->max_in_flight)
+        return err_set(e, ERR_USAGE, "--one-allocation is one job, in which runs go as they fit: "
+                       "leave out --max-in-flight");
+    w->one_allocation = true;
+    return 0;
+}
+
+struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
+{
+    struct scheduler_config config = {.kind = kind,
+                                      .sandbox = w->site.sandbox,
+                                      .interface = w->study.slurm.interface,
+                                      .max_in_flight = (int)(w->max_in_flight ? w->max_in_flight
+                                                                              : w->site.max_in_flight)};
+
+    for (int i = 0; i < WORKSPACE_NKINDS; i++) {
+        if (strcmp(kinds[i], kind) != 0)
+            continue;
+        if (!w->open[i])
+            w->open[i] = scheduler_open(&config, e);
+        return w->open[i];
+    }
+    err_set(e, ERR_CONFIG, "unknown scheduler '%s' in the ledger", kind);
+    return NULL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/yaml_environment.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cli.h"
+
+#define MAX_NAME 96
+
+/* train.lr as a variable: TRAIN_LR. */
+static void name_key(const struct yaml_key *k, char dst[MAX_NAME])
+{
+    snprintf(dst, MAX_NAME, "%s", k->path);
+    for (; *dst; dst++)
+        *dst = *dst == '.' ? '_' : (char)toupper((unsigned char)*dst);
+}
+
+/* Does name begin like the variables of a section of keys? */
+static bool is_in_section(const struct yaml_key *keys, const char *name)
+{
+    char known[MAX_NAME];
+
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        const char *dot = strchr(k->path, '.');
+        name_key(k, known);
+        if (dot && strncmp(name, known, (size_t)(dot - k->path) + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* name: a variable's, without the prefix. Others than settings may begin with the prefix, too; what
+ * belongs to a section, or looks like a slip of the fingers in its name, was meant as a setting. */
+static int check_variable(const struct yaml_key *keys, const char *prefix, const char *name,
+                          struct err *e)
+{
+    char names[YAML_KEYS_MAX][MAX_NAME];
+    const char *pointers[YAML_KEYS_MAX + 1], *near, *end = strrchr(name, '_');
+    size_t n = 0;
+
+    for (; n < YAML_KEYS_MAX && keys[n].path; n++) {
+        name_key(&keys[n], names[n]);
+        pointers[n] = names[n];
+        if (strcmp(names[n], name) == 0)
+            return 0;
+    }
+    pointers[n] = NULL;
+    near = cli_nearest(name, pointers);
+    bool slipped = near && end && strlen(near) == strlen(name) && strcmp(near + (end - name), end) == 0;
+    if (!is_in_section(keys, name) && !slipped)
+        return 0;
+    return err_set(e, ERR_USAGE, "$%s%s: no setting has this name%s%s%s%s (unset it; 'unetctl config' "
+                   "lists the settings)", prefix, name, near ? "; did you mean $" : "",
+                   near ? prefix : "", near ? near : "", near ? "?" : "");
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static int check_names(const struct yaml_key *keys, const char *prefix, const char *const *others,
+                       struct err *e)
+{
+    size_t length = strlen(prefix);
+    char name[MAX_NAME];
+
+    for (char **v = environ; *v; v++) {
+        size_t n = strcspn(*v, "=");
+        if (strncmp(*v, prefix, length) != 0 || !(*v)[n] || !(*v)[n + 1] || n - length >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(n - length), *v + length);
+        if (!is_one_of(name, others) && check_variable(keys, prefix, name, e))
+            return -1;
+    }
+    return 0;
+}
+
+int yaml_environment_add(const struct yaml_key *keys, const char *prefix, const char *const *others,
+                         void *dst, struct yaml_origins *origins, struct err *e)
+{
+    char name[MAX_NAME], where[2 * MAX_NAME];
+
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        name_key(k, name);
+        snprintf(where, sizeof where, "$%s%s", prefix, name);
+        const char *value = getenv(where + 1);
+        if (value && *value &&
+            yaml_table_add_text(keys, k->path, value, YAML_ENVIRONMENT, where, dst, origins, e))
+            return -1;
+    }
+    return check_names(keys, prefix, others, e);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings in the environment: train.lr as $UNETCTL_TRAIN_LR. */
+#ifndef UNETCTL_LAUNCHER_STUDY_YAML_ENVIRONMENT_H
+#define UNETCTL_LAUNCHER_STUDY_YAML_ENVIRONMENT_H
+
+#include "launcher/study/yaml_table.h"
+
+/* A layer over those that dst has: $PREFIX and the path in capitals, with _ for the dot. A variable
+ * that looks like a setting and is none is refused, but for others (without prefix,
+ * NULL-terminated). 0, or -1 with ERR_USAGE. */
+int yaml_environment_add(const struct yaml_key *keys, const char *prefix, const char *const *others,
+                         void *dst, struct yaml_origins *origins, struct err *e);
+
+#endif

@@ -1,0 +1,855 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/yaml_table.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "src/atomicfile.h"
+#include "src/cli.h"
+
+#define MAX_NAME 96
+#define MAX_PLACE 4200
+#define MAX_FILE ((size_t)1 << 20)
+#define MAX_DEPTH 32
+#define MAX_PAIRS 1000 /* of a mapping */
+
+/* One reading of a file, or of one word from elsewhere (document is NULL then). */
+struct reader {
+    const struct yaml_key *keys;
+    const char *file; /* or what the word is called */
+    enum yaml_layer layer;
+    yaml_document_t *document;
+    void *dst;
+    struct yaml_origins *origins;
+};
+
+/* FILE:LINE, or what a word is called. */
+struct place {
+    char text[MAX_PLACE];
+};
+
+static struct place place_of(const struct reader *r, size_t line)
+{
+    struct place p;
+
+    if (r->document)
+        snprintf(p.text, sizeof p.text, "%s:%zu", r->file, line);
+    else
+        snprintf(p.text, sizeof p.text, "%s", r->file);
+    return p;
+}
+
+/* The same with the key, unless it is plain from the name of the variable or option. */
+static struct place place_of_key(const struct reader *r, const struct yaml_key *key, size_t line)
+{
+    struct place p = place_of(r, line);
+    size_t n = strlen(p.text);
+
+    if (r->document || strcmp(r->file, "--set") == 0)
+        snprintf(p.text + n, sizeof p.text - n, "%s%s", r->document ? ": " : " ", key->path);
+    return p;
+}
+
+static int code_of(const struct reader *r)
+{
+    return r->layer >= YAML_ENVIRONMENT ? ERR_USAGE : ERR_CONFIG;
+}
+
+static size_t line_of(const yaml_node_t *node)
+{
+    return node->start_mark.line + 1;
+}
+
+static bool is_section(const struct yaml_key *key, const char *section, size_t length)
+{
+    return strncmp(key->path, section, length) == 0 && key->path[length] == '.';
+}
+
+static bool is_list(const struct yaml_key *key)
+{
+    return key->type == YAML_LINES || key->type == YAML_PAIRS;
+}
+
+static bool is_text(const struct yaml_key *key)
+{
+    return key->type == YAML_TEXT || key->type == YAML_PATH;
+}
+
+static void *member(const struct reader *r, const struct yaml_key *key)
+{
+    return (char *)r->dst + key->offset;
+}
+
+static const char *type_name(const struct yaml_key *key)
+{
+    switch (key->type) {
+    case YAML_INT: return "a whole number";
+    case YAML_REAL: return "a number";
+    case YAML_SWITCH: return "true or false";
+    case YAML_LINES: return "a list of texts";
+    case YAML_PAIRS: return "a mapping NAME: VALUE";
+    default: return "a text";
+    }
+}
+
+/* Control characters, newlines first, would tear the scripts that the value ends up in. */
+static bool is_one_line(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static int wrong(const struct reader *r, const struct yaml_key *key, size_t line, const char *text,
+                 const char *why, struct err *e)
+{
+    return err_set(e, code_of(r), "%s: %s%s%s%s", place_of_key(r, key, line).text,
+                   text ? "'" : "", text ? text : "", text ? "' " : "", why);
+}
+
+static int out_of_bounds(const struct reader *r, const struct yaml_key *key, size_t line,
+                         const char *text, struct err *e)
+{
+    char why[96];
+
+    snprintf(why, sizeof why, "must be from %g to %g", key->min, key->max);
+    return wrong(r, key, line, text, why, e);
+}
+
+static bool in_bounds(const struct yaml_key *key, double v)
+{
+    return (key->min == 0 && key->max == 0) || (v >= key->min && v <= key->max);
+}
+
+static int set_word(const struct reader *r, const struct yaml_key *key, const char *text,
+                    size_t line, struct err *e)
+{
+    char all[256] = "";
+    const char *near;
+
+    for (int i = 0; key->words[i]; i++) {
+        if (strcmp(key->words[i], text) == 0) {
+            *(const char **)member(r, key) = key->words[i];
+            return 0;
+        }
+        size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", key->words[i]);
+    }
+    near = cli_nearest(text, key->words);
+    return err_set(e, code_of(r), "%s: unknown word '%s'%s%s%s (known: %s)",
+                   place_of_key(r, key, line).text, text, near ? "; did you mean '" : "", near ? near : "",
+                   near ? "'?" : "", all);
+}
+
+static int set_number(const struct reader *r, const struct yaml_key *key, const char *text,
+                      size_t line, struct err *e)
+{
+    char *end;
+    char why[64];
+
+    errno = 0;
+    if (key->type == YAML_INT) {
+        long v = strtol(text, &end, 10);
+        if (end != text && !*end && !errno) {
+            if (!in_bounds(key, (double)v))
+                return out_of_bounds(r, key, line, text, e);
+            *(long *)member(r, key) = v;
+            return 0;
+        }
+    } else {
+        double v = strtod(text, &end);
+        if (end != text && !*end && isfinite(v)) {
+            if (!in_bounds(key, v))
+                return out_of_bounds(r, key, line, text, e);
+            *(double *)member(r, key) = v;
+            return 0;
+        }
+    }
+    snprintf(why, sizeof why, "is not %s", type_name(key));
+    return wrong(r, key, line, text, why, e);
+}
+
+char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const char *text)
+{
+    char here[PATH_MAX], *path;
+
+    if (key->type != YAML_PATH || !*text || *text == '/' || (key->is_path && !key->is_path(text)))
+        return strdup(text);
+    if (!folder)
+        folder = getcwd(here, sizeof here);
+    while (strncmp(text, "./", 2) == 0)
+        text += 2 + strspn(text + 2, "/");
+    return folder && asprintf(&path, "%s%s%s", folder, *text ? "/" : "", text) >= 0 ? path : NULL;
+}
+
+/* The text as the key's member has it. */
+static char *resolve(const struct reader *r, const struct yaml_key *key, const char *text)
+{
+    const char *slash = r->document ? strrchr(r->file, '/') : NULL;
+    char folder[PATH_MAX];
+
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - r->file), r->file);
+    return yaml_table_resolve(key, slash ? folder : NULL, text);
+}
+
+static int set_scalar(const struct reader *r, const struct yaml_key *key, const char *text,
+                      size_t line, struct err *e)
+{
+    bool on;
+
+    switch (key->type) {
+    case YAML_WORD:
+        return set_word(r, key, text, line, e);
+    case YAML_INT:
+    case YAML_REAL:
+        return set_number(r, key, text, line, e);
+    case YAML_SWITCH:
+        on = strcmp(text, "true") == 0;
+        if (!on && strcmp(text, "false") != 0)
+            return wrong(r, key, line, text, "is not true or false", e);
+        *(bool *)member(r, key) = on;
+        return 0;
+    default:
+        if (key->check && !(key->preset && strcmp(text, key->preset) == 0) && key->check(text))
+            return wrong(r, key, line, text, key->check(text), e);
+        char **dst = member(r, key);
+        char *copy = resolve(r, key, text);
+        if (!copy)
+            return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+        free(*dst);
+        *dst = copy;
+        return 0;
+    }
+}
+
+static void clear_lines(struct yaml_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->lines[i]);
+    free(list->lines);
+    *list = (struct yaml_lines){0};
+}
+
+static int append_line(const char *file, struct yaml_lines *list, char *line, struct err *e)
+{
+    char **lines = line ? realloc(list->lines, (list->count + 1) * sizeof *lines) : NULL;
+
+    if (!lines) {
+        free(line);
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", file);
+    }
+    list->lines = lines;
+    list->lines[list->count++] = line;
+    return 0;
+}
+
+/* The text of a scalar node that is one line. */
+static const char *node_text(const struct reader *r, const yaml_node_t *node, const char *path,
+                             const char *want, struct err *e)
+{
+    const char *text;
+
+    if (node->type != YAML_SCALAR_NODE) {
+        err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected, not a %s", r->file, line_of(node), path,
+                want, node->type == YAML_SEQUENCE_NODE ? "list" : "mapping");
+        return NULL;
+    }
+    text = (const char *)node->data.scalar.value;
+    if (strlen(text) != node->data.scalar.length || !is_one_line(text, strlen(text))) {
+        err_set(e, ERR_CONFIG, "%s:%zu: %s: control characters and newlines are not allowed",
+                r->file, line_of(node), path);
+        return NULL;
+    }
+    return text;
+}
+
+static int set_lines(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                     struct err *e)
+{
+    struct yaml_lines *list = member(r, key);
+
+    if (node->type != YAML_SEQUENCE_NODE)
+        return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
+                       key->path, type_name(key));
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
+         i++) {
+        const char *text =
+            node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
+        if (!text || append_line(r->file, list, strdup(text), e))
+            return -1;
+    }
+    return 0;
+}
+
+static int check_duplicates(const struct reader *r, const yaml_node_t *mapping, struct err *e)
+{
+    yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
+
+    if (mapping->data.mapping.pairs.top - first > MAX_PAIRS)
+        return err_set(e, ERR_CONFIG, "%s:%zu: more than %d keys", r->file, line_of(mapping), MAX_PAIRS);
+    for (yaml_node_pair_t *p = first; p < mapping->data.mapping.pairs.top; p++)
+        for (yaml_node_pair_t *q = first; q < p; q++) {
+            const yaml_node_t *a = yaml_document_get_node(r->document, p->key);
+            const yaml_node_t *b = yaml_document_get_node(r->document, q->key);
+            if (a->type == YAML_SCALAR_NODE && b->type == YAML_SCALAR_NODE &&
+                strcmp((char *)a->data.scalar.value, (char *)b->data.scalar.value) == 0)
+                return err_set(e, ERR_CONFIG, "%s:%zu: %s is given twice (first in line %zu)",
+                               r->file, line_of(a), (char *)a->data.scalar.value, line_of(b));
+        }
+    return 0;
+}
+
+static int set_pairs(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                     struct err *e)
+{
+    struct yaml_lines *list = member(r, key);
+
+    if (node->type != YAML_MAPPING_NODE)
+        return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
+                       key->path, type_name(key));
+    if (check_duplicates(r, node, e))
+        return -1;
+    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+         p++) {
+        const yaml_node_t *name_node = yaml_document_get_node(r->document, p->key);
+        const char *name = node_text(r, name_node, key->path, "a name", e);
+        const char *value = name ? node_text(r, yaml_document_get_node(r->document, p->value),
+                                             key->path, "a text", e)
+                                 : NULL;
+        char *line = NULL;
+
+        if (!value)
+            return -1;
+        if (!*name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
+                          != strlen(name) || (*name >= '0' && *name <= '9'))
+            return wrong(r, key, line_of(name_node), name, "is not a variable's name", e);
+        if (asprintf(&line, "%s=%s", name, value) < 0)
+            line = NULL;
+        if (append_line(r->file, list, line, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Does the value leave the key to a lower layer? */
+static bool says_nothing(const struct yaml_key *key, const char *text)
+{
+    return key->blank && (!*text || (key->type == YAML_INT && strcmp(text, "0") == 0));
+}
+
+static int note_origin(const struct reader *r, const struct yaml_key *key, size_t line, struct err *e)
+{
+    struct yaml_origin *o = &r->origins->at[key - r->keys];
+    char *where = strdup(place_of(r, line).text);
+
+    if (!where)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+    free(o->where);
+    o->layer = r->layer;
+    o->where = where;
+    return 0;
+}
+
+/* The items of a list with commas between. */
+static int join_items(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                      struct buf *dst, struct err *e)
+{
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+        const char *text =
+            node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
+        if (!text)
+            return -1;
+        buf_addf(dst, "%s%s", dst->length ? "," : "", text);
+    }
+    return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
+}
+
+static int set_joined(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+                      struct err *e)
+{
+    struct buf text = {0};
+    int rc = join_items(r, key, node, &text, e);
+
+    if (rc == 0)
+        rc = set_scalar(r, key, text.data ? text.data : "", line_of(node), e);
+    buf_destroy(&text);
+    return rc ? -1 : note_origin(r, key, line_of(node), e);
+}
+
+static int set_key(const struct reader *r, const struct yaml_key *key, const yaml_node_t *value,
+                   struct err *e)
+{
+    const char *text;
+    int rc;
+
+    if (is_list(key)) {
+        clear_lines(member(r, key));
+        rc = key->type == YAML_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
+        return rc ? -1 : note_origin(r, key, line_of(value), e);
+    }
+    if (key->is_joined && value->type == YAML_SEQUENCE_NODE)
+        return set_joined(r, key, value, e);
+    text = node_text(r, value, key->path, type_name(key), e);
+    if (!text)
+        return -1;
+    if (says_nothing(key, text))
+        return 0;
+    return set_scalar(r, key, text, line_of(value), e) ? -1 : note_origin(r, key, line_of(value), e);
+}
+
+/* The last part of a path: what stands in the file inside its section. */
+static const char *leaf(const struct yaml_key *key)
+{
+    const char *dot = strchr(key->path, '.');
+    return dot ? dot + 1 : key->path;
+}
+
+/* Names allowed in a section (NULL: at the top, sections included). */
+static void list_names(const struct reader *r, const char *section,
+                       char names[YAML_KEYS_MAX][MAX_NAME], const char *pointers[YAML_KEYS_MAX + 1])
+{
+    size_t n = 0;
+
+    for (const struct yaml_key *k = r->keys; k->path && n < YAML_KEYS_MAX; k++) {
+        if (section && !is_section(k, section, strlen(section)))
+            continue;
+        snprintf(names[n], MAX_NAME, "%.*s", section ? MAX_NAME : (int)strcspn(k->path, "."),
+                 section ? leaf(k) : k->path);
+        if (n == 0 || strcmp(names[n], names[n - 1]) != 0) {
+            pointers[n] = names[n];
+            n++;
+        }
+    }
+    pointers[n] = NULL;
+}
+
+static int unknown_key(const struct reader *r, const char *section, const char *name, size_t line,
+                       struct err *e)
+{
+    static const char separator[] = ".";
+    char names[YAML_KEYS_MAX][MAX_NAME], all[512] = "";
+    const char *pointers[YAML_KEYS_MAX + 1], *near;
+
+    list_names(r, section, names, pointers);
+    near = cli_nearest(name, pointers);
+    if (near)
+        return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s'; did you mean '%s'?", r->file,
+                       line, section ? section : "", section ? separator : "", name, near);
+    for (size_t i = 0; pointers[i]; i++) {
+        size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", pointers[i]);
+    }
+    return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s' (known: %s)", r->file, line,
+                   section ? section : "", section ? separator : "", name, all);
+}
+
+static int read_mapping(const struct reader *r, const char *section, const yaml_node_t *mapping,
+                        struct err *e);
+
+static int read_pair(const struct reader *r, const char *section, const yaml_node_t *name_node,
+                     const yaml_node_t *value, struct err *e)
+{
+    const char *name = node_text(r, name_node, section ? section : "key", "a name", e);
+
+    if (!name)
+        return -1;
+    for (const struct yaml_key *k = r->keys; k->path; k++) {
+        if (!section && is_section(k, name, strlen(name))) {
+            if (value->type != YAML_MAPPING_NODE)
+                return err_set(e, ERR_CONFIG,
+                               "%s:%zu: %s: is a section; its keys stand below it, indented",
+                               r->file, line_of(value), name);
+            return read_mapping(r, name, value, e);
+        }
+        if (section ? is_section(k, section, strlen(section)) && strcmp(leaf(k), name) == 0
+                    : strcmp(k->path, name) == 0)
+            return set_key(r, k, value, e);
+    }
+    return unknown_key(r, section, name, line_of(name_node), e);
+}
+
+static int read_mapping(const struct reader *r, const char *section, const yaml_node_t *mapping,
+                        struct err *e)
+{
+    if (check_duplicates(r, mapping, e))
+        return -1;
+    for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
+         p < mapping->data.mapping.pairs.top; p++)
+        if (read_pair(r, section, yaml_document_get_node(r->document, p->key),
+                      yaml_document_get_node(r->document, p->value), e))
+            return -1;
+    return 0;
+}
+
+/* Has this line of the text a tab? YAML's own words do not say so. */
+static bool has_tab(const char *text, size_t line)
+{
+    for (; line > 0 && text; line--)
+        text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+    return text && memchr(text, '\t', strcspn(text, "\n"));
+}
+
+static int syntax_error(const yaml_parser_t *p, const char *file, const char *text, struct err *e)
+{
+    size_t line = p->problem_mark.line;
+
+    if (p->error == YAML_READER_ERROR)
+        return err_set(e, ERR_CONFIG, "%s: not UTF-8 text: %s (byte %zu)", file, p->problem,
+                       p->problem_offset);
+    if (has_tab(text, line))
+        return err_set(e, ERR_CONFIG, "%s:%zu: a tab; YAML is indented with blanks only", file,
+                       line + 1);
+    return err_set(e, ERR_CONFIG, "%s:%zu: not YAML: %s%s%s", file, line + 1,
+                   p->context ? p->context : "", p->context ? ", " : "",
+                   p->problem ? p->problem : "unknown problem");
+}
+
+static int read_document(const struct reader *r, struct err *e)
+{
+    yaml_node_t *root = yaml_document_get_root_node(r->document);
+
+    if (root && root->type != YAML_MAPPING_NODE)
+        return err_set(e, ERR_CONFIG, "%s:%zu: 'KEY: VALUE' lines are expected", r->file,
+                       line_of(root));
+    return root ? read_mapping(r, NULL, root, e) : 0;
+}
+
+static void clear_members(const struct yaml_key *keys, void *dst)
+{
+    for (const struct yaml_key *k = keys; k->path; k++)
+        memset((char *)dst + k->offset, 0,
+               is_list(k) ? sizeof(struct yaml_lines) : is_text(k) ? sizeof(char *) : 0);
+}
+
+int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
+                      struct err *e)
+{
+    const struct reader r = {.keys = keys, .file = "built-in values", .dst = dst};
+
+    *origins = (struct yaml_origins){0};
+    clear_members(keys, dst);
+    for (const struct yaml_key *k = keys; k->path; k++)
+        if (k->preset && !is_list(k) && set_scalar(&r, k, k->preset, 0, e))
+            return -1;
+    return 0;
+}
+
+int yaml_table_set_lines(const struct yaml_key *key, const char *const *lines, size_t n, void *dst,
+                         struct err *e)
+{
+    struct yaml_lines *list = (struct yaml_lines *)((char *)dst + key->offset);
+
+    clear_lines(list);
+    for (size_t i = 0; i < n; i++)
+        if (append_line(key->path, list, strdup(lines[i]), e))
+            return -1;
+    return 0;
+}
+
+int yaml_table_copy(const struct yaml_key *keys, const void *src, const struct yaml_origins *src_origins,
+                    void *dst, struct yaml_origins *origins, struct err *e)
+{
+    *origins = (struct yaml_origins){0};
+    clear_members(keys, dst);
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        const void *from = (const char *)src + k->offset;
+        const struct yaml_origin *o = &src_origins->at[k - keys];
+        struct yaml_origin *copy = &origins->at[k - keys];
+
+        if (is_list(k)) {
+            const struct yaml_lines *list = from;
+            if (yaml_table_set_lines(k, (const char *const *)list->lines, list->count, dst, e))
+                return -1;
+        } else if (is_text(k)) {
+            char *text = strdup(*(char *const *)from);
+            if (!text)
+                return err_errno(e, ERR_INTERNAL, errno, "%s", k->path);
+            *(char **)((char *)dst + k->offset) = text;
+        }
+        copy->layer = o->layer;
+        copy->where = o->where ? strdup(o->where) : NULL;
+        if (o->where && !copy->where)
+            return err_errno(e, ERR_INTERNAL, errno, "%s", k->path);
+    }
+    return 0;
+}
+
+int yaml_table_finish(const struct yaml_key *keys, const char *file,
+                      const struct yaml_origins *origins, struct err *e)
+{
+    for (const struct yaml_key *k = keys; k->path; k++)
+        if (!k->preset && !origins->at[k - keys].where)
+            return err_set(e, ERR_CONFIG, "%s: required key '%s' is missing", file, k->path);
+    return 0;
+}
+
+static int step_of(yaml_event_type_t type)
+{
+    if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+        return 1;
+    return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
+}
+
+/* The time that libyaml takes grows with the square of the depth. What is no YAML is left to the reader. */
+static int check_depth(const char *file, const char *text, size_t n, struct err *e)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    size_t line = 0;
+    int depth = 0;
+    bool more = true;
+
+    if (!yaml_parser_initialize(&parser))
+        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", file);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+    while (more && depth <= MAX_DEPTH && yaml_parser_parse(&parser, &event)) {
+        depth += step_of(event.type);
+        line = event.start_mark.line + 1;
+        more = event.type != YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    if (depth <= MAX_DEPTH)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s:%zu: lists and mappings are more than %d deep", file, line,
+                   MAX_DEPTH);
+}
+
+static int read_text(const struct reader *r, const char *text, size_t n, struct err *e)
+{
+    yaml_document_t document;
+    yaml_parser_t parser;
+    int rc;
+
+    if (check_depth(r->file, text, n, e))
+        return -1;
+    if (!yaml_parser_initialize(&parser))
+        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", r->file);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+    if (yaml_parser_load(&parser, &document)) {
+        struct reader own = *r;
+        own.document = &document;
+        rc = read_document(&own, e);
+        yaml_document_delete(&document);
+    } else {
+        rc = syntax_error(&parser, r->file, text, e);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
+                        void *dst, struct yaml_origins *origins, struct err *e)
+{
+    struct reader r = {keys, file, layer, NULL, dst, origins};
+    size_t n;
+    char *text = atomicfile_read(file, MAX_FILE, &n, e);
+
+    if (!text) {
+        e->code = ERR_CONFIG;
+        return -1;
+    }
+    int rc = read_text(&r, text, n, e);
+    free(text);
+    return rc;
+}
+
+const struct yaml_key *yaml_table_find(const struct yaml_key *keys, const char *path)
+{
+    while (keys->path && strcmp(keys->path, path) != 0)
+        keys++;
+    return keys->path ? keys : NULL;
+}
+
+/* Of a path that is not in the table. */
+static int unknown_path(const struct yaml_key *keys, const char *path, const char *where, struct err *e)
+{
+    const char *names[YAML_KEYS_MAX + 1], *near;
+    size_t n = 0;
+
+    for (; n < YAML_KEYS_MAX && keys[n].path; n++)
+        names[n] = keys[n].path;
+    names[n] = NULL;
+    near = cli_nearest(path, names);
+    return err_set(e, ERR_USAGE, "%s%sunknown key '%s'%s%s%s", where, *where ? ": " : "", path,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+int yaml_table_add_text(const struct yaml_key *keys, const char *path, const char *text,
+                        enum yaml_layer layer, const char *where, void *dst,
+                        struct yaml_origins *origins, struct err *e)
+{
+    const struct reader r = {keys, where, layer, NULL, dst, origins};
+    const struct yaml_key *key = yaml_table_find(keys, path);
+
+    if (!key)
+        return unknown_path(keys, path, where, e);
+    if (is_list(key))
+        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where, path);
+    if (!is_one_line(text, strlen(text)))
+        return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
+                       where, path);
+    if (says_nothing(key, text))
+        return 0;
+    return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
+}
+
+int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,
+                         const void *src, const struct yaml_origins *src_origins, void *dst,
+                         struct yaml_origins *origins, struct err *e)
+{
+    for (const struct yaml_key *k = from; k->path; k++) {
+        const struct yaml_origin *said = &src_origins->at[k - from];
+        char path[MAX_NAME];
+        struct buf text = {0};
+
+        snprintf(path, sizeof path, "%s.%s", section, k->path);
+        const struct yaml_key *own = yaml_table_find(keys, path);
+        if (!own || own->type != k->type || is_list(k))
+            continue;
+        struct yaml_origin *mine = &origins->at[own - keys];
+        if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
+            continue;
+        yaml_table_format(k, src, &text);
+        const struct reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
+        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0, e);
+        if (rc == 0 && text.data && said->where && !says_nothing(own, text.data))
+            rc = note_origin(&r, own, 0, e);
+        buf_destroy(&text);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_layer layer, void *dst,
+                    struct yaml_origins *origins, struct err *e)
+{
+    return yaml_table_create(keys, dst, origins, e) ||
+                   yaml_table_add_file(keys, file, layer, dst, origins, e) ||
+                   yaml_table_finish(keys, file, origins, e)
+               ? -1
+               : 0;
+}
+
+const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
+                                            const struct yaml_origins *origins, const char *path)
+{
+    return &origins->at[yaml_table_find(keys, path) - keys];
+}
+
+static void format_lines(const struct yaml_lines *list, struct buf *dst)
+{
+    for (size_t i = 0; i < list->count; i++)
+        buf_addf(dst, "%s%s", i ? ", " : "", list->lines[i]);
+}
+
+void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst)
+{
+    const void *p = (const char *)src + key->offset;
+
+    switch (key->type) {
+    case YAML_INT:
+        buf_addf(dst, "%ld", *(const long *)p);
+        break;
+    case YAML_REAL:
+        buf_addf(dst, "%.15g", *(const double *)p);
+        break;
+    case YAML_SWITCH:
+        buf_add(dst, *(const bool *)p ? "true" : "false");
+        break;
+    case YAML_LINES:
+    case YAML_PAIRS:
+        format_lines(p, dst);
+        break;
+    default:
+        buf_add(dst, *(const char *const *)p ? *(const char *const *)p : "");
+    }
+}
+
+static int check_settings(const struct yaml_key *keys, const struct yaml_setting *settings,
+                          size_t nsettings, struct err *e)
+{
+    for (size_t i = 0; i < nsettings; i++)
+        if (!yaml_table_find(keys, settings[i].path))
+            return unknown_path(keys, settings[i].path, "", e);
+    return 0;
+}
+
+/* A text that means itself in YAML stands bare, any other in JSON's quotes, which YAML reads. */
+static void add_value(struct buf *dst, const struct yaml_key *key, const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
+
+    if (!*value && is_list(key))
+        buf_add(dst, key->type == YAML_LINES ? "[]" : "{}");
+    else if (*value && *value != '-' && *value != ',' && strspn(value, plain) == strlen(value))
+        buf_add(dst, value);
+    else if (is_text(key) || !*value)
+        buf_add_json_string(dst, value);
+    else
+        buf_add(dst, value);
+}
+
+static void add_key(struct buf *dst, const struct yaml_key *key, const char *value)
+{
+    size_t start = dst->length;
+
+    buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", leaf(key));
+    add_value(dst, key, value);
+    if (key->help && *key->help)
+        buf_addf(dst, "%*s # %s", dst->length - start < 30 ? (int)(30 - (dst->length - start)) : 0,
+                 "", key->help);
+    buf_add(dst, "\n");
+}
+
+int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *settings,
+                      size_t nsettings, struct buf *dst, struct err *e)
+{
+    char section[MAX_NAME] = "";
+
+    if (check_settings(keys, settings, nsettings, e))
+        return -1;
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        const char *value = NULL, *dot = strchr(k->path, '.');
+        for (size_t i = 0; i < nsettings; i++)
+            if (strcmp(settings[i].path, k->path) == 0)
+                value = settings[i].value;
+        if (!value && (!k->help || k->on_demand))
+            continue;
+        if (!value)
+            value = k->preset ? k->preset : "";
+        if (dot && !is_section(k, section, strlen(section))) {
+            snprintf(section, sizeof section, "%.*s", (int)(dot - k->path), k->path);
+            buf_addf(dst, "%s:\n", section);
+        }
+        add_key(dst, k, value);
+    }
+    return 0;
+}
+
+void yaml_table_destroy(const struct yaml_key *keys, void *dst, struct yaml_origins *origins)
+{
+    for (size_t i = 0; i < YAML_KEYS_MAX; i++)
+        free(origins->at[i].where);
+    *origins = (struct yaml_origins){0};
+    for (const struct yaml_key *k = keys; k->path; k++) {
+        void *p = (char *)dst + k->offset;
+        if (is_text(k)) {
+            free(*(char **)p);
+            *(char **)p = NULL;
+        } else if (is_list(k)) {
+            clear_lines(p);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/attempt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/script/script.h"
+#include "launcher/script/script_template.h"
+#include "launcher/study/run_dir.h"
+#include "launcher/submit/run_settings.h"
+#include "src/atomicfile.h"
+
+#define MAX_SCRIPT ((size_t)4 << 20)
+
+/* ---- the job ---- */
+
+int attempt_job(const struct workspace *w, const struct run *run, int attempt,
+                struct attempt_job *dst, struct err *e)
+{
+    const struct study_engine *section = study_engine(&w->study, run->engine->name);
+    bool resumes = !section || section->resumes;
+    struct buf output = {0};
+    int n;
+
+    ledger_tag(&w->ledger, run->id, attempt, dst->tag);
+    snprintf(dst->name, sizeof dst->name, "%s-%s", w->study.name, run->id);
+    run_dir_path(w->study.dir, run->id, "submit_file.sh", dst->script);
+    run_dir_path(w->study.dir, run->id, NULL, dst->work_dir);
+    if (strcmp(w->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
+        return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder "
+                       "with a backslash in its name; rename it", dst->work_dir);
+    job_add_output(dst->work_dir, &output);
+    buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
+    n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);
+    buf_destroy(&output);
+    if (n <= 0 || n >= PATH_MAX)
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", dst->work_dir);
+    dst->job = (struct job){.tag = dst->tag,
+                            .name = dst->name,
+                            .script = dst->script,
+                            .work_dir = dst->work_dir,
+                            .output = dst->output,
+                            .nodes = run->layout.nodes,
+                            .tasks = run->layout.tasks,
+                            .gpus_per_task = run->layout.gpus_per_task,
+                            .cpus_per_task =
+                                (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
+                            .signal_s = resumes ? (int)w->study.again.signal_s : 0,
+                            .requeues = resumes ? (int)w->study.again.requeues : 0,
+                            .gres = strcmp(w->site.gpu_request, "gres") == 0,
+                            .gpu_type = w->site.gpu_type,
+                            .options = w->options};
+    n = script_has_directives(w->templates, run->engine, e);
+    dst->job.own_directives = n > 0;
+    return n < 0 ? -1 : 0;
+}
+
+/* ---- run.json ---- */
+
+/* name: of the file in the run's folder. */
+static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
+                        struct staging *files, struct err *e)
+{
+    char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    struct buf b = {0};
+    int rc;
+
+    if (!text)
+        return -1;
+    run_dir_path(w->study.dir, run->id, name, file);
+    buf_addf(&b, "%s\n", text);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : staging_add_file(files, file, b.data, 0666, e);
+    buf_destroy(&b);
+    free(text);
+    return rc;
+}
+
+/* ---- scripts ---- */
+
+/* The reference's templates name the other file script.sh; its generator calls this one
+ * sub_N.sh. */
+static int add_link(const struct workspace *w, const struct run *run, const char *target,
+                    const char *name, struct staging *files, struct err *e)
+{
+    char path[PATH_MAX];
+
+    run_dir_path(w->study.dir, run->id, name, path);
+    return staging_add_link(files, path, target, e);
+}
+
+/* What the reference's templates expect around them; they copy log.csv to ../../logs, Horovod's to
+ * ../logs. */
+static int add_surroundings(const struct workspace *w, const struct run *run, struct staging *files,
+                            struct err *e)
+{
+    static const char *const names[] = {"logs", "runs/logs"};
+    char path[PATH_MAX], name[32];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", w->study.dir, names[i]);
+        if (staging_add_folder(files, path, e))
+            return -1;
+    }
+    snprintf(name, sizeof name, "sub_%d.sh", run->layout.nodes);
+    return add_link(w, run, "run_file.sh", "script.sh", files, e) ||
+                   add_link(w, run, "submit_file.sh", name, files, e)
+               ? -1
+               : 0;
+}
+
+static int add_scripts(const struct workspace *w, const struct run *run, int attempt,
+                       struct staging *files, struct err *e)
+{
+    char path[PATH_MAX], *run_text, *submit_text;
+    struct attempt_job job;
+    bool tags;
+    int rc = -1;
+
+    if (attempt_job(w, run, attempt, &job, e) ||
+        script_render(w, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
+        return -1;
+    run_dir_path(w->study.dir, run->id, "run_file.sh", path);
+    if (staging_add_file(files, path, run_text, 0777, e) == 0) {
+        run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
+        rc = staging_add_file(files, path, submit_text, 0777, e);
+    }
+    if (rc == 0 && tags)
+        rc = add_surroundings(w, run, files, e);
+    free(run_text);
+    free(submit_text);
+    return rc;
+}
+
+/* w: with the settings that the attempt has. */
+static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
+                       struct staging *files, struct err *e)
+{
+    char path[PATH_MAX], name[48];
+
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (staging_add_folder(files, path, e))
+        return -1;
+    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (!run->own_plan)
+        unlink(path); /* of a job of this attempt that never began */
+    else if (add_run_json(w, run, name, files, e))
+        return -1;
+    return add_scripts(w, run, attempt, files, e);
+}
+
+static int add_next(const struct workspace *w, const struct run *run, int attempt,
+                    struct staging *files, struct err *e)
+{
+    struct run next = *run;
+    struct workspace own;
+
+    if (run_settings_open(w, run->id, &own, &next.own_plan, e))
+        return -1;
+    next.own_plan |= run->resized;
+    int rc = add_attempt(&own, &next, attempt, files, e);
+    run_settings_close(&own);
+    return rc;
+}
+
+int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
+                     struct staging *files, struct err *e)
+{
+    struct run_attempt newest;
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/runs", w->study.dir);
+    if (mkdir(path, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+    run_dir_path(w->study.dir, run->id, NULL, path);
+    if (staging_add_run(files, path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
+        return -1;
+    if (newest.begun && newest.number >= attempt)
+        return run_settings_compare(w, run, e);
+    if (newest.begun || newest.number > 1)
+        return add_next(w, run, attempt, files, e);
+    return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
+}
+
+/* 1: may end in the middle of what should be there; 0; -1: cannot be read. */
+static int seems_torn(const char *file, char **text, struct err *why)
+{
+    size_t n;
+
+    *text = atomicfile_read(file, MAX_SCRIPT, &n, why);
+    return !*text ? -1 : n == 0 || memchr(*text, 0, n) || (*text)[n - 1] != '\n';
+}
+
+/* Is text the beginning of whole, or does it have holes? A template need not end with a newline. */
+static bool is_torn(const char *text, const char *whole)
+{
+    return strlen(text) != strlen(whole) && strncmp(text, whole, strlen(text)) == 0;
+}
+
+static int check_script(const struct workspace *w, const struct run *run, int attempt,
+                        enum script_file file, struct err *why, struct err *e)
+{
+    char path[PATH_MAX], *text, *whole[2];
+    struct attempt_job job;
+    int rc;
+
+    run_dir_path(w->study.dir, run->id, file == SCRIPT_RUN ? "run_file.sh" : "submit_file.sh", path);
+    rc = seems_torn(path, &text, why);
+    if (rc > 0 && (attempt_job(w, run, attempt, &job, e) ||
+                   script_render(w, run, attempt, &job.job, &whole[0], &whole[1], NULL, e))) {
+        free(text);
+        return -1;
+    }
+    if (rc > 0) {
+        rc = is_torn(text, whole[file == SCRIPT_SUBMIT]);
+        err_set(why, ERR_DATA, "%s: is torn", path);
+        free(whole[0]);
+        free(whole[1]);
+    }
+    free(text);
+    return rc == 0;
+}
+
+int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
+                     struct err *e)
+{
+    char path[PATH_MAX], name[32];
+    struct run ignored;
+
+    if (run_dir_read(w->study.dir, run->id, &ignored, NULL, why))
+        return 0;
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (access(path, F_OK) != 0) {
+        err_errno(why, ERR_DATA, errno, "%s", path);
+        return 0;
+    }
+    int rc = check_script(w, run, attempt, SCRIPT_RUN, why, e);
+    return rc == 1 ? check_script(w, run, attempt, SCRIPT_SUBMIT, why, e) : rc;
+}
+
+int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+{
+    struct staging files = {0};
+    int rc = attempt_generate(w, run, attempt, &files, e) || staging_commit(&files, e) ? -1 : 0;
+
+    staging_destroy(&files);
+    return rc;
+}

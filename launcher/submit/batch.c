@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/batch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/plan/data_split.h"
+#include "launcher/plan/plan_advice.h"
+#include "launcher/submit/allocation.h"
+#include "launcher/submit/attempt.h"
+#include "launcher/submit/dependency.h"
+#include "launcher/submit/in_flight.h"
+#include "src/log.h"
+#include "src/plural.h"
+
+#define CHUNK 64 /* jobs that are noted at once */
+#define LOST_TEXT "the answer was lost ('unetctl submit' again finds out whether the job exists)"
+
+int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
+{
+    struct batch_item *grown = realloc(b->items, (b->count + 1) * sizeof *grown);
+
+    if (!grown)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    b->items = grown;
+    b->items[b->count++] = (struct batch_item){.run = *run, .attempt = attempt, .from = from};
+    return 0;
+}
+
+/* "submitted as job 7", or that it would be. */
+static const char *say_job(const struct workspace *w, const char *id, char dst[160])
+{
+    if (strcmp(w->scheduler, "dry") == 0)
+        snprintf(dst, 160, "would be submitted");
+    else
+        snprintf(dst, 160, "submitted as job %.128s", id);
+    return dst;
+}
+
+static void describe(const struct workspace *w, const struct batch_item *item, const char *id)
+{
+    const struct layout *l = &item->run.layout;
+    char job[160];
+
+    log_info("%s: %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, say_job(w, id, job),
+             l->gpus, plural(l->gpus), l->nodes, plural(l->nodes), l->tasks,
+             plural(l->tasks), layout_strategy_encode(l->strategy));
+    if (item->from)
+        log_info("%s: attempt %d continues from the checkpoint of attempt %d%s", item->run.id,
+                 item->attempt, item->from, item->run.resized ? ", with another number of GPUs" : "");
+    else if (item->attempt > 1)
+        log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
+                 item->attempt);
+}
+
+/* A job whose signal is due before it begins leaves at once, and comes back until slurm.requeues are used up. */
+static void warn_of_time(const struct workspace *w)
+{
+    char text[256];
+
+    if (plan_advice_time(w, text))
+        log_warn("%s", text);
+}
+
+/* Jobs that are noted and submitted together. */
+struct chunk {
+    struct batch_item *items;
+    size_t count;
+    struct attempt_job *jobs;
+    struct job *bare; /* of jobs, as scheduler_submit_all takes them */
+    struct scheduler_result *results;
+};
+
+static void chunk_close(struct chunk *c)
+{
+    free(c->jobs);
+    free(c->bare);
+    free(c->results);
+}
+
+static int chunk_open(struct chunk *c, struct workspace *w, struct batch_item *items, size_t count,
+                      struct err *e)
+{
+    *c = (struct chunk){.items = items,
+                        .count = count,
+                        .jobs = calloc(count, sizeof *c->jobs),
+                        .bare = calloc(count, sizeof *c->bare),
+                        .results = calloc(count, sizeof *c->results)};
+    int rc = c->jobs && c->bare && c->results ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = attempt_job(w, &items[i].run, items[i].attempt, &c->jobs[i], e);
+        c->bare[i] = c->jobs[i].job;
+    }
+    if (rc)
+        chunk_close(c);
+    return rc;
+}
+
+int batch_note(struct workspace *w, const struct batch *b, enum ledger_event event, const char *job,
+               struct err *e)
+{
+    struct ledger_note *notes = calloc(b->count + 1, sizeof *notes);
+    int rc = 0;
+
+    if (!notes)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (size_t i = 0; i < b->count; i++)
+        notes[i] = (struct ledger_note){
+            .run = b->items[i].run.id, .attempt = b->items[i].attempt, .job = job};
+    if (strcmp(w->scheduler, "dry") != 0)
+        rc = ledger_append_all(&w->ledger, event, notes, b->count, w->scheduler, e);
+    free(notes);
+    return rc;
+}
+
+/* Likewise for each item with this outcome (negative: any). */
+static int note(struct workspace *w, const struct chunk *c, enum ledger_event event, int outcome,
+                struct err *e)
+{
+    struct ledger_note notes[CHUNK];
+    size_t n = 0;
+
+    if (strcmp(w->scheduler, "dry") == 0)
+        return 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (outcome < 0 || (int)c->results[i].outcome == outcome)
+            notes[n++] = (struct ledger_note){
+                .run = c->items[i].run.id,
+                .attempt = c->items[i].attempt,
+                .job = outcome == SCHEDULER_SUBMITTED ? c->results[i].id : NULL};
+    return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
+}
+
+/* The files of items from begin on are due when their jobs are. They become durable after
+ * the answer: what a power failure in this moment may cost is files, which the next submission writes
+ * again, and not what was submitted, which the ledger knows before. */
+struct delivery {
+    struct batch *batch;
+    size_t begin;
+};
+
+static int deliver(void *arg, size_t i, struct err *e)
+{
+    const struct delivery *d = arg;
+
+    return staging_take(&d->batch->files, d->begin + i, e);
+}
+
+/* With lanes a job waits for another one's id, so they go one by one; else all at once. */
+static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
+                     struct delivery *delivery, const char *in_flight, struct err *e)
+{
+    const struct scheduler_feed feed = {deliver, delivery};
+    size_t step = dependency->nlanes ? 1 : c->count;
+    bool failed;
+
+    for (size_t i = 0; i < c->count; i++)
+        c->bare[i].options.dependency = dependency->fixed;
+    for (size_t i = 0; i < c->count; i += step) {
+        if (dependency->nlanes) {
+            c->bare[i].options.dependency = dependency_next(dependency, &failed);
+            if (failed)
+                return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        }
+        scheduler_submit_all(scheduler, &c->bare[i], step, in_flight, &feed, &c->results[i]);
+        delivery->begin += step;
+        if (dependency->nlanes && c->results[i].outcome != SCHEDULER_SUBMITTED)
+            break;
+        dependency_add(dependency, c->results[i].id);
+    }
+    return 0;
+}
+
+/* The first that did not become a job, as an error; not if it only has to wait for room. */
+static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const struct scheduler_result *r = &c->results[i];
+        if (r->outcome != SCHEDULER_REFUSED && r->outcome != SCHEDULER_LOST)
+            continue;
+        if (r->is_full) {
+            b->is_full = true;
+            b->limit = r->reason;
+            continue;
+        }
+        *e = r->reason;
+        e->code = ERR_SCHED;
+        err_prefix(e, "%s", c->items[i].run.id);
+        if (r->outcome == SCHEDULER_LOST)
+            err_prefix(e, LOST_TEXT);
+        return -1;
+    }
+    return 0;
+}
+
+/* One fsync before the first of them is submitted and one behind the last. What was interrupted
+ * between the two is found by its tag. */
+static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct dependency *dependency,
+                        struct delivery *delivery, struct chunk *c, struct err *e)
+{
+    char in_flight[PATH_MAX];
+    struct err later;
+    int rc;
+
+    in_flight_path(&w->ledger, in_flight);
+    if ((!delivery->batch->noted && note(w, c, LEDGER_SUBMITTING, -1, e)) ||
+        hand_over(c, scheduler, dependency, delivery, in_flight, e))
+        return -1;
+    rc = find_failure(c, delivery->batch, e);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->results[i].outcome == SCHEDULER_NOT_TRIED && delivery->batch->is_full)
+            c->results[i].outcome = SCHEDULER_REFUSED;
+        if (c->results[i].outcome != SCHEDULER_SUBMITTED)
+            continue;
+        describe(w, &c->items[i], c->results[i].id);
+        delivery->batch->submitted++;
+    }
+    if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
+        note(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
+        return -1;
+    return rc;
+}
+
+static const struct batch_item *find_largest(const struct batch *b)
+{
+    const struct batch_item *largest = b->items;
+
+    for (size_t i = 1; i < b->count; i++)
+        if (b->items[i].run.layout.gpus > largest->run.layout.gpus)
+            largest = &b->items[i];
+    return largest;
+}
+
+/* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
+ * comes first, so if Slurm refuses that one nothing was submitted either. Only sbatch looks into the
+ * script, which may still be written. */
+static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
+                         struct err *e)
+{
+    const struct batch_item *largest = find_largest(b);
+    struct attempt_job job;
+
+    if (!largest)
+        return 0;
+    if (attempt_job(w, &largest->run, largest->attempt, &job, e))
+        return -1;
+    if (!job.job.own_directives && !job.job.options.nextra)
+        job.job.script = NULL;
+    else if (staging_take(&b->files, (size_t)(largest - b->items), e))
+        return -1;
+    if (scheduler_check(scheduler, &job.job, e))
+        return err_prefix(e, "%s (%d GPU%s; nothing was submitted)", largest->run.id,
+                          largest->run.layout.gpus, plural(largest->run.layout.gpus));
+    return 0;
+}
+
+int batch_write(const struct workspace *w, struct batch *b, struct err *e)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (attempt_generate(w, &b->items[i].run, b->items[i].attempt, &b->files, e))
+            return -1;
+    staging_begin(&b->files);
+    return 0;
+}
+
+bool batch_is_same(const struct batch *a, const struct batch *b)
+{
+    for (size_t i = 0; a->count == b->count && i < a->count; i++)
+        if (strcmp(a->items[i].run.id, b->items[i].run.id) != 0 ||
+            a->items[i].attempt != b->items[i].attempt)
+            return false;
+    return a->count == b->count;
+}
+
+/* ---- all in one job ---- */
+
+static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
+                         const struct allocation *a, const struct batch *b, struct err *e)
+{
+    struct scheduler_result result;
+    char in_flight[PATH_MAX];
+
+    if (scheduler_check(scheduler, &a->job.job, e))
+        return err_prefix(e, "one allocation for all (nothing was submitted)");
+    in_flight_path(&w->ledger, in_flight);
+    if (batch_note(w, b, LEDGER_SUBMITTING, NULL, e))
+        return -1;
+    scheduler_submit_all(scheduler, &a->job.job, 1, in_flight, NULL, &result);
+    if (result.outcome == SCHEDULER_SUBMITTED) {
+        char job[160];
+        log_info("%zu run%s %s (%d node%s, %d GPU%s; %s)", b->count, plural(b->count),
+                 say_job(w, result.id, job), a->job.job.nodes, plural(a->job.job.nodes),
+                 a->job.job.tasks, plural(a->job.job.tasks), a->name);
+        return batch_note(w, b, LEDGER_SUBMITTED, result.id, e);
+    }
+    *e = result.reason;
+    e->code = ERR_SCHED;
+    if (result.outcome == SCHEDULER_LOST)
+        return err_prefix(e, LOST_TEXT);
+    struct err later;
+    batch_note(w, b, LEDGER_REFUSED, NULL, &later);
+    return -1;
+}
+
+static int submit_allocation(struct workspace *w, struct scheduler *scheduler,
+                             const struct dependency *dependency, struct delivery *delivery,
+                             struct err *e)
+{
+    struct batch *b = delivery->batch;
+    struct allocation_run *runs = calloc(b->count, sizeof *runs);
+    struct allocation a;
+    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+
+    for (size_t i = 0; rc == 0 && i < b->count; i++) {
+        runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};
+        rc = deliver(delivery, i, e);
+    }
+    if (rc == 0)
+        rc = allocation_describe(w, &find_largest(b)->run, &a, e) ||
+                     allocation_write(w, &a, runs, b->count, e)
+                 ? -1
+                 : 0;
+    if (rc == 0) {
+        a.job.job.options.dependency = dependency->fixed;
+        rc = submit_as_one(w, scheduler, &a, b, e);
+    }
+    if (rc == 0)
+        b->submitted = b->count;
+    free(runs);
+    return rc;
+}
+
+static int submit_chunks(struct workspace *w, struct scheduler *scheduler,
+                         struct dependency *dependency, struct delivery *delivery, struct err *e)
+{
+    struct batch *b = delivery->batch;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && !b->is_full && i < b->count; i += CHUNK) {
+        struct chunk c;
+        if (chunk_open(&c, w, &b->items[i], b->count - i < CHUNK ? b->count - i : CHUNK, e))
+            return -1;
+        b->handed_over = true;
+        rc = submit_chunk(w, scheduler, dependency, delivery, &c, e);
+        chunk_close(&c);
+    }
+    return rc;
+}
+
+int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
+                 struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct delivery delivery = {.batch = b};
+    struct dependency dependency;
+    int rc;
+
+    if (!scheduler || (b->count && data_split_make(w, e)))
+        return -1;
+    if (!b->files.begun && batch_write(w, b, e))
+        return -1;
+    if (b->count)
+        warn_of_time(w);
+    if ((!w->one_allocation && check_largest(w, scheduler, b, e)) ||
+        dependency_open(&dependency, w, scheduler, jobs, njobs, e))
+        return -1;
+    if (w->one_allocation && b->count)
+        rc = submit_allocation(w, scheduler, &dependency, &delivery, e);
+    else
+        rc = submit_chunks(w, scheduler, &dependency, &delivery, e);
+    for (size_t i = delivery.begin; rc == 0 && b->is_full && i < b->count; i++)
+        rc = deliver(&delivery, i - delivery.begin, e);
+    if (rc == 0 && staging_leave(&b->files, e))
+        rc = err_prefix(e, "the runs are submitted, but their files may not last");
+    dependency_close(&dependency);
+    return rc;
+}
+
+void batch_close(struct batch *b)
+{
+    staging_destroy(&b->files);
+    free(b->items);
+}

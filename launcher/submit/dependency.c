@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/dependency.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/study/run_dir.h"
+#include "src/buf.h"
+#include "src/log.h"
+
+static int by_number(const void *a, const void *b)
+{
+    unsigned long x = strtoul(a, NULL, 10), y = strtoul(b, NULL, 10);
+
+    return (x > y) - (x < y);
+}
+
+/* The study's jobs that have not ended, the newest nlanes of them, oldest first. */
+static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t njobs, struct err *e)
+{
+    char(*active)[SCHEDULER_ID_SIZE] = calloc(njobs + 1, sizeof *active);
+    size_t n = 0;
+
+    d->lanes = calloc(d->nlanes, sizeof *d->lanes);
+    if (!active || !d->lanes) {
+        free(active);
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+    }
+    for (size_t i = 0; i < njobs; i++)
+        if (jobs[i].phase != JOB_ENDED)
+            snprintf(active[n++], SCHEDULER_ID_SIZE, "%s", jobs[i].id);
+    qsort(active, n, sizeof *active, by_number);
+    for (size_t i = n > d->nlanes ? n - d->nlanes : 0; i < n; i++)
+        dependency_add(d, active[i]);
+    free(active);
+    return 0;
+}
+
+static void add_id(struct buf *b, const char *id)
+{
+    buf_addf(b, "%s:%s", b->length ? "" : "afterany", id);
+}
+
+/* All jobs of another study that wait or run. */
+static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir, struct err *e)
+{
+    struct job_state *jobs = NULL;
+    struct ledger ledger;
+    char prefix[256];
+    size_t njobs = 0, n = 0;
+
+    if (ledger_open(&ledger, dir, e))
+        return -1;
+    ledger_tag(&ledger, NULL, 0, prefix);
+    int rc = *ledger.study_id ? scheduler_query(scheduler, prefix, &jobs, &njobs, e) : 0;
+    for (size_t i = 0; i < njobs; i++) {
+        if (jobs[i].phase == JOB_ENDED)
+            continue;
+        add_id(b, jobs[i].id);
+        n++;
+    }
+    if (rc == 0 && n == 0)
+        log_info("--after %s: none of its jobs waits or runs", dir);
+    free(jobs);
+    ledger_close(&ledger);
+    return rc;
+}
+
+/* Does the scheduler know the job among those whose tag begins with the prefix? */
+static int is_queued(struct scheduler *scheduler, const char *prefix, const char *id, struct err *e)
+{
+    struct job_state *jobs = NULL;
+    size_t n = 0;
+    bool found = false;
+
+    if (scheduler_query(scheduler, prefix, &jobs, &n, e))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        found |= strcmp(jobs[i].id, id) == 0;
+    free(jobs);
+    return found;
+}
+
+/* Without accounting Slurm soon forgets a job that has ended. */
+static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id, struct err *e)
+{
+    struct job_state job = {0};
+    const char *source = "";
+    int known = strcmp(w->scheduler, "dry") == 0;
+
+    snprintf(job.id, sizeof job.id, "%s", id);
+    if (strcmp(w->scheduler, "local") == 0) {
+        known = is_queued(scheduler, "", id, e); /* it keeps its records for weeks */
+        source = "queue";
+    } else if (!known) {
+        known = is_queued(scheduler, "unetctl:", id, e);
+        if (!known) /* a job of another tag, or one that ended */
+            known = scheduler_recall(scheduler, &job, 1, &source, e) ? -1 : *job.state != 0;
+    }
+    if (known)
+        return known < 0 ? -1 : 0;
+    if (*source)
+        return err_set(e, ERR_USAGE, "--after %s: there is no such job", id);
+    log_warn("--after %s: Slurm knows no such job; it has ended and is forgotten, or never was", id);
+    return 0;
+}
+
+/* One word of --after: the number of a job, a run of this study, or the folder of another one. */
+static int add_after(struct buf *b, const struct workspace *w, struct scheduler *scheduler,
+                     const char *word, struct err *e)
+{
+    const struct ledger_entry *entry = ledger_find(&w->ledger, word, 0);
+    char file[PATH_MAX];
+
+    if (*word && word[strspn(word, "0123456789")] == 0) {
+        add_id(b, word);
+        return check_number(w, scheduler, word, e);
+    }
+    if (entry && *entry->job) {
+        add_id(b, entry->job);
+        return 0;
+    }
+    if (snprintf(file, sizeof file, "%s/" STUDY_FILE, word) < (int)sizeof file &&
+        access(file, F_OK) == 0)
+        return add_study(b, scheduler, word, e);
+    return err_set(e, ERR_USAGE, "--after %s: is not a job number, a submitted run of this study, "
+                   "or a folder with a " STUDY_FILE, word);
+}
+
+static int join_fixed(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
+                      struct err *e)
+{
+    const char *own = w->options.dependency;
+    struct buf b = {0};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && w->after && i < w->after->count; i++)
+        rc = add_after(&b, w, scheduler, w->after->values[i], e);
+    if (rc == 0 && own && (b.length || d->nlanes) && strchr(own, '?'))
+        rc = err_set(e, ERR_USAGE, "--dependency=%s: one of several ('?') does not go together with "
+                     "--after and --max-in-flight", own);
+    if (rc == 0 && own)
+        buf_addf(&b, "%s%s", b.length ? "," : "", own);
+    if (rc == 0 && b.failed)
+        rc = err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+    if (rc == 0 && b.length)
+        d->fixed = buf_steal(&b);
+    buf_destroy(&b);
+    return rc;
+}
+
+int dependency_open(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
+                    const struct job_state *jobs, size_t njobs, struct err *e)
+{
+    /* The local queue keeps its own limit. */
+    *d = (struct dependency){.nlanes = strcmp(w->scheduler, "slurm") == 0 ? (size_t)w->max_in_flight : 0};
+    if (join_fixed(d, w, scheduler, e) || (d->nlanes && fill_lanes(d, jobs, njobs, e))) {
+        dependency_close(d);
+        return -1;
+    }
+    return 0;
+}
+
+void dependency_close(struct dependency *d)
+{
+    free(d->fixed);
+    free(d->text);
+    free(d->lanes);
+    *d = (struct dependency){0};
+}
+
+const char *dependency_next(struct dependency *d, bool *failed)
+{
+    const char *before = d->nlanes ? d->lanes[d->next] : "";
+    struct buf b = {0};
+
+    *failed = false;
+    free(d->text);
+    d->text = NULL;
+    if (!*before)
+        return d->fixed;
+    buf_addf(&b, "%s%safterany:%s", d->fixed ? d->fixed : "", d->fixed ? "," : "", before);
+    d->text = buf_steal(&b);
+    *failed = !d->text;
+    return d->text;
+}
+
+void dependency_add(struct dependency *d, const char *id)
+{
+    if (!d->nlanes)
+        return;
+    snprintf(d->lanes[d->next], sizeof d->lanes[d->next], "%s", id);
+    d->next = (d->next + 1) % d->nlanes;
+}

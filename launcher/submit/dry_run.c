@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/dry_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/script/script.h"
+#include "launcher/study/run_dir.h"
+#include "launcher/submit/allocation.h"
+#include "launcher/submit/attempt.h"
+#include "src/atomicfile.h"
+#include "src/log.h"
+#include "src/plural.h"
+#include "src/text/textdiff.h"
+
+#define MAX_FILE ((size_t)4 << 20)
+#define NO_ID "0000000000000000" /* the study's id is made by the first generation */
+
+/* The file as it would be: all of it where it is new, and what differs where it is not. */
+static int show_file(const struct workspace *w, const struct run *run, const char *name,
+                     const char *text, struct err *e)
+{
+    char path[PATH_MAX], was[RUN_ID_SIZE + 64], is[RUN_ID_SIZE + 64], *old = NULL;
+    struct buf diff = {0};
+    size_t n;
+    int rc = 0;
+
+    run_dir_path(w->study.dir, run->id, name, path);
+    if (access(path, F_OK) == 0 && !(old = atomicfile_read(path, MAX_FILE, &n, e)))
+        return -1;
+    snprintf(was, sizeof was, "a/runs/%s/%s", run->id, name);
+    snprintf(is, sizeof is, "b/runs/%s/%s", run->id, name);
+    printf("==> runs/%s/%s (%s)\n", run->id, name,
+           !old ? "new" : strcmp(old, text) == 0 ? "as it is" : "changed");
+    fputs(text, stdout);
+    if (old && strcmp(old, text) != 0) {
+        rc = textdiff_unified(old, text, was, is, &diff, e);
+        if (rc == 0 && !diff.failed && diff.data)
+            printf("==> runs/%s/%s (diff)\n%s", run->id, name, diff.data);
+    }
+    buf_destroy(&diff);
+    free(old);
+    return rc;
+}
+
+static int show_run_json(const struct workspace *w, const struct run *run, struct err *e)
+{
+    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e), *line;
+    int rc = -1;
+
+    if (!text)
+        return -1;
+    if (asprintf(&line, "%s\n", text) >= 0) {
+        rc = show_file(w, run, "run.json", line, e);
+        free(line);
+    } else {
+        err_set(e, ERR_INTERNAL, "no memory");
+    }
+    free(text);
+    return rc;
+}
+
+static int show_run(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+{
+    char *run_text, *submit_text;
+    struct attempt_job job;
+    int rc;
+
+    if (attempt_job(w, run, attempt, &job, e) ||
+        script_render(w, run, attempt, &job.job, &run_text, &submit_text, NULL, e))
+        return -1;
+    rc = show_run_json(w, run, e) || show_file(w, run, "run_file.sh", run_text, e) ||
+                 show_file(w, run, "submit_file.sh", submit_text, e)
+             ? -1
+             : 0;
+    free(run_text);
+    free(submit_text);
+    return rc;
+}
+
+static int show_allocation(const struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct allocation_run *runs = calloc(plan->count, sizeof *runs);
+    struct run_attempt newest;
+    struct allocation a;
+    char *text = NULL;
+    size_t n = 0;
+    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "dry run");
+
+    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
+        rc = run_dir_attempt(w->study.dir, plan->runs[i].id, &newest, e);
+        if (rc == 0 && !newest.begun)
+            runs[n++] = (struct allocation_run){&plan->runs[i], newest.number ? newest.number : 1};
+    }
+    if (rc == 0 && n > 0)
+        rc = allocation_describe(w, runs[n - 1].run, &a, e);
+    if (rc == 0 && n > 0 && !(text = allocation_render(w, &a, runs, n, e)))
+        rc = -1;
+    if (text)
+        printf("==> .unetctl/%s/submit_file.sh (new)\n%s", a.name, text);
+    free(text);
+    free(runs);
+    return rc;
+}
+
+int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    size_t begun = 0;
+
+    if (!*w->ledger.study_id) {
+        log_info("the study has no id yet; it stands as " NO_ID " here");
+        strcpy(w->ledger.study_id, NO_ID);
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct run *run = &plan->runs[i];
+        struct run_attempt newest;
+        if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+            return -1;
+        if (newest.begun) {
+            begun++;
+            printf("==> runs/%s: has begun (attempt %d) and is left as it is\n", run->id, newest.number);
+        } else if (show_run(w, run, newest.number ? newest.number : 1, e)) {
+            return -1;
+        }
+    }
+    if (w->one_allocation && show_allocation(w, plan, e))
+        return -1;
+    log_info("%zu run%s, of which %zu have begun; nothing was written or submitted", plan->count,
+             plural(plan->count), begun);
+    return 0;
+}

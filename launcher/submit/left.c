@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/left.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+
+#define LEFT_LIMIT ((size_t)1 << 20)
+
+static void find_file(const struct workspace *w, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/left.json", w->ledger.dir);
+}
+
+int left_note(const struct workspace *w, json_t *words, struct err *e)
+{
+    char file[PATH_MAX], folder[PATH_MAX];
+
+    find_file(w, file);
+    if (!words) {
+        unlink(file);
+        return 0;
+    }
+    json_t *o = json_pack("{s:i, s:s, s:o}", "schema", 1, "folder",
+                          getcwd(folder, sizeof folder) ? folder : "", "words", words);
+    char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+    int rc = text ? atomicfile_write(file, text, strlen(text), 0666, e)
+                  : err_set(e, ERR_CONFIG, "submit: its words are not UTF-8");
+    free(text);
+    json_decref(o);
+    return rc;
+}
+
+bool left_any(const struct workspace *w)
+{
+    char file[PATH_MAX];
+
+    find_file(w, file);
+    return access(file, F_OK) == 0;
+}
+
+static json_t *read_note(const struct workspace *w, struct err *e)
+{
+    char file[PATH_MAX];
+    json_error_t error;
+    size_t n;
+
+    find_file(w, file);
+    char *text = atomicfile_read(file, LEFT_LIMIT, &n, e);
+    json_t *o = text ? json_loadb(text, n, 0, &error) : NULL;
+    free(text);
+    if (text && !o)
+        err_set(e, ERR_DATA, "%s is damaged; 'unetctl submit' again makes it anew", file);
+    return o;
+}
+
+/* In the child. */
+static void become_submit(const json_t *o, int talk)
+{
+    static const char *const waiting[] = {"UNETCTL_WAIT", "UNETCTL_TIMEOUT", "UNETCTL_PARSABLE"};
+    const char *folder = json_string_value(json_object_get(o, "folder"));
+    const json_t *words = json_object_get(o, "words");
+    size_t count = json_array_size(words);
+    char **argv = calloc(count + 3, sizeof *argv);
+
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
+        unsetenv(waiting[i]);
+    dup2(open("/dev/null", O_RDWR), STDIN_FILENO);
+    dup2(STDIN_FILENO, STDOUT_FILENO);
+    dup2(talk, STDERR_FILENO);
+    if (argv && folder && chdir(folder) == 0) {
+        argv[0] = (char *)"unetctl";
+        argv[1] = (char *)"submit";
+        for (size_t i = 0; i < count; i++)
+            argv[i + 2] = (char *)json_string_value(json_array_get(words, i));
+        execv("/proc/self/exe", argv);
+    }
+    fprintf(stderr, "cannot go to %s: %s\n", folder ? folder : "", strerror(errno));
+    _exit(ERR_INTERNAL);
+}
+
+/* The last line is the error. */
+static void read_talk(int talk, char *dst, size_t size)
+{
+    FILE *f = lseek(talk, 0, SEEK_SET) == 0 ? fdopen(dup(talk), "r") : NULL;
+    char line[ERR_TEXT_SIZE];
+
+    snprintf(dst, size, "no reason given");
+    while (f && fgets(line, sizeof line, f))
+        snprintf(dst, size, "%.*s", (int)strcspn(line, "\n"), line);
+    if (f)
+        fclose(f);
+}
+
+long left_submit(void *arg, struct err *e)
+{
+    const struct workspace *w = arg;
+    json_t *o = read_note(w, e);
+    int talk = memfd_create("submit", MFD_CLOEXEC), status = 0;
+    char text[ERR_TEXT_SIZE];
+
+    pid_t pid = o && talk >= 0 ? fork() : -1;
+    if (pid == 0)
+        become_submit(o, talk);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : ERR_INTERNAL;
+    if (pid > 0 && code)
+        read_talk(talk, text, sizeof text);
+    if (talk >= 0)
+        close(talk);
+    json_decref(o);
+    if (pid < 0)
+        return o ? err_errno(e, ERR_INTERNAL, errno, "submit") : -1;
+    if (code == 0 || strstr(text, "left for later"))
+        return code != 0;
+    return err_set(e, code, "the runs that were left cannot be submitted: %.900s", text);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/run_settings.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/study/run_dir.h"
+#include "src/log.h"
+
+static int read_plan(const struct workspace *w, const char *run, struct run *planned, char **text,
+                     struct err *e)
+{
+    if (run_dir_read(w->study.dir, run, planned, text, e) == 0)
+        return 0;
+    return err_prefix(e, "run %s has begun, and its plan cannot be read (put it back from a copy, or remove the "
+                      "folder of the run, submit and resume)", run);
+}
+
+/* A step's images: run.json has those of each GPU in any case. */
+static bool is_batch(const char *path)
+{
+    return strcmp(path, "train.global_batch") == 0 || strcmp(path, "train.batch_per_gpu") == 0;
+}
+
+static void take_batch(const json_t *plan, struct study *s)
+{
+    long all = (long)json_integer_value(run_plan_value(plan, "train.global_batch"));
+    long each = (long)json_integer_value(run_plan_value(plan, "train.batch_per_gpu"));
+
+    if (all)
+        s->train.global_batch = all;
+    s->train.batch_per_gpu = all ? 0 : each;
+}
+
+static bool is_given(const struct study *s, const struct yaml_key *k)
+{
+    return s->origins.at[k - study_keys].layer == YAML_COMMAND;
+}
+
+static int take_lines(struct study *s, const struct yaml_key *k, const json_t *value, struct err *e)
+{
+    size_t n = json_array_size(value);
+    const char **lines = calloc(n + 1, sizeof *lines);
+    int rc = lines ? 0 : err_set(e, ERR_INTERNAL, "no memory");
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!(lines[i] = json_string_value(json_array_get(value, i))))
+            rc = err_set(e, ERR_CONFIG, "run.json: %s: texts are expected", k->path);
+    if (rc == 0)
+        rc = yaml_table_set_lines(k, lines, n, s, e);
+    free(lines);
+    return rc;
+}
+
+static int take_value(struct study *s, const struct yaml_key *k, const json_t *value, struct err *e)
+{
+    const char *text = json_string_value(value);
+    char *dumped = text ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    int rc = 0;
+
+    if (json_is_array(value))
+        rc = take_lines(s, k, value, e);
+    else if (!text && !dumped)
+        rc = err_set(e, ERR_INTERNAL, "no memory");
+    else if (dumped || *text || (k->preset && !*k->preset)) /* an engine without Python has "" for it */
+        rc = yaml_table_add_text(study_keys, k->path, text ? text : dumped, YAML_COMMAND, "run.json", s,
+                                 &s->origins, e);
+    free(dumped);
+    return rc;
+}
+
+static int take_plan(const struct workspace *w, const json_t *plan, const struct run *run, struct study *s,
+                     struct err *e)
+{
+    for (const struct yaml_key *k = study_keys; k->path; k++) {
+        const json_t *value = run_plan_value(plan, k->path);
+
+        if (!value || is_batch(k->path) || (k->is_place && is_given(&w->study, k)))
+            continue;
+        if (take_value(s, k, value, e))
+            return err_prefix(e, "%s: run.json", run->id);
+    }
+    take_batch(plan, s);
+    return 0;
+}
+
+/* Does the key say how a job runs, and not what? */
+static bool is_of_job(const struct yaml_key *k)
+{
+    static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.", "command."};
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (strncmp(k->path, sections[i], strlen(sections[i])) == 0)
+            return true;
+    return strcmp(k->path, "site") == 0 || strcmp(k->path, "templates") == 0;
+}
+
+/* A word of the command line that would be of no effect is refused. */
+static int check_given(const struct workspace *w, const json_t *plan, const struct run *run,
+                       const struct study *own, struct err *e)
+{
+    int rc = 0;
+
+    for (const struct yaml_key *k = study_keys; rc == 0 && k->path; k++) {
+        bool has = run_plan_value(plan, k->path) != NULL;
+        struct buf was = {0}, given = {0};
+
+        if (!is_given(&w->study, k) || (!has && is_of_job(k)))
+            continue;
+        yaml_table_format(k, own, &was);
+        yaml_table_format(k, &w->study, &given);
+        if (!has || strcmp(was.data ? was.data : "", given.data ? given.data : "") != 0)
+            rc = err_set(e, ERR_USAGE, "%s %s: run %s %s%s%s, and a run keeps what it began with (only slurm.* "
+                         "and where its files are can change; for other settings make another study with "
+                         "'unetctl init')", w->study.origins.at[k - study_keys].where, k->path, run->id,
+                         has ? "began with " : "has begun", has && was.data ? was.data : "",
+                         has && !was.data ? "an empty one" : "");
+        buf_destroy(&was);
+        buf_destroy(&given);
+    }
+    return rc;
+}
+
+int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst, bool *own_plan,
+                      struct err *e)
+{
+    struct run_difference difference;
+    struct run planned;
+    char *text = NULL, *now = NULL;
+    json_t *plan = NULL;
+
+    *dst = *w;
+    if (study_copy(&w->study, &dst->study, e))
+        return -1;
+    if (read_plan(w, run, &planned, &text, e) || !(plan = run_plan_decode(text, w->study.dir, e)) ||
+        take_plan(w, plan, &planned, &dst->study, e) || check_given(w, plan, &planned, &dst->study, e) ||
+        !(now = run_plan_encode(&dst->study, w->ledger.study_id, &planned, e)) ||
+        run_plan_compare(text, now, NULL, &difference, e)) {
+        run_settings_close(dst);
+        dst = NULL;
+    } else if (own_plan) {
+        *own_plan = difference.count > 0;
+    }
+    json_decref(plan);
+    free(text);
+    free(now);
+    return dst ? 0 : -1;
+}
+
+void run_settings_close(struct workspace *w)
+{
+    study_close(&w->study);
+}
+
+/* The engine's section has the name of the engine in study.yaml. */
+static void name_key(const struct run *run, struct run_difference *d)
+{
+    char key[sizeof d->path];
+
+    if (strncmp(d->path, "program.", 8) != 0)
+        return;
+    snprintf(key, sizeof key, "%s.%s", run->engine->name, d->path + 8);
+    memcpy(d->path, key, sizeof key);
+}
+
+int run_settings_tell(const struct workspace *w, const struct workspace *own, const struct run *run,
+                      struct err *e)
+{
+    char *was = run_plan_encode(&own->study, w->ledger.study_id, run, e);
+    char *is = was ? run_plan_encode(&w->study, w->ledger.study_id, run, e) : NULL;
+    struct run_difference d = {0};
+    int rc = is ? run_plan_compare(was, is, NULL, &d, e) : -1;
+
+    name_key(run, &d);
+    if (d.count)
+        log_info("%s: continues with the settings that it began with: %s is %s, though %s says %s%s", run->id,
+                 d.path, d.was, study_place(&w->study, d.path), d.is,
+                 d.count > 1 ? "; others differ, too" : "");
+    free(was);
+    free(is);
+    return rc;
+}
+
+int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e)
+{
+    struct run_difference d = {0};
+    struct run planned;
+    char *was, *is;
+
+    if (read_plan(w, run->id, &planned, &was, e))
+        return -1;
+    is = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);
+    int rc = is ? run_plan_compare(was, is, w->study.dir, &d, e) : -1;
+    free(was);
+    free(is);
+    name_key(&planned, &d);
+    if (d.count == 0)
+        return rc;
+    return err_set(e, ERR_CONFIG, "run %s has begun with other settings: %s is %s, and %s says %s ('unetctl "
+                   "resume' continues with the run's own; to train with others, make another study with "
+                   "'unetctl init')", run->id, d.path, d.was, study_place(&w->study, d.path), d.is);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/submission.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/status/run_status.h"
+#include "launcher/study/run_dir.h"
+#include "launcher/submit/attempt.h"
+#include "launcher/submit/batch.h"
+#include "launcher/submit/in_flight.h"
+#include "launcher/submit/run_settings.h"
+#include "src/log.h"
+
+#define LOCK_TIMEOUT_S 60
+
+static int check_run_fits(const struct workspace *w, const struct run *run,
+                          const struct scheduler_partition *p, struct err *e)
+{
+    const struct layout *l = &run->layout;
+    int per_node = l->tasks_per_node * l->gpus_per_task;
+
+    if (p->gpus_per_node && per_node > p->gpus_per_node)
+        return err_set(e, ERR_SCHED, "%d GPUs: site %s plans %d GPUs on a node, but the nodes of "
+                       "partition %s have %d: set gpus_per_node: %d in %s, or choose another partition "
+                       "(slurm.partition); nothing was submitted",
+                       l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, p->gpus_per_node,
+                       w->site.file);
+    if (p->nodes && l->nodes > p->nodes)
+        return err_set(e, ERR_SCHED, "%d GPUs need %d nodes, but partition %s has %d: at most %ld "
+                       "GPUs; nothing was submitted",
+                       l->gpus, l->nodes, p->name, p->nodes, p->nodes * w->site.gpus_per_node);
+    return 0;
+}
+
+int submission_check_limits(struct workspace *w, const struct run_plan *plan, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct scheduler_partition p;
+
+    if (!scheduler || scheduler_partition(scheduler, w->options.partition, &p, e))
+        return -1;
+    for (size_t i = 0; i < plan->count; i++)
+        if (check_run_fits(w, &plan->runs[i], &p, e))
+            return -1;
+    return 0;
+}
+
+/* Was the run never submitted, as far as folder and ledger know? */
+static bool seems_new(const struct workspace *w, const struct run *run)
+{
+    const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, 0);
+    struct run_attempt newest;
+    struct err ignored;
+
+    if (run_dir_attempt(w->study.dir, run->id, &newest, &ignored))
+        return false;
+    return !newest.begun && newest.number <= 1 &&
+           (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
+}
+
+/* Whether these runs have jobs the scheduler must tell. While it answers, their files are written,
+ * and dropped should it know better. What fails here fails again, and is told, when due. */
+static void stage(const struct workspace *w, const struct run_plan *plan, struct batch *staged)
+{
+    struct err later;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < plan->count; i++)
+        if (seems_new(w, &plan->runs[i]))
+            rc = batch_add(staged, &plan->runs[i], 1, 0, &later);
+    if (rc || batch_write(w, staged, &later)) {
+        staging_destroy(&staged->files);
+        staged->count = 0;
+    }
+}
+
+/* The intents of a new study, which no job can be of, need not wait for the scheduler's answers either. */
+static int note_early(struct workspace *w, struct batch *staged, struct err *e)
+{
+    char split[PATH_MAX];
+
+    snprintf(split, sizeof split, "%s/split.json", w->study.dir);
+    if (w->one_allocation || strcmp(w->scheduler, "dry") == 0 || access(split, F_OK) != 0)
+        return 0;
+    staged->noted = true;
+    return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
+}
+
+/* An attempt has one job: one that came late, after its answer was lost, is withdrawn. */
+static int withdraw_others(struct workspace *w, const char *run, int attempt,
+                           const struct job_state *job, const struct job_state *jobs, size_t njobs,
+                           struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+
+    size_t i = (size_t)(job - jobs);
+
+    while (i > 0 && strcmp(jobs[i - 1].tag, job->tag) == 0)
+        i--;
+    for (; scheduler && i < njobs && strcmp(jobs[i].tag, job->tag) == 0; i++) {
+        const struct job_state *other = &jobs[i];
+        if (other == job || other->phase == JOB_ENDED)
+            continue;
+        log_warn("%s: attempt %d is job %s; its second job %s is cancelled", run, attempt, job->id,
+                 other->id);
+        if (scheduler_cancel(scheduler, other->id, e))
+            return err_prefix(e, "%s", run);
+    }
+    return scheduler ? 0 : -1;
+}
+
+/* The state of one attempt, from its folder, the ledger and the jobs that the scheduler knows. */
+static int decide(struct workspace *w, const char *run, const struct job_state *jobs,
+                  size_t njobs, struct run_status *s, struct err *e)
+{
+    const struct job_state *job;
+    int attempt;
+
+    if (run_dir_attempt(w->study.dir, run, &s->attempt, e))
+        return -1;
+    attempt = s->attempt.number ? s->attempt.number : 1;
+    job = run_status_find_job(w, run, attempt, s->attempt.job, jobs, njobs);
+    run_status_decide(s, job, ledger_find(&w->ledger, run, attempt));
+    return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
+}
+
+/* The ledger catches up with a job that it does not know yet: submitted by an unetctl that was
+ * killed before it could say so, or with sbatch by hand. */
+static int adopt(struct workspace *w, const struct run *run, const struct run_status *s,
+                 struct err *e)
+{
+    int attempt = s->attempt.number ? s->attempt.number : 1;
+    const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, attempt);
+
+    if (!*s->job || (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED)))
+        return 0;
+    log_info("%s: is job %s already", run->id, s->job);
+    return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
+}
+
+/* A controller that crashes forgets jobs that it had just taken. One that never began is submitted
+ * again, as the same attempt. The jobs of another scheduler are not lost: it was not asked. */
+static void forget_vanished(const struct workspace *w, struct run_status *s)
+{
+    const struct ledger_entry *entry =
+        ledger_find(&w->ledger, s->run.id, s->attempt.number ? s->attempt.number : 1);
+
+    if (s->phase != RUN_BAD || strcmp(s->state, "LOST") != 0)
+        return;
+    if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
+        log_info("%s: is job %s of scheduler %s, which is not asked; 'unetctl status' asks it",
+                 s->run.id, s->job, entry->scheduler);
+        s->phase = RUN_ACTIVE;
+        return;
+    }
+    if (s->attempt.begun)
+        return;
+    log_warn("%s: the scheduler no longer knows its job %s, which never began: submitting again",
+             s->run.id, s->job);
+    s->phase = RUN_PLANNED;
+}
+
+/* A run that was submitted with other settings is refused, even if it needs nothing. One whose
+ * files a power failure took away gets them again. */
+static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
+                       struct err *e)
+{
+    int attempt = s->attempt.number ? s->attempt.number : 1;
+    struct err damage;
+
+    int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
+    if (whole)
+        return whole < 0 ? -1 : run_settings_compare(w, run, e);
+    log_warn("%s: its files are written again (%s)", run->id, damage.text);
+    return attempt_write(w, run, attempt, e);
+}
+
+/* All of the plan, so that the scheduler is asked once for those that it knows by their number only:
+ * begun under another comment. */
+static int decide_all(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
+                      size_t njobs, struct run_status_list *dst, struct err *e)
+{
+    dst->runs = calloc(plan->count ? plan->count : 1, sizeof *dst->runs);
+    if (!dst->runs)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (; dst->count < plan->count; dst->count++) {
+        struct run_status *s = &dst->runs[dst->count];
+        s->run = plan->runs[dst->count];
+        snprintf(s->scheduler, sizeof s->scheduler, "%s", w->scheduler);
+        if (decide(w, s->run.id, jobs, njobs, s, e))
+            return -1;
+    }
+    return run_status_recall(w, dst, true, e);
+}
+
+static int choose_run(struct workspace *w, struct run_status *s, struct batch *b,
+                      struct submission_counts *counts, struct err *e)
+{
+    const struct run *run = &s->run;
+
+    if (adopt(w, run, s, e))
+        return -1;
+    forget_vanished(w, s);
+    if (s->phase != RUN_PLANNED && check_files(w, run, s, e))
+        return -1;
+    if (s->phase == RUN_PLANNED)
+        return batch_add(b, run, s->attempt.number ? s->attempt.number : 1, 0, e);
+    if (s->phase == RUN_BAD)
+        log_warn("%s: %s in attempt %d%s%s; 'unetctl resume %s' tries again", run->id, s->state,
+                 s->attempt.number, *s->reason ? ": " : "", s->reason, run->id);
+    counts->bad += s->phase == RUN_BAD;
+    counts->active += s->phase == RUN_ACTIVE;
+    counts->good += s->phase == RUN_GOOD;
+    return 0;
+}
+
+static int choose_new(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
+                      size_t njobs, struct batch *b, struct submission_counts *counts,
+                      struct err *e)
+{
+    struct run_status_list list = {0};
+    int rc = decide_all(w, plan, jobs, njobs, &list, e);
+
+    for (size_t i = 0; rc == 0 && i < list.count; i++)
+        rc = choose_run(w, &list.runs[i], b, counts, e);
+    run_status_destroy(&list);
+    return rc;
+}
+
+/* A helper that was started before the lock does not share it, and a late one might submit while the
+ * next unetctl does. */
+static int lock(struct workspace *w, struct err *e)
+{
+    for (int i = 0; i < WORKSPACE_NKINDS; i++) {
+        scheduler_close(w->open[i]);
+        w->open[i] = NULL;
+    }
+    return ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e);
+}
+
+/* The jobs of the study, the late ones included. */
+static int query(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+
+    if (!scheduler || in_flight_settle(&w->ledger, scheduler, e))
+        return -1;
+    return run_status_query(w, w->scheduler, jobs, njobs, e);
+}
+
+/* Starts the scheduler's work on what will be asked; of a new plan that is all. is_new: no job can be
+ * of this study yet. */
+static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    const struct run *largest = plan->runs;
+    struct attempt_job job;
+    char prefix[256];
+
+    if (!scheduler)
+        return -1;
+    for (size_t i = 1; i < plan->count; i++)
+        if (plan->runs[i].layout.gpus > largest->layout.gpus)
+            largest = &plan->runs[i];
+    if (attempt_job(w, largest, 1, &job, e))
+        return -1;
+    ledger_tag(&w->ledger, NULL, 0, prefix);
+    scheduler_announce(scheduler, is_new ? NULL : prefix, w->one_allocation ? NULL : &job.job);
+    return 0;
+}
+
+/* Nothing was noted, if nothing was submitted after all. */
+static void withdraw_notes(struct workspace *w, const struct batch *b)
+{
+    struct err later;
+
+    if (b->noted && !b->handed_over && ledger_clear(&w->ledger, &later))
+        log_debug("%s", later.text);
+}
+
+static int submit_batch(struct workspace *w, struct batch *b, const struct job_state *jobs,
+                        size_t njobs, struct submission_counts *counts, struct err *e)
+{
+    int rc = batch_submit(w, b, jobs, njobs, e);
+
+    counts->submitted = b->submitted;
+    counts->left = rc == 0 ? b->count - b->submitted : 0;
+    counts->limit = b->limit;
+    return rc;
+}
+
+int submission_submit(struct workspace *w, const struct run_plan *plan,
+                      struct submission_counts *counts, struct err *e)
+{
+    struct batch b = {0}, staged = {0};
+    struct job_state *jobs = NULL;
+    size_t njobs = 0;
+    int rc = -1;
+
+    *counts = (struct submission_counts){0};
+    if (lock(w, e))
+        return -1;
+    bool is_new = w->ledger.is_new;
+    if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
+        stage(w, plan, &staged);
+        if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan, e) == 0 &&
+            (is_new || query(w, &jobs, &njobs, e) == 0) &&
+            choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
+            bool as_staged = staged.count && batch_is_same(&b, &staged);
+            if (!as_staged)
+                staging_destroy(&staged.files);
+            rc = submit_batch(w, as_staged ? &staged : &b, jobs, njobs, counts, e);
+        }
+        withdraw_notes(w, &staged);
+    }
+    batch_close(&staged);
+    batch_close(&b);
+    free(jobs);
+    ledger_unlock(&w->ledger);
+    return rc;
+}
+
+static bool is_named(const char *id, char **ids, size_t nids)
+{
+    for (size_t i = 0; i < nids; i++)
+        if (strcmp(ids[i], id) == 0)
+            return true;
+    return nids == 0;
+}
+
+static int check_ids(const struct workspace *w, char **ids, size_t nids, struct err *e)
+{
+    char **known, path[PATH_MAX];
+    const char *near;
+    size_t count;
+
+    for (size_t i = 0; i < nids; i++) {
+        run_dir_path(w->study.dir, ids[i], "run.json", path);
+        if (!strchr(ids[i], '/') && access(path, F_OK) == 0)
+            continue;
+        if (run_dir_list(w->study.dir, &known, &count, e))
+            return -1;
+        char **ended = realloc(known, (count + 1) * sizeof *known);
+        if (!ended) {
+            run_dir_list_destroy(known, count);
+            return err_errno(e, ERR_INTERNAL, errno, "runs");
+        }
+        ended[count] = NULL;
+        near = cli_nearest(ids[i], (const char *const *)ended);
+        err_set(e, ERR_USAGE, "no run '%s' in %s%s%s%s (unetctl status lists them)", ids[i],
+                w->study.dir, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        run_dir_list_destroy(ended, count);
+        return -1;
+    }
+    return 0;
+}
+
+static int add_again(const struct workspace *w, const struct run_status *s,
+                     const struct submission_size *size, struct batch *b, struct err *e)
+{
+    int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
+    struct run run = s->run;
+    struct workspace own;
+    int rc;
+
+    if (run_settings_open(w, run.id, &own, NULL, e))
+        return -1;
+    rc = run_settings_tell(w, &own, &run, e);
+    if (rc == 0 && size->gpus)
+        rc = run_plan_resize(&own.study, &w->site, &run, size->gpus, size->scale, e);
+    run_settings_close(&own);
+    return rc ? -1 : batch_add(b, &run, s->attempt.number + 1, from, e);
+}
+
+static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
+                        size_t nids, const struct submission_size *size, struct batch *b,
+                        struct submission_counts *counts, struct err *e)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct run_status *s = &list->runs[i];
+
+        if (!is_named(s->run.id, ids, nids))
+            continue;
+        if (*s->damage && nids)
+            return err_set(e, ERR_DATA, "%s: its plan cannot be read: %s", s->run.id, s->damage);
+        if (*s->damage) {
+            log_warn("%s: left out, its plan cannot be read: %s", s->run.id, s->damage);
+            counts->bad += s->phase == RUN_BAD;
+        } else if (s->phase == RUN_BAD) {
+            if (add_again(w, s, size, b, e))
+                return -1;
+        } else if (nids) {
+            return err_set(e, ERR_USAGE, "%s: is %s; only runs that ended without a result are "
+                           "resumed", s->run.id, s->state);
+        }
+        counts->active += s->phase == RUN_ACTIVE;
+        counts->good += s->phase == RUN_GOOD;
+    }
+    return 0;
+}
+
+int submission_resume(struct workspace *w, char **ids, size_t nids,
+                      const struct submission_size *size, struct submission_counts *counts,
+                      struct err *e)
+{
+    struct run_status_list list = {0};
+    struct job_state *jobs = NULL;
+    struct batch b = {0};
+    size_t njobs = 0;
+    int rc = -1;
+
+    *counts = (struct submission_counts){0};
+    if (check_ids(w, ids, nids, e) || lock(w, e))
+        return -1;
+    if (query(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
+        if (list.unreachable)
+            *e = list.reason;
+        else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)
+            rc = submit_batch(w, &b, jobs, njobs, counts, e);
+    }
+    run_status_destroy(&list);
+    batch_close(&b);
+    free(jobs);
+    ledger_unlock(&w->ledger);
+    return rc;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/cluster/cluster_spec.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORT_MAX 65535
+#define PORT_TEXT_SIZE 8 /* ":65535\"," without NUL */
+#define JOB_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define BLOCK 16         /* texts are copied in blocks of so many bytes */
+
+/* One node with what the encoder needs of it. */
+struct place {
+    const char *name;
+    size_t length;
+    int tasks;
+};
+
+/* What stands behind the name of a task in a slot, as text: `SUFFIX:8888",`. */
+struct port {
+    char text[CLUSTER_SPEC_SUFFIX_MAX + 1 + PORT_TEXT_SIZE];
+    size_t length;
+};
+
+struct encoder {
+    const struct cluster_spec *spec;
+    struct place *places; /* in the order of nodes */
+    struct port *ports;   /* by slot */
+    struct cluster_spec_job jobs[CLUSTER_SPEC_JOBS_MAX]; /* in the order of ranks */
+    size_t nnodes, ntasks, njobs, suffix_length;
+    int max_tasks;
+    struct err *e;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
+}
+
+/* node9 before node10: the order in which lists usually come. */
+static bool ascends(const struct place *a, const struct place *b)
+{
+    return a->length != b->length ? a->length < b->length : strcmp(a->name, b->name) < 0;
+}
+
+/* Two tasks would listen at one address. A list in order, the usual case, is seen to be free of
+ * duplicates without sorting. */
+static int check_unique(struct encoder *c)
+{
+    size_t i = 1;
+
+    while (i < c->nnodes && ascends(&c->places[i - 1], &c->places[i]))
+        i++;
+    if (i >= c->nnodes)
+        return 0;
+    struct place *sorted = calloc(c->nnodes, sizeof *sorted);
+    if (!sorted)
+        return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
+    memcpy(sorted, c->places, c->nnodes * sizeof *sorted);
+    qsort(sorted, c->nnodes, sizeof *sorted, compare_places);
+    int rc = 0;
+    for (i = 1; i < c->nnodes && rc == 0; i++)
+        if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
+            rc = err_set(c->e, ERR_PEER, "node %s stands twice in the node list", sorted[i].name);
+    free(sorted);
+    return rc;
+}
+
+static int make_places(struct encoder *c)
+{
+    c->nnodes = nodelist_count(c->spec->nodes);
+    c->places = calloc(c->nnodes, sizeof *c->places);
+    if (!c->places)
+        return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
+    for (size_t i = 0; i < c->nnodes; i++) {
+        struct place *p = &c->places[i];
+        p->name = nodelist_get(c->spec->nodes, i, &p->length);
+        p->tasks = c->spec->tasks[i];
+        c->ntasks += (size_t)p->tasks;
+        if (c->ntasks > CLUSTER_SPEC_TASKS_MAX)
+            return err_set(c->e, ERR_PEER, "more than %zu tasks", CLUSTER_SPEC_TASKS_MAX);
+        c->max_tasks = p->tasks > c->max_tasks ? p->tasks : c->max_tasks;
+    }
+    if (check_unique(c))
+        return -1;
+    if (c->spec->order == CLUSTER_SPEC_TF)
+        qsort(c->places, c->nnodes, sizeof *c->places, compare_places);
+    return 0;
+}
+
+static int make_ports(struct encoder *c)
+{
+    int base = c->spec->port_base;
+    const char *suffix = c->spec->host_suffix ? c->spec->host_suffix : "";
+
+    c->suffix_length = strlen(suffix);
+    if (c->suffix_length > CLUSTER_SPEC_SUFFIX_MAX)
+        return err_set(c->e, ERR_USAGE, "host suffix '%.20s...': longer than %d bytes", suffix,
+                       CLUSTER_SPEC_SUFFIX_MAX);
+    if (base < 1 || base > PORT_MAX || c->max_tasks - 1 > PORT_MAX - base)
+        return err_set(c->e, ERR_PEER,
+                       "%d tasks on a node need ports from %d to %ld; ports end at %d",
+                       c->max_tasks, base, (long)base + c->max_tasks - 1, PORT_MAX);
+    c->ports = calloc((size_t)c->max_tasks, sizeof *c->ports);
+    if (!c->ports)
+        return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
+    for (int i = 0; i < c->max_tasks; i++) {
+        char text[sizeof c->ports->text + BLOCK];
+        c->ports[i].length = (size_t)snprintf(text, sizeof text, "%s:%d\",", suffix, base + i);
+        memcpy(c->ports[i].text, text, c->ports[i].length);
+    }
+    return 0;
+}
+
+static int compare_jobs(const void *a, const void *b)
+{
+    return strcmp(((const struct cluster_spec_job *)a)->name,
+                  ((const struct cluster_spec_job *)b)->name);
+}
+
+static void make_jobs(struct encoder *c)
+{
+    const struct cluster_spec *s = c->spec;
+
+    c->njobs = s->njobs ? s->njobs : 1;
+    c->jobs[0] = (struct cluster_spec_job){"worker", c->ntasks};
+    if (s->njobs)
+        memcpy(c->jobs, s->jobs, s->njobs * sizeof *c->jobs);
+    if (s->order == CLUSTER_SPEC_TF)
+        qsort(c->jobs, c->njobs, sizeof *c->jobs, compare_jobs);
+}
+
+static int check(const struct encoder *c, size_t rank)
+{
+    const struct cluster_spec *s = c->spec;
+    size_t asked = 0;
+
+    if (rank >= c->ntasks)
+        return err_set(c->e, ERR_PEER, "rank %zu: there are %zu tasks, ranks 0 to %zu", rank,
+                       c->ntasks, c->ntasks - 1);
+    if (s->gpus_per_task > 0 && (long)c->max_tasks * s->gpus_per_task > s->gpus_per_node)
+        return err_set(c->e, ERR_PEER, "requested more GPUs per node than available: %d tasks x %d "
+                       "GPUs, and a node has %d", c->max_tasks, s->gpus_per_task, s->gpus_per_node);
+    for (size_t i = 0; i < s->njobs; i++) {
+        const struct cluster_spec_job *job = &s->jobs[i];
+        bool is_one = strcmp(job->name, "chief") == 0 || strcmp(job->name, "evaluator") == 0;
+        if (is_one && job->count > 1 && s->order == CLUSTER_SPEC_SLURM)
+            return err_set(c->e, ERR_PEER, "requested %zu tasks of type %s; TensorFlow takes one",
+                           job->count, job->name);
+        asked += job->count;
+    }
+    if (s->njobs && asked != c->ntasks)
+        return err_set(c->e, ERR_PEER, "requested %zu tasks but %zu were assigned", asked,
+                       c->ntasks);
+    return 0;
+}
+
+/* Bytes of all addresses, with quotes and commas, and a block that copying may write in excess. */
+static size_t addresses_size(const struct encoder *c)
+{
+    size_t size = BLOCK;
+
+    for (size_t i = 0; i < c->nnodes; i++)
+        size += (size_t)c->places[i].tasks *
+                (1 + c->places[i].length + c->suffix_length + PORT_TEXT_SIZE);
+    return size;
+}
+
+/* Walks over the tasks in the order of ranks. All nodes have their turn, then those that have more
+ * tasks have the next. */
+struct cursor {
+    size_t *nodes; /* that have a turn now; those before nkept have another */
+    size_t nnodes, at, nkept;
+    int begin, end; /* the slots of this turn */
+    int slot;       /* of the next task */
+    int turn;
+};
+
+static int begin_walk(const struct encoder *c, struct cursor *w)
+{
+    *w = (struct cursor){.nnodes = c->nnodes};
+    w->turn = c->spec->plane > 0 && c->spec->plane < c->max_tasks ? c->spec->plane : c->max_tasks;
+    w->end = w->turn;
+    w->nodes = malloc(c->nnodes * sizeof *w->nodes);
+    if (!w->nodes)
+        return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
+    for (size_t i = 0; i < c->nnodes; i++)
+        w->nodes[i] = i;
+    return 0;
+}
+
+/* The node of the next task; *end is the end of its slots in this turn. */
+static const struct place *here(const struct encoder *c, const struct cursor *w, int *end)
+{
+    const struct place *p = &c->places[w->nodes[w->at]];
+
+    *end = p->tasks < w->end ? p->tasks : w->end;
+    return p;
+}
+
+static void next_node(const struct encoder *c, struct cursor *w)
+{
+    if (c->places[w->nodes[w->at]].tasks > w->end)
+        w->nodes[w->nkept++] = w->nodes[w->at];
+    if (++w->at == w->nnodes) {
+        w->nnodes = w->nkept;
+        w->at = w->nkept = 0;
+        w->begin = w->end;
+        w->end += w->turn;
+    }
+    w->slot = w->begin;
+}
+
+/* size bytes rounded up to whole blocks: what is behind them is overwritten later. */
+static void copy_blocks(char *dst, const char *src, size_t size)
+{
+    for (size_t i = 0; i < size; i += BLOCK)
+        memcpy(dst + i, src + i, BLOCK);
+}
+
+/* The next count addresses as `"host:port","host:port"` at dst; returns the end. */
+static char *encode_addresses(const struct encoder *c, struct cursor *w, size_t count, char *dst)
+{
+    char head[1 + NODELIST_NAME_MAX + BLOCK] = "\""; /* the quote and the name */
+    int end;
+
+    while (count > 0) {
+        const struct place *p = here(c, w, &end);
+        memcpy(head + 1, p->name, p->length);
+        for (; w->slot < end && count > 0; w->slot++, count--) {
+            copy_blocks(dst, head, 1 + p->length);
+            dst += 1 + p->length;
+            copy_blocks(dst, c->ports[w->slot].text, c->ports[w->slot].length);
+            dst += c->ports[w->slot].length;
+        }
+        if (w->slot == end)
+            next_node(c, w);
+    }
+    return dst;
+}
+
+static int encode_jobs(const struct encoder *c, struct cursor *w, struct buf *dst)
+{
+    for (size_t i = 0; i < c->njobs; i++) {
+        buf_addf(dst, "%s\"%s\":[", i ? "," : "", c->jobs[i].name);
+        char *text = buf_reserve(dst, addresses_size(c));
+        if (!text)
+            break;
+        size_t size = (size_t)(encode_addresses(c, w, c->jobs[i].count, text) - text);
+        dst->length += size ? size - 1 : 0; /* without the last comma */
+        buf_add(dst, "]");
+    }
+    return dst->failed ? err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory") : 0;
+}
+
+/* The type of a rank and its place among those of its type. */
+static void find_job(const struct encoder *c, size_t rank, size_t *job, size_t *index)
+{
+    *index = rank;
+    for (*job = 0; *index >= c->jobs[*job].count; ++*job)
+        *index -= c->jobs[*job].count;
+}
+
+static int encode(const struct encoder *c, struct buf *dst)
+{
+    struct cursor w;
+    size_t job, index;
+
+    if (begin_walk(c, &w))
+        return -1;
+    buf_add(dst, "{\"cluster\":{");
+    int rc = encode_jobs(c, &w, dst);
+    free(w.nodes);
+    if (rc)
+        return rc;
+    find_job(c, c->spec->rank, &job, &index);
+    buf_addf(dst, "},\"task\":{\"type\":\"%s\",\"index\":%zu}}", c->jobs[job].name, index);
+    return dst->failed ? err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory") : 0;
+}
+
+static int prepare(struct encoder *c, size_t rank)
+{
+    if (make_places(c) || check(c, rank) || make_ports(c))
+        return -1;
+    make_jobs(c);
+    return 0;
+}
+
+static void release(struct encoder *c)
+{
+    free(c->ports);
+    free(c->places);
+}
+
+int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct err *e)
+{
+    struct encoder c = {.spec = spec, .e = e};
+    int rc = prepare(&c, spec->rank) ? -1 : encode(&c, dst);
+
+    release(&c);
+    return rc;
+}
+
+/* The slot of a rank on its node. */
+static int walk_to(const struct encoder *c, size_t rank, struct cluster_spec_task *dst)
+{
+    struct cursor w;
+    int end;
+
+    if (begin_walk(c, &w))
+        return -1;
+    for (size_t left = rank;; next_node(c, &w)) {
+        const struct place *p = here(c, &w, &end);
+        if (left < (size_t)(end - w.slot)) {
+            dst->host = p->name;
+            dst->node = w.nodes[w.at];
+            dst->node_tasks = p->tasks;
+            dst->slot = w.slot + (int)left;
+            break;
+        }
+        left -= (size_t)(end - w.slot);
+    }
+    free(w.nodes);
+    return 0;
+}
+
+static int find(const struct encoder *c, size_t rank, struct cluster_spec_task *dst)
+{
+    size_t job;
+
+    if (walk_to(c, rank, dst))
+        return -1;
+    find_job(c, rank, &job, &dst->index);
+    dst->port = c->spec->port_base + dst->slot;
+    memcpy(dst->type, c->jobs[job].name, sizeof dst->type);
+    return 0;
+}
+
+int cluster_spec_find(const struct cluster_spec *spec, size_t rank, struct cluster_spec_task *dst,
+                      struct err *e)
+{
+    struct encoder c = {.spec = spec, .e = e};
+    int rc = prepare(&c, rank) ? -1 : find(&c, rank, dst);
+
+    release(&c);
+    return rc;
+}
+
+int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, struct err *e)
+{
+    struct encoder c = {.spec = spec, .e = e};
+    struct cluster_spec_task t, first;
+    int rc = prepare(&c, spec->rank) || find(&c, spec->rank, &t) || find(&c, 0, &first) ? -1 : 0;
+
+    if (rc == 0)
+        buf_addf(dst,
+                 "RANK=%zu\nWORLD_SIZE=%zu\nLOCAL_RANK=%d\nLOCAL_WORLD_SIZE=%d\nGROUP_RANK=%zu\n"
+                 "MASTER_ADDR=%s%s\nMASTER_PORT=%d",
+                 spec->rank, c.ntasks, t.slot, t.node_tasks, t.node, first.host,
+                 spec->host_suffix ? spec->host_suffix : "", first.port);
+    if (rc == 0 && dst->failed)
+        rc = err_set(e, ERR_INTERNAL, "cluster specification: out of memory");
+    release(&c);
+    return rc;
+}
+
+int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, size_t index,
+                           struct cluster_spec_task *dst, struct err *e)
+{
+    struct encoder c = {.spec = spec, .e = e};
+    int rc = prepare(&c, 0);
+    size_t first = 0, job = 0;
+
+    for (; rc == 0 && job < c.njobs && strcmp(c.jobs[job].name, type) != 0; job++)
+        first += c.jobs[job].count;
+    if (rc == 0 && (job == c.njobs || index >= c.jobs[job].count))
+        rc = err_set(e, ERR_USAGE, "there is no task %s:%zu", type, index);
+    else if (rc == 0)
+        rc = find(&c, first + index, dst);
+    release(&c);
+    return rc;
+}
+
+/* NAME:COUNT at *text; *text moves behind it. */
+static int decode_job(const char **text, struct cluster_spec_job *job)
+{
+    size_t length = strcspn(*text, ":=,");
+    const char *digits = *text + length + 1;
+    size_t ndigits;
+
+    if (length == 0 || length >= sizeof job->name || strspn(*text, JOB_CHARS) < length ||
+        ((*text)[length] != ':' && (*text)[length] != '='))
+        return -1;
+    ndigits = strspn(digits, "0123456789");
+    if (ndigits == 0 || ndigits > 9)
+        return -1;
+    memcpy(job->name, *text, length);
+    job->name[length] = 0;
+    job->count = strtoul(digits, NULL, 10);
+    *text = digits + ndigits;
+    return **text == ',' || **text == 0 ? 0 : -1;
+}
+
+int cluster_spec_decode_jobs(const char *text, struct cluster_spec *spec, struct err *e)
+{
+    const char *at = text;
+
+    for (spec->njobs = 0;; at++) {
+        const char *start = at;
+        if (spec->njobs == CLUSTER_SPEC_JOBS_MAX)
+            return err_set(e, ERR_USAGE, "jobs '%.80s': more than %d", text, CLUSTER_SPEC_JOBS_MAX);
+        struct cluster_spec_job *job = &spec->jobs[spec->njobs];
+        if (decode_job(&at, job))
+            return err_set(e, ERR_USAGE, "jobs '%.80s', position %zu: write NAME:COUNT, joined by "
+                           "commas, as in ps:1,worker:2", text, (size_t)(start - text) + 1);
+        for (size_t i = 0; i < spec->njobs; i++)
+            if (strcmp(spec->jobs[i].name, job->name) == 0)
+                return err_set(e, ERR_USAGE, "jobs '%.80s': %s stands twice", text, job->name);
+        spec->njobs++;
+        if (*at == 0)
+            return 0;
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a number of GPUs becomes nodes, tasks and devices. A pure function, the same in the plan, the
+ * job script and the trainer's check. */
+#ifndef UNETCTL_SRC_CLUSTER_LAYOUT_H
+#define UNETCTL_SRC_CLUSTER_LAYOUT_H
+
+#include "src/err.h"
+
+enum layout_strategy {
+    LAYOUT_AUTO,        /* mirrored where the GPUs fit on one node, else multi-worker */
+    LAYOUT_MIRRORED,    /* one process drives all devices of one node */
+    LAYOUT_MULTI_WORKER /* one process per device */
+};
+
+struct layout {
+    int gpus;
+    int nodes;
+    int tasks;
+    int tasks_per_node; /* on the fullest node; the last one may have fewer (3 GPUs: 2 + 1) */
+    int gpus_per_task;
+    enum layout_strategy strategy; /* never LAYOUT_AUTO */
+};
+
+/* The layout of gpus devices on nodes with gpus_per_node each. 0, or -1 with ERR_CONFIG: a count
+ * below 1, or mirrored with more GPUs than a node has. */
+int layout_compute(int gpus, int gpus_per_node, enum layout_strategy strategy, struct layout *dst,
+                   struct err *e);
+
+/* "auto", "mirrored", "multi-worker" */
+const char *layout_strategy_encode(enum layout_strategy strategy);
+
+/* 0, or -1 with ERR_CONFIG that lists the names. */
+int layout_strategy_decode(const char *name, enum layout_strategy *dst, struct err *e);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/cluster/nodelist.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/buf.h"
+
+#define SEPARATORS ", \t\n"
+#define DIGITS "0123456789"
+#define DIGITS_MAX 18 /* of a number that is counted with: fits int64_t */
+
+struct nodelist {
+    struct buf names;     /* one behind the other, each with its NUL */
+    size_t *starts;       /* count + 1 offsets into names; the last is where the next would begin */
+    size_t count, capacity, limit;
+};
+
+/* A name being expanded is text, bracket, text, bracket, ..., text. */
+struct pattern {
+    const char *text[NODELIST_BRACKETS_MAX + 1];
+    size_t text_length[NODELIST_BRACKETS_MAX + 1];
+    const char *ranges[NODELIST_BRACKETS_MAX]; /* behind the '[', up to the ']' */
+    int nbrackets;
+};
+
+struct reader {
+    const char *text, *at;
+    struct nodelist *list;
+    struct err *e;
+};
+
+static int refuse(const struct reader *r, const char *at, const char *why)
+{
+    size_t place = (size_t)(at - r->text);
+    bool is_long = strlen(r->text) > 80;
+
+    /* Of a long list the part around the place tells more than its beginning. */
+    size_t from = is_long && place > 40 ? place - 40 : 0;
+    return err_set(r->e, ERR_USAGE, "node list '%s%.80s%s', position %zu: %s", from ? "..." : "",
+                   r->text + from, strlen(r->text + from) > 80 ? "..." : "", place + 1, why);
+}
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* One number or LOW-HIGH at r->at. first[0..width) are its digits; *n values. */
+static int read_range(struct reader *r, const char **first, size_t *width, size_t *n)
+{
+    const char *start = r->at;
+    size_t w = strspn(start, DIGITS);
+
+    if (w == 0)
+        return refuse(r, start, "a number is missing; a bracket holds numbers and ranges LOW-HIGH, "
+                      "as in node[1-3,5]");
+    *first = start;
+    *width = w;
+    *n = 1;
+    r->at += w;
+    if (*r->at != '-')
+        return 0;
+    const char *last = r->at + 1;
+    size_t last_width = strspn(last, DIGITS);
+    if (last_width == 0)
+        return refuse(r, last, "the range has no end");
+    if (w > DIGITS_MAX || last_width > DIGITS_MAX)
+        return refuse(r, start, "the numbers of a range have at most 18 digits");
+    int64_t low = strtoll(start, NULL, 10), high = strtoll(last, NULL, 10);
+    if (high < low)
+        return refuse(r, start, "a range goes up; write the smaller number first");
+    *n = (size_t)(high - low) + 1;
+    r->at = last + last_width;
+    return 0;
+}
+
+/* The bracket behind r->at: checks all of it and counts its values, up to the list's limit. */
+static int read_bracket(struct reader *r, size_t *total)
+{
+    const char *open = r->at - 1, *first;
+    size_t width, n;
+
+    *total = 0;
+    for (;; r->at++) {
+        if (*r->at == 0)
+            return refuse(r, open, "the bracket is not closed");
+        if (read_range(r, &first, &width, &n))
+            return -1;
+        if (n > r->list->limit || *total > r->list->limit - n)
+            return refuse(r, first, "too many nodes");
+        *total += n;
+        if (*r->at == ']')
+            break;
+        if (*r->at == 0)
+            return refuse(r, open, "the bracket is not closed");
+        if (*r->at != ',')
+            return refuse(r, r->at, "this does not belong in a bracket, which holds numbers and "
+                          "ranges LOW-HIGH");
+    }
+    r->at++;
+    return 0;
+}
+
+/* The name at r->at, up to a separator; *total is how many names it stands for. */
+static int read_pattern(struct reader *r, struct pattern *p, size_t *total)
+{
+    const char *start = r->at;
+    size_t n;
+
+    p->nbrackets = 0;
+    p->text[0] = r->at;
+    *total = 1;
+    for (; *r->at && !strchr(SEPARATORS, *r->at);) {
+        if (is_name_char(*r->at)) {
+            r->at++;
+            continue;
+        }
+        if (*r->at != '[')
+            return refuse(r, r->at, *r->at == ']' ? "this bracket was not opened"
+                          : "a node name has letters, digits, '-', '_' and '.'");
+        if (p->nbrackets == NODELIST_BRACKETS_MAX)
+            return refuse(r, r->at, "a name has at most 8 brackets");
+        p->text_length[p->nbrackets] = (size_t)(r->at - p->text[p->nbrackets]);
+        p->ranges[p->nbrackets++] = ++r->at;
+        if (read_bracket(r, &n))
+            return -1;
+        if (*total > r->list->limit / n)
+            return refuse(r, start, "too many nodes");
+        *total *= n;
+        p->text[p->nbrackets] = r->at;
+    }
+    p->text_length[p->nbrackets] = (size_t)(r->at - p->text[p->nbrackets]);
+    if (*total > r->list->limit - r->list->count)
+        return refuse(r, start, "too many nodes");
+    return 0;
+}
+
+/* Adds 1 to the decimal digits[0..n); the width grows from 99 to 100. Returns the new width. */
+static size_t increment(char *digits, size_t n)
+{
+    size_t i = n;
+
+    while (i > 0 && digits[i - 1] == '9')
+        digits[--i] = '0';
+    if (i > 0) {
+        digits[i - 1]++;
+        return n;
+    }
+    memmove(digits + 1, digits, n);
+    digits[0] = '1';
+    return n + 1;
+}
+
+/* A name under construction. */
+struct name {
+    const char *origin; /* its pattern in the list */
+    char text[NODELIST_NAME_MAX + 1];
+    size_t length;
+};
+
+static int append(struct reader *r, struct name *name, const char *text, size_t n)
+{
+    if (n > NODELIST_NAME_MAX - name->length)
+        return refuse(r, name->origin, "a name here is longer than 255 bytes");
+    memcpy(name->text + name->length, text, n);
+    name->length += n;
+    return 0;
+}
+
+static int push(struct reader *r, const struct name *name)
+{
+    struct nodelist *l = r->list;
+    char *dst = buf_reserve(&l->names, name->length + 1);
+
+    if (!dst)
+        return err_set(r->e, ERR_INTERNAL, "node list: out of memory");
+    memcpy(dst, name->text, name->length);
+    dst[name->length] = 0;
+    l->names.length += name->length + 1;
+    l->starts[++l->count] = l->names.length;
+    return 0;
+}
+
+/* The value at which a bracket stands while its pattern is expanded. */
+struct value {
+    const char *at; /* in the text, behind the range that runs */
+    char digits[NODELIST_NAME_MAX + 1];
+    size_t width, left; /* left: values of the range, this one included */
+};
+
+static int begin_range(struct reader *r, struct value *v)
+{
+    struct reader at = *r;
+    const char *first;
+
+    at.at = v->at;
+    if (read_range(&at, &first, &v->width, &v->left))
+        return -1;
+    if (v->width > NODELIST_NAME_MAX)
+        return refuse(r, first, "a name here is longer than 255 bytes");
+    memcpy(v->digits, first, v->width);
+    v->at = at.at;
+    return 0;
+}
+
+/* 1: stands at the next value. 0: there is none, and it stands at the first again. */
+static int step(struct reader *r, const struct pattern *p, int b, struct value *v)
+{
+    int more = --v->left > 0 || *v->at != ']';
+
+    if (v->left > 0) {
+        v->width = increment(v->digits, v->width);
+        return 1;
+    }
+    v->at = more ? v->at + 1 : p->ranges[b];
+    return begin_range(r, v) ? -1 : more;
+}
+
+/* The names that end in the values of the last bracket; name holds what stands before it. */
+static int expand_last(struct reader *r, const struct pattern *p, struct value *v,
+                       struct name *name)
+{
+    int b = p->nbrackets - 1, more;
+    size_t base = name->length;
+
+    do {
+        name->length = base;
+        if (append(r, name, v->digits, v->width) ||
+            append(r, name, p->text[b + 1], p->text_length[b + 1]) || push(r, name))
+            return -1;
+        more = step(r, p, b, v);
+    } while (more > 0);
+    return more;
+}
+
+/* All names of a pattern. The last bracket runs fastest, then the first, the second ... */
+static int expand(struct reader *r, const struct pattern *p)
+{
+    struct value values[NODELIST_BRACKETS_MAX];
+    struct name name = {.origin = p->text[0]};
+    int last = p->nbrackets - 1, more;
+
+    for (int b = 0; b <= last; b++) {
+        values[b].at = p->ranges[b];
+        if (begin_range(r, &values[b]))
+            return -1;
+    }
+    do {
+        name.length = 0;
+        for (int b = 0; b < last; b++)
+            if (append(r, &name, p->text[b], p->text_length[b]) ||
+                append(r, &name, values[b].digits, values[b].width))
+                return -1;
+        int b = last < 0 ? 0 : last;
+        if (append(r, &name, p->text[b], p->text_length[b]) ||
+            (last < 0 ? push(r, &name) : expand_last(r, p, &values[last], &name)))
+            return -1;
+        more = 0;
+        for (b = 0; b < last && (more = step(r, p, b, &values[b])) == 0;)
+            b++;
+    } while (more > 0);
+    return more;
+}
+
+static int reserve_starts(struct nodelist *l, size_t more)
+{
+    size_t need = l->count + more + 1;
+
+    if (need <= l->capacity)
+        return 0;
+    size_t capacity = need > 2 * l->capacity ? need : 2 * l->capacity;
+    size_t *starts = realloc(l->starts, capacity * sizeof *starts);
+    if (!starts)
+        return -1;
+    if (!l->starts)
+        starts[0] = 0;
+    l->starts = starts;
+    l->capacity = capacity;
+    return 0;
+}
+
+static int decode(struct reader *r)
+{
+    struct pattern p;
+    size_t total;
+
+    for (;;) {
+        r->at += strspn(r->at, SEPARATORS);
+        if (*r->at == 0)
+            break;
+        if (read_pattern(r, &p, &total))
+            return -1;
+        if (reserve_starts(r->list, total))
+            return err_set(r->e, ERR_INTERNAL, "node list: out of memory");
+        if (expand(r, &p))
+            return -1;
+    }
+    if (r->list->count == 0)
+        return err_set(r->e, ERR_USAGE, "the node list is empty");
+    return 0;
+}
+
+struct nodelist *nodelist_decode(const char *text, size_t limit, struct err *e)
+{
+    struct nodelist *l = calloc(1, sizeof *l);
+    struct reader r = {text, text, l, e};
+
+    if (!l) {
+        err_set(e, ERR_INTERNAL, "node list: out of memory");
+        return NULL;
+    }
+    l->limit = limit;
+    if (decode(&r)) {
+        nodelist_destroy(l);
+        return NULL;
+    }
+    return l;
+}
+
+size_t nodelist_count(const struct nodelist *l)
+{
+    return l->count;
+}
+
+const char *nodelist_get(const struct nodelist *l, size_t i, size_t *length)
+{
+    if (length)
+        *length = l->starts[i + 1] - l->starts[i] - 1;
+    return l->names.data + l->starts[i];
+}
+
+void nodelist_destroy(struct nodelist *l)
+{
+    if (!l)
+        return;
+    buf_destroy(&l->names);
+    free(l->starts);
+    free(l);
+}
+
+/* A name as prefix and the number at its end (ndigits 0: none). */
+struct split {
+    const char *name;
+    size_t prefix, ndigits;
+};
+
+static struct split split_name(const struct nodelist *l, size_t i)
+{
+    size_t length;
+    const char *name = nodelist_get(l, i, &length);
+    size_t prefix = length;
+
+    while (prefix > 0 && name[prefix - 1] >= '0' && name[prefix - 1] <= '9')
+        prefix--;
+    return (struct split){name, prefix, length - prefix};
+}
+
+static bool same_prefix(const struct split *a, const struct split *b)
+{
+    return a->ndigits && b->ndigits && a->prefix == b->prefix &&
+           memcmp(a->name, b->name, a->prefix) == 0;
+}
+
+/* Is b what the range that ends in a would give next? As digits, so padding must agree too. */
+static bool follows(const struct split *a, const struct split *b)
+{
+    char next[NODELIST_NAME_MAX + 2];
+
+    if (a->ndigits > DIGITS_MAX || b->ndigits > DIGITS_MAX)
+        return false;
+    memcpy(next, a->name + a->prefix, a->ndigits);
+    size_t n = increment(next, a->ndigits);
+    return n == b->ndigits && memcmp(next, b->name + b->prefix, n) == 0;
+}
+
+/* Names first..end-1, which share a prefix and end in numbers. */
+static void encode_bracket(const struct nodelist *l, size_t first, size_t end, struct buf *dst)
+{
+    struct split low = split_name(l, first), high, next;
+    size_t i = first;
+
+    buf_add_bytes(dst, low.name, low.prefix);
+    while (i < end) {
+        buf_add(dst, i == first ? "[" : ",");
+        low = high = split_name(l, i);
+        while (++i < end && (next = split_name(l, i), follows(&high, &next)))
+            high = next;
+        buf_add(dst, low.name + low.prefix);
+        if (high.name != low.name)
+            buf_addf(dst, "-%s", high.name + high.prefix);
+    }
+    buf_add(dst, "]");
+}
+
+char *nodelist_encode(const struct nodelist *l, struct err *e)
+{
+    struct buf b = {0};
+    size_t end;
+
+    for (size_t i = 0; i < l->count; i = end) {
+        struct split first = split_name(l, i), next;
+        for (end = i + 1; end < l->count; end++) {
+            next = split_name(l, end);
+            if (!same_prefix(&first, &next))
+                break;
+        }
+        if (i > 0)
+            buf_add(&b, ",");
+        if (end == i + 1)
+            buf_add(&b, first.name);
+        else
+            encode_bracket(l, i, end, &b);
+    }
+    char *text = buf_steal(&b);
+    if (!text)
+        err_set(e, ERR_INTERNAL, "node list: out of memory");
+    return text;
+}

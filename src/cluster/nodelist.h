@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and the names they stand for, in the order in
+ * which scontrol show hostnames prints them.
+ *
+ * A list is names separated by commas or blanks; empty places between separators are ignored. A
+ * name is text and any number (up to NODELIST_BRACKETS_MAX) of brackets. A bracket holds numbers
+ * and ranges LOW-HIGH. Values are padded with zeros to the width of LOW: [08-11] is 08 09 10 11.
+ * The last bracket runs fastest, then the first, the second ... Order and duplicates are kept.
+ *
+ * Where this differs from Slurm, on purpose. Accepted here: text behind the last bracket, ranges of
+ * more than 65536 values, numbers beyond 64 bits (which Slurm changes to 2^64 - 1). Refused here,
+ * where Slurm makes up a name: an unclosed or stray bracket, a range without end ("[1-]"), any
+ * ASCII character but letters, digits, '-', '_' and '.', a name that is too long. */
+#ifndef UNETCTL_SRC_CLUSTER_NODELIST_H
+#define UNETCTL_SRC_CLUSTER_NODELIST_H
+
+#include <stddef.h>
+
+#include "src/err.h"
+
+#define NODELIST_LIMIT ((size_t)1 << 20) /* more nodes than any cluster has */
+#define NODELIST_NAME_MAX 255            /* bytes of one name */
+#define NODELIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+#define NODELIST_BRACKETS_MAX 8
+
+struct nodelist;
+
+/* At most limit names; more are refused before they are made, whatever the list says. NULL with
+ * ERR_USAGE: the list (cut if long), the position from 1, and what is right. An empty list is an
+ * error. */
+struct nodelist *nodelist_decode(const char *text, size_t limit, struct err *e);
+
+/* The list in Slurm's short form, malloc'ed; decoding it gives the same names in the same order.
+ * Only numbers at the end of a name are put in brackets, as only those can be read by Slurm. */
+char *nodelist_encode(const struct nodelist *l, struct err *e);
+
+size_t nodelist_count(const struct nodelist *l); /* at least 1 */
+
+/* Name i; lives as long as l. length may be NULL. */
+const char *nodelist_get(const struct nodelist *l, size_t i, size_t *length);
+
+void nodelist_destroy(struct nodelist *l);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/cluster/range.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRAMMAR "write N, N..M or N..M:STEP, joined by commas"
+
+/* One item of the list. */
+struct item {
+    long first, last, step;
+};
+
+struct reader {
+    const char *text, *at;
+    int min, max;
+    struct err *e;
+};
+
+static int refuse(const struct reader *r, const char *at, const char *why)
+{
+    return err_set(r->e, ERR_USAGE, "'%.80s', position %zu: %s", r->text,
+                   (size_t)(at - r->text) + 1, why);
+}
+
+static void skip_blanks(struct reader *r)
+{
+    r->at += strspn(r->at, " \t");
+}
+
+/* Digits only; a value beyond max stops growing, so that any length is read safely. */
+static int read_number(struct reader *r, long min, long max, long *dst)
+{
+    const char *start = r->at;
+    char why[128];
+    long v = 0;
+
+    while (*r->at >= '0' && *r->at <= '9') {
+        v = v > max ? v : 10 * v + (*r->at - '0');
+        r->at++;
+    }
+    if (r->at == start)
+        return refuse(r, start, *start == '-' ? "a count cannot be negative"
+                                              : "a whole number is missing here; " GRAMMAR);
+    if (v < min || v > max) {
+        int digits = r->at - start < 24 ? (int)(r->at - start) : 24;
+        snprintf(why, sizeof why, "%.*s is not within %ld..%ld", digits, start, min, max);
+        return refuse(r, start, why);
+    }
+    *dst = v;
+    return 0;
+}
+
+static int read_item(struct reader *r, struct item *item)
+{
+    const char *start;
+
+    skip_blanks(r);
+    start = r->at;
+    if (read_number(r, r->min, r->max, &item->first))
+        return -1;
+    item->last = item->first;
+    item->step = 1;
+    if (strncmp(r->at, "..", 2) == 0) {
+        r->at += 2;
+        if (read_number(r, r->min, r->max, &item->last))
+            return -1;
+        if (*r->at == ':') {
+            r->at++;
+            if (read_number(r, 1, r->max > 1 ? r->max : 1, &item->step))
+                return -1;
+        }
+        if (item->last < item->first)
+            return refuse(r, start, "a range goes up; write the smaller number first");
+    }
+    skip_blanks(r);
+    if (*r->at == '-')
+        return refuse(r, r->at, "a range is written with two dots: N..M");
+    if (*r->at && *r->at != ',')
+        return refuse(r, r->at, "this does not belong here; " GRAMMAR);
+    return 0;
+}
+
+/* One walk over the text: the number of values, duplicates counted, or -1. values may be NULL. */
+static long walk(struct reader *r, int *values)
+{
+    struct item item;
+    long n = 0;
+
+    for (r->at = r->text;; r->at++) {
+        if (read_item(r, &item))
+            return -1;
+        long more = (item.last - item.first) / item.step + 1;
+        if (more > RANGE_COUNT_MAX - n)
+            return err_set(r->e, ERR_USAGE, "'%.80s': more than %d values", r->text,
+                           RANGE_COUNT_MAX);
+        for (long i = 0; values && i < more; i++)
+            values[n + i] = (int)(item.first + i * item.step);
+        n += more;
+        if (*r->at == 0)
+            return n;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+int range_decode(const char *text, int min, int max, struct range *dst, struct err *e)
+{
+    struct reader r = {.text = text, .min = min, .max = max, .e = e};
+    long n = walk(&r, NULL);
+
+    if (n < 0)
+        return -1;
+    int *values = calloc((size_t)n, sizeof *values);
+    if (!values)
+        return err_set(e, ERR_INTERNAL, "'%.80s': out of memory", text);
+    walk(&r, values);
+    qsort(values, (size_t)n, sizeof *values, compare);
+    size_t count = 1;
+    for (long i = 1; i < n; i++)
+        if (values[i] != values[count - 1])
+            values[count++] = values[i];
+    *dst = (struct range){values, count};
+    return 0;
+}
+
+void range_destroy(struct range *r)
+{
+    if (!r)
+        return;
+    free(r->values);
+    *r = (struct range){NULL, 0};
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lists of counts as people write them: N, N..M, N..M:STEP, joined by commas: "1,2,4..14:2". */
+#ifndef UNETCTL_SRC_CLUSTER_RANGE_H
+#define UNETCTL_SRC_CLUSTER_RANGE_H
+
+#include <stddef.h>
+
+#include "src/err.h"
+
+/* The most values a list may have; more is refused before anything is allocated. */
+#define RANGE_COUNT_MAX 65536
+
+struct range {
+    int *values; /* ascending, each once */
+    size_t count;
+};
+
+/* Decode text, every value within min..max (min >= 0). 0, or -1 with ERR_USAGE: the text, the
+ * position (from 1) and what is right. On success the caller frees with range_destroy. */
+int range_decode(const char *text, int min, int max, struct range *dst, struct err *e);
+
+void range_destroy(struct range *r);
+
+#endif

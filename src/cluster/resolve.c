@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/cluster/resolve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is host among the names of this line? Then its address is left in dst. */
+static bool match(char *line, const char *host, char dst[64])
+{
+    char *rest = NULL, *address;
+
+    line[strcspn(line, "#\n")] = '\0';
+    address = strtok_r(line, " \t", &rest);
+    for (const char *name; address && (name = strtok_r(NULL, " \t", &rest));)
+        if (strcmp(name, host) == 0) {
+            snprintf(dst, 64, "%s", address);
+            return true;
+        }
+    return false;
+}
+
+static bool look_up(const char *path, const char *host, char dst[64])
+{
+    FILE *f = fopen(path, "re");
+    char line[1024];
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof line, f))
+        found = match(line, host, dst);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool look_up_listed(const char *host, char dst[64])
+{
+    const char *path = getenv("UNETCTL_HOSTS");
+
+    return path && host && look_up(path, host, dst);
+}
+
+bool resolve_is_listed(const char *host)
+{
+    char address[64];
+
+    return look_up_listed(host, address);
+}
+
+int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
+                 struct addrinfo **list)
+{
+    char address[64];
+
+    if (look_up_listed(host, address))
+        host = address;
+    return getaddrinfo(host, service, hints, list);
+}

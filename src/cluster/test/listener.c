@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who reaches a listener, and who else gets its port. */
+#include "config.h"
+#include "src/cluster/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "t/port.h"
+
+static bool reaches(const char *address, int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    inet_pton(AF_INET, address, &a.sin_addr);
+    bool is_there = connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
+    close(fd);
+    return is_there;
+}
+
+static bool takes_call(int fd, const char *host, int port)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    for (int old; (old = accept(fd, NULL, NULL)) >= 0;)
+        close(old);
+    int call = listener_call(host, port);
+    bool came = call >= 0 && poll(&p, 1, 200) == 1;
+    close(call);
+    return came;
+}
+
+static void check_listed(void)
+{
+    char path[] = "/tmp/unetctl-hosts.XXXXXX";
+    int file = mkstemp(path), first, second, port;
+
+    dprintf(file, "127.0.1.1 node1\n127.0.1.2 node2\nnonsense node3\n");
+    close(file);
+    setenv("UNETCTL_HOSTS", path, 1);
+    first = listener_open("node1", 0);
+    port = port_of(first);
+    ok(reaches("127.0.1.1", port) && !reaches("127.0.1.2", port), "a listed host has its own address only");
+    second = listener_open("node2", port);
+    ok(second >= 0 && reaches("127.0.1.2", port), "another one the same port at its own");
+    ok(listener_open("node1", port) == -1 && errno == EADDRINUSE, "a second time it is taken");
+    ok(takes_call(second, "node2", port) && !takes_call(second, "node1", port), "a call comes to the host's own");
+    ok(listener_open("node3", port) == -1 && errno == EADDRNOTAVAIL, "an address that is none");
+    close(first);
+    close(second);
+    first = listener_open("elsewhere", 0);
+    ok(reaches("127.0.1.2", port_of(first)), "a host that is not listed has all");
+    close(first);
+    remove(path);
+    unsetenv("UNETCTL_HOSTS");
+}
+
+int main(void)
+{
+    int fd = listener_open(NULL, 0), port = port_of(fd);
+
+    ok(reaches("127.0.0.1", port) && reaches("127.0.1.1", port), "every address of this host");
+    ok(fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC, "a socket that is our own");
+    ok(listener_open("localhost", port) == -1 && errno == EADDRINUSE, "a port that is taken");
+    ok(takes_call(fd, "no-such-host.invalid", port), "who has it is called on this machine, whatever its name");
+    close(fd);
+    fd = listener_open("localhost", port);
+    ok(fd >= 0, "and at once free again");
+    close(fd);
+    check_listed();
+    return done_testing();
+}

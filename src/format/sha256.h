@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SHA-256 (FIPS 180-4). */
+#ifndef UNETCTL_SRC_FORMAT_SHA256_H
+#define UNETCTL_SRC_FORMAT_SHA256_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+
+struct sha256 {
+    uint32_t state[8];
+    uint64_t length; /* bytes so far */
+    unsigned char block[64];
+};
+
+/* Whether to use the processor's own instructions for it where it has them, as is usual. For tests. */
+void sha256_use_instructions(bool use);
+
+void sha256_init(struct sha256 *s);
+void sha256_add(struct sha256 *s, const void *data, size_t n);
+
+/* hex: 64 lower-case digits and a NUL. s must be initialised again before further use. */
+void sha256_finish(struct sha256 *s, char hex[65]);
+
+/* Of a whole regular file. 0, or -1 with ERR_DATA. */
+int sha256_file(const char *path, char hex[65], struct err *e);
+
+#endif

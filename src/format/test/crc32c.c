@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/format/crc32c.h"
+
+#include "t/tap.h"
+
+int main(void)
+{
+    unsigned char bytes[32] = {0};
+
+    is_int(crc32c(0, "123456789", 9), 0xe3069283, "the check value");
+    is_int(crc32c(0, bytes, 32), 0x8a9136aa, "RFC 3720: 32 zeros");
+    for (int i = 0; i < 32; i++)
+        bytes[i] = (unsigned char)i;
+    is_int(crc32c(0, bytes, 32), 0x46dd794e, "RFC 3720: 0 to 31");
+    is_int(crc32c(0, "", 0), 0, "of nothing");
+    is_int(crc32c_mask(crc32c(0, "123456789", 9)), 0xc78ab0e5, "masked");
+    return done_testing();
+}

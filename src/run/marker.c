@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/run/marker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+
+static const char *start_of(const char *dir)
+{
+    const char *start = getenv("UNETCTL_START"), *slash = start ? strrchr(start, '/') : NULL;
+    char folder[PATH_MAX];
+    struct stat a, b;
+
+    if (!slash || slash == start ||
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - start), start) >= (int)sizeof folder)
+        return NULL;
+    if (stat(folder, &a) || stat(dir, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return NULL;
+    return start;
+}
+
+bool marker_has_start(const char *dir)
+{
+    return start_of(dir) != NULL;
+}
+
+/* A later start puts an earlier FAILED aside before anything else, so one that is there was written
+ * by another rank of this start. */
+static bool has_failed(const char *dir)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/FAILED", dir) < (int)sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+static int set_taken(const char *dir, struct err *e)
+{
+    if (has_failed(dir))
+        return err_set(e, ERR_RESUMABLE, "%s: another rank has already marked it FAILED", dir);
+    return err_set(e, ERR_RESUMABLE, "%s: a later start of this job has taken it over (%s is "
+                   "gone); this one ends and leaves no result", dir, getenv("UNETCTL_START"));
+}
+
+int marker_check(const char *dir, struct err *e)
+{
+    const char *start = start_of(dir);
+
+    return start && access(start, F_OK) && errno == ENOENT ? set_taken(dir, e) : 0;
+}
+
+/* Never creates the file: a start whose file is gone has lost the folder. */
+static int fill(const char *start, const void *data, size_t n)
+{
+    int fd = open(start, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+    if (fd < 0)
+        return -1;
+    errno = ENOSPC; /* what a short write means */
+    int rc = write(fd, data, n) == (ssize_t)n ? fsync(fd) : -1;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return rc;
+}
+
+int marker_write(const char *dir, const char *name, const void *data, size_t n, struct err *e)
+{
+    const char *start = start_of(dir);
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+        return err_set(e, ERR_INTERNAL, "%s/%s: the path is too long", dir, name);
+    if (!start)
+        return atomicfile_write(path, data, n, 0666, e);
+    if (fill(start, data, n) || rename(start, path))
+        return errno == ENOENT ? set_taken(dir, e)
+                               : err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    return atomicfile_sync_folder(path, e);
+}
