@@ -31,7 +31,7 @@ sandbox_up() {
     unset UNET_GPUS # its jobs have it by themselves
     if ! unetctl sandbox up --mode "${SANDBOX_MODE:-auto}" "$@" >"$OUT" 2>"$ERR"; then
         diag <"$ERR"
-        echo "Bail out! no sandbox"
+        echo "Bail out! no sandbox: $(paste -sd " " "$ERR")"
         exit 255
     fi
 }
