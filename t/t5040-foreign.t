@@ -8,7 +8,7 @@ nlogs=0
 log() {
     awk -v s="$2" -v iou="$3" -v n="${4:-4}" 'BEGIN {
         print ",time_per_epoch,loss,lr,training_time,test_time,iou"
-        for (e = 0; e < n; e++) printf "%d,%.6f,%.6f,0.001000,%.6f,1.500000,%.6f\n", e, s, \
+        for (e = 0; e < n; e++) printf "%d,%.6f,%.6f,0.001000,%.6f,1.500000,%s\n", e, s, \
             (1 + '$((++nlogs))' / 1000) / (e + 1), n * s, iou
     }' >"$1"
 }
