@@ -105,7 +105,7 @@ ok "and marked" no_result bad-t
 
 exits 7 "MPI: a rank's error is the run's" mpirun_ 3 "${bad[@]}" --out bad-m
 ok "and rank 0 marks it" no_result bad-m
-like bad-m/FAILED '"exit_code":7' "with its code"
+like bad-m/FAILED "\"exit_code\":7,\"error\":\"rank [0-2] on $(uname -n): .*${images[0]}" "with its code, and which rank it was"
 
 # --- what must not start ---
 write_run run.json 2 0.001 20

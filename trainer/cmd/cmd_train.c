@@ -510,6 +510,8 @@ static int run_connected(struct run_config *c, const struct strategy *strategy,
         *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)
         rc = run_replicas(c, strategy, comm, start, e);
+    if (rc < 0 && strategy->tasks > 1 && !comm->relayed)
+        comm_name_rank(e, strategy->task, strategy->host);
     if (rc < 0 && start->record)
         record_failed(start->record, e);
     if (rc < 0 && start->lifeline && !comm->relayed)

@@ -27,10 +27,12 @@ int comm_check_interrupt(const struct comm *c, struct err *e)
     return signal ? comm_set_interrupted(e, signal) : 0;
 }
 
-int comm_set_relayed(struct err *e, int rank)
+int comm_name_rank(struct err *e, int rank, const char *host)
 {
     bool everybodys = e->code > 128; /* a signal reaches all ranks; who spoke first means nothing */
-    bool named = strncmp(e->text, "rank ", 5) == 0;
+    bool named = strncmp(e->text, "rank ", 5) == 0 || strncmp(e->text, "ranks ", 6) == 0;
 
-    return everybodys || named ? -1 : err_prefix(e, "rank %d", rank);
+    if (everybodys || named)
+        return -1;
+    return host ? err_prefix(e, "rank %d on %s", rank, host) : err_prefix(e, "rank %d", rank);
 }

@@ -105,8 +105,8 @@ int comm_set_interrupted(struct err *e, int signal);
 /* Must a wait end? Then -1 with that error. */
 int comm_check_interrupt(const struct comm *c, struct err *e);
 
-/* An error that came from another rank: names that rank, unless the text does so already or the
- * error is a signal's, which every rank gets. Returns -1. */
-int comm_set_relayed(struct err *e, int rank);
+/* Puts the rank that failed, and its host unless NULL, in front of its error. Not where the text
+ * has it already, nor before a signal's error, which every rank gets. Returns -1. */
+int comm_name_rank(struct err *e, int rank, const char *host);
 
 #endif

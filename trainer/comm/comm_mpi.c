@@ -124,7 +124,7 @@ static int check_alarm(struct comm *c, struct err *e)
         return 0;
     e->text[sizeof e->text - 1] = 0;
     c->relayed = true;
-    return comm_set_relayed(e, status.MPI_SOURCE);
+    return comm_name_rank(e, status.MPI_SOURCE, NULL);
 }
 
 /* The others do not come: why? */

@@ -65,7 +65,7 @@ static int check_group(struct comm *c, struct err *e)
         return 0;
     *e = g->error;
     c->relayed = g->failed_rank != c->rank;
-    return c->relayed ? comm_set_relayed(e, g->failed_rank) : -1;
+    return c->relayed ? comm_name_rank(e, g->failed_rank, NULL) : -1;
 }
 
 static int check_meeting(struct comm *c, const struct meeting *m, const char *what,

@@ -312,8 +312,8 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
 
         double began = g->timed ? time_now(x) : 0;
 
-        if (op->kernel->run(op, x, e) < 0) /* a lost rank is told as anywhere else */
-            return e->code == ERR_PEER ? -1 : err_prefix(e, "%s", op->kind->name);
+        if (op->kernel->run(op, x, e) < 0) /* other errors are those of ranks and signals */
+            return e->code == ERR_INTERNAL ? err_prefix(e, "%s", op->kind->name) : -1;
         if (g->timed)
             op->seconds += time_now(x) - began;
         if (ready && op->ready > reported) {

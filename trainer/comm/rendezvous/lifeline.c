@@ -198,7 +198,7 @@ static void heed(struct lifeline *l, struct peer *p)
     case WORD_LOST:
         memcpy(e.text, p->text, p->word.length);
         if (l->r->rank == 0)
-            comm_set_relayed(&e, rank_of(l, p));
+            comm_name_rank(&e, rank_of(l, p), l->hosts[rank_of(l, p)]);
         lose(l, &e, true);
         break;
     case WORD_ASK: begin_question(l); break;

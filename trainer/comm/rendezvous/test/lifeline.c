@@ -167,7 +167,7 @@ int main(void)
     ok(heard(1, ERR_PEER, "rank 0 on n00: alive, but slow or stuck"), "rank 0 is slow: %s",
        got[1].e.text);
     run(FAILED, 1);
-    ok(heard(0, ERR_DATA, "rank 1: image 7 is broken") && got[0].relayed &&
-       heard(2, ERR_DATA, "rank 1: image 7 is broken"), "a rank fails: %s", got[0].e.text);
+    ok(heard(0, ERR_DATA, "rank 1 on n01: image 7 is broken") && got[0].relayed &&
+       heard(2, ERR_DATA, "rank 1 on n01: image 7 is broken"), "a rank fails: %s", got[0].e.text);
     return done_testing();
 }
