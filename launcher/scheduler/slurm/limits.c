@@ -61,17 +61,20 @@ static void ask_line(const char *const argv[], char *dst, size_t size)
     command_destroy(&c);
 }
 
-static void find_cluster(char *dst, size_t size)
+/* Copies the value of a setting of slurm.conf; "" if it is not known. */
+static void find_setting(const char *name, char *dst, size_t size)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
+    char label[64];
     struct command c;
 
-    snprintf(dst, size, "cluster=");
+    *dst = 0;
+    snprintf(label, sizeof label, "\n%s ", name);
     if (ask(show, &c)) {
-        const char *line = strstr(c.out.data, "\nClusterName");
+        const char *line = strstr(c.out.data, label);
         const char *value = line ? strchr(line, '=') : NULL;
         if (value)
-            snprintf(dst, size, "cluster=%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+            snprintf(dst, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
     }
     command_destroy(&c);
 }
@@ -84,7 +87,8 @@ static void find_owner(const json_t *job, struct owner *dst)
     char text[400], names[1024], *bar;
 
     getpwuid_r(getuid(), &record, names, sizeof names, &me);
-    find_cluster(dst->cluster, sizeof dst->cluster);
+    find_setting("ClusterName", text, sizeof text);
+    snprintf(dst->cluster, sizeof dst->cluster, "cluster=%.240s", text);
     snprintf(dst->user, sizeof dst->user, "user=%s", me ? me->pw_name : "");
     if (account)
         snprintf(text, sizeof text, "%s", account);
@@ -187,6 +191,20 @@ static json_t *explain_limit(const json_t *job, const char *name)
     return answer;
 }
 
+/* The controller's own limit, on the jobs of all users. */
+static json_t *explain_full(const char *text)
+{
+    char most[32], age[32];
+
+    find_setting("MaxJobCount", most, sizeof most);
+    find_setting("MinJobAge", age, sizeof age);
+    json_t *answer = message_refuse("%s: the cluster has as many jobs as slurm.conf allows "
+                                    "(MaxJobCount=%s; those that ended count for MinJobAge=%s)",
+                                    text, most, age);
+    json_object_set_new(answer, "full", json_true());
+    return answer;
+}
+
 /* The user's accounts and their QOS, as "ACCOUNT (QOS,QOS)". */
 static json_t *explain_account(const json_t *job, const char *text)
 {
@@ -227,6 +245,8 @@ json_t *limits_explain(const json_t *job, json_t *answer)
         better = explain_limit(job, name ? name : "");
     else if (text && (strstr(text, "Invalid account") || strstr(text, "Invalid qos")))
         better = explain_account(job, text);
+    else if (text && strstr(text, "Resource temporarily unavailable"))
+        better = explain_full(text);
     if (!better)
         return answer;
     if (json_object_get(answer, "code"))

@@ -27,6 +27,7 @@ bool forecast_may_pass(int code)
     case ESLURM_QOS_THRES:
     case ESLURM_ACCOUNTING_POLICY:
     case ESLURM_BURST_BUFFER_WAIT:
+    case EAGAIN: /* MaxJobCount */
         return true;
     default:
         return false;

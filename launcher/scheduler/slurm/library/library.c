@@ -187,11 +187,12 @@ static json_t *cancel(const char *id)
 /* ---- submission ---- */
 
 /* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
- * its accounting's and plugins'. Any other one (a timeout, a broken connection) leaves it open whether
- * Slurm got the request; only what could not even connect was never sent. */
+ * its accounting's and plugins', and EAGAIN is its answer at MaxJobCount. Any other one (a timeout, a
+ * broken connection) leaves it open whether Slurm got the request; only what could not even connect was
+ * never sent. */
 static bool is_answered(int code)
 {
-    return (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) || code >= ESLURM_DB_CONNECTION ||
+    return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) || code >= ESLURM_DB_CONNECTION ||
            code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
            code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
 }
