@@ -104,9 +104,17 @@ test_limits() { # INTERFACE
     make_study "bad-$1" sandbox
     exits 4 "$1: a QOS without GPUs" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.qos=gpuless-"$1"
     like "$ERR" "QOSMaxGRESPerJob: QOS gpuless-$1: MaxTRES=gres/gpu=0" "says so"
+    is "$(grep -c . "$ERR")" 1 "in one line"
     exits 4 "$1: an unknown account" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.account=nope
     like "$ERR" "Invalid account.*accounts of user $me: .*sandbox \(QOS" "names those that there are"
     is "$(login squeue -h)" "" "nothing of it was submitted"
+    manage add qos idle-"$1" set MaxTRESPerJob=gres/gpu=0
+    manage modify user "$me" set qos+=idle-"$1"
+    make_study "never-$1" sandbox
+    exits 0 "$1: such a QOS without DenyOnLimit" unetctl submit -C "never-$1" --gpus 1 -s slurm.qos=idle-"$1"
+    never() { unetctl status -C "never-$1" | grep -q 'PENDING .*QOSMaxGRESPerJob: more than the QOS allows a job; it never starts: .unetctl cancel. it'; }
+    ok "lets the job wait for ever, and status says so" wait_until 30 never "$1"
+    unetctl cancel -C "never-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=1
     make_study "waits-$1" sandbox
     echo hang >"waits-$1/behave"
@@ -126,10 +134,47 @@ manage delete user "$me" where account=sandbox
 make_study gone sandbox
 exits 4 "an account that is gone" unetctl submit -C gone --gpus 1 -s slurm.account=sandbox
 like "$ERR" "Invalid account.*accounts of user $me: root" "names the other one"
-login bash -c "kill \$(cat $XDG_STATE_HOME/unetctl/sandbox/run/slurmdbd.pid)"
+manage delete user "$me"
 for interface in "${interfaces[@]}"; do
+    UNETCTL_SLURM_INTERFACE=$interface exits 4 "$interface: a user without any account" unetctl submit -C gone --gpus 1
+    like "$ERR" "^unetctl: error: .*Invalid account.*; user $me has no account on this cluster; its administrators" "is told so"
+    is "$(grep -c . "$ERR")" 1 "in one line"
+done
+manage add user "$me" Account=root DefaultAccount=root
+
+slurmdbd=$XDG_STATE_HOME/unetctl/sandbox/run/slurmdbd.pid
+port=$(sed -n 's/^AccountingStoragePort=//p' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf")
+connections() { login ss -Hnt state established "( dport = :$port )" | wc -l; }
+is_asked() { [ "$(connections)" -gt "$1" ]; }
+die_amid_question() { # INTERFACE TEXT: status asks a slurmdbd that is stopped, and then killed
+    local before asker
+    login pkill -STOP -F "$slurmdbd"
+    before=$(connections)
+    UNETCTL_SLURM_INTERFACE=$1 unetctl status -C forgotten >"asked-$1" 2>&1 &
+    asker=$!
+    ok "$1: slurmdbd is asked" wait_until 20 is_asked "$before"
+    login pkill -KILL -F "$slurmdbd"
+    wait $asker
+    is "$?" 0 "and dies: status answers"
+    like "asked-$1" "^unet-g01-s1 .*$2" "how the run stands"
+    is "$(grep -c . "asked-$1")" 2 "in one line"
+}
+start_slurmdbd() {
+    login env MYSQL_UNIX_PORT="${slurmdbd%/*}/mysql.sock" slurmdbd && wait_until 20 login sacctmgr -n show cluster
+}
+for interface in "${interfaces[@]}"; do
+    die_amid_question "$interface" CANCELLED # as the controller's own file has it
     login "$builddir/$(helper_of "$interface")" <request >"$OUT" 2>"$ERR"
     is "$(field "$OUT" 'd["ok"], d["source"]')" "(True, 'filetxt')" "$interface: without slurmdbd the controller's own file answers"
+    start_slurmdbd
 done
-exits 0 "and jobs are taken" unetctl submit -C gone --gpus 1 -s slurm.account=root -- --hold
+sed -i '/^JobComp/d' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
+ok "a controller without that file" sandbox_restart_controller 3
+for interface in "${interfaces[@]}"; do
+    die_amid_question "$interface" 'LOST .*the scheduler no longer knows it \(this cluster has no accounting that answers\)'
+    start_slurmdbd
+    is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" "when it is back: how it ended"
+done
+login pkill -KILL -F "$slurmdbd"
+exits 0 "without it jobs are taken" unetctl submit -C gone --gpus 1 -s slurm.account=root -- --hold
 done_testing
