@@ -5,24 +5,70 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 cd "$srcdir" || exit 255
 
-# FOLDER|WHAT ITS FILES MAY INCLUDE, as paths from the top. The longest folder that fits a file
-# decides; a folder may always include itself and src/. Tests may include their whole program.
-includes='src|
-launcher|launcher/
-trainer|trainer/
-trainer/core|
-trainer/ops|trainer/core/
-trainer/backends|trainer/core/
-trainer/models|trainer/core/ trainer/ops/
-trainer/comm|trainer/core/
-trainer/optim|trainer/core/
-trainer/metric|trainer/core/
-trainer/data|trainer/core/
+# ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL: a room names only rooms above it, so there is no circle.
+# The longest room that fits a file is its own, X/ is X and all below it, and src/ is everybody's.
+# Tests may include their whole program.
+rooms='src|
+src/cluster|src
+src/format|src
+src/run|src
+src/text|src
+launcher/host|
+launcher/sandbox|launcher/host
+launcher/scheduler|launcher/host launcher/sandbox
+launcher/scheduler/local|launcher/host launcher/scheduler
+launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
+launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
+launcher/scheduler/slurm/library|launcher/host launcher/scheduler/slurm
+launcher/study|launcher/host launcher/scheduler/
+launcher/plan|launcher/study
+launcher/script|launcher/sandbox launcher/scheduler launcher/study
+launcher/spec|
+launcher/status|launcher/scheduler/ launcher/study
+launcher/submit|launcher/plan launcher/scheduler launcher/script launcher/status launcher/study
+launcher/doctor|launcher/host launcher/plan launcher/scheduler launcher/script launcher/spec launcher/study launcher/submit
+launcher/collect/results|
+launcher/collect/log|launcher/collect/results
+launcher/collect|launcher/collect/ launcher/status launcher/study
+launcher/analysis/statistics|
+launcher/analysis|launcher/analysis/ launcher/collect/results
+launcher/report/markup|
+launcher/report/chart|launcher/report/markup
+launcher/report|launcher/report/ launcher/analysis/ launcher/collect/
+launcher/cmd|launcher/
+launcher|launcher/cmd
 trainer/data/image|
-trainer/data/source|trainer/core/ trainer/data/image/
-trainer/data/set|trainer/core/ trainer/data/image/ trainer/data/source/
-trainer/checkpoint|trainer/core/
-trainer/export|trainer/core/ trainer/checkpoint/'
+trainer/data/source|trainer/data/image
+trainer/data/prepare|trainer/data/
+trainer/core|
+trainer/ops|trainer/core
+trainer/models|trainer/core trainer/ops
+trainer/backends/ref|trainer/core trainer/ops
+trainer/backends/simd|trainer/core trainer/ops trainer/backends/ref
+trainer/backends/dnnl|trainer/core trainer/ops trainer/backends/
+trainer/backends/cuda|trainer/core trainer/ops
+trainer/backends|trainer/core trainer/ops trainer/backends/
+trainer/comm/rendezvous|
+trainer/comm|trainer/core trainer/backends trainer/comm/
+trainer/checkpoint|trainer/core trainer/models
+trainer/export|trainer/core trainer/ops trainer/models trainer/checkpoint
+trainer/metric|trainer/core
+trainer/optim|trainer/core
+trainer/data/set|trainer/core trainer/data/
+trainer/data|trainer/core trainer/data/
+trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim trainer/data/set
+trainer/run|trainer/
+trainer/cmd|trainer/
+trainer|trainer/'
+
+# FROM TO (regexes): rooms that still use one below them.
+circles='trainer/core trainer/(ops|models|backends)
+trainer/backends/(ref|simd|dnnl|cuda) trainer/backends
+trainer/comm/rendezvous trainer/comm
+trainer/step trainer/run'
+
+# Folders that still have more than 30 files beside their tests.
+large='trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/scheduler/slurm/library/
@@ -53,27 +99,87 @@ ok 'the tree is where it should be' test ${#sources[@]} -gt 20
 # FILE HEADER of every #include "..."
 included=$(awk '/^ *# *include *"/ { split($0, part, "\""); print FILENAME, part[2] }' "${sources[@]}")
 
-forbidden_includes() {
-    awk -v table="$includes" '
+# FILE USED-FILE WHAT of every include and, in the objects, of every call. An object of a source that is gone
+# is no matter.
+uses() {
+    sed 's/.*/& its-header/' <<<"$included"
+    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path '*/test/*' -print0 |
+        xargs -0 nm --extern-only --format=posix --print-file-name |
+        awk -v builddir="$builddir/" -v sources="$(find src launcher trainer -name '*.c' -o -name '*.cu')" '
+            BEGIN {
+                n = split(sources, path, "\n")
+                for (i = 1; i <= n; i++) {
+                    stem = path[i]; sub(/\.cu?$/, "", stem)
+                    source[stem] = path[i]
+                }
+            }
+            {
+                stem = substr($1, length(builddir) + 1); sub(/\.o:$/, "", stem); sub(/\/[a-z0-9_]+-/, "/", stem)
+                if (!(stem in source) || $2 == "main") next
+                if ($3 == "U") used[source[stem], $2] = 1
+                else if (!($2 in definer)) definer[$2] = source[stem]
+            }
+            END {
+                for (pair in used) {
+                    split(pair, part, SUBSEP)
+                    if (part[2] in definer) print part[1], definer[part[2]], part[2]
+                }
+            }'
+}
+
+forbidden_uses() {
+    awk -v table="$rooms" -v circles="$circles" '
         BEGIN {
             n = split(table, line, "\n")
-            for (i = 1; i <= n; i++) { split(line[i], part, "|"); also[part[1]] = part[2] }
+            for (i = 1; i <= n; i++) {
+                split(line[i], part, "|")
+                room[i] = part[1]; row[part[1]] = i
+                m = split(part[2], below, " ")
+                for (k = 1; k <= m; k++) {
+                    if (below[k] !~ /\/$/ && !(below[k] in row)) print part[1] " may not use " below[k] ", which is not above it"
+                    for (r = 1; r < i; r++)
+                        if (room[r] == below[k] || index(room[r] "/", below[k]) == 1 && below[k] ~ /\/$/) may[i, r] = 1
+                }
+            }
+            ncircles = split(circles, circle, "\n")
         }
-        function rule(file,    folder, longest) { # the longest folder of the table that it lies in
-            for (folder in also)
-                if (index(file, folder "/") == 1 && length(folder) > length(longest)) longest = folder
-            return "config.h src/ " longest "/ " also[longest]
+        function find(file,    r, longest) {
+            longest = 0
+            for (r = 1; r <= n; r++)
+                if (index(file, room[r] "/") == 1 && (!longest || length(room[r]) > length(room[longest]))) longest = r
+            return longest
         }
-        $1 ~ /^t\// { next }
+        $1 ~ /^t\// || $2 == "config.h" { next }
+        $1 ~ /\/test\// {
+            if (index($2, substr($1, 1, index($1, "/"))) != 1 && $2 !~ /^src\/|^t\/(tap|port)\.h$/) print $1 " uses " $2
+            next
+        }
         {
-            allowed = rule($1)
-            if ($1 ~ /\/test\//) allowed = "config.h src/ " substr($1, 1, index($1, "/")) " t/tap.h t/port.h"
-            m = split(allowed, prefix, " ")
-            for (i = 1; i <= m; i++) if (index($2, prefix[i]) == 1) next
-            print $1 " includes " $2 "; it may include: " allowed
-        }' <<<"$included"
+            from = find($1); to = find($2)
+            if (from && (from == to || may[from, to] || $2 ~ /^src\// && $1 !~ /^src\//)) next
+            for (i = 1; i <= ncircles; i++) {
+                split(circle[i], part, " ")
+                if (room[from] ~ "^(" part[1] ")$" && room[to] ~ "^(" part[2] ")$") next
+            }
+            print $1 " uses " $2 " (" $3 "); rooms that " room[from] " may use stand in the table"
+        }'
 }
-is "$(forbidden_includes)" '' 'includes follow the direction of dependencies'
+is "$(uses | sort -u | forbidden_uses)" '' 'rooms include and call only rooms below them'
+
+is "$(find src launcher -name '*.[ch]' -not -path '*/test/*' | sed 's,/[^/]*$,,' | sort -u |
+    grep -vxF "$(cut -d'|' -f1 <<<"$rooms")")" '' 'each folder is a room of the table'
+
+overfull() {
+    find src launcher trainer -type f -not -path '*/test/*' -name '*.*' -not -name '*.*o' -not -name '.*' |
+        sed 's,/[^/]*$,,' | sort | uniq -c | while read -r count folder; do
+        if [[ " $large " != *" $folder "* ]]; then
+            [ "$count" -le 30 ] || echo "$folder has $count files"
+        elif [ "$count" -le 30 ]; then
+            echo "$folder has only $count files: it is not large any more"
+        fi
+    done
+}
+is "$(overfull)" '' 'no folder has more than 30 files'
 
 misplaced_headers() {
     local f header pattern place

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/quantity.h"
 #include "launcher/analysis/statistics/interval.h"
+#include "launcher/collect/results/quantity.h"
 #include "src/err.h"
 
 #define COMPARE_ALPHA 0.05

@@ -28,11 +28,6 @@ static const struct link links[] = {
 };
 #define NLINKS (sizeof links / sizeof *links)
 
-const struct link *link_named(size_t i)
-{
-    return i < NLINKS ? &links[i] : NULL;
-}
-
 static int refuse(const char *text, struct err *e)
 {
     char names[256] = "";

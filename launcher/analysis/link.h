@@ -3,8 +3,6 @@
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_LINK_H
 #define UNETCTL_LAUNCHER_ANALYSIS_LINK_H
 
-#include <stddef.h>
-
 #include "src/err.h"
 
 struct link {
@@ -13,9 +11,6 @@ struct link {
     double latency_s;   /* of a message, what the software adds included */
     const char *what;
 };
-
-/* The i-th named link; NULL behind the last. */
-const struct link *link_named(size_t i);
 
 /* "nvlink2", or GB/s:us, such as 12.5:5. ERR_USAGE with the names that there are. */
 int link_decode(const char *text, struct link *dst, struct err *e);

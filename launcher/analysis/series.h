@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/quantity.h"
 #include "launcher/analysis/statistics/interval.h"
+#include "launcher/collect/results/quantity.h"
 #include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/err.h"

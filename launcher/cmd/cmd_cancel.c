@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "launcher/status/run_status.h"
-#include "launcher/submit/allocation.h"
+#include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
 
 #define LOCK_TIMEOUT_S 60
@@ -37,7 +37,7 @@ static int cancel_run(struct workspace *w, const struct run_status *s, bool shar
 {
     struct scheduler *scheduler = workspace_scheduler(w, s->scheduler, e);
 
-    if (!scheduler || (shared ? allocation_cancel(w, s->run.id, s->attempt.number, e)
+    if (!scheduler || (shared ? allocation_jobs_cancel(w, s->run.id, s->attempt.number, e)
                               : scheduler_cancel(scheduler, s->job, e)))
         return err_prefix(e, "%s", s->run.id);
     if (ledger_append(&w->ledger, LEDGER_CANCELLED, s->run.id, s->attempt.number, s->scheduler,

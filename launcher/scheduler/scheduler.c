@@ -5,25 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
-static const struct {
-    const char *kind;
-    struct scheduler *(*open)(const struct scheduler_config *config, struct err *e);
-} kinds[] = {
-    {"slurm", scheduler_slurm_open},
-    {"local", scheduler_local_open},
-    {"dry", scheduler_dry_open},
-};
-
-struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(config->kind, kinds[i].kind) == 0)
-            return kinds[i].open(config, e);
-    err_set(e, ERR_USAGE, "unknown scheduler '%s'; use slurm, local or dry", config->kind);
-    return NULL;
-}
-
 void scheduler_close(struct scheduler *s)
 {
     if (s)

@@ -47,7 +47,6 @@ struct scheduler_forecast {
 };
 
 struct scheduler_config {
-    const char *kind;        /* "slurm", "local" or "dry" */
     bool sandbox;            /* slurm: talk to the sandbox's Slurm, not to the machine's */
     const char *sandbox_dir; /* its folder; NULL: the one that runs (see sandbox_find) */
     const char *interface;   /* slurm: "library", "commands", or NULL or "auto" for either */
@@ -101,14 +100,12 @@ struct scheduler {
     void *priv;
 };
 
-/* One for each kind, for scheduler_open. */
+/* One for each kind. Strings of config must live until close. ERR_SCHED when there is no scheduler of
+ * this kind here, with what to type next; that it cannot be reached may only be told by the first
+ * question. */
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
-
-/* Strings of config must live until close. ERR_SCHED when there is no scheduler of this kind here,
- * with what to type next; that it cannot be reached may only be told by the first question. */
-struct scheduler *scheduler_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
 /* The partition called name, or the default one for NULL. For several, with commas, the most that one of

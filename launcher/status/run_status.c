@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "launcher/scheduler/slurm/slurm_words.h"
-#include "launcher/submit/allocation.h"
+#include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -144,7 +144,7 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
     ledger_tag(&w->ledger, NULL, 0, prefix);
     if (!scheduler || scheduler_query(scheduler, prefix, jobs, njobs, e))
         return -1;
-    if (allocation_expand(w, jobs, njobs, e)) {
+    if (allocation_jobs_expand(w, jobs, njobs, e)) {
         free(*jobs);
         *jobs = NULL;
         *njobs = 0;

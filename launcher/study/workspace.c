@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 
 static const char *const kinds[] = {"slurm", "local", "dry", NULL};
+static open_f *const openers[] = {scheduler_slurm_open, scheduler_local_open, scheduler_dry_open};
 
 static const char *filled(const char *text)
 {
@@ -155,8 +157,7 @@ int workspace_pack(struct workspace *w, struct err *e)
 
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
 {
-    struct scheduler_config config = {.kind = kind,
-                                      .sandbox = w->site.sandbox,
+    struct scheduler_config config = {.sandbox = w->site.sandbox,
                                       .interface = w->study.slurm.interface,
                                       .max_in_flight = (int)(w->max_in_flight ? w->max_in_flight
                                                                               : w->site.max_in_flight)};
@@ -165,7 +166,7 @@ struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, str
         if (strcmp(kinds[i], kind) != 0)
             continue;
         if (!w->open[i])
-            w->open[i] = scheduler_open(&config, e);
+            w->open[i] = openers[i](&config, e);
         return w->open[i];
     }
     err_set(e, ERR_CONFIG, "unknown scheduler '%s' in the ledger", kind);

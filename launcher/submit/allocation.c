@@ -11,14 +11,11 @@
 
 #include "launcher/plan/run_cost.h"
 #include "launcher/script/template.h"
-#include "launcher/study/run_dir.h"
-#include "src/log.h"
+#include "launcher/status/allocation_jobs.h"
 #include "src/paths.h"
 #include "src/plural.h"
 
 #define MAX_TEMPLATE (1 << 16)
-#define MAX_LIST ((size_t)1 << 22)
-#define PREFIX "allocation-"
 
 /* ---- the job ---- */
 
@@ -27,7 +24,7 @@ static void choose_name(const struct workspace *w, struct allocation *a)
     int k = 0;
 
     do {
-        snprintf(a->name, sizeof a->name, PREFIX "%d", ++k);
+        snprintf(a->name, sizeof a->name, ALLOCATION_JOBS_PREFIX "%d", ++k);
         snprintf(a->dir, sizeof a->dir, "%s/%s", w->ledger.dir, a->name);
     } while (access(a->dir, F_OK) == 0);
 }
@@ -194,148 +191,4 @@ int allocation_write(const struct workspace *w, const struct allocation *a,
     buf_destroy(&list);
     free(script);
     return rc;
-}
-
-/* ---- its runs as jobs ---- */
-
-static void set_state(struct job_state *s, enum job_phase phase, const char *state)
-{
-    s->phase = phase;
-    snprintf(s->state, sizeof s->state, "%s", state);
-}
-
-static bool is_cancelled(const char *attempt)
-{
-    char path[PATH_MAX + 16];
-
-    snprintf(path, sizeof path, "%s/.cancel", attempt);
-    return access(path, F_OK) == 0;
-}
-
-/* s is the job's state; it becomes that of the run. */
-static void judge(struct job_state *s, const struct run_attempt *a)
-{
-    if (a->marker != RUN_NO_MARKER) {
-        set_state(s, JOB_ENDED, a->marker == RUN_DONE ? "COMPLETED" : "FAILED");
-        s->exit_code = a->exit_code;
-    } else if (is_cancelled(a->path) && (!a->begun || a->stopped)) {
-        set_state(s, JOB_ENDED, "CANCELLED");
-    } else if (!a->begun && s->phase == JOB_RUNNING) {
-        set_state(s, JOB_PENDING, "PENDING");
-        snprintf(s->reason, sizeof s->reason, "waits for its turn in job %s", s->id);
-    } else if (!a->begun && s->phase == JOB_ENDED && strcmp(s->state, "CANCELLED") != 0) {
-        snprintf(s->reason, sizeof s->reason, "job %s ended (%s) before its turn", s->id, s->state);
-        set_state(s, JOB_ENDED, "SKIPPED");
-        s->exit_code = 0;
-    }
-}
-
-/* One line of the list. */
-static int add_run(const struct workspace *w, const struct job_state *job, const char *line,
-                   struct job_state *dst, struct err *e)
-{
-    struct run_attempt newest;
-    char run[RUN_ID_SIZE];
-    int attempt;
-
-    if (sscanf(line, "%63s %d", run, &attempt) != 2)
-        return err_set(e, ERR_DATA, "is damaged");
-    *dst = *job;
-    ledger_tag(&w->ledger, run, attempt, dst->tag);
-    if (run_dir_attempt(w->study.dir, run, &newest, e))
-        return -1;
-    if (newest.number == attempt)
-        judge(dst, &newest);
-    return 0;
-}
-
-struct list {
-    struct job_state *jobs;
-    size_t count, capacity;
-};
-
-static struct job_state *grow(struct list *l, struct err *e)
-{
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? 2 * l->capacity : 64;
-        struct job_state *grown = realloc(l->jobs, capacity * sizeof *grown);
-        if (!grown) {
-            err_errno(e, ERR_INTERNAL, ENOMEM, "jobs");
-            return NULL;
-        }
-        l->jobs = grown;
-        l->capacity = capacity;
-    }
-    return &l->jobs[l->count++];
-}
-
-static int add_runs(const struct workspace *w, const struct job_state *job, const char *name,
-                    struct list *dst, struct err *e)
-{
-    char path[PATH_MAX + 16], *text, *save = NULL;
-    struct job_state *place;
-    int rc = 0;
-    size_t n;
-
-    snprintf(path, sizeof path, "%s/%.*s/runs", w->ledger.dir, (int)strcspn(name, ":"), name);
-    text = atomicfile_read(path, MAX_LIST, &n, e);
-    if (!text) {
-        log_warn("job %s is one of this study, but its list is missing: %s", job->id, e->text);
-        return 0;
-    }
-    for (char *line = strtok_r(text, "\n", &save); rc == 0 && line;
-         line = strtok_r(NULL, "\n", &save)) {
-        place = grow(dst, e);
-        rc = place ? add_run(w, job, line, place, e) : -1;
-    }
-    free(text);
-    return rc ? err_prefix(e, "%s", path) : 0;
-}
-
-/* "allocation-K:1" of such a job's tag, or NULL. */
-static const char *name_of(const struct workspace *w, const struct job_state *job)
-{
-    char prefix[256];
-
-    ledger_tag(&w->ledger, NULL, 0, prefix);
-    const char *name = job->tag + strlen(prefix);
-    return strncmp(job->tag, prefix, strlen(prefix)) == 0 &&
-                   strncmp(name, PREFIX, strlen(PREFIX)) == 0
-               ? name
-               : NULL;
-}
-
-int allocation_expand(const struct workspace *w, struct job_state **jobs, size_t *njobs,
-                      struct err *e)
-{
-    struct list list = {0};
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < *njobs; i++) {
-        const char *name = name_of(w, &(*jobs)[i]);
-        struct job_state *place = name ? NULL : grow(&list, e);
-        if (name)
-            rc = add_runs(w, &(*jobs)[i], name, &list, e);
-        else if (place)
-            *place = (*jobs)[i];
-        else
-            rc = -1;
-    }
-    if (rc) {
-        free(list.jobs);
-        return -1;
-    }
-    free(*jobs);
-    *jobs = list.jobs;
-    *njobs = list.count;
-    return 0;
-}
-
-int allocation_cancel(const struct workspace *w, const char *run, int attempt, struct err *e)
-{
-    char name[48], path[PATH_MAX];
-
-    snprintf(name, sizeof name, "attempt-%d/.cancel", attempt);
-    run_dir_path(w->study.dir, run, name, path);
-    return atomicfile_write(path, "", 0, 0666, e);
 }

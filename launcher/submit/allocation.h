@@ -38,13 +38,4 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
 int allocation_write(const struct workspace *w, const struct allocation *a,
                      const struct allocation_run *runs, size_t count, struct err *e);
 
-/* Replaces each job of an allocation by one for each of its runs, in the state of that run: what
- * waits for its turn is PENDING, what never had one when the job ended is SKIPPED. *jobs is
- * reallocated. */
-int allocation_expand(const struct workspace *w, struct job_state **jobs, size_t *njobs,
-                      struct err *e);
-
-/* Let a run leave the job that it shares: its script looks every few seconds. */
-int allocation_cancel(const struct workspace *w, const char *run, int attempt, struct err *e);
-
 #endif

@@ -31,10 +31,10 @@ static struct job new_job(const char *tag)
 
 static struct scheduler *open_slurm(const char *interface)
 {
-    struct scheduler_config config = {.kind = "slurm", .sandbox = true, .sandbox_dir = sandbox_dir,
+    struct scheduler_config config = {.sandbox = true, .sandbox_dir = sandbox_dir,
                                       .interface = interface};
     struct err e;
-    struct scheduler *s = scheduler_open(&config, &e);
+    struct scheduler *s = scheduler_slurm_open(&config, &e);
 
     if (!s)
         bail_out("no Slurm: %s", e.text);
@@ -141,15 +141,15 @@ static void test_life(struct scheduler *s, const char *interface)
 
 static void test_unreachable(const char *interface)
 {
-    struct scheduler_config config = {.kind = "slurm", .sandbox = true, .sandbox_dir = sandbox_dir,
+    struct scheduler_config config = {.sandbox = true, .sandbox_dir = sandbox_dir,
                                       .interface = interface};
     struct scheduler_partition p;
     struct err e;
 
-    ok(!scheduler_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s", e.text);
+    ok(!scheduler_slurm_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s", e.text);
     config.sandbox = false;
     setenv("SLURM_CONF", "/nonexistent/slurm.conf", 1);
-    struct scheduler *s = scheduler_open(&config, &e);
+    struct scheduler *s = scheduler_slurm_open(&config, &e);
     ok(s && scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
        strstr(e.text, "/nonexistent"), "no configuration: %s", e.text);
     scheduler_announce(s, "t:", NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/quantity.h"
+#include "launcher/collect/results/quantity.h"
 
 #include <math.h>
 #include <stddef.h>

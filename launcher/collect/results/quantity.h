@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is measured of a run, each thing under one name. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_QUANTITY_H
-#define UNETCTL_LAUNCHER_ANALYSIS_QUANTITY_H
+#ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_QUANTITY_H
+#define UNETCTL_LAUNCHER_COLLECT_RESULTS_QUANTITY_H
 
 #include "launcher/collect/results/results.h"
 
