@@ -28,7 +28,7 @@ static void destroy(struct atomicfile *a)
 }
 
 /* The file that path means: links followed, and nothing but a regular file or nothing at all. */
-static char *resolve(const char *path, struct err *e)
+static char *resolve_link(const char *path, struct err *e)
 {
     struct stat st;
     char *real = NULL;
@@ -76,7 +76,7 @@ struct atomicfile *atomicfile_open(const char *path, mode_t mode, struct err *e)
         err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
         return NULL;
     }
-    a->path = resolve(path, e);
+    a->path = resolve_link(path, e);
     if (!a->path) {
         destroy(a);
         return NULL;
@@ -304,7 +304,7 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
     if (!grown)
         return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
     b->files = grown;
-    struct atomicfile_pair pair = {.path = resolve(path, e)};
+    struct atomicfile_pair pair = {.path = resolve_link(path, e)};
     if (!pair.path)
         return -1;
     if (write_tmp(&pair, data, n, mode)) {
@@ -383,7 +383,7 @@ static int open_regular(const char *path, struct stat *st, struct err *e)
 }
 
 /* Reads to the end. The size that stat tells is a hint: files grow, and those of /proc say 0. */
-static char *read_all(int fd, size_t hint, size_t limit, size_t *n)
+static char *read_file(int fd, size_t hint, size_t limit, size_t *n)
 {
     size_t capacity = hint + 1, length = 0;
     char *data = malloc(capacity + 1);
@@ -424,7 +424,7 @@ char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e)
     if (fd < 0)
         return NULL;
     bool large = (uintmax_t)st.st_size > limit;
-    char *data = large ? NULL : read_all(fd, (size_t)st.st_size, limit, n);
+    char *data = large ? NULL : read_file(fd, (size_t)st.st_size, limit, n);
     if (!data && (large || errno == EFBIG))
         err_set(e, ERR_DATA,
                 "cannot read %s: it has more than the %zu bytes expected of such a file", path,

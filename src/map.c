@@ -23,7 +23,7 @@ static uint64_t hash_of(const char *key)
 }
 
 /* The slot that has key, or the free one where it belongs. */
-static struct map_slot *find(struct map_slot *slots, size_t nslots, const char *key, uint64_t hash)
+static struct map_slot *find_slot(struct map_slot *slots, size_t nslots, const char *key, uint64_t hash)
 {
     size_t i = hash & (nslots - 1);
 
@@ -41,7 +41,7 @@ static int grow(struct map *m)
         return -1;
     for (size_t i = 0; i < m->nslots; i++)
         if (m->slots[i].key)
-            *find(slots, nslots, m->slots[i].key, m->slots[i].hash) = m->slots[i];
+            *find_slot(slots, nslots, m->slots[i].key, m->slots[i].hash) = m->slots[i];
     free(m->slots);
     m->slots = slots;
     m->nslots = nslots;
@@ -54,7 +54,7 @@ int map_set(struct map *m, const char *key, size_t value)
 
     if (4 * (m->count + 1) > 3 * m->nslots && grow(m))
         return -1;
-    struct map_slot *slot = find(m->slots, m->nslots, key, hash);
+    struct map_slot *slot = find_slot(m->slots, m->nslots, key, hash);
     if (!slot->key) {
         slot->key = strdup(key);
         if (!slot->key)
@@ -69,7 +69,7 @@ int map_set(struct map *m, const char *key, size_t value)
 bool map_get(const struct map *m, const char *key, size_t *value)
 {
     const struct map_slot *slot =
-        m->nslots ? find(m->slots, m->nslots, key, hash_of(key)) : NULL;
+        m->nslots ? find_slot(m->slots, m->nslots, key, hash_of(key)) : NULL;
 
     if (!slot || !slot->key)
         return false;

@@ -14,7 +14,7 @@
 static char bindir[PATH_MAX];
 static bool in_build_tree;
 
-static void look(void)
+static void find_program_dir(void)
 {
     char path[PATH_MAX + 32];
     ssize_t n = readlink("/proc/self/exe", bindir, sizeof bindir - 1);
@@ -31,7 +31,7 @@ static void look_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, look);
+    pthread_once(&once, find_program_dir);
 }
 
 int paths_bindir(char *dst, size_t size)
@@ -48,8 +48,8 @@ static bool try_folder(const char *folder, const char *name, int access_mode, ch
 }
 
 /* Looks in the folder the variable names, else beside the executable. */
-static int find(const char *variable, const char *installed, const char *name, int access_mode,
-                char *dst, size_t size, struct err *e)
+static int find_part(const char *variable, const char *installed, const char *name, int access_mode,
+                     char *dst, size_t size, struct err *e)
 {
     char folder[PATH_MAX + 64];
     const char *chosen = getenv(variable);
@@ -80,10 +80,10 @@ static int find(const char *variable, const char *installed, const char *name, i
 
 int paths_libexec(const char *name, char *dst, size_t size, struct err *e)
 {
-    return find("UNETCTL_LIBEXECDIR", "libexec", name, X_OK, dst, size, e);
+    return find_part("UNETCTL_LIBEXECDIR", "libexec", name, X_OK, dst, size, e);
 }
 
 int paths_data(const char *name, char *dst, size_t size, struct err *e)
 {
-    return find("UNETCTL_DATADIR", "share", name, R_OK, dst, size, e);
+    return find_part("UNETCTL_DATADIR", "share", name, R_OK, dst, size, e);
 }

@@ -51,7 +51,7 @@ double stat_max(const double *src, size_t n)
     return n == 0 || has_nan(src, n) ? NAN : best;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -65,7 +65,7 @@ double stat_quantile(const double *src, size_t n, double p)
     if (!sorted)
         return NAN;
     memcpy(sorted, src, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_doubles);
     double place = p * (double)(n - 1);
     size_t low = (size_t)place, high = low + 1 < n ? low + 1 : low;
     double part = place - (double)low;

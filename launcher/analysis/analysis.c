@@ -360,7 +360,7 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
 }
 
 /* A speed-up is over 1 GPU, unless another base case was named. */
-static int check(const struct analysis *a, int base, struct err *e)
+static int check_base(const struct analysis *a, int base, struct err *e)
 {
     bool compared = false, steady = false, based = false;
 
@@ -387,7 +387,7 @@ int analysis_create(struct analysis *a, const struct analysis_source *sources, s
                     const struct analysis_options *options, struct err *e)
 {
     *a = (struct analysis){.sources = sources, .nsources = nsources};
-    if (find_series(a, options, e) || check(a, options->facts.base, e))
+    if (find_series(a, options, e) || check_base(a, options->facts.base, e))
         goto fail;
     for (size_t i = 0; i < a->nseries; i++)
         if (analyse_series(&a->series[i], sources[a->series[i].source].table, options, e))

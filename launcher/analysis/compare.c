@@ -171,7 +171,7 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
 }
 
 /* To the level that nfamily intervals hold together. */
-static void widen(struct comparison *c, size_t nfamily)
+static void widen_interval(struct comparison *c, size_t nfamily)
 {
     double alpha = 1 - INTERVAL_LEVEL;
     double factor = distribution_t_quantile(1 - alpha / 2 / (double)nfamily, c->df) /
@@ -200,7 +200,7 @@ void compare_correct(struct comparison *c, size_t n)
         c[i].significant = c[i].p_holm < COMPARE_ALPHA;
         if (isnan(c[i].difference))
             continue;
-        widen(&c[i], nfamily);
+        widen_interval(&c[i], nfamily);
         set_needed(&c[i], nfamily);
     }
     free(p);

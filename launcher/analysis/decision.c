@@ -77,8 +77,8 @@ static const char *find_unusable(const struct decision *d, const struct series_p
     return NULL;
 }
 
-static enum decision_iou judge_iou(const struct decision *d, const struct series_point *p,
-                                   const struct comparison *c)
+static enum decision_iou classify_iou(const struct decision *d, const struct series_point *p,
+                                      const struct comparison *c)
 {
     if (find_unusable(d, p))
         return DECISION_IOU_UNKNOWN;
@@ -89,8 +89,8 @@ static enum decision_iou judge_iou(const struct decision *d, const struct series
     return c->interval.high < -c->margin ? DECISION_IOU_FALLS : DECISION_IOU_UNDECIDED;
 }
 
-static enum decision_state judge(const struct series *s, const struct series_point *p,
-                                 enum decision_iou iou)
+static enum decision_state classify_point(const struct series *s, const struct series_point *p,
+                                          enum decision_iou iou)
 {
     if (p == s->points)
         return DECISION_PASSES;
@@ -99,7 +99,7 @@ static enum decision_state judge(const struct series *s, const struct series_poi
     return iou == DECISION_IOU_HOLDS ? DECISION_PASSES : DECISION_UNDECIDED;
 }
 
-static int judge_all(struct decision *d, const struct series *s, struct err *e)
+static int classify_points(struct decision *d, const struct series *s, struct err *e)
 {
     const struct series_point *base = s->points;
 
@@ -112,9 +112,9 @@ static int judge_all(struct decision *d, const struct series *s, struct err *e)
     compare_correct(d->iou_change + 1, s->npoints - 1);
     d->iou[0] = find_unusable(d, base) ? DECISION_IOU_UNKNOWN : DECISION_IOU_HOLDS;
     for (size_t i = 1; i < s->npoints; i++)
-        d->iou[i] = judge_iou(d, &s->points[i], &d->iou_change[i]);
+        d->iou[i] = classify_iou(d, &s->points[i], &d->iou_change[i]);
     for (size_t i = 0; i < s->npoints; i++)
-        d->state[i] = judge(s, &s->points[i], d->iou[i]);
+        d->state[i] = classify_point(s, &s->points[i], d->iou[i]);
     return 0;
 }
 
@@ -337,7 +337,7 @@ int decision_compute(struct decision *d, const struct series *s, const struct mo
         decision_destroy(d);
         return err_set(e, ERR_INTERNAL, "out of memory for %zu counts", s->npoints);
     }
-    if (judge_all(d, s, e)) {
+    if (classify_points(d, s, e)) {
         decision_destroy(d);
         return -1;
     }

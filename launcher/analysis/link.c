@@ -28,7 +28,7 @@ static const struct link links[] = {
 };
 #define NLINKS (sizeof links / sizeof *links)
 
-static int refuse(const char *text, struct err *e)
+static int refuse_link(const char *text, struct err *e)
 {
     char names[256] = "";
     size_t used = 0;
@@ -51,10 +51,10 @@ int link_decode(const char *text, struct link *dst, struct err *e)
         }
     double gb = strtod(text, &colon);
     if (colon == text || *colon != ':' || !(gb > 0 && gb < 1e6))
-        return refuse(text, e);
+        return refuse_link(text, e);
     double us = strtod(colon + 1, &end);
     if (end == colon + 1 || *end || !(us >= 0 && us < 1e6))
-        return refuse(text, e);
+        return refuse_link(text, e);
     *dst = (struct link){.bytes_per_s = gb * 1e9, .latency_s = us * 1e-6, .what = "as given"};
     snprintf(dst->name, sizeof dst->name, "%s", text);
     return 0;

@@ -20,7 +20,7 @@ struct batch {
     int gpus;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_batches(const void *a, const void *b)
 {
     const struct batch *x = a, *y = b;
 
@@ -39,7 +39,7 @@ static long commonest(const struct result *rows, size_t n, enum mode_group g, si
     for (size_t i = 0; all && i < n; i++)
         all[i] = (struct batch){batch_of(&rows[i], g), rows[i].gpus};
     if (all)
-        qsort(all, n, sizeof *all, compare);
+        qsort(all, n, sizeof *all, compare_batches);
     for (size_t i = 0, end, counts; all && i < n; i = end) {
         counts = 0;
         for (end = i; end < n && all[end].size == all[i].size; end++)

@@ -264,7 +264,7 @@ static int resample(struct fit *f, struct model *m, unsigned long seed, struct e
     return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
     const struct model_sample *x = a, *y = b;
 
@@ -286,7 +286,7 @@ static void group_samples(struct fit *f)
     }
 }
 
-static void judge(struct model *m, const struct fit *f)
+static void fit_model(struct model *m, const struct fit *f)
 {
     struct normal s = sum_up(f);
     int nterms = laws[m->law].nterms;
@@ -317,11 +317,11 @@ int model_fit(struct model *m, enum model_law law, const struct model_sample *sa
     }
     if (n)
         memcpy(sorted, samples, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_samples);
     group_samples(&f);
     if ((int)f.ngroups > laws[law].nterms) {
         m->largest = sorted[n - 1].gpus;
-        judge(m, &f);
+        fit_model(m, &f);
         rc = resample(&f, m, seed, e);
     }
 out:

@@ -117,7 +117,7 @@ static struct facts gather(const struct analysis *a)
     return f;
 }
 
-static void judge_base(struct rule *r, const struct analysis *a)
+static void check_base(struct rule *r, const struct analysis *a)
 {
     const struct series *s = &a->series[0].series;
     const struct series_point *p = s->points;
@@ -130,7 +130,7 @@ static void judge_base(struct rule *r, const struct analysis *a)
         p->gpus == 1 ? "" : "; 1 GPU was not measured, and that is said");
 }
 
-static void judge_subset(struct rule *r, const struct facts *f)
+static void check_subset(struct rule *r, const struct facts *f)
 {
     if (f->missing)
         say(r, RULE_NOT_MET,
@@ -143,7 +143,7 @@ static void judge_subset(struct rule *r, const struct facts *f)
         say(r, RULE_MET, "Every run that was asked for has a result and is shown.");
 }
 
-static void judge_intervals(struct rule *r, const struct facts *f)
+static void check_intervals(struct rule *r, const struct facts *f)
 {
     if (f->fewest > 1)
         say(r, RULE_MET,
@@ -156,7 +156,7 @@ static void judge_intervals(struct rule *r, const struct facts *f)
             "epochs of that run only. Repeat with --seeds 3 or more.");
 }
 
-static void judge_normality(struct rule *r, const struct facts *f)
+static void check_normal_samples(struct rule *r, const struct facts *f)
 {
     char found[120] = "";
 
@@ -190,7 +190,7 @@ static void judge_normality(struct rule *r, const struct facts *f)
             found);
 }
 
-static void judge_comparison(struct rule *r, const struct facts *f)
+static void check_comparison(struct rule *r, const struct facts *f)
 {
     if (f->tested)
         say(r, RULE_MET,
@@ -202,7 +202,7 @@ static void judge_comparison(struct rule *r, const struct facts *f)
             "Not enough repeats: some count has one run, whose quality may be chance.");
 }
 
-static void judge_setup(struct rule *r, const struct facts *f)
+static void check_setup(struct rule *r, const struct facts *f)
 {
     if (f->setup)
         say(r, RULE_MET,
@@ -215,7 +215,7 @@ static void judge_setup(struct rule *r, const struct facts *f)
         say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");
 }
 
-static void judge_timing(struct rule *r, const struct facts *f)
+static void check_timing(struct rule *r, const struct facts *f)
 {
     if (f->records)
         say(r, RULE_MET,
@@ -226,7 +226,7 @@ static void judge_timing(struct rule *r, const struct facts *f)
             "The logs do not say by whose clock, and whether ranks were synchronized.");
 }
 
-static void judge_bound(struct rule *r, const struct facts *f)
+static void check_bound(struct rule *r, const struct facts *f)
 {
     say(r, RULE_MET,
         "Ideal scaling is drawn beside each speed-up, and the fitted models with their limit%s.",
@@ -239,23 +239,23 @@ void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
 
     for (int i = 0; i < RULES_COUNT; i++)
         rules[i] = (struct rule){.number = i + 1, .text = texts[i]};
-    judge_base(&rules[0], a);
-    judge_subset(&rules[1], &f);
+    check_base(&rules[0], a);
+    check_subset(&rules[1], &f);
     say(&rules[2], RULE_MET,
         "Times are summed up by their median, energy and GPU-hours from it; images per second of "
         "a count are images over that time, never a mean of rates.");
     say(&rules[3], RULE_MET,
         "Times are summed up over runs first, then divided; no mean of speed-ups or efficiencies "
         "is taken.");
-    judge_intervals(&rules[4], &f);
-    judge_normality(&rules[5], &f);
-    judge_comparison(&rules[6], &f);
+    check_intervals(&rules[4], &f);
+    check_normal_samples(&rules[5], &f);
+    check_comparison(&rules[6], &f);
     say(&rules[7], RULE_MET,
         "Medians, because epochs have slow outliers; smallest and largest run, and the first "
         "epoch, which is the tail, are shown by themselves.");
-    judge_setup(&rules[8], &f);
-    judge_timing(&rules[9], &f);
-    judge_bound(&rules[10], &f);
+    check_setup(&rules[8], &f);
+    check_timing(&rules[9], &f);
+    check_bound(&rules[10], &f);
     say(&rules[11], RULE_MET,
         "Figures show every count with its interval, and losses by epoch; lines join counts to "
         "guide the eye, and models are drawn no further than twice what was measured.");

@@ -203,7 +203,7 @@ static void describe_point(struct series_point *p, double *room)
 }
 
 /* rows is filled and sorted: points and all that is compared. */
-static int fill(struct series *s, struct err *e)
+static int fill_series(struct series *s, struct err *e)
 {
     double *room = calloc(2 * s->nrows + 1, sizeof *room);
     size_t ncounts = 0;
@@ -274,7 +274,7 @@ static int create(struct series *dst, const char *source, const struct result *r
             dst->rows[dst->nrows++] = rows[i];
     dst->mixed = dst->nrows < n;
     dst->quality = dst->nrows ? result_quality_word(&dst->rows[0]) : "IoU";
-    return fill(dst, e);
+    return fill_series(dst, e);
 }
 
 const char *series_quantity_name(const struct series *s, enum quantity q)

@@ -45,7 +45,7 @@ static bool belongs(const struct result *r, const char *common, const struct gro
             (common && settings_equal(common, r->gpus == 1 ? g->alone : g->spread)));
 }
 
-static struct group *find(const struct groups *all, const struct result *r)
+static struct group *find_group(const struct groups *all, const struct result *r)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(r->engine, all->list[i].engine) == 0 &&
@@ -63,7 +63,7 @@ static void destroy(struct groups *all)
     free(all->list);
 }
 
-static struct group *add(struct groups *all, const struct result *r)
+static struct group *append_group(struct groups *all, const struct result *r)
 {
     struct group *list = reallocarray(all->list, all->count + 1, sizeof *list);
 
@@ -113,8 +113,8 @@ static int find_groups(struct groups *all, const struct results *table,
         struct group *g;
         if (!counts(r, facts))
             continue;
-        g = find(all, r);
-        if (!g && !(g = add(all, r)))
+        g = find_group(all, r);
+        if (!g && !(g = append_group(all, r)))
             return out_of_memory(e);
         g->ncounts += g->last != r->gpus;
         g->last = r->gpus;

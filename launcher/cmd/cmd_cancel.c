@@ -81,7 +81,7 @@ static int cancel_all(struct workspace *w, const struct run_status_list *list, s
     return 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_cancel_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct run_status_list list = {0};
     struct workspace w;
@@ -109,5 +109,5 @@ const struct cli_command cmd_cancel = {
     .details = "What they have written stays; 'unetctl resume' starts them again.\n",
     .options = options,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_cancel_run,
 };

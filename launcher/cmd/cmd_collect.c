@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
     {0}};
 
-static void add_row(struct buf *b, const struct result *r)
+static void add_result_row(struct buf *b, const struct result *r)
 {
     struct buf line = {0};
 
@@ -55,7 +55,7 @@ static int print_results(const char *title, const char *dir, const struct result
         out = json_encode_results(title, table);
     } else {
         for (size_t i = 0; i < table->count; i++)
-            add_row(&b, &table->rows[i]);
+            add_result_row(&b, &table->rows[i]);
         buf_addf(&b, "%zu of %zu runs collected into %s\n", results_count(table, RESULT_DONE),
                  table->count, dir);
         out = buf_steal(&b);
@@ -84,7 +84,7 @@ static void list_incomplete(const struct results *table, struct buf *b)
     }
 }
 
-static int judge(const struct results *table, struct err *e)
+static int check_results(const struct results *table, struct err *e)
 {
     size_t ndone = results_count(table, RESULT_DONE), nbad = table->count - ndone;
     struct buf list = {0};
@@ -124,7 +124,7 @@ static int collect_from_logs(struct results *table, struct err *e)
     return print_results(logs_dir, dst, table, e);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_collect_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct results table = {0};
     int rc = -1;
@@ -137,7 +137,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return err_set(e, ERR_USAGE,
                        "--output goes with --logs; a study's logs go to its own logs/");
     if ((logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
-        rc = judge(&table, e);
+        rc = check_results(&table, e);
     results_destroy(&table);
     return rc;
 }
@@ -162,5 +162,5 @@ const struct cli_command cmd_collect = {
     .options = options,
     .min_operands = 0,
     .max_operands = 0,
-    .run = run,
+    .run = cmd_collect_run,
 };

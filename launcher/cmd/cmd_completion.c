@@ -100,7 +100,7 @@ static int print_script(const char *shell, struct err *e)
     return err_errno(e, ERR_INTERNAL, errno, "completion");
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_completion_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "words") == 0)
@@ -124,5 +124,5 @@ const struct cli_command cmd_completion = {
     .options = options,
     .min_operands = 1,
     .max_operands = 2,
-    .run = run,
+    .run = cmd_completion_run,
 };

@@ -131,8 +131,8 @@ static json_t *encode_typed(const struct value *v)
     }
 }
 
-static int print_json(const struct workspace *w, const struct values *all, int nnames, char **names,
-                      struct err *e)
+static int print_settings_json(const struct workspace *w, const struct values *all, int nnames, char **names,
+                               struct err *e)
 {
     json_t *list = json_array(), *root;
     int rc;
@@ -179,14 +179,14 @@ static int print_values(const struct workspace *w, int nnames, char **names, str
     if (check_names(&all, nnames, names, e))
         return -1;
     if (as_json)
-        return print_json(w, &all, nnames, names, e);
+        return print_settings_json(w, &all, nnames, names, e);
     for (size_t i = 0; rc == 0 && i < all.count; i++)
         if (is_asked_for(&all.at[i], nnames, names))
             rc = print_value(&all.at[i], e);
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_config_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct workspace w;
     int rc;
@@ -211,5 +211,5 @@ const struct cli_command cmd_config = {
         "Example: unetctl config --origin train slurm\n",
     .options = options,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_config_run,
 };

@@ -6,7 +6,7 @@
 
 #define MAX_WORDS 255
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_data_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     const char *words[MAX_WORDS + 1] = {"data"};
 
@@ -26,5 +26,5 @@ const struct cli_command cmd_data = {
     .options = NULL,
     .max_operands = -1,
     .verbatim = true,
-    .run = run,
+    .run = cmd_data_run,
 };

@@ -16,7 +16,7 @@
 
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/findings.h"
-#include "launcher/doctor/judge.h"
+#include "launcher/doctor/diagnosis.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/rehearsal.h"
 #include "launcher/plan/compute_look.h"
@@ -89,7 +89,7 @@ static void check_host(struct findings *f)
     json_array_append(list, facts);
     check_own_name(facts, f);
     check_programs(facts, f);
-    judge_hosts(list, 1, f);
+    diagnosis_of_hosts(list, 1, f);
     json_decref(list);
     json_decref(facts);
 }
@@ -368,7 +368,7 @@ static json_t *list_speaking(json_t *ranks)
     return list;
 }
 
-static void judge(const struct workspace *w, const struct rehearsal *r, struct findings *f)
+static void add_rehearsal_findings(const struct workspace *w, const struct rehearsal *r, struct findings *f)
 {
     json_t *rank;
     size_t i;
@@ -384,9 +384,9 @@ static void judge(const struct workspace *w, const struct rehearsal *r, struct f
     if (!compute_look_applies(&w->study, &w->site))
         json_array_foreach(r->ranks, i, rank)
             json_object_del(rank, "compute");
-    judge_ranks(r->ranks, f);
+    diagnosis_of_ranks(r->ranks, f);
     if (json_array_size(speaking))
-        judge_hosts(speaking, nranks, f);
+        diagnosis_of_hosts(speaking, nranks, f);
     json_decref(speaking);
 }
 
@@ -402,7 +402,7 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
     if (r.gpus > 0)
         rc = rehearsal_run(w, &r, e);
     if (rc == 0) {
-        judge(w, &r, f);
+        add_rehearsal_findings(w, &r, f);
         bad = findings_count(f, FINDING_ERROR) > before;
     }
     if (bad && *r.folder) {
@@ -463,7 +463,7 @@ static int report(const struct findings *f, bool complete, struct err *e)
     return 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct findings f = {0};
     struct workspace w;
@@ -500,5 +500,5 @@ const struct cli_command cmd_doctor = {
         "has its remedy. Exit 5 when there is an error.\n"
         "Example: unetctl doctor --gpus 4 -- --partition=gpu\n",
     .options = options,
-    .run = run,
+    .run = cmd_doctor_run,
 };

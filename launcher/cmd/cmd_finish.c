@@ -61,7 +61,7 @@ static int fetch_log(const char *from, const char *dir, struct err *e)
     return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
 }
 
-static json_t *read_plan(const char *dir, struct err *e)
+static json_t *read_finish_plan(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
     json_error_t why;
@@ -169,7 +169,7 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
 /* The end of the run as log.csv tells it; NULL: why it is no result. */
 static json_t *read_result(const char *dir, struct err *e)
 {
-    json_t *plan = read_plan(dir, e), *end = NULL;
+    json_t *plan = read_finish_plan(dir, e), *end = NULL;
     struct epoch_csv log;
 
     if (plan && read_log(dir, &log, e) == 0) {
@@ -186,7 +186,7 @@ static json_t *read_result(const char *dir, struct err *e)
     return end;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     char dir[PATH_MAX - 16];
     struct err why = {0};
@@ -227,5 +227,5 @@ const struct cli_command cmd_finish = {
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
-    .run = run,
+    .run = cmd_finish_run,
 };

@@ -45,7 +45,7 @@ static int make_split(const struct workspace *w, struct err *e)
 
 static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
-    struct staging files = {0};
+    struct write_queue files = {0};
     size_t begun = 0;
     int rc = 0;
 
@@ -59,8 +59,8 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
                  : 0;
         begun += newest.begun;
     }
-    rc = rc || staging_commit(&files, e) ? -1 : 0;
-    staging_destroy(&files);
+    rc = rc || write_queue_commit(&files, e) ? -1 : 0;
+    write_queue_destroy(&files);
     if (rc)
         return -1;
     if (make_split(w, e))
@@ -71,7 +71,7 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     return 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_generate_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct run_plan plan = {0};
     struct workspace w;
@@ -100,5 +100,5 @@ const struct cli_command cmd_generate = {
                "that has begun is never written again. `sbatch submit_file.sh` by hand does what\n"
                "`unetctl submit` does.\n",
     .options = options,
-    .run = run,
+    .run = cmd_generate_run,
 };

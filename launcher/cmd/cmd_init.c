@@ -382,7 +382,7 @@ static void tell_next(const char *folder, const char *file)
     buf_destroy(&word);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     const char *folder = operands[0];
     char file[PATH_MAX], class_file[PATH_MAX];
@@ -423,5 +423,5 @@ const struct cli_command cmd_init = {
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
-    .run = run,
+    .run = cmd_init_run,
 };

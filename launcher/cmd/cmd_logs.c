@@ -177,7 +177,7 @@ static int follow_all(struct workspace *w, struct tail *tails, size_t count, str
     }
 }
 
-static int show(struct workspace *w, struct tail *tails, size_t count, struct err *e)
+static int print_logs(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     bool moved = false;
     int rc = follow ? follow_all(w, tails, count, e) : show_all(w, tails, count, true, &moved, e);
@@ -201,7 +201,7 @@ static json_t *encode_text(char *text)
     return json_string(text);
 }
 
-static int print_json(const struct workspace *w, const char *id, struct err *e)
+static int print_logs_json(const struct workspace *w, const char *id, struct err *e)
 {
     struct run_attempt attempt;
     char path[PATH_MAX], *text;
@@ -223,7 +223,7 @@ static int print_json(const struct workspace *w, const char *id, struct err *e)
     return rc ? err_set(e, ERR_INTERNAL, "%s: cannot be written as JSON", path) : 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct workspace w;
     struct tail *tails;
@@ -246,7 +246,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
                          w.study.dir);
     }
     if (rc == 0)
-        rc = as_json ? print_json(&w, tails[0].id, e) : show(&w, tails, (size_t)noperands, e);
+        rc = as_json ? print_logs_json(&w, tails[0].id, e) : print_logs(&w, tails, (size_t)noperands, e);
     for (int i = 0; tails && i < noperands; i++)
         if (tails[i].f)
             fclose(tails[i].f);
@@ -266,5 +266,5 @@ const struct cli_command cmd_logs = {
     .options = options,
     .min_operands = 1,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_logs_run,
 };

@@ -25,7 +25,7 @@ static int print(struct buf *b, struct err *e)
 static bool as_json;
 
 /* Both ways at once, whichever was asked for. */
-static int print_json(const struct nodelist *l, struct err *e)
+static int print_nodelist_json(const struct nodelist *l, struct err *e)
 {
     char *list = nodelist_encode(l, e);
     struct buf b = {0}, name = {0};
@@ -52,7 +52,7 @@ static int print_json(const struct nodelist *l, struct err *e)
     return rc;
 }
 
-static int expand(const struct nodelist *l, struct err *e)
+static int print_expanded(const struct nodelist *l, struct err *e)
 {
     struct buf b = {0};
 
@@ -67,7 +67,7 @@ static int expand(const struct nodelist *l, struct err *e)
     return rc;
 }
 
-static int compress(const struct nodelist *l, struct err *e)
+static int print_compressed(const struct nodelist *l, struct err *e)
 {
     struct buf b = {0};
     char *text = nodelist_encode(l, e);
@@ -161,16 +161,16 @@ static struct nodelist *read_lists(int n, char **operands, struct err *e)
     return l;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_nodelist_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     static const char *const actions[] = {"expand", "compress", NULL};
     int (*action)(const struct nodelist *, struct err *) = NULL;
 
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "expand") == 0)
-        action = expand;
+        action = print_expanded;
     else if (strcmp(operands[0], "compress") == 0)
-        action = compress;
+        action = print_compressed;
     if (!action) {
         const char *near = cli_nearest(operands[0], actions);
         return err_set(e, ERR_USAGE, "nodelist: '%s' is neither expand nor compress%s%s%s",
@@ -180,7 +180,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     struct nodelist *l = read_lists(noperands - 1, operands + 1, e);
     if (!l)
         return -1;
-    int rc = as_json ? print_json(l, e) : action(l, e);
+    int rc = as_json ? print_nodelist_json(l, e) : action(l, e);
     nodelist_destroy(l);
     return rc;
 }
@@ -210,5 +210,5 @@ const struct cli_command cmd_nodelist = {
     .options = options,
     .min_operands = 1,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_nodelist_run,
 };

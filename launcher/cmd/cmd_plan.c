@@ -103,7 +103,7 @@ static void print_allocation(const struct forecast *f)
     printf("\n");
 }
 
-static int print_json(const struct workspace *w, const struct forecast *f, struct err *e)
+static int print_plan_json(const struct workspace *w, const struct forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
     int rc;
@@ -220,7 +220,7 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
     f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
     if (test_only && ask_scheduler(w, f, e))
         return -1;
-    rc = as_json ? print_json(w, f, e) : 0;
+    rc = as_json ? print_plan_json(w, f, e) : 0;
     if (!as_json)
         print_table(w, f);
     fflush(stdout);
@@ -231,7 +231,7 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct forecast f = {.starts = NULL};
     struct workspace w;
@@ -263,5 +263,5 @@ const struct cli_command cmd_plan = {
         "what could never run (a partition that does not exist) is refused with exit 4.\n"
         "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,
-    .run = run,
+    .run = cmd_plan_run,
 };

@@ -176,7 +176,7 @@ static int write_json(const char *json, const char *mark, struct err *e)
                : 0;
 }
 
-static int print_json(const struct report *r, struct err *e)
+static int print_report_json(const struct report *r, struct err *e)
 {
     char *json = json_encode_report(r);
     int rc = 0;
@@ -225,7 +225,7 @@ static int write_report(const struct input *in, const struct report *r, struct e
     for (size_t i = 0; mllog_dir && i < in->nsources; i++)
         if (mllog_write(&in->sources[i].results, mllog_dir, e))
             return -1;
-    if (json_file && print_json(r, e))
+    if (json_file && print_report_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
 }
@@ -365,7 +365,7 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_report_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct input in = {0};
     double levels[MAX_LEVELS];
@@ -422,5 +422,5 @@ const struct cli_command cmd_report = {
     .options = options,
     .min_operands = 0,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_report_run,
 };

@@ -70,7 +70,7 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     return wait_for_all && strcmp(w->scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_resume_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct workspace w;
     char kind[16];
@@ -105,5 +105,5 @@ const struct cli_command cmd_resume = {
         "local. Such a run measures no number of GPUs; `unetctl collect` calls it elastic.\n",
     .options = options,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_resume_run,
 };

@@ -117,7 +117,7 @@ static int choose_sandbox(bool is_up, struct sandbox *sb, struct err *e)
     return sandbox_load(dir, sb, e);
 }
 
-static int run_sandbox(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     static const char *const verbs[] = {"up", "down", "status", "exec", NULL};
     const char *verb = operands[0];
@@ -181,5 +181,5 @@ const struct cli_command cmd_sandbox = {
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
-    .run = run_sandbox,
+    .run = cmd_sandbox_run,
 };

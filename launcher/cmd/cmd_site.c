@@ -98,7 +98,7 @@ static int list(struct err *e)
     return rc;
 }
 
-static int show(const char *name, struct err *e)
+static int print_site(const char *name, struct err *e)
 {
     struct site site;
     char *text = read_site(name, &site, e);
@@ -113,13 +113,13 @@ static int show(const char *name, struct err *e)
     return 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_site_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "list") == 0 && noperands == 1)
         return as_json ? list_json(e) : list(e);
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
-        return show(operands[1], e);
+        return print_site(operands[1], e);
     return err_set(e, ERR_USAGE, "site: 'list' or 'show SITE' is expected");
 }
 
@@ -137,5 +137,5 @@ const struct cli_command cmd_site = {
     .options = options,
     .min_operands = 1,
     .max_operands = 2,
-    .run = run,
+    .run = cmd_site_run,
 };

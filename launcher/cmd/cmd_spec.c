@@ -150,7 +150,7 @@ static void add_address(struct buf *b, const char *key, const char *layer,
     buf_destroy(&text);
 }
 
-static int print_json(struct answer *a, struct err *e)
+static int print_spec_json(struct answer *a, struct err *e)
 {
     struct cluster_spec_task asked = a->self;
     struct buf b = {0};
@@ -188,7 +188,7 @@ static int run_command(struct answer *a, char **command, struct err *e)
     return err_errno(e, ERR_USAGE, errno, "cannot run %s", command[0]);
 }
 
-static int check(struct answer *a, struct err *e)
+static int check_answer(struct answer *a, struct err *e)
 {
     struct spec_view v = {.fd = -1};
     int rc = spec_view_open(&v, &a->spec, &a->source, a->text.data, e);
@@ -199,7 +199,7 @@ static int check(struct answer *a, struct err *e)
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct answer a = {0};
 
@@ -208,9 +208,9 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (rc == 0 && (opt_json || nrest))
         rc = find_self(&a, e);
     if (rc == 0)
-        rc = opt_check ? check(&a, e)
+        rc = opt_check ? check_answer(&a, e)
              : nrest   ? run_command(&a, rest, e)
-             : opt_json ? print_json(&a, e)
+             : opt_json ? print_spec_json(&a, e)
                         : print(&a.text, e);
     buf_destroy(&a.text);
     buf_destroy(&a.visible);
@@ -282,5 +282,5 @@ const struct cli_command cmd_spec = {
     .options = options,
     .min_operands = 0,
     .max_operands = 0,
-    .run = run,
+    .run = cmd_spec_run,
 };

@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int print_json(const struct workspace *w, const struct run_status_list *list, struct err *e)
+static int print_status_json(const struct workspace *w, const struct run_status_list *list, struct err *e)
 {
     json_t *runs = json_array(), *root;
     int rc;
@@ -79,7 +79,7 @@ static void print_table(const struct run_status_list *list)
         print_run(&list->runs[i]);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_status_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct run_status_list list;
     struct workspace w;
@@ -91,7 +91,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     rc = run_status_collect(&w, &list, e);
     if (rc == 0) {
         if (as_json)
-            rc = print_json(&w, &list, e);
+            rc = print_status_json(&w, &list, e);
         else if (list.count)
             print_table(&list);
         else
@@ -118,5 +118,5 @@ const struct cli_command cmd_status = {
         "be asked about a run that needs it (such runs are UNKNOWN); 7 when the run.json of a run cannot\n"
         "be read (its row says why; it is DAMAGED unless its job is active).\n",
     .options = options,
-    .run = run,
+    .run = cmd_status_run,
 };

@@ -144,8 +144,8 @@ static json_t *encode_words(int nrest, char **rest)
     return words;
 }
 
-static int submit(struct workspace *w, const struct run_plan *plan, int nrest, char **rest,
-                  struct err *e)
+static int submit_plan(struct workspace *w, const struct run_plan *plan, int nrest, char **rest,
+                       struct err *e)
 {
     struct submission_counts counts;
     bool dry;
@@ -174,7 +174,7 @@ static int submit(struct workspace *w, const struct run_plan *plan, int nrest, c
     return wait_for_all && !dry ? watch_plan(w, plan, counts.left > 0, e) : 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct run_plan plan = {0};
     struct workspace w;
@@ -190,7 +190,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (workspace_take_options(&w, nrest, rest, e) == 0 &&
         (!one_allocation || workspace_pack(&w, e) == 0) &&
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
-        rc = submit(&w, &plan, nrest, rest, e);
+        rc = submit_plan(&w, &plan, nrest, rest, e);
     run_plan_destroy(&plan);
     workspace_close(&w);
     return rc;
@@ -213,5 +213,5 @@ const struct cli_command cmd_submit = {
         "the largest that fits first; --time is for all. What is left is SKIPPED, for 'resume'.\n"
         "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
     .options = options,
-    .run = run,
+    .run = cmd_submit_run,
 };

@@ -39,7 +39,7 @@ static int list(void)
     return 0;
 }
 
-static int show(const char *name, struct err *e)
+static int print_template(const char *name, struct err *e)
 {
     static const char *const names[] = {"run_file.sh", "submit_file.sh", NULL};
     const struct engine *engine = engine_find(engine_name, e);
@@ -62,13 +62,13 @@ static int show(const char *name, struct err *e)
     return 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_template_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "list") == 0 && noperands == 1)
         return as_json ? list_json(e) : list();
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
-        return show(operands[1], e);
+        return print_template(operands[1], e);
     return err_set(e, ERR_USAGE, "template: 'list' or 'show run_file.sh|submit_file.sh' is expected");
 }
 
@@ -91,5 +91,5 @@ const struct cli_command cmd_template = {
     .options = options,
     .min_operands = 1,
     .max_operands = 2,
-    .run = run,
+    .run = cmd_template_run,
 };

@@ -35,7 +35,7 @@ static int check_runs(const struct workspace *w, int nids, char **ids, struct er
     return 0;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct watch_options watch = {.ids = noperands ? operands : NULL,
                                   .nids = (size_t)noperands,
@@ -69,5 +69,5 @@ const struct cli_command cmd_watch = {
         "Ctrl-C, 6 on --timeout; the jobs go on in any case.\n",
     .options = options,
     .max_operands = -1,
-    .run = run,
+    .run = cmd_watch_run,
 };

@@ -246,8 +246,8 @@ static int add_run(const char *study_dir, const char *label, const struct result
 }
 
 /* The table goes last: what it names is there by then. All become durable together. */
-static int add_table(const char *dir, const struct results *table, struct atomicfile_batch *b,
-                     struct err *e)
+static int add_results_table(const char *dir, const struct results *table, struct atomicfile_batch *b,
+                             struct err *e)
 {
     char path[PATH_MAX], *text = results_encode(table);
 
@@ -314,7 +314,7 @@ int collect_write(const char *study_dir, const char *label, const struct results
     for (size_t i = 0; i < table->count && rc == 0; i++)
         rc = add_run(study_dir, label, table, i, &batch, e);
     if (rc == 0)
-        rc = add_table(dir, table, &batch, e);
+        rc = add_results_table(dir, table, &batch, e);
     return finish(&batch, lock, rc, e);
 }
 
@@ -349,7 +349,7 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
             rc = add_log(src_dir, dst_dir, r->images_log, own, &batch, e);
     }
     if (rc == 0)
-        rc = add_table(dst_dir, table, &batch, e);
+        rc = add_results_table(dst_dir, table, &batch, e);
     return finish(&batch, lock, rc, e);
 }
 

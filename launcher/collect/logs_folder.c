@@ -22,7 +22,7 @@
 #include "src/atomicfile.h"
 #include "src/map.h"
 
-static void refuse(struct result *r, const char *note)
+static void mark_unusable(struct result *r, const char *note)
 {
     result_discard(r, RESULT_CORRUPT, note);
 }
@@ -33,11 +33,11 @@ static void read_log(const char *dir, const char *name, struct result *r)
     struct err e;
 
     if (log_file_read(path_format(path, "%s/%s", dir, name), r, &e)) {
-        refuse(r, e.text);
+        mark_unusable(r, e.text);
     } else if (r->gpus == 0) {
-        refuse(r,
-               "neither its name nor its lines say on how many GPUs it ran: call it log_N.csv or "
-               "log_ENGINE_N.csv");
+        mark_unusable(r,
+                      "neither its name nor its lines say on how many GPUs it ran: call it log_N.csv or "
+                      "log_ENGINE_N.csv");
     } else {
         r->state = RESULT_DONE;
         result_set_text(r->log, sizeof r->log, name);
@@ -55,7 +55,7 @@ static void read_scores(const char *dir, struct result *r)
     r->scores = scores_read(path_format(path, "%s/%s", dir, r->images_log),
                             result_by_accuracy(r) ? "accuracy" : "iou", &e);
     if (!r->scores)
-        refuse(r, e.text);
+        mark_unusable(r, e.text);
     else if (!r->val_images)
         r->val_images = (long)r->scores->count;
 }
@@ -126,7 +126,7 @@ static void read_entry(const void *arg, const char *name, struct result *r)
     if (!is_log(dir, name, r)) {
         if (!log_name_ends(name) && is_near_log(name)) {
             result_set_text(r->run, sizeof r->run, name);
-            refuse(r, "not read: only names that end in .csv, .log or .txt are; unpack or rename it");
+            mark_unusable(r, "not read: only names that end in .csv, .log or .txt are; unpack or rename it");
         }
         return;
     }
@@ -165,7 +165,7 @@ static const char *find_difference(const struct result *row, const struct result
     const struct {
         const char *what;
         double a, b;
-    } both[] = {{"epochs", (double)row->epochs, (double)log->epochs},
+    } values[] = {{"epochs", (double)row->epochs, (double)log->epochs},
                 {"IoU", row->iou, log->iou},
                 {"training time", row->training_time, log->training_time},
                 {"first epoch", row->first_epoch_s, log->first_epoch_s},
@@ -178,9 +178,9 @@ static const char *find_difference(const struct result *row, const struct result
 
     if (log_name_decode(row->log, engine, sizeof engine, &gpus, &seed) && gpus != row->gpus)
         return "number of GPUs";
-    for (size_t i = 0; i < sizeof both / sizeof both[0]; i++)
-        if (!agree(both[i].a, both[i].b))
-            return both[i].what;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (!agree(values[i].a, values[i].b))
+            return values[i].what;
     return NULL;
 }
 
@@ -210,11 +210,11 @@ static void read_row(void *arg, size_t i)
     struct err why;
 
     if (r->state == RESULT_DONE && is_impossible(r))
-        refuse(r, "its row in results.csv has a time or quality that no run has: collect again");
+        mark_unusable(r, "its row in results.csv has a time or quality that no run has: collect again");
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(c->dir, r->log))
         return;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
-        refuse(r, why.text);
+        mark_unusable(r, why.text);
         return;
     }
     const char *difference = find_difference(r, &log);
@@ -222,7 +222,7 @@ static void read_row(void *arg, size_t i)
         curve_destroy(log.curve);
         snprintf(note, sizeof note, "results.csv and its log tell another %s: collect again",
                  difference);
-        refuse(r, note);
+        mark_unusable(r, note);
         return;
     }
     r->curve = log.curve;
@@ -252,7 +252,7 @@ static void refuse_repeated_rows(struct results *table)
             continue;
         bool first = is_new(&runs, r->run), own = !*r->log || is_new(&logs, r->log);
         if (!first || !own)
-            refuse(r, first ? "results.csv names its log twice" : "results.csv has this run twice");
+            mark_unusable(r, first ? "results.csv names its log twice" : "results.csv has this run twice");
     }
     map_destroy(&runs);
     map_destroy(&logs);

@@ -31,7 +31,7 @@ static void add_string(struct buf *b, const json_t *plan, const char *text)
     buf_addf(b, "%s%s", below ? "./" : "", below ? text + n : text);
 }
 
-static void add_text(struct buf *b, const json_t *plan, const json_t *value)
+static void add_setting_text(struct buf *b, const json_t *plan, const json_t *value)
 {
     const json_t *item;
     size_t i;
@@ -46,7 +46,7 @@ static void add_text(struct buf *b, const json_t *plan, const json_t *value)
         buf_add(b, json_is_true(value) ? "true" : "false");
     json_array_foreach(value, i, item) {
         buf_add(b, i ? " " : "");
-        add_text(b, plan, item);
+        add_setting_text(b, plan, item);
     }
 }
 
@@ -93,7 +93,7 @@ static void add_setting(struct buf *dst, const struct yaml_key *key, const json_
 
     buf_add(&text, computed ? backend : "");
     if (!computed)
-        add_text(&text, plan, value);
+        add_setting_text(&text, plan, value);
     if (computed || (value && !is_other_batch(plan, key->path) && !text.failed &&
                      (is_batch(key->path) || !is_preset(key, value, text.data))))
         settings_add(dst, key->path, text.data);

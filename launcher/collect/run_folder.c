@@ -56,7 +56,7 @@ static long get_integer(const json_t *o, const char *key, long min, long max)
 }
 
 /* run.json of the run. NULL with ERR_CONFIG, where r has what could be read. */
-static json_t *read_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
+static json_t *read_run_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
     bool good = false;
@@ -115,7 +115,7 @@ int run_folder_attempt(const char *run_dir)
     return newest;
 }
 
-static void set_state(struct result *r, enum result_state state, const char *note)
+static void set_result_state(struct result *r, enum result_state state, const char *note)
 {
     r->state = state;
     result_set_text(r->note, sizeof r->note, note);
@@ -154,7 +154,7 @@ static void read_failed(const char *path, struct result *r)
     else
         snprintf(note, sizeof note, "it failed; why can't be read: %.400s",
                  failed ? "FAILED has no exit_code or no error" : e.text);
-    set_state(r, RESULT_FAILED, note);
+    set_result_state(r, RESULT_FAILED, note);
     json_decref(failed);
 }
 
@@ -165,8 +165,8 @@ static bool agree(double a, double b)
 }
 
 /* The record must be that of the plan, whole, and agree with log.csv. */
-static int check(const struct result *r, const struct run_record *record, const char *record_path,
-                 bool resized, const struct epoch_csv *log, const char *log_path, struct err *e)
+static int check_record(const struct result *r, const struct run_record *record, const char *record_path,
+                        bool resized, const struct epoch_csv *log, const char *log_path, struct err *e)
 {
     if (strcmp(record->run, r->run) || record->seed != r->seed ||
         (record->gpus != r->gpus && !resized))
@@ -270,7 +270,7 @@ static struct curve *make_curve(const struct run_record *record, struct err *e)
 }
 
 /* Its times are those of a log that was checked. */
-static int measure(struct result *r, const struct run_record *record, struct err *e)
+static int measure_run(struct result *r, const struct run_record *record, struct err *e)
 {
     r->curve = make_curve(record, e);
     if (!r->curve)
@@ -302,7 +302,7 @@ struct attempt {
 };
 
 /* Header of the record over the plan, which knows less. */
-static void describe(struct result *r, struct attempt *a, const struct run_record *record)
+static void describe_run(struct result *r, struct attempt *a, const struct run_record *record)
 {
     memcpy(a->backend, record->backend, sizeof a->backend);
     if (*record->worlds)
@@ -384,10 +384,10 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
     path_format(log_path, "%s/log.csv", attempt_dir);
     if (run_record_read(record_path, &record, e))
         return -1;
-    describe(r, a, &record);
+    describe_run(r, a, &record);
     if (log_file_read_table(log_path, &log, e) == 0 &&
-        check(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
-        rc = measure(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
+        check_record(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
+        rc = measure_run(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);
     return rc;
@@ -428,17 +428,17 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
 
     path_format(path, "%s/FAILED", attempt_dir);
     if (done && failed)
-        set_state(r, RESULT_CORRUPT, "there are both a DONE and a FAILED marker");
+        set_result_state(r, RESULT_CORRUPT, "there are both a DONE and a FAILED marker");
     else if (failed)
         read_failed(path, r);
     else if (!done)
-        set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
+        set_result_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
     else if (read_done(attempt_dir, r, a, &e))
         result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
     else if (*a->worlds)
         set_elastic(r, a->worlds);
     else
-        set_state(r, RESULT_DONE, "");
+        set_result_state(r, RESULT_DONE, "");
     if (r->state != RESULT_DONE)
         r->epochs = epochs_so_far(attempt_dir);
 }
@@ -449,15 +449,15 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
     struct attempt attempt = {0};
 
     path_format(run_dir, "%s/runs/%s", study_dir, name);
-    json_t *plan = read_plan(run_dir, name, r, e);
+    json_t *plan = read_run_plan(run_dir, name, r, e);
     if (!plan) {
-        set_state(r, RESULT_CORRUPT, from_study(e->text, study_dir));
+        set_result_state(r, RESULT_CORRUPT, from_study(e->text, study_dir));
         r->epochs = 0;
         return -1;
     }
     r->attempt = run_folder_attempt(run_dir);
     if (r->attempt == 0) {
-        set_state(r, RESULT_NOT_STARTED, "generated, but never started");
+        set_result_state(r, RESULT_NOT_STARTED, "generated, but never started");
         r->epochs = 0;
     } else {
         path_format(attempt_dir, "%s/attempt-%d", run_dir, r->attempt);
@@ -476,7 +476,7 @@ int run_folder_check(const char *run_dir, int attempt, struct err *e)
     struct result r;
 
     result_init(&r);
-    json_t *plan = read_plan(run_dir, slash ? slash + 1 : run_dir, &r, e);
+    json_t *plan = read_run_plan(run_dir, slash ? slash + 1 : run_dir, &r, e);
     if (!plan)
         return -1;
     r.attempt = attempt;

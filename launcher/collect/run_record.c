@@ -15,7 +15,7 @@
 #define MAX_FILE (64 << 20)
 #define SCHEMA 1
 
-struct reader {
+struct record_reader {
     const char *path;
     size_t line;
     bool started, ended;
@@ -23,20 +23,20 @@ struct reader {
     struct err *e;
 };
 
-static int refuse(struct reader *r, const char *what, const char *key)
+static int refuse_record(struct record_reader *r, const char *what, const char *key)
 {
     return err_set(r->e, ERR_DATA, "%s:%zu: %s%s%s%s", r->path, r->line, what, *key ? " '" : "",
                    key, *key ? "'" : "");
 }
 
 /* A finite number that must be there. */
-static int get_number(struct reader *r, const json_t *o, const char *key, double *dst)
+static int get_number(struct record_reader *r, const json_t *o, const char *key, double *dst)
 {
     const json_t *v = json_object_get(o, key);
 
     *dst = json_number_value(v);
     if (!json_is_number(v) || !isfinite(*dst))
-        return refuse(r, "there is no number", key);
+        return refuse_record(r, "there is no number", key);
     return 0;
 }
 
@@ -47,13 +47,13 @@ static double optional_number(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-static int get_integer(struct reader *r, const json_t *o, const char *key, long min, long *dst)
+static int get_integer(struct record_reader *r, const json_t *o, const char *key, long min, long *dst)
 {
     const json_t *v = json_object_get(o, key);
 
     *dst = (long)json_integer_value(v);
     if (!json_is_integer(v) || *dst < min || *dst > INT_MAX)
-        return refuse(r, "there is no whole number in its bounds at", key);
+        return refuse_record(r, "there is no whole number in its bounds at", key);
     return 0;
 }
 
@@ -65,30 +65,30 @@ static long optional_count(const json_t *o, const char *key)
     return v > 0 && v <= INT_MAX ? (long)v : 0;
 }
 
-static int get_text(struct reader *r, const json_t *o, const char *key, char *dst, size_t size)
+static int get_text(struct record_reader *r, const json_t *o, const char *key, char *dst, size_t size)
 {
     const json_t *v = json_object_get(o, key);
 
     if (!json_is_string(v))
-        return refuse(r, "there is no text", key);
+        return refuse_record(r, "there is no text", key);
     result_set_text(dst, size, json_string_value(v));
     return 0;
 }
 
-static int decode_run(struct reader *r, const json_t *o)
+static int decode_run(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     const json_t *schema = json_object_get(o, "schema"), *over;
     long gpus, nodes;
 
     if (r->started)
-        return refuse(r, "a second run line", "");
+        return refuse_record(r, "a second run line", "");
     r->started = true;
     if (!json_is_integer(schema) || json_integer_value(schema) != SCHEMA)
-        return refuse(r,
-                      "this unetctl reads schema 1 only: collect with the unetctl that made the "
-                      "run; unknown",
-                      "schema");
+        return refuse_record(r,
+                             "this unetctl reads schema 1 only: collect with the unetctl that made the "
+                             "run; unknown",
+                             "schema");
     if (get_text(r, o, "study", d->study, sizeof d->study) ||
         get_text(r, o, "run", d->run, sizeof d->run) ||
         get_text(r, o, "engine", d->engine, sizeof d->engine) ||
@@ -130,7 +130,7 @@ static void estimate_gradient(const struct run_record *d, const json_t *o, struc
 }
 
 /* A validation after so many epochs. */
-static int decode_eval(struct reader *r, const json_t *o)
+static int decode_eval(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     double iou = optional_number(o, "iou");
@@ -139,16 +139,16 @@ static int decode_eval(struct reader *r, const json_t *o)
     if (get_integer(r, o, "epochs", 1, &epochs))
         return -1;
     if ((size_t)epochs > d->nepochs)
-        return refuse(r, "a validation of an epoch that has no line", "");
+        return refuse_record(r, "a validation of an epoch that has no line", "");
     double accuracy = optional_number(o, "accuracy");
     if (iou < 0 || iou > 1 || accuracy < 0 || accuracy > 1)
-        return refuse(r, "outside 0..1:", iou < 0 || iou > 1 ? "iou" : "accuracy");
+        return refuse_record(r, "outside 0..1:", iou < 0 || iou > 1 ? "iou" : "accuracy");
     d->epochs[epochs - 1].val_iou = iou;
     d->epochs[epochs - 1].val_accuracy = accuracy;
     return 0;
 }
 
-static int decode_epoch(struct reader *r, const json_t *o)
+static int decode_epoch(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     struct run_epoch epoch = {.images = optional_number(o, "images"),
@@ -164,9 +164,9 @@ static int decode_epoch(struct reader *r, const json_t *o)
         get_number(r, o, "loss", &epoch.loss) || get_number(r, o, "lr", &epoch.lr))
         return -1;
     if ((size_t)number != d->nepochs)
-        return refuse(r, "this is not the next epoch", "");
+        return refuse_record(r, "this is not the next epoch", "");
     if (epoch.seconds < 0 || epoch.images < 0)
-        return refuse(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
+        return refuse_record(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
     estimate_gradient(d, o, &epoch);
     if (d->nepochs == d->capacity) {
         size_t capacity = d->capacity ? 2 * d->capacity : 64;
@@ -181,7 +181,7 @@ static int decode_epoch(struct reader *r, const json_t *o)
 }
 
 /* With how many GPUs the run went on where. */
-static void decode_resume(struct reader *r, const json_t *o)
+static void decode_resume(struct record_reader *r, const json_t *o)
 {
     char *dst = r->dst->worlds;
     size_t used = 0, size = sizeof r->dst->worlds, i;
@@ -206,7 +206,7 @@ static void decode_resume(struct reader *r, const json_t *o)
         *dst = 0;
 }
 
-static int decode_end(struct reader *r, const json_t *o)
+static int decode_end(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     char status[16];
@@ -223,7 +223,7 @@ static int decode_end(struct reader *r, const json_t *o)
         return 0;
     }
     if (strcmp(status, "done"))
-        return refuse(r, "unknown status", status);
+        return refuse_record(r, "unknown status", status);
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
     d->dice = optional_number(o, "dice");
@@ -239,22 +239,22 @@ static int decode_end(struct reader *r, const json_t *o)
     d->by_accuracy = metric && strcmp(metric, "accuracy") == 0;
     d->accuracy = optional_number(o, "accuracy");
     if (d->by_accuracy && !(d->accuracy >= 0 && d->accuracy <= 1))
-        return refuse(r, "there is none, or one outside 0..1:", "accuracy");
-    return d->iou >= 0 && d->iou <= 1 ? 0 : refuse(r, "outside 0..1:", "iou");
+        return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
+    return d->iou >= 0 && d->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
 }
 
-static int decode_object(struct reader *r, const json_t *o)
+static int decode_object(struct record_reader *r, const json_t *o)
 {
     const char *kind = json_string_value(json_object_get(o, "kind"));
 
     if (!kind)
-        return refuse(r, "this is no line of a record: there is no", "kind");
+        return refuse_record(r, "this is no line of a record: there is no", "kind");
     if (r->ended)
-        return refuse(r, "something stands behind the end line", "");
+        return refuse_record(r, "something stands behind the end line", "");
     if (strcmp(kind, "run") == 0)
         return decode_run(r, o);
     if (!r->started)
-        return refuse(r, "the first line must be of the kind", "run");
+        return refuse_record(r, "the first line must be of the kind", "run");
     if (strcmp(kind, "resume") == 0)
         decode_resume(r, o);
     if (strcmp(kind, "epoch") == 0)
@@ -266,14 +266,14 @@ static int decode_object(struct reader *r, const json_t *o)
     return 0; /* progress, and kinds that may be added within the schema */
 }
 
-static int decode_line(struct reader *r, const char *text, size_t n)
+static int decode_line(struct record_reader *r, const char *text, size_t n)
 {
     json_error_t why;
     json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
     int rc;
 
     if (!o)
-        return refuse(r, "this is no JSON:", why.text);
+        return refuse_record(r, "this is no JSON:", why.text);
     rc = decode_object(r, o);
     json_decref(o);
     return rc;
@@ -281,7 +281,7 @@ static int decode_line(struct reader *r, const char *text, size_t n)
 
 int run_record_read(const char *path, struct run_record *dst, struct err *e)
 {
-    struct reader r = {.path = path, .dst = dst, .e = e};
+    struct record_reader r = {.path = path, .dst = dst, .e = e};
     size_t size;
     char *text = atomicfile_read(path, MAX_FILE, &size, e), *p, *end;
     int rc = 0;

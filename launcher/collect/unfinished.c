@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* note: "WHAT: REASON", or WHAT where there is no reason. */
-static void set_state(struct result *r, enum result_state state, const char *what,
-                      const char *reason)
+static void set_unfinished_state(struct result *r, enum result_state state, const char *what,
+                                 const char *reason)
 {
     char note[sizeof r->note];
 
@@ -23,30 +23,30 @@ void unfinished_decide(struct result *r, const struct run_status *status)
     switch (status->phase) {
     case RUN_ACTIVE:
         if (strcmp(status->state, "PENDING") == 0)
-            set_state(r, RESULT_PENDING, "its job waits", status->reason);
+            set_unfinished_state(r, RESULT_PENDING, "its job waits", status->reason);
         else
-            set_state(r, RESULT_RUNNING, "its job is going on", status->reason);
+            set_unfinished_state(r, RESULT_RUNNING, "its job is going on", status->reason);
         break;
     case RUN_BAD:
         if (*status->damage) { /* which tells nothing of its job */
-            set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
+            set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
             break;
         }
         if (strcmp(status->state, "CANCELLED") == 0) {
-            set_state(r, RESULT_CANCELLED, "somebody cancelled its job", status->reason);
+            set_unfinished_state(r, RESULT_CANCELLED, "somebody cancelled its job", status->reason);
             break;
         }
         snprintf(what, sizeof what, "its job ended as %s", status->state);
-        set_state(r, RESULT_KILLED, what, status->reason);
+        set_unfinished_state(r, RESULT_KILLED, what, status->reason);
         break;
     case RUN_PLANNED:
-        set_state(r, RESULT_NOT_STARTED, "generated, but never started", status->reason);
+        set_unfinished_state(r, RESULT_NOT_STARTED, "generated, but never started", status->reason);
         break;
     case RUN_GOOD:
-        set_state(r, RESULT_RUNNING, "it finished just now: collect again", "");
+        set_unfinished_state(r, RESULT_RUNNING, "it finished just now: collect again", "");
         break;
     case RUN_UNKNOWN:
-        set_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->reason);
+        set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->reason);
         break;
     }
 }

@@ -47,7 +47,7 @@ size_t findings_count(const struct findings *f, enum finding_level level)
     return n;
 }
 
-static int print_json(const struct findings *f, struct err *e)
+static int print_findings_json(const struct findings *f, struct err *e)
 {
     json_t *list = json_array(), *root;
     int rc;
@@ -70,7 +70,7 @@ int findings_print(const struct findings *f, bool as_json, struct err *e)
     if (f->failed)
         return err_errno(e, ERR_INTERNAL, ENOMEM, "doctor");
     if (as_json)
-        return print_json(f, e);
+        return print_findings_json(f, e);
     for (size_t i = 0; i < f->count; i++) {
         printf("%-8s %-9s %s\n", level_names[f->list[i].level], f->list[i].check, f->list[i].text);
         if (*f->list[i].remedy)

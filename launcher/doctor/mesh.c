@@ -176,7 +176,7 @@ static void answer_guest(struct mesh *m, struct line *l)
     }
 }
 
-static void receive(struct mesh *m, struct line *l)
+static void receive_echo(struct mesh *m, struct line *l)
 {
     ssize_t n = recv(l->fd, l->buffer + l->length, MESSAGE - l->length, 0);
 
@@ -217,7 +217,7 @@ static void serve(struct mesh *m, struct line *l, short events)
     if (events && !l->connected)
         finish_connect(m, l);
     else if (events)
-        receive(m, l);
+        receive_echo(m, l);
     else if (l->peer && now - l->since > CONNECT_S)
         postpone(l, l->connected ? "it takes the connection but does not answer" : "no answer");
 }

@@ -75,7 +75,7 @@ static json_t *describe_spec(const char *text, const char *host, int port)
 }
 
 /* A name to its addresses, and the first of these back to a name. */
-static json_t *resolve(const char *name)
+static json_t *resolve_name(const char *name)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     json_t *addresses = json_array(), *o;
@@ -104,7 +104,7 @@ static json_t *resolve_all(const struct spec *s)
         split_address(s, i, host);
         if (strcmp(host, last) != 0 &&
             (i == (size_t)s->index || mesh_is_peer((size_t)s->index, i, s->world)))
-            json_array_append_new(names, resolve(host));
+            json_array_append_new(names, resolve_name(host));
         strcpy(last, host);
     }
     return names;

@@ -101,7 +101,7 @@ static void borrow(const struct workspace *w, const struct rehearsal *r, char *t
              (unsigned)getpid());
 }
 
-static int describe(const struct workspace *w, int gpus, struct run *dst, struct err *e)
+static int describe_rehearsal(const struct workspace *w, int gpus, struct run *dst, struct err *e)
 {
     struct run_plan plan;
     char count[16];
@@ -272,7 +272,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
     if (write_probe(r->folder, trainer, e))
         return -1;
     borrow(w, r, trainer, &own);
-    if (describe(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
+    if (describe_rehearsal(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
         return -1;
     lock = hold_lock(r, e);
     if (lock < 0)

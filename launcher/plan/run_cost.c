@@ -75,7 +75,7 @@ static struct size measure_resnet(const struct study *study)
     return s;
 }
 
-static struct size measure(const struct study *study)
+static struct size measure_study(const struct study *study)
 {
     bool batch_norm = strcmp(study->model.batch_norm, "none") != 0;
     int64_t base = study_base(study), in = study->data.channels;
@@ -108,7 +108,7 @@ static struct size measure(const struct study *study)
 
 int64_t run_cost_parameters(const struct study *study)
 {
-    return measure(study).parameters;
+    return measure_study(study).parameters;
 }
 
 static int64_t blocks(int64_t bytes)
@@ -118,7 +118,7 @@ static int64_t blocks(int64_t bytes)
 
 int64_t run_cost_disk(const struct study *study, int time_min)
 {
-    struct size s = measure(study);
+    struct size s = measure_study(study);
     int64_t minutes = time_min ? time_min : UNLIMITED_MIN;
     int64_t weights = 4 * (s.parameters + s.state) + TENSOR_BYTES * s.tensors;
     int64_t record = minutes * 60 / PROGRESS_S * PROGRESS_BYTES + study->train.epochs * EPOCH_BYTES;

@@ -48,7 +48,7 @@ static void become_writer(const char *const *argv, int out, int err)
     _exit(127);
 }
 
-static int read_all(int fd, char **text, struct err *e)
+static int read_output(int fd, char **text, struct err *e)
 {
     struct buf b = {0};
     ssize_t n;
@@ -78,7 +78,7 @@ static int read_program(const char *const *argv, int err, char **text, int *stat
         become_writer(argv, ends[1], err);
     close(ends[1]);
     rc = child < 0 ? err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0])
-                   : read_all(ends[0], text, e);
+                   : read_output(ends[0], text, e);
     close(ends[0]);
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
@@ -107,7 +107,7 @@ static void hear(int fd, bool loud, int code, struct err *e)
     struct err ignored;
     char *text, *save = NULL;
 
-    if (lseek(fd, 0, SEEK_SET) < 0 || read_all(fd, &text, &ignored))
+    if (lseek(fd, 0, SEEK_SET) < 0 || read_output(fd, &text, &ignored))
         return;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         if (strncmp(line, warning, strlen(warning)) == 0 && loud)

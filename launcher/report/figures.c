@@ -28,8 +28,8 @@ static int colour_of(size_t series)
 }
 
 /* A series of the chart for series i of the report, with its colour and mark. */
-static struct chart_series *add(struct chart *c, const struct report *r, size_t i,
-                                enum chart_style style, const char *what)
+static struct chart_series *add_chart_series(struct chart *c, const struct report *r, size_t i,
+                                             enum chart_style style, const char *what)
 {
     struct chart_series *s = r->nseries > 1 ? chart_add_series(c, style, colour_of(i), "%s: %s",
                                                                r->series[i].label, what)
@@ -170,9 +170,9 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
     if (!rs->as->steady_choice)
         return;
     snprintf(fit, sizeof fit, "fitted model (%s)", model_name(rs->as->steady_choice->law));
-    add_law(c, add(c, r, i, CHART_LINE, fit), rs, from, to, 0);
+    add_law(c, add_chart_series(c, r, i, CHART_LINE, fit), rs, from, to, 0);
     struct chart_series *beyond =
-        add(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
+        add_chart_series(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
     if (beyond)
         beyond->dashed = beyond->unlisted = true;
     add_law(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
@@ -185,7 +185,7 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
 
     if (s->mode == SERIES_WEAK)
         return;
-    struct chart_series *total = hollow(add(c, r, i, CHART_MARKS, "whole training"));
+    struct chart_series *total = hollow(add_chart_series(c, r, i, CHART_MARKS, "whole training"));
     for (size_t k = 0; k < s->npoints; k++) {
         const struct series_point *p = &s->points[k];
         const struct ratio *of = efficiency ? p->efficiency : p->speedup;
@@ -206,7 +206,7 @@ static void make_speedup(struct chart *c, const struct report *r)
         add_fit(c, r, i);
         add_total(c, r, i, false);
         struct chart_series *steady =
-            add(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
+            add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
             add_ratio(c, steady, s->points[k].gpus, series_speedup(s, &s->points[k]));
     }
@@ -221,7 +221,7 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
 
     if (s->nrows == s->npoints || s->nrows > MAX_DOTS)
         return;
-    dots = add(c, r, i, CHART_MARKS, "single runs");
+    dots = add_chart_series(c, r, i, CHART_MARKS, "single runs");
     if (dots) {
         dots->small = true;
         dots->mark = 0;
@@ -245,7 +245,7 @@ static void make_iou(struct chart *c, const struct report *r)
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         add_dots(c, r, i);
-        struct chart_series *iou = add(c, r, i, CHART_MARKS, "median");
+        struct chart_series *iou = add_chart_series(c, r, i, CHART_MARKS, "median");
         for (size_t k = 0; k < s->npoints; k++)
             add_summary(c, iou, s->points[k].gpus, &s->points[k].q[QUANTITY_IOU]);
     }
@@ -265,7 +265,7 @@ static void make_efficiency(struct chart *c, const struct report *r)
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         add_total(c, r, i, true);
-        struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epochs");
+        struct chart_series *steady = add_chart_series(c, r, i, CHART_JOINED, "steady epochs");
         for (size_t k = 0; k < s->npoints; k++)
             add_ratio(c, steady, s->points[k].gpus, series_efficiency(s, &s->points[k]));
     }
@@ -279,10 +279,10 @@ static void make_epoch_time(struct chart *c, const struct report *r)
           "Bars: interval of 95 %, or the range of the runs.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *first = hollow(add(c, r, i, CHART_MARKS, "first epoch"));
+        struct chart_series *first = hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch"));
         for (size_t k = 0; k < s->npoints; k++)
             add_summary(c, first, s->points[k].gpus, &s->points[k].q[QUANTITY_FIRST_EPOCH]);
-        struct chart_series *steady = add(c, r, i, CHART_JOINED, "steady epoch");
+        struct chart_series *steady = add_chart_series(c, r, i, CHART_JOINED, "steady epoch");
         for (size_t k = 0; k < s->npoints; k++)
             add_summary(c, steady, s->points[k].gpus, &s->points[k].q[QUANTITY_STEADY_EPOCH]);
     }
@@ -299,7 +299,7 @@ static void make_cost(struct chart *c, const struct report *r)
     c->x.logarithmic = true;
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *cost = add(c, r, i, CHART_MARKS, "one run");
+        struct chart_series *cost = add_chart_series(c, r, i, CHART_MARKS, "one run");
         for (size_t k = 0; k < s->npoints; k++) {
             double hours = s->points[k].q[QUANTITY_WHOLE].median / 3600;
             if (!(hours > 0) || isnan(s->points[k].gpu_hours))
@@ -326,13 +326,13 @@ static void make_notebook(struct chart *c, const struct report *r)
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *iou = hollow(add(c, r, i, CHART_JOINED, s->quality));
+        struct chart_series *iou = hollow(add_chart_series(c, r, i, CHART_JOINED, s->quality));
         if (iou)
             iou->right = iou->dashed = true;
         for (size_t k = 0; k < s->npoints; k++)
             chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_IOU].median, NAN,
                             NAN);
-        struct chart_series *speedup = add(c, r, i, CHART_JOINED, "speed-up");
+        struct chart_series *speedup = add_chart_series(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)
             chart_add_point(c, speedup, s->points[k].gpus,
                             s->points[k].speedup[QUANTITY_ONE_EPOCH].value, NAN, NAN);

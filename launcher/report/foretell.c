@@ -26,7 +26,7 @@ static void add_point(struct table *t, const struct prediction_point *p)
     add_bounds(t, &p->efficiency, 1, 3);
 }
 
-static void add_table(const struct prediction *p, const char *label, struct buf *b)
+static void add_prediction_table(const struct prediction *p, const char *label, struct buf *b)
 {
     static const struct table_column columns[] = {
         {"GPUs", false}, {"nodes", false}, {"step ms", false}, {"low..high", false},
@@ -85,7 +85,7 @@ void foretell_encode_text(const struct prediction *p, const struct prediction_ne
     struct buf assumptions = {0};
     char *text;
 
-    add_table(p, label, b);
+    add_prediction_table(p, label, b);
     add_assumptions(p, network, &assumptions);
     text = buf_steal(&assumptions);
     if (text)

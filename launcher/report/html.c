@@ -17,7 +17,7 @@
 #define OPEN_RUNS 40 /* so many runs are shown at once; more are folded away */
 
 /* Each line of text as an element. */
-static void add_lines(struct buf *b, const char *text, const char *element)
+static void add_html_lines(struct buf *b, const char *text, const char *element)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");
@@ -121,10 +121,10 @@ static void add_verdict(struct buf *b, const struct report *r, size_t i)
         add_tiles(b, &s->as->series, &s->as->decision);
     if (*s->words.caveats) {
         buf_add(b, "<div class=\"caveats\">\n<p><strong>But</strong></p>\n<ul>\n");
-        add_lines(b, s->words.caveats, "li");
+        add_html_lines(b, s->words.caveats, "li");
         buf_add(b, "</ul>\n</div>\n");
     }
-    add_lines(b, s->words.reasons, "p");
+    add_html_lines(b, s->words.reasons, "p");
     buf_add(b, "</section>\n");
 }
 
@@ -141,7 +141,7 @@ static void add_differences(struct buf *b, const struct report *r)
         return;
     buf_add(b, "<section class=\"verdict\" aria-labelledby=\"differences\">\n"
                "<h2 id=\"differences\">Side by side</h2>\n");
-    add_lines(b, r->differences, "p");
+    add_html_lines(b, r->differences, "p");
     buf_add(b, "</section>\n");
 }
 
@@ -151,7 +151,7 @@ static void add_problems(struct buf *b, const struct report *r)
         return;
     buf_add(b, "<section class=\"problems\" aria-labelledby=\"problems\">\n"
                "<h2 id=\"problems\">Left out</h2>\n<p>These are in no number below.</p>\n<ul>\n");
-    add_lines(b, r->problems, "li");
+    add_html_lines(b, r->problems, "li");
     buf_add(b, "</ul>\n</section>\n");
 }
 

@@ -10,7 +10,7 @@
 
 #define MARKDOWN_MAX_RUNS 1000
 
-static void add_lines(struct buf *b, const char *text, const char *before, const char *behind)
+static void add_markdown_lines(struct buf *b, const char *text, const char *before, const char *behind)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");
@@ -57,13 +57,13 @@ static void add_tables(struct buf *b, const struct report *r)
 
 static void add_verdict(struct buf *b, const struct report_series *s)
 {
-    add_lines(b, s->words.headline, "**", "**\n\n");
+    add_markdown_lines(b, s->words.headline, "**", "**\n\n");
     if (*s->words.caveats) {
         buf_add(b, "But:\n\n");
-        add_lines(b, s->words.caveats, "- ", "\n");
+        add_markdown_lines(b, s->words.caveats, "- ", "\n");
         buf_add(b, "\n");
     }
-    add_lines(b, s->words.reasons, "", "  \n");
+    add_markdown_lines(b, s->words.reasons, "", "  \n");
     buf_add(b, "\n");
 }
 
@@ -76,13 +76,13 @@ char *markdown_encode(const struct report *r, const struct figures *f)
     buf_add(&b, ": how many GPUs are worth it?\n\n");
     for (size_t i = 0; i < r->nseries; i++)
         add_verdict(&b, &r->series[i]);
-    add_lines(&b, r->rule, "Rule: ", "\n\n");
-    add_lines(&b, r->differences, "", "  \n");
+    add_markdown_lines(&b, r->rule, "Rule: ", "\n\n");
+    add_markdown_lines(&b, r->differences, "", "  \n");
     if (*r->differences)
         buf_add(&b, "\n");
     if (*r->problems) {
         buf_add(&b, "Left out (in no number below):\n\n");
-        add_lines(&b, r->problems, "- ", "\n");
+        add_markdown_lines(&b, r->problems, "- ", "\n");
         buf_add(&b, "\n");
     }
     buf_add(&b, "## Figures\n\n");

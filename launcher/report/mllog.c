@@ -28,8 +28,8 @@ static void add_event(struct buf *b, double time_s, const char *type, const char
              1000 * time_s, type, key, value, metadata);
 }
 
-static void add_number(struct buf *b, double time_s, const char *key, double value,
-                       const char *metadata)
+static void add_number_event(struct buf *b, double time_s, const char *key, double value,
+                             const char *metadata)
 {
     char text[40];
 
@@ -39,7 +39,7 @@ static void add_number(struct buf *b, double time_s, const char *key, double val
     add_event(b, time_s, POINT, key, text, metadata);
 }
 
-static void add_text(struct buf *b, const char *key, const char *value)
+static void add_text_event(struct buf *b, const char *key, const char *value)
 {
     struct buf plain = {0}, quoted = {0};
 
@@ -58,9 +58,9 @@ static double add_epoch(struct buf *b, const struct curve *c, size_t i, double a
     snprintf(epoch, sizeof epoch, "\"epoch_num\": %zu", i + 1);
     add_event(b, at, START, "epoch_start", "null", epoch);
     at += isfinite(c->seconds[i]) ? c->seconds[i] : 0;
-    add_number(b, at, "train_loss", c->loss[i], epoch);
+    add_number_event(b, at, "train_loss", c->loss[i], epoch);
     if (c->score)
-        add_number(b, at, "eval_accuracy", c->score[i], epoch);
+        add_number_event(b, at, "eval_accuracy", c->score[i], epoch);
     add_event(b, at, END, "epoch_stop", "null", epoch);
     return at;
 }
@@ -71,20 +71,20 @@ void mllog_encode(const struct result *r, struct buf *b)
     double at = 0;
 
     snprintf(last, sizeof last, "\"epoch_num\": %zu", r->curve->n);
-    add_text(b, "submission_benchmark", "unet");
-    add_text(b, "run_name", r->run);
-    add_text(b, "engine", r->engine);
-    add_number(b, 0, "number_of_ranks", r->gpus, "");
-    add_number(b, 0, "seed", (double)r->seed, "");
-    add_number(b, 0, "global_batch_size", r->global_batch ? (double)r->global_batch : NAN, "");
-    add_number(b, 0, "train_samples", r->images, "");
-    add_number(b, 0, "eval_samples", r->val_images ? (double)r->val_images : NAN, "");
+    add_text_event(b, "submission_benchmark", "unet");
+    add_text_event(b, "run_name", r->run);
+    add_text_event(b, "engine", r->engine);
+    add_number_event(b, 0, "number_of_ranks", r->gpus, "");
+    add_number_event(b, 0, "seed", (double)r->seed, "");
+    add_number_event(b, 0, "global_batch_size", r->global_batch ? (double)r->global_batch : NAN, "");
+    add_number_event(b, 0, "train_samples", r->images, "");
+    add_number_event(b, 0, "eval_samples", r->val_images ? (double)r->val_images : NAN, "");
     add_event(b, 0, START, "run_start", "null", "");
     for (size_t i = 0; i < r->curve->n; i++)
         at = add_epoch(b, r->curve, i, at);
     add_event(b, at, START, "eval_start", "null", last);
     at += isfinite(r->test_time) ? r->test_time : 0;
-    add_number(b, at, "eval_accuracy", result_quality(r), last);
+    add_number_event(b, at, "eval_accuracy", result_quality(r), last);
     add_event(b, at, END, "eval_stop", "null", last);
     add_event(b, at, END, "run_stop", "null", "\"status\": \"success\"");
 }

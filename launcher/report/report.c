@@ -106,7 +106,7 @@ static void set_label(struct report *r, size_t i)
             snprintf(s->label + strnlen(s->label, sizeof s->label - 24), 24, " (%zu)", i + 1);
 }
 
-static int add_series(struct report *r, bool deadline, struct err *e)
+static int add_report_series(struct report *r, bool deadline, struct err *e)
 {
     r->series = calloc(r->analysis.nseries, sizeof *r->series);
     if (!r->series)
@@ -167,7 +167,7 @@ int report_create(struct report *r, const struct report_source *sources, size_t 
         free(r->analysed);
         return -1;
     }
-    if (add_series(r, options->deadline_s > 0, e))
+    if (add_report_series(r, options->deadline_s > 0, e))
         goto fail;
     r->rule = describe_rule(r);
     r->problems = list_problems(r);

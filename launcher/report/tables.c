@@ -17,7 +17,7 @@ tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_
                                            tables_fill_convergence, tables_fill_levels,
                                            tables_fill_settings,    NULL};
 
-static void add_interval(struct table *t, const struct interval *i, int decimals)
+static void add_interval_cell(struct table *t, const struct interval *i, int decimals)
 {
     if (interval_is_known(i))
         table_addf(t, "%.*f..%.*f", decimals, table_round(i->low, decimals), decimals,
@@ -98,11 +98,11 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
         table_addf(t, "%zu", p->nruns);
         table_add_number(t, p->q[QUANTITY_FIRST_EPOCH].median, 2);
         table_add_number(t, p->q[QUANTITY_STEADY_EPOCH].median, 2);
-        add_interval(t, &p->q[QUANTITY_STEADY_EPOCH].interval, 2);
+        add_interval_cell(t, &p->q[QUANTITY_STEADY_EPOCH].interval, 2);
         table_add_number(t, p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, p->speedup[QUANTITY_STEADY_EPOCH].value, 2);
-        add_interval(t, &p->speedup[QUANTITY_STEADY_EPOCH].interval, 2);
+        add_interval_cell(t, &p->speedup[QUANTITY_STEADY_EPOCH].interval, 2);
         table_add_number(t, p->speedup[QUANTITY_ONE_EPOCH].value, 2);
         table_add_number(t, p->efficiency[QUANTITY_TRAINING].value, 3);
         table_add_number(t, p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
@@ -149,7 +149,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         table_add_number(t, iou->count > 1 ? iou->max : NAN, 4);
         table_add_number(t, i ? c->difference : NAN, 4);
         if (i && d->iou_change)
-            add_interval(t, &c->interval, 4);
+            add_interval_cell(t, &c->interval, 4);
         else
             table_addf(t, "-");
         add_p(t, c);
@@ -234,9 +234,9 @@ static void add_model(struct table *t, const struct model *m, bool chosen)
     t->failed |= formula.failed;
     buf_destroy(&formula);
     table_add_number(t, m->serial, 4);
-    add_interval(t, &m->serial_interval, 4);
+    add_interval_cell(t, &m->serial_interval, 4);
     table_add_number(t, m->coherency, 5);
-    add_interval(t, &m->coherency_interval, 5);
+    add_interval_cell(t, &m->coherency_interval, 5);
     add_percent(t, m->error, 1);
     add_percent(t, m->loo_error, 1);
     table_add_number(t, m->aicc, 1);
@@ -358,7 +358,7 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         table_add_number(t, p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, series_speedup(s, p)->value, 2);
-        add_interval(t, &series_speedup(s, p)->interval, 2);
+        add_interval_cell(t, &series_speedup(s, p)->interval, 2);
         table_add_number(t, series_efficiency(s, p)->value, 3);
         table_add_number(t, p->q[QUANTITY_IOU].mean, 4);
     }
@@ -389,12 +389,12 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
         table_add_number(t, d->compare.a, 4);
         table_add_number(t, d->compare.b, 4);
         table_add_number(t, d->compare.difference, 4);
-        add_interval(t, &d->compare.interval, 4);
+        add_interval_cell(t, &d->compare.interval, 4);
         table_add_number(t, d->quantity == QUANTITY_IOU ? NAN : d->ratio.value, 3);
         if (d->quantity == QUANTITY_IOU)
             table_addf(t, "-");
         else
-            add_interval(t, &d->ratio.interval, 3);
+            add_interval_cell(t, &d->ratio.interval, 3);
         add_p(t, &d->compare);
         add_test(t, &d->compare);
         table_addf(t, "%s", d->compare.test <= COMPARE_IMAGES ? "too few runs"

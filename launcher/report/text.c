@@ -83,8 +83,8 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
 }
 
 /* Each line of text, made safe for a terminal and wrapped. */
-static void add_lines(struct buf *b, const char *text, const char *before,
-                      const struct text_form *form)
+static void add_text_lines(struct buf *b, const char *text, const char *before,
+                           const struct text_form *form)
 {
     while (*text) {
         struct buf line = {0}, safe = {0};
@@ -104,7 +104,7 @@ static void add_headline(struct buf *b, const char *text, const struct text_form
 {
     if (form->colour)
         buf_add(b, "\033[1m");
-    add_lines(b, text, "", form);
+    add_text_lines(b, text, "", form);
     if (form->colour)
         buf_add(b, "\033[0m");
 }
@@ -113,19 +113,19 @@ void text_encode_verdict(const struct report *r, const struct text_form *form, s
 {
     for (size_t i = 0; i < r->nseries; i++) {
         add_headline(b, r->series[i].words.headline, form);
-        add_lines(b, r->series[i].words.caveats, "But: ", form);
-        add_lines(b, r->series[i].words.reasons, "", form);
+        add_text_lines(b, r->series[i].words.caveats, "But: ", form);
+        add_text_lines(b, r->series[i].words.reasons, "", form);
         buf_add(b, "\n");
     }
-    add_lines(b, r->rule, "Rule: ", form);
+    add_text_lines(b, r->rule, "Rule: ", form);
     buf_add(b, "\n");
     if (*r->differences) {
-        add_lines(b, r->differences, "", form);
+        add_text_lines(b, r->differences, "", form);
         buf_add(b, "\n");
     }
     if (*r->problems) {
         buf_add(b, "Left out (in no number of this report):\n");
-        add_lines(b, r->problems, "- ", form);
+        add_text_lines(b, r->problems, "- ", form);
         buf_add(b, "\n");
     }
 }
@@ -145,7 +145,7 @@ static int add_bar(struct buf *b, double length, bool utf8)
 }
 
 /* A bar up to value, dots on to ideal, and a mark where that is; all in characters. */
-static void add_row(struct buf *b, double value, int ideal, int width, bool utf8)
+static void add_series_bar(struct buf *b, double value, int ideal, int width, bool utf8)
 {
     for (int i = add_bar(b, value, utf8); i < width; i++)
         buf_add(b, i == ideal  ? (utf8 ? "\u2502" : "|")
@@ -167,7 +167,7 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
         double length = isfinite(speedup->value) ? speedup->value / most * (width - 1) : 0;
         int ideal = (int)lround(series_ideal(s, s->points[i].gpus) / most * (width - 1));
         buf_addf(b, "%6d  ", s->points[i].gpus);
-        add_row(b, length, ideal, width, form->utf8);
+        add_series_bar(b, length, ideal, width, form->utf8);
         if (isnan(speedup->value))
             buf_add(b, "      -");
         else
@@ -180,7 +180,7 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
 }
 
 /* With its caption; nothing where it has no rows. t is destroyed. */
-static void add_table(struct buf *b, struct table *t, const struct text_form *form)
+static void add_text_table(struct buf *b, struct table *t, const struct text_form *form)
 {
     struct buf caption = {0};
 
@@ -202,12 +202,12 @@ void text_encode(const struct report *r, const struct text_form *form, struct bu
     for (size_t i = 0; i < r->nseries; i++) {
         buf_add(b, i ? "\n" : "");
         tables_fill_short(&t, &r->series[i]);
-        add_table(b, &t, form);
+        add_text_table(b, &t, form);
         if (r->series[i].as->series.npoints > 1)
             add_chart(b, &r->series[i].as->series, form);
         buf_add(b, "\n");
         tables_fill_settings(&t, &r->series[i]);
-        add_table(b, &t, form);
+        add_text_table(b, &t, form);
     }
 }
 

@@ -15,7 +15,7 @@
 #define DISAGREE 1.2
 
 /* " (95 % interval 5.6-5.9)" */
-static void add_interval(struct buf *b, const struct interval *i, int decimals)
+static void add_interval_words(struct buf *b, const struct interval *i, int decimals)
 {
     if (!interval_is_known(i))
         return;
@@ -58,7 +58,7 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
         add_speed(b, d->speedup.value, decimals);
         add_than(b, d);
     }
-    add_interval(b, &d->speedup.interval, decimals);
+    add_interval_words(b, &d->speedup.interval, decimals);
 }
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)
@@ -398,7 +398,7 @@ static void add_noise(struct buf *b, const struct analysis_series *as)
     else
         buf_addf(b, "Critical batch: about %.*f images", decimals, n->critical_batch);
     if (n->critical_batch >= 1)
-        add_interval(b, &n->interval, decimals);
+        add_interval_words(b, &n->interval, decimals);
     if (n->critical_batch >= 1 && n->over_epochs && interval_is_known(&n->interval))
         buf_add(b, " over the epochs of the runs");
     if (smallest && n->critical_batch < (double)smallest)
@@ -479,7 +479,7 @@ static void compare_times(struct buf *b, const struct ratio *r, const char *labe
     }
     buf_addf(b, "%s is %.2fx faster than %s", turned ? label_a : label_b,
              turned ? 1 / r->value : r->value, turned ? label_b : label_a);
-    add_interval(b, &interval, 2);
+    add_interval_words(b, &interval, 2);
 }
 
 void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,

@@ -118,7 +118,7 @@ static const char **text_of(const struct job_options *o, const struct word *w)
     return (const char **)((char *)o + w->offset);
 }
 
-static int *number_of(const struct job_options *o, const struct word *w)
+static int *option_number(const struct job_options *o, const struct word *w)
 {
     return (int *)((char *)o + w->offset);
 }
@@ -205,13 +205,13 @@ static int set_word(struct job_options *o, const struct word *w, const char *val
         if (minutes < 0)
             return err_set(e, ERR_USAGE, "--time %s: not a time limit; write minutes, H:MM:SS or D-HH:MM",
                            value);
-        *number_of(o, w) = minutes;
+        *option_number(o, w) = minutes;
         return 0;
     case WORD_NICE:
         nice = strtol(value, &end, 10);
         if (end == value || *end || nice < -2147483645 || nice > 2147483645)
             return err_set(e, ERR_USAGE, "--nice=%s: not a number", value);
-        *number_of(o, w) = (int)nice;
+        *option_number(o, w) = (int)nice;
         return 0;
     case WORD_MEM:
         if (job_mem_decode(value) < 0)
@@ -285,7 +285,7 @@ static int refuse_bundle(const char *text, struct err *e)
 }
 
 /* The value of given[*i], which is the next word: into extra. */
-static int add_value(struct job_options *o, int nwords, char **given, int *i, struct err *e)
+static int add_option_value(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     if (*i + 1 == nwords)
         return err_set(e, ERR_USAGE, "'%s' needs a value", given[*i]);
@@ -304,7 +304,7 @@ static int take_unknown(struct job_options *o, int nwords, char **given, int *i,
     if (help != SBATCH_HELP_NONE) {
         if (add_extra(o, text, e))
             return -1;
-        return help == SBATCH_HELP_VALUE && !has_value ? add_value(o, nwords, given, i, e) : 0;
+        return help == SBATCH_HELP_VALUE && !has_value ? add_option_value(o, nwords, given, i, e) : 0;
     }
     const char *near = is_long ? nearest_option(name + 2) : NULL;
     if (near || !is_long || strpbrk(text, " \t") == text + strcspn(text, "= \t"))
@@ -333,7 +333,7 @@ static int take_further(struct job_options *o, int nwords, char **given, int *i,
                        "--gres asks for them say gpu_type and gpu_request of the site file", text);
     if (add_extra(o, text, e))
         return -1;
-    return f->kind == FURTHER_VALUE && !has_value ? add_value(o, nwords, given, i, e) : 0;
+    return f->kind == FURTHER_VALUE && !has_value ? add_option_value(o, nwords, given, i, e) : 0;
 }
 
 /* The word's table entry; *value is what stands behind "=" or the letter, or NULL. */
@@ -377,7 +377,7 @@ int job_options_decode(struct job_options *o, int nwords, char **given, struct e
             continue;
         }
         if (w->kind == WORD_NICE && !value) {
-            *number_of(o, w) = NICE_BARE;
+            *option_number(o, w) = NICE_BARE;
             continue;
         }
         if (w->kind != WORD_FLAG && !value) {
@@ -393,8 +393,8 @@ int job_options_decode(struct job_options *o, int nwords, char **given, struct e
 
 /* ---- the words of sbatch ---- */
 
-static void add(struct job_words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct job_words *w, const char *fmt, ...)
+static void append_word(struct job_words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void append_word(struct job_words *w, const char *fmt, ...)
 {
     char **grown = realloc(w->words, (w->count + 1) * sizeof *grown);
     va_list ap;
@@ -418,16 +418,16 @@ static void add_word(struct job_words *dst, const struct job_options *o, const s
     case WORD_TEXT:
     case WORD_MEM:
         if (*text_of(o, w))
-            add(dst, "--%s=%s", w->name, *text_of(o, w));
+            append_word(dst, "--%s=%s", w->name, *text_of(o, w));
         break;
     case WORD_TIME:
     case WORD_NICE:
-        if (*number_of(o, w))
-            add(dst, "--%s=%d", w->name, *number_of(o, w));
+        if (*option_number(o, w))
+            append_word(dst, "--%s=%d", w->name, *option_number(o, w));
         break;
     case WORD_FLAG:
         if (*flag_of(o, w))
-            add(dst, "--%s", w->name);
+            append_word(dst, "--%s", w->name);
         break;
     }
 }
@@ -449,12 +449,12 @@ static void add_gpus(struct job_words *dst, const struct job *job)
 
     if (job_takes_gres(job)) {
         int tasks = job->tasks / job->nodes;
-        add(dst, "--ntasks-per-node=%d", tasks);
-        add(dst, "--cpus-per-task=%d", job->cpus_per_task);
-        add(dst, "--gres=gpu:%s%s%d", type, colon, tasks * job->gpus_per_task);
+        append_word(dst, "--ntasks-per-node=%d", tasks);
+        append_word(dst, "--cpus-per-task=%d", job->cpus_per_task);
+        append_word(dst, "--gres=gpu:%s%s%d", type, colon, tasks * job->gpus_per_task);
     } else {
-        add(dst, "--cpus-per-task=%d", job->cpus_per_task);
-        add(dst, "--gpus-per-task=%s%s%d", type, colon, job->gpus_per_task);
+        append_word(dst, "--cpus-per-task=%d", job->cpus_per_task);
+        append_word(dst, "--gpus-per-task=%s%s%d", type, colon, job->gpus_per_task);
     }
 }
 
@@ -463,13 +463,13 @@ static void add_resources(struct job_words *dst, const struct job *job)
     struct job_options options = job->options;
 
     options.exclusive = job_needs_whole_nodes(job);
-    add(dst, "--nodes=%d", job->nodes);
-    add(dst, "--ntasks=%d", job->tasks);
+    append_word(dst, "--nodes=%d", job->nodes);
+    append_word(dst, "--ntasks=%d", job->tasks);
     add_gpus(dst, job);
     if (job->signal_s)
-        add(dst, "--signal=B:USR1@%d", job->signal_s);
-    add(dst, "--%s", job->requeues ? "requeue" : "no-requeue");
-    add(dst, "--open-mode=append");
+        append_word(dst, "--signal=B:USR1@%d", job->signal_s);
+    append_word(dst, "--%s", job->requeues ? "requeue" : "no-requeue");
+    append_word(dst, "--open-mode=append");
     for (const struct word *w = words; w->name; w++)
         add_word(dst, &options, w);
 }
@@ -477,18 +477,18 @@ static void add_resources(struct job_words *dst, const struct job *job)
 void job_words_fill(const struct job *job, struct job_words *dst)
 {
     *dst = (struct job_words){0};
-    add(dst, "--job-name=%s", job->name);
-    add(dst, "--comment=%s", job->tag);
-    add(dst, "--chdir=%s", job->work_dir);
-    add(dst, "--output=%s", job->output);
+    append_word(dst, "--job-name=%s", job->name);
+    append_word(dst, "--comment=%s", job->tag);
+    append_word(dst, "--chdir=%s", job->work_dir);
+    append_word(dst, "--output=%s", job->output);
     if (job->own_directives) {
         for (int i = 0; i < job->options.ngiven; i++)
-            add(dst, "%s", job->options.given[i]);
+            append_word(dst, "%s", job->options.given[i]);
         return;
     }
     add_resources(dst, job);
     for (int i = 0; i < job->options.nextra; i++)
-        add(dst, "%s", job->options.extra[i]);
+        append_word(dst, "%s", job->options.extra[i]);
 }
 
 void job_words_destroy(struct job_words *w)

@@ -138,7 +138,7 @@ static int set_words(struct script_values *s, const char *name, const char *word
     return 0;
 }
 
-static void add_lines(struct buf *b, const struct yaml_lines *list)
+static void add_yaml_lines(struct buf *b, const struct yaml_lines *list)
 {
     for (size_t i = 0; i < list->count; i++)
         buf_addf(b, "%s%s", b->length ? "\n" : "", list->lines[i]);
@@ -162,10 +162,10 @@ static void set_lines(struct script_values *s)
 {
     struct buf setup = {0}, env = {0};
 
-    add_lines(&setup, &s->w->site.setup);
+    add_yaml_lines(&setup, &s->w->site.setup);
     add_exports(&env, &s->w->site.env);
     if (s->section) {
-        add_lines(&setup, &s->section->setup);
+        add_yaml_lines(&setup, &s->section->setup);
         add_exports(&env, &s->section->env);
     }
     set_text(s, "setup", buf_steal(&setup));

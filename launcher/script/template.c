@@ -125,8 +125,8 @@ static int unknown_marker(const char *file, size_t line, const char *name, bool 
                    near ? open : "", near ? near : "", near ? close : "", near ? "'?" : "");
 }
 
-static int add_value(const char *file, size_t line, const struct marker *m, const char *value,
-                     struct buf *dst, struct err *e)
+static int add_marker_value(const char *file, size_t line, const struct marker *m, const char *value,
+                            struct buf *dst, struct err *e)
 {
     if (m->tag && strspn(value, SAFE) != strlen(value))
         return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that a "
@@ -153,8 +153,8 @@ static bool is_empty_line(const char *text, const struct marker *m, const char *
     return !*value && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
 }
 
-static int expand(const char *file, const char *text, bool tags, const struct template_value *values,
-                  bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
+static int expand_markers(const char *file, const char *text, bool tags, const struct template_value *values,
+                          bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
 {
     const char *p = text;
     struct marker m;
@@ -168,7 +168,7 @@ static int expand(const char *file, const char *text, bool tags, const struct te
             return unknown_marker(file, line_at(text, m.start), m.name, m.tag, values, e);
         used[i] = true;
         buf_add_bytes(dst, p, (size_t)(m.start - p));
-        if (add_value(file, line_at(text, m.start), &m, values[i].value, dst, e))
+        if (add_marker_value(file, line_at(text, m.start), &m, values[i].value, dst, e))
             return -1;
         p = m.end + is_empty_line(text, &m, values[i].value);
     }
@@ -182,7 +182,7 @@ int template_expand(const char *file, const char *text, const struct template_va
                     bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
 {
     memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
-    return expand(file, text, template_has_tags(text), values, used, dst, e);
+    return expand_markers(file, text, template_has_tags(text), values, used, dst, e);
 }
 
 int template_render(const char *file, const char *text, const struct template_value *values,
@@ -190,7 +190,7 @@ int template_render(const char *file, const char *text, const struct template_va
 {
     bool used[TEMPLATE_VALUES_MAX] = {false};
 
-    if (expand(file, text, false, values, used, dst, e))
+    if (expand_markers(file, text, false, values, used, dst, e))
         return -1;
     for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
         if (!used[i] && !values[i].optional)

@@ -24,7 +24,7 @@
 #define RETRY_S 0.1
 
 /* What rank 0 holds. */
-struct court {
+struct spec_check {
     struct spec_view *v;
     json_t **reports; /* by rank, NULL: not yet */
     int *fds;         /* of the ranks that wait for the verdict */
@@ -49,11 +49,11 @@ static json_t *make_report(const struct spec_view *v)
     return report;
 }
 
-static void find(struct court *c, json_int_t rank, const char *node, const char *remedy,
-                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void add_finding(struct spec_check *c, json_int_t rank, const char *node, const char *remedy,
+                        const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-static void find(struct court *c, json_int_t rank, const char *node, const char *remedy,
-                 const char *fmt, ...)
+static void add_finding(struct spec_check *c, json_int_t rank, const char *node, const char *remedy,
+                        const char *fmt, ...)
 {
     char problem[2048];
     va_list ap;
@@ -73,7 +73,7 @@ static const char *text_of(const json_t *report, const char *key)
 }
 
 /* What a rank found itself. */
-static void take_findings(struct court *c, json_int_t rank, const json_t *report)
+static void take_findings(struct spec_check *c, json_int_t rank, const json_t *report)
 {
     size_t i;
     json_t *finding;
@@ -82,13 +82,13 @@ static void take_findings(struct court *c, json_int_t rank, const json_t *report
         const char *problem = json_string_value(json_array_get(finding, 0));
         const char *remedy = json_string_value(json_array_get(finding, 1));
         if (problem && remedy)
-            find(c, rank, text_of(report, "node"), remedy, "%s", problem);
+            add_finding(c, rank, text_of(report, "node"), remedy, "%s", problem);
     }
 }
 
 /* The rank whose report is looked at. */
 struct witness {
-    struct court *court;
+    struct spec_check *check;
     json_int_t rank;
     const char *node;
 };
@@ -97,40 +97,40 @@ static void find_difference(void *arg, const char *problem, const char *remedy)
 {
     const struct witness *w = arg;
 
-    find(w->court, w->rank, w->node, remedy, "%s", problem);
+    add_finding(w->check, w->rank, w->node, remedy, "%s", problem);
 }
 
 /* One report against that of rank 0. */
-static void compare(struct court *c, json_int_t rank, const json_t *report)
+static void compare_report(struct spec_check *c, json_int_t rank, const json_t *report)
 {
     struct witness w = {c, rank, text_of(report, "node")};
 
     spec_report_compare(report, c->reports[0], find_difference, &w);
     if (strcmp(text_of(report, "version"), PACKAGE_VERSION) != 0)
-        find(c, rank, w.node, "install one version on all nodes",
-             "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"), c->v->node,
-             PACKAGE_VERSION);
+        add_finding(c, rank, w.node, "install one version on all nodes",
+                    "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"), c->v->node,
+                    PACKAGE_VERSION);
 }
 
 /* report is kept or released here. */
-static void take_report(struct court *c, json_t *report)
+static void take_report(struct spec_check *c, json_t *report)
 {
     json_int_t rank = json_integer_value(json_object_get(report, "rank"));
 
     take_findings(c, rank, report);
     if (rank < 0 || (size_t)rank >= c->ntasks) {
-        find(c, rank, text_of(report, "node"), SPEC_VIEW_ONE_STEP,
-             "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank, c->ntasks);
+        add_finding(c, rank, text_of(report, "node"), SPEC_VIEW_ONE_STEP,
+                    "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank, c->ntasks);
     } else if (c->reports[rank]) {
-        find(c, rank, text_of(report, "node"),
-             "no start-up file may set SLURM_PROCID, and only one process of a task may run the "
-             "check",
-             "a second process calls itself rank %lld; the first runs on %s", (long long)rank,
-             text_of(c->reports[rank], "node"));
+        add_finding(c, rank, text_of(report, "node"),
+                    "no start-up file may set SLURM_PROCID, and only one process of a task may run the "
+                    "check",
+                    "a second process calls itself rank %lld; the first runs on %s", (long long)rank,
+                    text_of(c->reports[rank], "node"));
     } else {
         c->reports[rank] = report;
         if (rank > 0)
-            compare(c, rank, report);
+            compare_report(c, rank, report);
         return;
     }
     json_decref(report);
@@ -147,7 +147,7 @@ static void set_timeout(int fd, int which, double seconds)
 }
 
 /* One line of JSON before the deadline, or NULL. */
-static json_t *receive(int fd, double deadline_s)
+static json_t *receive_report(int fd, double deadline_s)
 {
     static char line[LINE_SIZE];
     size_t n = 0;
@@ -195,10 +195,10 @@ static int send_line(int fd, json_t *value)
 
 /* One connection: a rank of this step is heard and waits; another step's is sent away; what is no
  * unetctl is no matter. */
-static void hear(struct court *c, int fd)
+static void hear(struct spec_check *c, int fd)
 {
     double until_s = clock_now() + SILENCE_S;
-    json_t *report = receive(fd, until_s < c->deadline_s ? until_s : c->deadline_s);
+    json_t *report = receive_report(fd, until_s < c->deadline_s ? until_s : c->deadline_s);
     bool is_ours = report && strcmp(text_of(report, "step"), c->v->step) == 0;
 
     if (is_ours) {
@@ -213,7 +213,7 @@ static void hear(struct court *c, int fd)
 }
 
 /* Until every process has reported (each rank once, or some twice and others not) or time is up. */
-static void gather(struct court *c)
+static void gather(struct spec_check *c)
 {
     struct rlimit files;
 
@@ -235,7 +235,7 @@ static void gather(struct court *c)
 }
 
 /* The ranks that did not come; of many the first. */
-static void find_missing(struct court *c, double timeout_s)
+static void find_missing(struct spec_check *c, double timeout_s)
 {
     struct cluster_spec_task t;
     struct err e = {0};
@@ -245,16 +245,16 @@ static void find_missing(struct court *c, double timeout_s)
         if (c->reports[rank] || ++nmissing > 20)
             continue;
         if (cluster_spec_find(c->v->spec, rank, &t, &e) == 0)
-            find(c, (json_int_t)rank, t.host,
-                 "look for its own message; it must start in the same step and reach rank 0 over "
-                 "the network",
-                 "it did not report to %s:%d within %g s", c->v->host, c->v->self.port, timeout_s);
+            add_finding(c, (json_int_t)rank, t.host,
+                        "look for its own message; it must start in the same step and reach rank 0 over "
+                        "the network",
+                        "it did not report to %s:%d within %g s", c->v->host, c->v->self.port, timeout_s);
     }
     if (nmissing > 20)
-        find(c, 0, c->v->node, "see the others", "%zu ranks more did not report", nmissing - 20);
+        add_finding(c, 0, c->v->node, "see the others", "%zu ranks more did not report", nmissing - 20);
 }
 
-static void publish(const struct court *c, bool json)
+static void publish(const struct spec_check *c, bool json)
 {
     size_t i;
     json_t *f;
@@ -280,7 +280,7 @@ static void publish(const struct court *c, bool json)
                c->ntasks == 1 ? "s" : "", c->v->host, c->v->self.port, c->v->hash);
 }
 
-static int judge(struct court *c, double timeout_s, bool json, struct err *e)
+static int check_ranks(struct spec_check *c, double timeout_s, bool json, struct err *e)
 {
     take_report(c, make_report(c->v));
     if (c->v->fd >= 0)
@@ -296,9 +296,9 @@ static int judge(struct court *c, double timeout_s, bool json, struct err *e)
                                 plural(n));
 }
 
-static int judge_all(struct spec_view *v, double timeout_s, bool json, struct err *e)
+static int check_spec(struct spec_view *v, double timeout_s, bool json, struct err *e)
 {
-    struct court c = {.v = v, .ntasks = v->source->ntasks, .deadline_s = clock_now() + timeout_s};
+    struct spec_check c = {.v = v, .ntasks = v->source->ntasks, .deadline_s = clock_now() + timeout_s};
     int rc = -1;
 
     c.reports = calloc(c.ntasks, sizeof *c.reports);
@@ -307,7 +307,7 @@ static int judge_all(struct spec_view *v, double timeout_s, bool json, struct er
     if (!c.reports || !c.fds || !c.findings)
         err_set(e, ERR_INTERNAL, "out of memory");
     else
-        rc = judge(&c, timeout_s, json, e);
+        rc = check_ranks(&c, timeout_s, json, e);
     for (size_t i = 0; i < c.nfds; i++)
         close(c.fds[i]);
     for (size_t i = 0; c.reports && i < c.ntasks; i++)
@@ -379,7 +379,7 @@ static int report(struct spec_view *v, double timeout_s, struct err *e)
     if (fd < 0)
         return tell_alone(v, why, e);
     json_t *verdict = send_line(fd, make_report(v)) ? NULL
-                      : receive(fd, clock_now() + timeout_s + GRACE_S);
+                      : receive_report(fd, clock_now() + timeout_s + GRACE_S);
     close(fd);
     if (!verdict)
         return tell_alone(v, "what listens there is no unetctl spec --check, or it ended", e);
@@ -400,5 +400,5 @@ int spec_check_run(struct spec_view *v, double timeout_s, bool json, struct err 
 {
     bool is_first = v->spec->rank == 0 && v->is_here && !v->is_busy;
 
-    return is_first ? judge_all(v, timeout_s, json, e) : report(v, timeout_s, e);
+    return is_first ? check_spec(v, timeout_s, json, e) : report(v, timeout_s, e);
 }

@@ -135,7 +135,7 @@ static int decode_by_node(struct spec_source *s, struct err *e)
     return rc ? blame(s->tasks_name, e) : 0;
 }
 
-static int decode(struct spec_source *s, struct err *e)
+static int decode_source(struct spec_source *s, struct err *e)
 {
     if (s->nodes_text == s->tasks_text)
         return decode_by_node(s, e);
@@ -221,7 +221,7 @@ int spec_source_read(const struct spec_options *o, struct spec_source *dst, stru
     dst->apart = o->tasks && o->rank >= 0 && (o->nodelist || strchr(o->tasks, ':'));
     if (read_texts(o, in_step, dst, e))
         return -1;
-    int rc = decode(dst, e);
+    int rc = decode_source(dst, e);
     if (rc == 0) {
         count_tasks(dst);
         rc = dst->apart ? 0 : check_environment(o, in_step, dst, e);

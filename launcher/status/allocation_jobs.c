@@ -14,7 +14,7 @@
 
 #define MAX_LIST ((size_t)1 << 22)
 
-static void set_state(struct job_state *s, enum job_phase phase, const char *state)
+static void set_job_state(struct job_state *s, enum job_phase phase, const char *state)
 {
     s->phase = phase;
     snprintf(s->state, sizeof s->state, "%s", state);
@@ -32,16 +32,16 @@ static bool is_cancelled(const char *attempt)
 static void set_run_state(struct job_state *s, const struct run_attempt *a)
 {
     if (a->marker != RUN_NO_MARKER) {
-        set_state(s, JOB_ENDED, a->marker == RUN_DONE ? "COMPLETED" : "FAILED");
+        set_job_state(s, JOB_ENDED, a->marker == RUN_DONE ? "COMPLETED" : "FAILED");
         s->exit_code = a->exit_code;
     } else if (is_cancelled(a->path) && (!a->begun || a->stopped)) {
-        set_state(s, JOB_ENDED, "CANCELLED");
+        set_job_state(s, JOB_ENDED, "CANCELLED");
     } else if (!a->begun && s->phase == JOB_RUNNING) {
-        set_state(s, JOB_PENDING, "PENDING");
+        set_job_state(s, JOB_PENDING, "PENDING");
         snprintf(s->reason, sizeof s->reason, "waits for its turn in job %s", s->id);
     } else if (!a->begun && s->phase == JOB_ENDED && strcmp(s->state, "CANCELLED") != 0) {
         snprintf(s->reason, sizeof s->reason, "job %s ended (%s) before its turn", s->id, s->state);
-        set_state(s, JOB_ENDED, "SKIPPED");
+        set_job_state(s, JOB_ENDED, "SKIPPED");
         s->exit_code = 0;
     }
 }

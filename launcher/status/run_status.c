@@ -18,7 +18,7 @@
 #define READERS 7 /* threads beside this one */
 #define RUNS_PER_READER 64
 
-static void set_state(struct run_status *s, enum run_phase phase, const char *state,
+static void set_phase(struct run_status *s, enum run_phase phase, const char *state,
                       const char *reason)
 {
     s->phase = phase;
@@ -39,7 +39,7 @@ static void decide_failed(struct run_status *s, const struct job_state *job,
         state = "CANCELLED";
     words = slurm_words_state(state);
     snprintf(reason, sizeof reason, "%.300s%s%.180s", s->attempt.error, *words ? ": " : "", words);
-    set_state(s, RUN_BAD, state, reason);
+    set_phase(s, RUN_BAD, state, reason);
     s->exit_code = s->attempt.exit_code;
 }
 
@@ -49,7 +49,7 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
 
     s->exit_code = job->exit_code;
     if (strcmp(job->state, "COMPLETED") == 0) {
-        set_state(s, RUN_BAD, "FAILED", "the job ended without writing DONE or FAILED");
+        set_phase(s, RUN_BAD, "FAILED", "the job ended without writing DONE or FAILED");
         return;
     }
     snprintf(reason, sizeof reason, "%s", job->reason);
@@ -61,7 +61,7 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
         snprintf(reason, sizeof reason, "%s; 'unetctl resume' continues", job->reason);
     else if (*slurm_words_state(job->state))
         snprintf(reason, sizeof reason, "%s", slurm_words_state(job->state));
-    set_state(s, RUN_BAD, job->state, reason);
+    set_phase(s, RUN_BAD, job->state, reason);
 }
 
 static void set_active(struct run_status *s, const struct job_state *job)
@@ -70,7 +70,7 @@ static void set_active(struct run_status *s, const struct job_state *job)
     bool waits = job->phase == JOB_PENDING;
     const char *words = waits ? slurm_words_reason(job->reason) : "";
 
-    set_state(s, RUN_ACTIVE, job->state, "");
+    set_phase(s, RUN_ACTIVE, job->state, "");
     if (job->restarts)
         snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
     snprintf(s->reason, sizeof s->reason, "%s%s%s%s", restarts, waits ? job->reason : "",
@@ -80,17 +80,17 @@ static void set_active(struct run_status *s, const struct job_state *job)
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
 {
     if (entry && entry->last == LEDGER_CANCELLED)
-        set_state(s, RUN_BAD, "CANCELLED", "");
+        set_phase(s, RUN_BAD, "CANCELLED", "");
     else if (s->attempt.begun || (entry && entry->last == LEDGER_SUBMITTED))
-        set_state(s, RUN_BAD, "LOST", s->attempt.stopped
+        set_phase(s, RUN_BAD, "LOST", s->attempt.stopped
                   ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
                   : "it was submitted, and the scheduler no longer knows it");
     else if (entry && entry->last == LEDGER_SUBMITTING)
-        set_state(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
+        set_phase(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
     else if (entry && entry->last == LEDGER_REFUSED)
-        set_state(s, RUN_PLANNED, "PLANNED", "the scheduler refused it");
+        set_phase(s, RUN_PLANNED, "PLANNED", "the scheduler refused it");
     else
-        set_state(s, RUN_PLANNED, "PLANNED", "");
+        set_phase(s, RUN_PLANNED, "PLANNED", "");
 }
 
 /* Rank 0 writes the marker while its job still runs: who waits for the run waits for the job, too,
@@ -111,9 +111,9 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
     }
     s->exit_code = 0;
     if (s->attempt.marker != RUN_NO_MARKER && may_be_ending(s) && job && job->phase == JOB_RUNNING)
-        set_state(s, RUN_ACTIVE, "COMPLETING", "");
+        set_phase(s, RUN_ACTIVE, "COMPLETING", "");
     else if (s->attempt.marker == RUN_DONE)
-        set_state(s, RUN_GOOD, "COMPLETED", "");
+        set_phase(s, RUN_GOOD, "COMPLETED", "");
     else if (s->attempt.marker == RUN_FAILED)
         decide_failed(s, job, entry);
     else if (job && job->phase == JOB_ENDED)
@@ -230,8 +230,8 @@ static void *read_some(void *arg)
     return NULL;
 }
 
-static int read_all(const char *study_dir, char **ids, struct run_status *runs, size_t count,
-                    struct err *e)
+static int read_attempts(const char *study_dir, char **ids, struct run_status *runs, size_t count,
+                         struct err *e)
 {
     struct reading r = {.study_dir = study_dir, .ids = ids, .runs = runs, .count = count, .e = e};
     pthread_t threads[READERS];
@@ -255,8 +255,8 @@ struct answer {
     size_t njobs;
 };
 
-static const struct answer *ask(struct workspace *w, struct run_status_list *list,
-                                struct answer *answers, const char *kind)
+static const struct answer *query_scheduler(struct workspace *w, struct run_status_list *list,
+                                            struct answer *answers, const char *kind)
 {
     int i = strcmp(kind, "slurm") == 0 ? WORKSPACE_SLURM
             : strcmp(kind, "local") == 0 ? WORKSPACE_LOCAL : WORKSPACE_DRY;
@@ -277,7 +277,7 @@ static void decide_damaged(struct run_status *s)
     if (s->phase == RUN_ACTIVE || s->phase == RUN_UNKNOWN)
         snprintf(s->reason, sizeof s->reason, "damaged: %s", s->damage);
     else
-        set_state(s, RUN_BAD, "DAMAGED", s->damage);
+        set_phase(s, RUN_BAD, "DAMAGED", s->damage);
 }
 
 /* The ledger was read first, then the scheduler is asked, then the markers are read again: what a job
@@ -294,7 +294,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
 
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
     if (number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
-        a = ask(w, list, answers, s->scheduler);
+        a = query_scheduler(w, list, answers, s->scheduler);
         if (s->attempt.marker == RUN_NO_MARKER) {
             if (run_dir_attempt(w->study.dir, id, &s->attempt, e))
                 return -1;
@@ -306,7 +306,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     s->attempt.number = number;
     run_status_decide(s, job, entry);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
-        set_state(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
+        set_phase(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
         list->unreachable = true;
     }
     decide_damaged(s);
@@ -390,7 +390,7 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, &count, e))
         return -1;
     dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
-    rc = dst->runs ? read_all(w->study.dir, ids, dst->runs, count, e)
+    rc = dst->runs ? read_attempts(w->study.dir, ids, dst->runs, count, e)
                    : err_errno(e, ERR_INTERNAL, errno, "status");
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = decide_run(w, dst, answers, &dst->runs[i], e);

@@ -229,7 +229,7 @@ static size_t count_moving(const struct watch *w)
     return n;
 }
 
-static int look(struct workspace *work, struct watch *w, struct err *e)
+static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
 {
     run_status_destroy(&w->list);
     if (run_status_collect(work, &w->list, e))
@@ -299,7 +299,7 @@ static int follow(struct workspace *work, struct watch *w, struct err *e)
     double interval = POLL_MIN_S;
 
     for (;;) {
-        if (look(work, w, e))
+        if (poll_runs(work, w, e))
             return -1;
         interval = note_changes(w) ? POLL_MIN_S : interval * POLL_GROWTH;
         if (w->live)

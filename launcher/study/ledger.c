@@ -31,7 +31,7 @@ static void path_of(const struct ledger *l, const char *name, char dst[PATH_MAX]
     snprintf(dst, PATH_MAX, "%s/%s", l->dir, name);
 }
 
-static struct ledger_entry *find(const struct ledger *l, const char *run, int attempt)
+static struct ledger_entry *find_entry(const struct ledger *l, const char *run, int attempt)
 {
     char key[RUN_ID_SIZE + 16];
     size_t i;
@@ -42,10 +42,10 @@ static struct ledger_entry *find(const struct ledger *l, const char *run, int at
 
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt)
 {
-    return find(l, run, attempt);
+    return find_entry(l, run, attempt);
 }
 
-static struct ledger_entry *add(struct ledger *l, const char *run, int attempt)
+static struct ledger_entry *add_entry(struct ledger *l, const char *run, int attempt)
 {
     char key[RUN_ID_SIZE + 16];
 
@@ -70,9 +70,9 @@ static struct ledger_entry *add(struct ledger *l, const char *run, int attempt)
 static int apply(struct ledger *l, enum ledger_event event, const char *run, int attempt,
                  const char *scheduler, const char *job, struct err *e)
 {
-    struct ledger_entry *entry = find(l, run, attempt);
+    struct ledger_entry *entry = find_entry(l, run, attempt);
 
-    if (!entry && !(entry = add(l, run, attempt)))
+    if (!entry && !(entry = add_entry(l, run, attempt)))
         return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
     entry->last = event;
     snprintf(entry->scheduler, sizeof entry->scheduler, "%s", scheduler);

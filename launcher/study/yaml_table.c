@@ -22,7 +22,7 @@
 #define MAX_PAIRS 1000 /* of a mapping */
 
 /* One reading of a file, or of one word from elsewhere (document is NULL then). */
-struct reader {
+struct yaml_reader {
     const struct yaml_key *keys;
     const char *file; /* or what the word is called */
     enum yaml_layer layer;
@@ -36,7 +36,7 @@ struct place {
     char text[MAX_PLACE];
 };
 
-static struct place place_of(const struct reader *r, size_t line)
+static struct place place_of(const struct yaml_reader *r, size_t line)
 {
     struct place p;
 
@@ -48,7 +48,7 @@ static struct place place_of(const struct reader *r, size_t line)
 }
 
 /* The same with the key, unless it is plain from the name of the variable or option. */
-static struct place place_of_key(const struct reader *r, const struct yaml_key *key, size_t line)
+static struct place place_of_key(const struct yaml_reader *r, const struct yaml_key *key, size_t line)
 {
     struct place p = place_of(r, line);
     size_t n = strlen(p.text);
@@ -58,7 +58,7 @@ static struct place place_of_key(const struct reader *r, const struct yaml_key *
     return p;
 }
 
-static int code_of(const struct reader *r)
+static int code_of(const struct yaml_reader *r)
 {
     return r->layer >= YAML_ENVIRONMENT ? ERR_USAGE : ERR_CONFIG;
 }
@@ -83,7 +83,7 @@ static bool is_text(const struct yaml_key *key)
     return key->type == YAML_TEXT || key->type == YAML_PATH;
 }
 
-static void *member(const struct reader *r, const struct yaml_key *key)
+static void *member(const struct yaml_reader *r, const struct yaml_key *key)
 {
     return (char *)r->dst + key->offset;
 }
@@ -109,14 +109,14 @@ static bool is_one_line(const char *text, size_t length)
     return true;
 }
 
-static int wrong(const struct reader *r, const struct yaml_key *key, size_t line, const char *text,
+static int wrong(const struct yaml_reader *r, const struct yaml_key *key, size_t line, const char *text,
                  const char *why, struct err *e)
 {
     return err_set(e, code_of(r), "%s: %s%s%s%s", place_of_key(r, key, line).text,
                    text ? "'" : "", text ? text : "", text ? "' " : "", why);
 }
 
-static int out_of_bounds(const struct reader *r, const struct yaml_key *key, size_t line,
+static int out_of_bounds(const struct yaml_reader *r, const struct yaml_key *key, size_t line,
                          const char *text, struct err *e)
 {
     char why[96];
@@ -130,7 +130,7 @@ static bool in_bounds(const struct yaml_key *key, double v)
     return (key->min == 0 && key->max == 0) || (v >= key->min && v <= key->max);
 }
 
-static int set_word(const struct reader *r, const struct yaml_key *key, const char *text,
+static int set_word(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
                     size_t line, struct err *e)
 {
     char all[256] = "";
@@ -150,7 +150,7 @@ static int set_word(const struct reader *r, const struct yaml_key *key, const ch
                    near ? "'?" : "", all);
 }
 
-static int set_number(const struct reader *r, const struct yaml_key *key, const char *text,
+static int set_number(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
                       size_t line, struct err *e)
 {
     char *end;
@@ -192,7 +192,7 @@ char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const c
 }
 
 /* The text as the key's member has it. */
-static char *resolve(const struct reader *r, const struct yaml_key *key, const char *text)
+static char *resolve(const struct yaml_reader *r, const struct yaml_key *key, const char *text)
 {
     const char *slash = r->document ? strrchr(r->file, '/') : NULL;
     char folder[PATH_MAX];
@@ -202,7 +202,7 @@ static char *resolve(const struct reader *r, const struct yaml_key *key, const c
     return yaml_table_resolve(key, slash ? folder : NULL, text);
 }
 
-static int set_scalar(const struct reader *r, const struct yaml_key *key, const char *text,
+static int set_scalar(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
                       size_t line, struct err *e)
 {
     bool on;
@@ -254,7 +254,7 @@ static int append_line(const char *file, struct yaml_lines *list, char *line, st
 }
 
 /* The text of a scalar node that is one line. */
-static const char *node_text(const struct reader *r, const yaml_node_t *node, const char *path,
+static const char *node_text(const struct yaml_reader *r, const yaml_node_t *node, const char *path,
                              const char *want, struct err *e)
 {
     const char *text;
@@ -273,7 +273,7 @@ static const char *node_text(const struct reader *r, const yaml_node_t *node, co
     return text;
 }
 
-static int set_lines(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+static int set_lines(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
                      struct err *e)
 {
     struct yaml_lines *list = member(r, key);
@@ -291,7 +291,7 @@ static int set_lines(const struct reader *r, const struct yaml_key *key, const y
     return 0;
 }
 
-static int check_duplicates(const struct reader *r, const yaml_node_t *mapping, struct err *e)
+static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapping, struct err *e)
 {
     yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
 
@@ -309,7 +309,7 @@ static int check_duplicates(const struct reader *r, const yaml_node_t *mapping, 
     return 0;
 }
 
-static int set_pairs(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+static int set_pairs(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
                      struct err *e)
 {
     struct yaml_lines *list = member(r, key);
@@ -347,7 +347,7 @@ static bool says_nothing(const struct yaml_key *key, const char *text)
     return key->blank && (!*text || (key->type == YAML_INT && strcmp(text, "0") == 0));
 }
 
-static int note_origin(const struct reader *r, const struct yaml_key *key, size_t line, struct err *e)
+static int note_origin(const struct yaml_reader *r, const struct yaml_key *key, size_t line, struct err *e)
 {
     struct yaml_origin *o = &r->origins->at[key - r->keys];
     char *where = strdup(place_of(r, line).text);
@@ -361,7 +361,7 @@ static int note_origin(const struct reader *r, const struct yaml_key *key, size_
 }
 
 /* The items of a list with commas between. */
-static int join_items(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+static int join_items(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
                       struct buf *dst, struct err *e)
 {
     for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
@@ -374,7 +374,7 @@ static int join_items(const struct reader *r, const struct yaml_key *key, const 
     return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
 }
 
-static int set_joined(const struct reader *r, const struct yaml_key *key, const yaml_node_t *node,
+static int set_joined(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
                       struct err *e)
 {
     struct buf text = {0};
@@ -386,7 +386,7 @@ static int set_joined(const struct reader *r, const struct yaml_key *key, const 
     return rc ? -1 : note_origin(r, key, line_of(node), e);
 }
 
-static int set_key(const struct reader *r, const struct yaml_key *key, const yaml_node_t *value,
+static int set_key(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *value,
                    struct err *e)
 {
     const char *text;
@@ -415,7 +415,7 @@ static const char *leaf(const struct yaml_key *key)
 }
 
 /* Names allowed in a section (NULL: at the top, sections included). */
-static void list_names(const struct reader *r, const char *section,
+static void list_names(const struct yaml_reader *r, const char *section,
                        char names[YAML_KEYS_MAX][MAX_NAME], const char *pointers[YAML_KEYS_MAX + 1])
 {
     size_t n = 0;
@@ -433,7 +433,7 @@ static void list_names(const struct reader *r, const char *section,
     pointers[n] = NULL;
 }
 
-static int unknown_key(const struct reader *r, const char *section, const char *name, size_t line,
+static int unknown_key(const struct yaml_reader *r, const char *section, const char *name, size_t line,
                        struct err *e)
 {
     static const char separator[] = ".";
@@ -453,10 +453,10 @@ static int unknown_key(const struct reader *r, const char *section, const char *
                    section ? section : "", section ? separator : "", name, all);
 }
 
-static int read_mapping(const struct reader *r, const char *section, const yaml_node_t *mapping,
+static int read_mapping(const struct yaml_reader *r, const char *section, const yaml_node_t *mapping,
                         struct err *e);
 
-static int read_pair(const struct reader *r, const char *section, const yaml_node_t *name_node,
+static int read_pair(const struct yaml_reader *r, const char *section, const yaml_node_t *name_node,
                      const yaml_node_t *value, struct err *e)
 {
     const char *name = node_text(r, name_node, section ? section : "key", "a name", e);
@@ -478,7 +478,7 @@ static int read_pair(const struct reader *r, const char *section, const yaml_nod
     return unknown_key(r, section, name, line_of(name_node), e);
 }
 
-static int read_mapping(const struct reader *r, const char *section, const yaml_node_t *mapping,
+static int read_mapping(const struct yaml_reader *r, const char *section, const yaml_node_t *mapping,
                         struct err *e)
 {
     if (check_duplicates(r, mapping, e))
@@ -514,7 +514,7 @@ static int syntax_error(const yaml_parser_t *p, const char *file, const char *te
                    p->problem ? p->problem : "unknown problem");
 }
 
-static int read_document(const struct reader *r, struct err *e)
+static int read_document(const struct yaml_reader *r, struct err *e)
 {
     yaml_node_t *root = yaml_document_get_root_node(r->document);
 
@@ -534,7 +534,7 @@ static void clear_members(const struct yaml_key *keys, void *dst)
 int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
                       struct err *e)
 {
-    const struct reader r = {.keys = keys, .file = "built-in values", .dst = dst};
+    const struct yaml_reader r = {.keys = keys, .file = "built-in values", .dst = dst};
 
     *origins = (struct yaml_origins){0};
     clear_members(keys, dst);
@@ -625,7 +625,7 @@ static int check_depth(const char *file, const char *text, size_t n, struct err 
                    MAX_DEPTH);
 }
 
-static int read_text(const struct reader *r, const char *text, size_t n, struct err *e)
+static int read_text(const struct yaml_reader *r, const char *text, size_t n, struct err *e)
 {
     yaml_document_t document;
     yaml_parser_t parser;
@@ -637,7 +637,7 @@ static int read_text(const struct reader *r, const char *text, size_t n, struct 
         return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", r->file);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     if (yaml_parser_load(&parser, &document)) {
-        struct reader own = *r;
+        struct yaml_reader own = *r;
         own.document = &document;
         rc = read_document(&own, e);
         yaml_document_delete(&document);
@@ -651,7 +651,7 @@ static int read_text(const struct reader *r, const char *text, size_t n, struct 
 int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
                         void *dst, struct yaml_origins *origins, struct err *e)
 {
-    struct reader r = {keys, file, layer, NULL, dst, origins};
+    struct yaml_reader r = {keys, file, layer, NULL, dst, origins};
     size_t n;
     char *text = atomicfile_read(file, MAX_FILE, &n, e);
 
@@ -689,7 +689,7 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e)
 {
-    const struct reader r = {keys, where, layer, NULL, dst, origins};
+    const struct yaml_reader r = {keys, where, layer, NULL, dst, origins};
     const struct yaml_key *key = yaml_table_find(keys, path);
 
     if (!key)
@@ -721,7 +721,7 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section, const
         if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
             continue;
         yaml_table_format(k, src, &text);
-        const struct reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
+        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
         int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0, e);
         if (rc == 0 && text.data && said->where && !says_nothing(own, text.data))
             rc = note_origin(&r, own, 0, e);

@@ -64,7 +64,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* name: of the file in the run's folder. */
 static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
-                        struct staging *files, struct err *e)
+                        struct write_queue *files, struct err *e)
 {
     char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
     struct buf b = {0};
@@ -74,7 +74,7 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
         return -1;
     run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : staging_add_file(files, file, b.data, 0666, e);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : write_queue_add_file(files, file, b.data, 0666, e);
     buf_destroy(&b);
     free(text);
     return rc;
@@ -85,17 +85,17 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
 /* The reference's templates name the other file script.sh; its generator calls this one
  * sub_N.sh. */
 static int add_link(const struct workspace *w, const struct run *run, const char *target,
-                    const char *name, struct staging *files, struct err *e)
+                    const char *name, struct write_queue *files, struct err *e)
 {
     char path[PATH_MAX];
 
     run_dir_path(w->study.dir, run->id, name, path);
-    return staging_add_link(files, path, target, e);
+    return write_queue_add_link(files, path, target, e);
 }
 
 /* What the reference's templates expect around them; they copy log.csv to ../../logs, Horovod's to
  * ../logs. */
-static int add_surroundings(const struct workspace *w, const struct run *run, struct staging *files,
+static int add_surroundings(const struct workspace *w, const struct run *run, struct write_queue *files,
                             struct err *e)
 {
     static const char *const names[] = {"logs", "runs/logs"};
@@ -103,7 +103,7 @@ static int add_surroundings(const struct workspace *w, const struct run *run, st
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", w->study.dir, names[i]);
-        if (staging_add_folder(files, path, e))
+        if (write_queue_add_folder(files, path, e))
             return -1;
     }
     snprintf(name, sizeof name, "sub_%d.sh", run->layout.nodes);
@@ -114,7 +114,7 @@ static int add_surroundings(const struct workspace *w, const struct run *run, st
 }
 
 static int add_scripts(const struct workspace *w, const struct run *run, int attempt,
-                       struct staging *files, struct err *e)
+                       struct write_queue *files, struct err *e)
 {
     char path[PATH_MAX], *run_text, *submit_text;
     struct attempt_job job;
@@ -125,9 +125,9 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
         script_render(w, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
         return -1;
     run_dir_path(w->study.dir, run->id, "run_file.sh", path);
-    if (staging_add_file(files, path, run_text, 0777, e) == 0) {
+    if (write_queue_add_file(files, path, run_text, 0777, e) == 0) {
         run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
-        rc = staging_add_file(files, path, submit_text, 0777, e);
+        rc = write_queue_add_file(files, path, submit_text, 0777, e);
     }
     if (rc == 0 && tags)
         rc = add_surroundings(w, run, files, e);
@@ -138,13 +138,13 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
 
 /* w: with the settings that the attempt has. */
 static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
-                       struct staging *files, struct err *e)
+                       struct write_queue *files, struct err *e)
 {
     char path[PATH_MAX], name[48];
 
     snprintf(name, sizeof name, "attempt-%d", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
-    if (staging_add_folder(files, path, e))
+    if (write_queue_add_folder(files, path, e))
         return -1;
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
@@ -156,7 +156,7 @@ static int add_attempt(const struct workspace *w, const struct run *run, int att
 }
 
 static int add_next(const struct workspace *w, const struct run *run, int attempt,
-                    struct staging *files, struct err *e)
+                    struct write_queue *files, struct err *e)
 {
     struct run next = *run;
     struct workspace own;
@@ -170,7 +170,7 @@ static int add_next(const struct workspace *w, const struct run *run, int attemp
 }
 
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
-                     struct staging *files, struct err *e)
+                     struct write_queue *files, struct err *e)
 {
     struct run_attempt newest;
     char path[PATH_MAX];
@@ -179,7 +179,7 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
     if (mkdir(path, 0777) && errno != EEXIST)
         return err_errno(e, ERR_INTERNAL, errno, "%s", path);
     run_dir_path(w->study.dir, run->id, NULL, path);
-    if (staging_add_run(files, path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
+    if (write_queue_add_run(files, path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
         return -1;
     if (newest.begun && newest.number >= attempt)
         return run_settings_compare(w, run, e);
@@ -247,9 +247,9 @@ int attempt_is_whole(const struct workspace *w, const struct run *run, int attem
 
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
 {
-    struct staging files = {0};
-    int rc = attempt_generate(w, run, attempt, &files, e) || staging_commit(&files, e) ? -1 : 0;
+    struct write_queue files = {0};
+    int rc = attempt_generate(w, run, attempt, &files, e) || write_queue_commit(&files, e) ? -1 : 0;
 
-    staging_destroy(&files);
+    write_queue_destroy(&files);
     return rc;
 }

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "launcher/study/workspace.h"
-#include "launcher/submit/staging.h"
+#include "launcher/submit/write_queue.h"
 
 /* Strings of job point into the struct and into the workspace. */
 struct attempt_job {
@@ -22,7 +22,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
  * run.json. If this attempt has begun, nothing is added, and a study that says anything else than the
  * run began with is ERR_CONFIG. Under the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
-                     struct staging *files, struct err *e);
+                     struct write_queue *files, struct err *e);
 
 /* Is what generate wrote of an attempt that has not begun all there? A power failure soon after a submission
  * may leave files empty, torn or away. 1, 0 and why in *why, or -1. */

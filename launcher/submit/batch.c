@@ -40,7 +40,7 @@ static const char *say_job(const struct workspace *w, const char *id, char dst[1
     return dst;
 }
 
-static void describe(const struct workspace *w, const struct batch_item *item, const char *id)
+static void print_item(const struct workspace *w, const struct batch_item *item, const char *id)
 {
     const struct layout *l = &item->run.layout;
     char job[160];
@@ -147,7 +147,7 @@ static int deliver(void *arg, size_t i, struct err *e)
 {
     const struct delivery *d = arg;
 
-    return staging_take(&d->batch->files, d->begin + i, e);
+    return write_queue_wait(&d->batch->files, d->begin + i, e);
 }
 
 /* With lanes a job waits for another one's id, so they go one by one; else all at once. */
@@ -216,7 +216,7 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct
             c->results[i].outcome = SCHEDULER_REFUSED;
         if (c->results[i].outcome != SCHEDULER_SUBMITTED)
             continue;
-        describe(w, &c->items[i], c->results[i].id);
+        print_item(w, &c->items[i], c->results[i].id);
         delivery->batch->submitted++;
     }
     if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
@@ -250,7 +250,7 @@ static int check_largest(struct workspace *w, struct scheduler *scheduler, struc
         return -1;
     if (!job.job.own_directives && !job.job.options.nextra)
         job.job.script = NULL;
-    else if (staging_take(&b->files, (size_t)(largest - b->items), e))
+    else if (write_queue_wait(&b->files, (size_t)(largest - b->items), e))
         return -1;
     if (scheduler_check(scheduler, &job.job, e))
         return err_prefix(e, "%s (%d GPU%s; nothing was submitted)", largest->run.id,
@@ -263,7 +263,7 @@ int batch_write(const struct workspace *w, struct batch *b, struct err *e)
     for (size_t i = 0; i < b->count; i++)
         if (attempt_generate(w, &b->items[i].run, b->items[i].attempt, &b->files, e))
             return -1;
-    staging_begin(&b->files);
+    write_queue_start(&b->files);
     return 0;
 }
 
@@ -374,7 +374,7 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
         rc = submit_chunks(w, scheduler, &dependency, &delivery, e);
     for (size_t i = delivery.begin; rc == 0 && b->is_full && i < b->count; i++)
         rc = deliver(&delivery, i - delivery.begin, e);
-    if (rc == 0 && staging_leave(&b->files, e))
+    if (rc == 0 && write_queue_sync(&b->files, e))
         rc = err_prefix(e, "the runs are submitted, but their files may not last");
     dependency_close(&dependency);
     return rc;
@@ -382,6 +382,6 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
 
 void batch_close(struct batch *b)
 {
-    staging_destroy(&b->files);
+    write_queue_destroy(&b->files);
     free(b->items);
 }

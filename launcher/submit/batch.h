@@ -4,7 +4,7 @@
 #define UNETCTL_LAUNCHER_SUBMIT_BATCH_H
 
 #include "launcher/study/workspace.h"
-#include "launcher/submit/staging.h"
+#include "launcher/submit/write_queue.h"
 
 struct batch {
     struct batch_item {
@@ -13,7 +13,7 @@ struct batch {
         int from; /* earlier attempt whose checkpoint it goes on from, 0: none has */
     } * items;
     size_t count;
-    struct staging files; /* theirs; run i is item i */
+    struct write_queue files; /* theirs; run i is item i */
     bool noted;           /* that they are being submitted */
     bool handed_over;     /* and so it is: what becomes of each is noted one by one */
     size_t submitted;

@@ -10,8 +10,8 @@
 #include "launcher/study/run_dir.h"
 #include "src/log.h"
 
-static int read_plan(const struct workspace *w, const char *run, struct run *planned, char **text,
-                     struct err *e)
+static int read_begun_plan(const struct workspace *w, const char *run, struct run *planned, char **text,
+                           struct err *e)
 {
     if (run_dir_read(w->study.dir, run, planned, text, e) == 0)
         return 0;
@@ -135,7 +135,7 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     *dst = *w;
     if (study_copy(&w->study, &dst->study, e))
         return -1;
-    if (read_plan(w, run, &planned, &text, e) || !(plan = run_plan_decode(text, w->study.dir, e)) ||
+    if (read_begun_plan(w, run, &planned, &text, e) || !(plan = run_plan_decode(text, w->study.dir, e)) ||
         take_plan(w, plan, &planned, &dst->study, e) || check_given(w, plan, &planned, &dst->study, e) ||
         !(now = run_plan_encode(&dst->study, w->ledger.study_id, &planned, e)) ||
         run_plan_compare(text, now, NULL, &difference, e)) {
@@ -190,7 +190,7 @@ int run_settings_compare(const struct workspace *w, const struct run *run, struc
     struct run planned;
     char *was, *is;
 
-    if (read_plan(w, run->id, &planned, &was, e))
+    if (read_begun_plan(w, run->id, &planned, &was, e))
         return -1;
     is = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);
     int rc = is ? run_plan_compare(was, is, w->study.dir, &d, e) : -1;

@@ -74,7 +74,7 @@ static void stage(const struct workspace *w, const struct run_plan *plan, struct
         if (seems_new(w, &plan->runs[i]))
             rc = batch_add(staged, &plan->runs[i], 1, 0, &later);
     if (rc || batch_write(w, staged, &later)) {
-        staging_destroy(&staged->files);
+        write_queue_destroy(&staged->files);
         staged->count = 0;
     }
 }
@@ -244,7 +244,7 @@ static int lock(struct workspace *w, struct err *e)
 }
 
 /* The jobs of the study, the late ones included. */
-static int query(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
+static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
 
@@ -309,11 +309,11 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage(w, plan, &staged);
         if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan, e) == 0 &&
-            (is_new || query(w, &jobs, &njobs, e) == 0) &&
+            (is_new || query_jobs(w, &jobs, &njobs, e) == 0) &&
             choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
             bool as_staged = staged.count && batch_is_same(&b, &staged);
             if (!as_staged)
-                staging_destroy(&staged.files);
+                write_queue_destroy(&staged.files);
             rc = submit_batch(w, as_staged ? &staged : &b, jobs, njobs, counts, e);
         }
         withdraw_notes(w, &staged);
@@ -417,7 +417,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     *counts = (struct submission_counts){0};
     if (check_ids(w, ids, nids, e) || lock(w, e))
         return -1;
-    if (query(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
+    if (query_jobs(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)

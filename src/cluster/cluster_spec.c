@@ -133,7 +133,7 @@ static void make_jobs(struct encoder *c)
         qsort(c->jobs, c->njobs, sizeof *c->jobs, compare_jobs);
 }
 
-static int check(const struct encoder *c, size_t rank)
+static int check_task(const struct encoder *c, size_t rank)
 {
     const struct cluster_spec *s = c->spec;
     size_t asked = 0;
@@ -264,7 +264,7 @@ static void find_job(const struct encoder *c, size_t rank, size_t *job, size_t *
         *index -= c->jobs[*job].count;
 }
 
-static int encode(const struct encoder *c, struct buf *dst)
+static int encode_spec(const struct encoder *c, struct buf *dst)
 {
     struct cursor w;
     size_t job, index;
@@ -281,15 +281,15 @@ static int encode(const struct encoder *c, struct buf *dst)
     return dst->failed ? err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory") : 0;
 }
 
-static int prepare(struct encoder *c, size_t rank)
+static int prepare_encoder(struct encoder *c, size_t rank)
 {
-    if (make_places(c) || check(c, rank) || make_ports(c))
+    if (make_places(c) || check_task(c, rank) || make_ports(c))
         return -1;
     make_jobs(c);
     return 0;
 }
 
-static void release(struct encoder *c)
+static void release_encoder(struct encoder *c)
 {
     free(c->ports);
     free(c->places);
@@ -298,9 +298,9 @@ static void release(struct encoder *c)
 int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct err *e)
 {
     struct encoder c = {.spec = spec, .e = e};
-    int rc = prepare(&c, spec->rank) ? -1 : encode(&c, dst);
+    int rc = prepare_encoder(&c, spec->rank) ? -1 : encode_spec(&c, dst);
 
-    release(&c);
+    release_encoder(&c);
     return rc;
 }
 
@@ -327,7 +327,7 @@ static int walk_to(const struct encoder *c, size_t rank, struct cluster_spec_tas
     return 0;
 }
 
-static int find(const struct encoder *c, size_t rank, struct cluster_spec_task *dst)
+static int find_task(const struct encoder *c, size_t rank, struct cluster_spec_task *dst)
 {
     size_t job;
 
@@ -343,9 +343,9 @@ int cluster_spec_find(const struct cluster_spec *spec, size_t rank, struct clust
                       struct err *e)
 {
     struct encoder c = {.spec = spec, .e = e};
-    int rc = prepare(&c, rank) ? -1 : find(&c, rank, dst);
+    int rc = prepare_encoder(&c, rank) ? -1 : find_task(&c, rank, dst);
 
-    release(&c);
+    release_encoder(&c);
     return rc;
 }
 
@@ -353,7 +353,7 @@ int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, st
 {
     struct encoder c = {.spec = spec, .e = e};
     struct cluster_spec_task t, first;
-    int rc = prepare(&c, spec->rank) || find(&c, spec->rank, &t) || find(&c, 0, &first) ? -1 : 0;
+    int rc = prepare_encoder(&c, spec->rank) || find_task(&c, spec->rank, &t) || find_task(&c, 0, &first) ? -1 : 0;
 
     if (rc == 0)
         buf_addf(dst,
@@ -363,7 +363,7 @@ int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, st
                  spec->host_suffix ? spec->host_suffix : "", first.port);
     if (rc == 0 && dst->failed)
         rc = err_set(e, ERR_INTERNAL, "cluster specification: out of memory");
-    release(&c);
+    release_encoder(&c);
     return rc;
 }
 
@@ -371,7 +371,7 @@ int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, si
                            struct cluster_spec_task *dst, struct err *e)
 {
     struct encoder c = {.spec = spec, .e = e};
-    int rc = prepare(&c, 0);
+    int rc = prepare_encoder(&c, 0);
     size_t first = 0, job = 0;
 
     for (; rc == 0 && job < c.njobs && strcmp(c.jobs[job].name, type) != 0; job++)
@@ -379,8 +379,8 @@ int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, si
     if (rc == 0 && (job == c.njobs || index >= c.jobs[job].count))
         rc = err_set(e, ERR_USAGE, "there is no task %s:%zu", type, index);
     else if (rc == 0)
-        rc = find(&c, first + index, dst);
-    release(&c);
+        rc = find_task(&c, first + index, dst);
+    release_encoder(&c);
     return rc;
 }
 

@@ -27,7 +27,7 @@ static int listen_at(const struct sockaddr *address, socklen_t n)
 }
 
 /* NULL with errno. */
-static struct addrinfo *find(const char *host, int port)
+static struct addrinfo *find_addresses(const char *host, int port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
     char service[16];
@@ -41,7 +41,7 @@ static struct addrinfo *find(const char *host, int port)
 
 static int listen_as(const char *host, int port)
 {
-    struct addrinfo *found = find(host, port);
+    struct addrinfo *found = find_addresses(host, port);
 
     if (!found)
         return -1;
@@ -68,7 +68,7 @@ int listener_open(const char *host, int port)
 
 int listener_call(const char *host, int port)
 {
-    struct addrinfo *found = find(resolve_is_listed(host) ? host : "127.0.0.1", port);
+    struct addrinfo *found = find_addresses(resolve_is_listed(host) ? host : "127.0.0.1", port);
 
     if (!found)
         return -1;

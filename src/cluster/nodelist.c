@@ -27,13 +27,13 @@ struct pattern {
     int nbrackets;
 };
 
-struct reader {
+struct nodelist_reader {
     const char *text, *at;
     struct nodelist *list;
     struct err *e;
 };
 
-static int refuse(const struct reader *r, const char *at, const char *why)
+static int refuse_nodelist(const struct nodelist_reader *r, const char *at, const char *why)
 {
     size_t place = (size_t)(at - r->text);
     bool is_long = strlen(r->text) > 80;
@@ -51,14 +51,14 @@ static bool is_name_char(char c)
 }
 
 /* One number or LOW-HIGH at r->at. first[0..width) are its digits; *n values. */
-static int read_range(struct reader *r, const char **first, size_t *width, size_t *n)
+static int read_range(struct nodelist_reader *r, const char **first, size_t *width, size_t *n)
 {
     const char *start = r->at;
     size_t w = strspn(start, DIGITS);
 
     if (w == 0)
-        return refuse(r, start, "a number is missing; a bracket holds numbers and ranges LOW-HIGH, "
-                      "as in node[1-3,5]");
+        return refuse_nodelist(r, start, "a number is missing; a bracket holds numbers and ranges LOW-HIGH, "
+                               "as in node[1-3,5]");
     *first = start;
     *width = w;
     *n = 1;
@@ -68,19 +68,19 @@ static int read_range(struct reader *r, const char **first, size_t *width, size_
     const char *last = r->at + 1;
     size_t last_width = strspn(last, DIGITS);
     if (last_width == 0)
-        return refuse(r, last, "the range has no end");
+        return refuse_nodelist(r, last, "the range has no end");
     if (w > DIGITS_MAX || last_width > DIGITS_MAX)
-        return refuse(r, start, "the numbers of a range have at most 18 digits");
+        return refuse_nodelist(r, start, "the numbers of a range have at most 18 digits");
     int64_t low = strtoll(start, NULL, 10), high = strtoll(last, NULL, 10);
     if (high < low)
-        return refuse(r, start, "a range goes up; write the smaller number first");
+        return refuse_nodelist(r, start, "a range goes up; write the smaller number first");
     *n = (size_t)(high - low) + 1;
     r->at = last + last_width;
     return 0;
 }
 
 /* The bracket behind r->at: checks all of it and counts its values, up to the list's limit. */
-static int read_bracket(struct reader *r, size_t *total)
+static int read_bracket(struct nodelist_reader *r, size_t *total)
 {
     const char *open = r->at - 1, *first;
     size_t width, n;
@@ -88,26 +88,26 @@ static int read_bracket(struct reader *r, size_t *total)
     *total = 0;
     for (;; r->at++) {
         if (*r->at == 0)
-            return refuse(r, open, "the bracket is not closed");
+            return refuse_nodelist(r, open, "the bracket is not closed");
         if (read_range(r, &first, &width, &n))
             return -1;
         if (n > r->list->limit || *total > r->list->limit - n)
-            return refuse(r, first, "too many nodes");
+            return refuse_nodelist(r, first, "too many nodes");
         *total += n;
         if (*r->at == ']')
             break;
         if (*r->at == 0)
-            return refuse(r, open, "the bracket is not closed");
+            return refuse_nodelist(r, open, "the bracket is not closed");
         if (*r->at != ',')
-            return refuse(r, r->at, "this does not belong in a bracket, which holds numbers and "
-                          "ranges LOW-HIGH");
+            return refuse_nodelist(r, r->at, "this does not belong in a bracket, which holds numbers and "
+                                   "ranges LOW-HIGH");
     }
     r->at++;
     return 0;
 }
 
 /* The name at r->at, up to a separator; *total is how many names it stands for. */
-static int read_pattern(struct reader *r, struct pattern *p, size_t *total)
+static int read_pattern(struct nodelist_reader *r, struct pattern *p, size_t *total)
 {
     const char *start = r->at;
     size_t n;
@@ -121,22 +121,22 @@ static int read_pattern(struct reader *r, struct pattern *p, size_t *total)
             continue;
         }
         if (*r->at != '[')
-            return refuse(r, r->at, *r->at == ']' ? "this bracket was not opened"
-                          : "a node name has letters, digits, '-', '_' and '.'");
+            return refuse_nodelist(r, r->at, *r->at == ']' ? "this bracket was not opened"
+                                   : "a node name has letters, digits, '-', '_' and '.'");
         if (p->nbrackets == NODELIST_BRACKETS_MAX)
-            return refuse(r, r->at, "a name has at most 8 brackets");
+            return refuse_nodelist(r, r->at, "a name has at most 8 brackets");
         p->text_length[p->nbrackets] = (size_t)(r->at - p->text[p->nbrackets]);
         p->ranges[p->nbrackets++] = ++r->at;
         if (read_bracket(r, &n))
             return -1;
         if (*total > r->list->limit / n)
-            return refuse(r, start, "too many nodes");
+            return refuse_nodelist(r, start, "too many nodes");
         *total *= n;
         p->text[p->nbrackets] = r->at;
     }
     p->text_length[p->nbrackets] = (size_t)(r->at - p->text[p->nbrackets]);
     if (*total > r->list->limit - r->list->count)
-        return refuse(r, start, "too many nodes");
+        return refuse_nodelist(r, start, "too many nodes");
     return 0;
 }
 
@@ -163,16 +163,16 @@ struct name {
     size_t length;
 };
 
-static int append(struct reader *r, struct name *name, const char *text, size_t n)
+static int append(struct nodelist_reader *r, struct name *name, const char *text, size_t n)
 {
     if (n > NODELIST_NAME_MAX - name->length)
-        return refuse(r, name->origin, "a name here is longer than 255 bytes");
+        return refuse_nodelist(r, name->origin, "a name here is longer than 255 bytes");
     memcpy(name->text + name->length, text, n);
     name->length += n;
     return 0;
 }
 
-static int push(struct reader *r, const struct name *name)
+static int push(struct nodelist_reader *r, const struct name *name)
 {
     struct nodelist *l = r->list;
     char *dst = buf_reserve(&l->names, name->length + 1);
@@ -193,23 +193,23 @@ struct value {
     size_t width, left; /* left: values of the range, this one included */
 };
 
-static int begin_range(struct reader *r, struct value *v)
+static int begin_range(struct nodelist_reader *r, struct value *v)
 {
-    struct reader at = *r;
+    struct nodelist_reader at = *r;
     const char *first;
 
     at.at = v->at;
     if (read_range(&at, &first, &v->width, &v->left))
         return -1;
     if (v->width > NODELIST_NAME_MAX)
-        return refuse(r, first, "a name here is longer than 255 bytes");
+        return refuse_nodelist(r, first, "a name here is longer than 255 bytes");
     memcpy(v->digits, first, v->width);
     v->at = at.at;
     return 0;
 }
 
 /* 1: stands at the next value. 0: there is none, and it stands at the first again. */
-static int step(struct reader *r, const struct pattern *p, int b, struct value *v)
+static int step(struct nodelist_reader *r, const struct pattern *p, int b, struct value *v)
 {
     int more = --v->left > 0 || *v->at != ']';
 
@@ -222,7 +222,7 @@ static int step(struct reader *r, const struct pattern *p, int b, struct value *
 }
 
 /* The names that end in the values of the last bracket; name holds what stands before it. */
-static int expand_last(struct reader *r, const struct pattern *p, struct value *v,
+static int expand_last(struct nodelist_reader *r, const struct pattern *p, struct value *v,
                        struct name *name)
 {
     int b = p->nbrackets - 1, more;
@@ -239,7 +239,7 @@ static int expand_last(struct reader *r, const struct pattern *p, struct value *
 }
 
 /* All names of a pattern. The last bracket runs fastest, then the first, the second ... */
-static int expand(struct reader *r, const struct pattern *p)
+static int expand_pattern(struct nodelist_reader *r, const struct pattern *p)
 {
     struct value values[NODELIST_BRACKETS_MAX];
     struct name name = {.origin = p->text[0]};
@@ -284,7 +284,7 @@ static int reserve_starts(struct nodelist *l, size_t more)
     return 0;
 }
 
-static int decode(struct reader *r)
+static int decode_nodelist(struct nodelist_reader *r)
 {
     struct pattern p;
     size_t total;
@@ -297,7 +297,7 @@ static int decode(struct reader *r)
             return -1;
         if (reserve_starts(r->list, total))
             return err_set(r->e, ERR_INTERNAL, "node list: out of memory");
-        if (expand(r, &p))
+        if (expand_pattern(r, &p))
             return -1;
     }
     if (r->list->count == 0)
@@ -308,14 +308,14 @@ static int decode(struct reader *r)
 struct nodelist *nodelist_decode(const char *text, size_t limit, struct err *e)
 {
     struct nodelist *l = calloc(1, sizeof *l);
-    struct reader r = {text, text, l, e};
+    struct nodelist_reader r = {text, text, l, e};
 
     if (!l) {
         err_set(e, ERR_INTERNAL, "node list: out of memory");
         return NULL;
     }
     l->limit = limit;
-    if (decode(&r)) {
+    if (decode_nodelist(&r)) {
         nodelist_destroy(l);
         return NULL;
     }

@@ -13,25 +13,25 @@ struct item {
     long first, last, step;
 };
 
-struct reader {
+struct range_reader {
     const char *text, *at;
     int min, max;
     struct err *e;
 };
 
-static int refuse(const struct reader *r, const char *at, const char *why)
+static int refuse_range(const struct range_reader *r, const char *at, const char *why)
 {
     return err_set(r->e, ERR_USAGE, "'%.80s', position %zu: %s", r->text,
                    (size_t)(at - r->text) + 1, why);
 }
 
-static void skip_blanks(struct reader *r)
+static void skip_blanks(struct range_reader *r)
 {
     r->at += strspn(r->at, " \t");
 }
 
 /* Digits only; a value beyond max stops growing, so that any length is read safely. */
-static int read_number(struct reader *r, long min, long max, long *dst)
+static int read_count(struct range_reader *r, long min, long max, long *dst)
 {
     const char *start = r->at;
     char why[128];
@@ -42,49 +42,49 @@ static int read_number(struct reader *r, long min, long max, long *dst)
         r->at++;
     }
     if (r->at == start)
-        return refuse(r, start, *start == '-' ? "a count cannot be negative"
-                                              : "a whole number is missing here; " GRAMMAR);
+        return refuse_range(r, start, *start == '-' ? "a count cannot be negative"
+                                                    : "a whole number is missing here; " GRAMMAR);
     if (v < min || v > max) {
         int digits = r->at - start < 24 ? (int)(r->at - start) : 24;
         snprintf(why, sizeof why, "%.*s is not within %ld..%ld", digits, start, min, max);
-        return refuse(r, start, why);
+        return refuse_range(r, start, why);
     }
     *dst = v;
     return 0;
 }
 
-static int read_item(struct reader *r, struct item *item)
+static int read_item(struct range_reader *r, struct item *item)
 {
     const char *start;
 
     skip_blanks(r);
     start = r->at;
-    if (read_number(r, r->min, r->max, &item->first))
+    if (read_count(r, r->min, r->max, &item->first))
         return -1;
     item->last = item->first;
     item->step = 1;
     if (strncmp(r->at, "..", 2) == 0) {
         r->at += 2;
-        if (read_number(r, r->min, r->max, &item->last))
+        if (read_count(r, r->min, r->max, &item->last))
             return -1;
         if (*r->at == ':') {
             r->at++;
-            if (read_number(r, 1, r->max > 1 ? r->max : 1, &item->step))
+            if (read_count(r, 1, r->max > 1 ? r->max : 1, &item->step))
                 return -1;
         }
         if (item->last < item->first)
-            return refuse(r, start, "a range goes up; write the smaller number first");
+            return refuse_range(r, start, "a range goes up; write the smaller number first");
     }
     skip_blanks(r);
     if (*r->at == '-')
-        return refuse(r, r->at, "a range is written with two dots: N..M");
+        return refuse_range(r, r->at, "a range is written with two dots: N..M");
     if (*r->at && *r->at != ',')
-        return refuse(r, r->at, "this does not belong here; " GRAMMAR);
+        return refuse_range(r, r->at, "this does not belong here; " GRAMMAR);
     return 0;
 }
 
 /* One walk over the text: the number of values, duplicates counted, or -1. values may be NULL. */
-static long walk(struct reader *r, int *values)
+static long walk(struct range_reader *r, int *values)
 {
     struct item item;
     long n = 0;
@@ -104,7 +104,7 @@ static long walk(struct reader *r, int *values)
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_longs(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
@@ -112,7 +112,7 @@ static int compare(const void *a, const void *b)
 
 int range_decode(const char *text, int min, int max, struct range *dst, struct err *e)
 {
-    struct reader r = {.text = text, .min = min, .max = max, .e = e};
+    struct range_reader r = {.text = text, .min = min, .max = max, .e = e};
     long n = walk(&r, NULL);
 
     if (n < 0)
@@ -121,7 +121,7 @@ int range_decode(const char *text, int min, int max, struct range *dst, struct e
     if (!values)
         return err_set(e, ERR_INTERNAL, "'%.80s': out of memory", text);
     walk(&r, values);
-    qsort(values, (size_t)n, sizeof *values, compare);
+    qsort(values, (size_t)n, sizeof *values, compare_longs);
     size_t count = 1;
     for (long i = 1; i < n; i++)
         if (values[i] != values[count - 1])

@@ -7,20 +7,20 @@
 
 #define GRAMMAR "write N or N(xNODES), joined by commas, as in 2(x3),1"
 
-struct reader {
+struct tasklist_reader {
     const char *text, *at;
     size_t limit;
     struct err *e;
 };
 
-static int refuse(const struct reader *r, const char *at, const char *why)
+static int refuse_tasklist(const struct tasklist_reader *r, const char *at, const char *why)
 {
     return err_set(r->e, ERR_USAGE, "tasks per node '%.80s', position %zu: %s", r->text,
                    (size_t)(at - r->text) + 1, why);
 }
 
 /* A number from 1 to max; one beyond stops growing, so that any length is read safely. */
-static int read_number(struct reader *r, size_t max, const char *too_large, size_t *dst)
+static int read_tasks(struct tasklist_reader *r, size_t max, const char *too_large, size_t *dst)
 {
     const char *start = r->at;
     size_t v = 0;
@@ -28,38 +28,38 @@ static int read_number(struct reader *r, size_t max, const char *too_large, size
     for (; *r->at >= '0' && *r->at <= '9'; r->at++)
         v = v > max ? v : 10 * v + (size_t)(*r->at - '0');
     if (r->at == start)
-        return refuse(r, start, "a number is missing; " GRAMMAR);
+        return refuse_tasklist(r, start, "a number is missing; " GRAMMAR);
     if (v == 0)
-        return refuse(r, start, "must be at least 1");
+        return refuse_tasklist(r, start, "must be at least 1");
     if (v > max)
-        return refuse(r, start, too_large);
+        return refuse_tasklist(r, start, too_large);
     *dst = v;
     return 0;
 }
 
 /* N or N(xNODES) */
-static int read_item(struct reader *r, size_t *tasks, size_t *nodes)
+static int read_item(struct tasklist_reader *r, size_t *tasks, size_t *nodes)
 {
     *nodes = 1;
-    if (read_number(r, TASKLIST_TASKS_MAX, "more than 65536 tasks on a node", tasks))
+    if (read_tasks(r, TASKLIST_TASKS_MAX, "more than 65536 tasks on a node", tasks))
         return -1;
     if (*r->at == '(') {
         if (r->at[1] != 'x')
-            return refuse(r, r->at, GRAMMAR);
+            return refuse_tasklist(r, r->at, GRAMMAR);
         r->at += 2;
-        if (read_number(r, r->limit, "too many nodes", nodes))
+        if (read_tasks(r, r->limit, "too many nodes", nodes))
             return -1;
         if (*r->at != ')')
-            return refuse(r, r->at, "')' is missing; " GRAMMAR);
+            return refuse_tasklist(r, r->at, "')' is missing; " GRAMMAR);
         r->at++;
     }
     if (*r->at && *r->at != ',')
-        return refuse(r, r->at, "this does not belong here; " GRAMMAR);
+        return refuse_tasklist(r, r->at, "this does not belong here; " GRAMMAR);
     return 0;
 }
 
 /* One walk over the text; counts the nodes and fills tasks unless it is NULL. */
-static int walk(struct reader *r, int *tasks, size_t *count)
+static int walk(struct tasklist_reader *r, int *tasks, size_t *count)
 {
     size_t n, nodes;
 
@@ -69,7 +69,7 @@ static int walk(struct reader *r, int *tasks, size_t *count)
         if (read_item(r, &n, &nodes))
             return -1;
         if (nodes > r->limit - *count)
-            return refuse(r, start, "too many nodes");
+            return refuse_tasklist(r, start, "too many nodes");
         for (size_t i = 0; tasks && i < nodes; i++)
             tasks[*count + i] = (int)n;
         *count += nodes;
@@ -80,7 +80,7 @@ static int walk(struct reader *r, int *tasks, size_t *count)
 
 int tasklist_decode(const char *text, size_t limit, struct tasklist *dst, struct err *e)
 {
-    struct reader r = {text, text, limit, e};
+    struct tasklist_reader r = {text, text, limit, e};
     size_t count;
 
     if (walk(&r, NULL, &count))

@@ -29,7 +29,7 @@ static uint32_t rotate(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-static void expand(const unsigned char *block, uint32_t w[64])
+static void expand_block(const unsigned char *block, uint32_t w[64])
 {
     for (int i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
@@ -45,7 +45,7 @@ static void compress_plainly(uint32_t state[8], const unsigned char *block)
 {
     uint32_t w[64], v[8];
 
-    expand(block, w);
+    expand_block(block, w);
     memcpy(v, state, sizeof v);
     for (int i = 0; i < 64; i++) {
         uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
@@ -113,7 +113,7 @@ __attribute__((target("sha,ssse3,sse4.1"))) static void compress_fast(uint32_t s
 }
 
 /* Many threads may ask at the same time, and find the same. */
-static void compress(uint32_t state[8], const unsigned char *block)
+static void compress_block(uint32_t state[8], const unsigned char *block)
 {
     static _Atomic int fast = -1;
 
@@ -125,7 +125,7 @@ static void compress(uint32_t state[8], const unsigned char *block)
         compress_plainly(state, block);
 }
 #else
-static void compress(uint32_t state[8], const unsigned char *block)
+static void compress_block(uint32_t state[8], const unsigned char *block)
 {
     compress_plainly(state, block);
 }
@@ -146,11 +146,11 @@ void sha256_add(struct sha256 *s, const void *data, size_t n)
     while (n > 0) {
         size_t used = s->length % 64, part = 64 - used < n ? 64 - used : n;
         if (part == 64) {
-            compress(s->state, p);
+            compress_block(s->state, p);
         } else {
             memcpy(s->block + used, p, part);
             if (used + part == 64)
-                compress(s->state, s->block);
+                compress_block(s->state, s->block);
         }
         s->length += part;
         p += part;

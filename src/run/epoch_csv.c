@@ -16,13 +16,13 @@
 static const char *const column_names[NCOLUMNS] = {"time_per_epoch", "loss",      "lr",
                                                    "training_time",  "test_time", "iou"};
 
-struct reader {
+struct csv_reader {
     const char *name;
     size_t line; /* from 1 */
     struct err *e;
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(const struct reader *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(const struct csv_reader *r, const char *fmt, ...)
 {
     char why[256];
     va_list ap;
@@ -34,8 +34,8 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct reader *r, 
 }
 
 /* strtod would also take blanks, hexadecimal, "nan" and "inf". */
-static int read_number(const struct reader *r, const char *text, size_t n, const char *column,
-                       double *dst)
+static int read_cell(const struct csv_reader *r, const char *text, size_t n, const char *column,
+                     double *dst)
 {
     char *end;
 
@@ -52,7 +52,7 @@ static int read_number(const struct reader *r, const char *text, size_t n, const
     return 0;
 }
 
-static int check_row(const struct reader *r, const struct epoch_row *row,
+static int check_row(const struct csv_reader *r, const struct epoch_row *row,
                      const struct epoch_row *first)
 {
     if (row->time_per_epoch < 0 || row->training_time < 0 || row->test_time < 0)
@@ -67,7 +67,7 @@ static int check_row(const struct reader *r, const struct epoch_row *row,
 }
 
 /* line[0..n) without its newline. */
-static int read_row(const struct reader *r, const char *line, size_t n, size_t epoch,
+static int read_row(const struct csv_reader *r, const char *line, size_t n, size_t epoch,
                     struct epoch_row *row)
 {
     double *const columns[NCOLUMNS] = {&row->time_per_epoch, &row->loss,      &row->lr,
@@ -86,7 +86,7 @@ static int read_row(const struct reader *r, const char *line, size_t n, size_t e
             return refuse(r, "the row is cut short after %s", column_names[i]);
         if (comma && i == NCOLUMNS - 1)
             return refuse(r, "the row has more than %d columns", NCOLUMNS + 1);
-        if (read_number(r, line, (size_t)(stop - line), column_names[i], columns[i]))
+        if (read_cell(r, line, (size_t)(stop - line), column_names[i], columns[i]))
             return -1;
         line = stop + 1;
     }
@@ -102,7 +102,7 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
-static int check_header(const struct reader *r, const char *text, size_t n)
+static int check_header(const struct csv_reader *r, const char *text, size_t n)
 {
     size_t length = strlen(EPOCH_CSV_HEADER);
 
@@ -121,7 +121,7 @@ static int check_header(const struct reader *r, const char *text, size_t n)
 int epoch_csv_decode(const char *text, size_t n, const char *name, struct epoch_csv *dst,
                      struct err *e)
 {
-    struct reader r = {name, 1, e};
+    struct csv_reader r = {name, 1, e};
 
     if (check_header(&r, text, n))
         return -1;

@@ -58,7 +58,7 @@ int marker_check(const char *dir, struct err *e)
 }
 
 /* Never creates the file: a start whose file is gone has lost the folder. */
-static int fill(const char *start, const void *data, size_t n)
+static int fill_marker(const char *start, const void *data, size_t n)
 {
     int fd = open(start, O_WRONLY | O_TRUNC | O_CLOEXEC);
 
@@ -81,7 +81,7 @@ int marker_write(const char *dir, const char *name, const void *data, size_t n, 
         return err_set(e, ERR_INTERNAL, "%s/%s: the path is too long", dir, name);
     if (!start)
         return atomicfile_write(path, data, n, 0666, e);
-    if (fill(start, data, n) || rename(start, path))
+    if (fill_marker(start, data, n) || rename(start, path))
         return errno == ENOENT ? set_taken(dir, e)
                                : err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
     return atomicfile_sync_folder(path, e);

@@ -56,7 +56,7 @@ struct script {
 };
 
 /* Longest common subsequence: table[i * (nb + 1) + j] is its length in a[i..], b[j..]. */
-static uint16_t *measure(const struct text *a, const struct text *b)
+static uint16_t *measure_common(const struct text *a, const struct text *b)
 {
     size_t width = b->count + 1;
     uint16_t *table = calloc((a->count + 1) * width, sizeof *table);
@@ -72,10 +72,10 @@ static uint16_t *measure(const struct text *a, const struct text *b)
     return table;
 }
 
-static int compare(const struct text *a, const struct text *b, struct script *dst, struct err *e)
+static int compare_texts(const struct text *a, const struct text *b, struct script *dst, struct err *e)
 {
     size_t width = b->count + 1, i = 0, j = 0;
-    uint16_t *table = measure(a, b);
+    uint16_t *table = measure_common(a, b);
 
     *dst = (struct script){table ? calloc(a->count + b->count + 1, sizeof *dst->edits) : NULL, 0};
     if (!dst->edits) {
@@ -177,7 +177,7 @@ int textdiff_unified(const char *old_text, const char *new_text, const char *old
         err_set(e, ERR_DATA, "%s: more than %d lines; compare it with diff -u", new_name, MAX_LINES);
         goto out;
     }
-    rc = compare(&a, &b, &script, e);
+    rc = compare_texts(&a, &b, &script, e);
     if (rc == 0) {
         buf_addf(dst, "--- %s\n+++ %s\n", old_name, new_name);
         add_hunks(&script, dst);

@@ -10,7 +10,7 @@ struct place {
     size_t index;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_p_values(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
 
@@ -30,7 +30,7 @@ int holm_correct(const double *p, size_t n, double *dst)
         if (!isnan(p[i]))
             order[m++] = (struct place){p[i], i};
     }
-    qsort(order, m, sizeof *order, compare);
+    qsort(order, m, sizeof *order, compare_p_values);
     for (size_t i = 0; i < m; i++) {
         largest = fmax(largest, fmin(1, order[i].p * (double)(m - i)));
         dst[order[i].index] = largest;

@@ -35,7 +35,7 @@ double median_of_sorted(const double *sorted, size_t n)
     return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
 void median_sort(double *values, size_t n)
 {
     if (n > 1)
-        qsort(values, n, sizeof *values, compare);
+        qsort(values, n, sizeof *values, compare_doubles);
 }
 
 static void swap(double *a, double *b)

@@ -9,7 +9,7 @@ struct place {
     size_t index;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
 
@@ -25,7 +25,7 @@ int ranks_assign(const double *values, size_t n, size_t *twice, double *ties)
         return -1;
     for (size_t i = 0; i < n; i++)
         order[i] = (struct place){values[i], i};
-    qsort(order, n, sizeof *order, compare);
+    qsort(order, n, sizeof *order, compare_places);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && order[end].value == order[i].value;)
             end++;

@@ -68,7 +68,7 @@ static double p_of(double w, size_t n)
                                    exp(polynomial(log_sd, 3, log(size))));
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -85,7 +85,7 @@ struct shapiro_wilk shapiro_wilk_test(const double *values, size_t n)
         goto out;
     double *sorted = room, *weights = room + n;
     memcpy(sorted, values, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_doubles);
     if (sorted[0] == sorted[n - 1])
         goto out;
     find_weights(weights, n);

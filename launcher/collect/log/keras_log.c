@@ -15,7 +15,7 @@ static const char *const time_names[] = {"time_per_epoch", "epoch_time", "epoch_
                                          "duration",       "time",       NULL};
 static const char *const accuracy_names[] = {"val_accuracy", "val_acc", NULL};
 
-struct layout {
+struct keras_columns {
     char separator;
     int ncolumns, loss, time, score;
     bool is_iou;
@@ -57,7 +57,7 @@ static int split(char *line, char separator, char *cells[MAX_COLUMNS])
     return n;
 }
 
-static int find(char *cells[], int n, const char *const *names)
+static int find_column(char *cells[], int n, const char *const *names)
 {
     for (; *names; names++)
         for (int i = 0; i < n; i++)
@@ -76,7 +76,7 @@ static int find_iou(char *cells[], int n)
     return NONE;
 }
 
-static int decode_header(char *line, const char *path, struct layout *l, struct err *e)
+static int decode_keras_header(char *line, const char *path, struct keras_columns *l, struct err *e)
 {
     char *cells[MAX_COLUMNS];
     static const char *const loss_names[] = {"loss", NULL};
@@ -85,12 +85,12 @@ static int decode_header(char *line, const char *path, struct layout *l, struct 
     l->ncolumns = split(line, l->separator, cells);
     if (l->ncolumns > MAX_COLUMNS)
         return err_set(e, ERR_DATA, "%s:1: more than %d columns", path, MAX_COLUMNS);
-    l->loss = find(cells, l->ncolumns, loss_names);
-    l->time = find(cells, l->ncolumns, time_names);
+    l->loss = find_column(cells, l->ncolumns, loss_names);
+    l->time = find_column(cells, l->ncolumns, time_names);
     l->score = find_iou(cells, l->ncolumns);
     l->is_iou = l->score != NONE;
     if (l->score == NONE)
-        l->score = find(cells, l->ncolumns, accuracy_names);
+        l->score = find_column(cells, l->ncolumns, accuracy_names);
     return l->loss == NONE ? err_set(e, ERR_DATA, "%s:1: there is no column 'loss'", path) : 0;
 }
 
@@ -106,8 +106,8 @@ static int get_number(const char *cell, const char *what, const char *path, size
     return 0;
 }
 
-static int decode_row(char *line, const struct layout *l, const char *path, size_t number,
-                      struct row *dst, struct err *e)
+static int decode_epoch(char *line, const struct keras_columns *l, const char *path, size_t number,
+                        struct row *dst, struct err *e)
 {
     char *cells[MAX_COLUMNS];
     double epoch;
@@ -136,7 +136,7 @@ static int decode_row(char *line, const struct layout *l, const char *path, size
     return 0;
 }
 
-static void measure(const struct curve *c, const struct layout *l, struct result *r)
+static void measure_curve(const struct curve *c, const struct keras_columns *l, struct result *r)
 {
     curve_measure(c, r);
     if (l->time != NONE) {
@@ -152,12 +152,12 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
 {
     char *next = text, *line;
     size_t number = 1, nlines = 0;
-    struct layout layout = {0};
+    struct keras_columns layout = {0};
 
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         nlines++;
     line = take_line(&next);
-    if (decode_header(line, path, &layout, e))
+    if (decode_keras_header(line, path, &layout, e))
         return -1;
     if (nlines < 2)
         return err_set(e, ERR_DATA, "%s:2: there is a header but no epoch", path);
@@ -166,7 +166,7 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
         return -1;
     for (line = take_line(&next); next; line = take_line(&next)) {
         struct row row;
-        if (decode_row(line, &layout, path, ++number, &row, e))
+        if (decode_epoch(line, &layout, path, ++number, &row, e))
             goto bad;
         c->seconds[number - 2] = row.seconds;
         c->loss[number - 2] = row.loss;
@@ -179,7 +179,7 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
         goto bad;
     }
     r->curve = c;
-    measure(c, &layout, r);
+    measure_curve(c, &layout, r);
     return 0;
 bad:
     curve_destroy(c);

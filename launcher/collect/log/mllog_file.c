@@ -15,7 +15,7 @@ struct epoch {
     double start, seconds, loss, score;
 };
 
-struct reader {
+struct mllog_reader {
     const char *path;
     size_t line;
     struct epoch *epochs;
@@ -32,25 +32,25 @@ bool mllog_file_matches(const char *text)
     return strstr(text, MARK "{") != NULL;
 }
 
-static int refuse(struct reader *r, const char *what)
+static int refuse_log(struct mllog_reader *r, const char *what)
 {
     return err_set(r->e, ERR_DATA, "%s:%zu: %s", r->path, r->line, what);
 }
 
-static int start_epoch(struct reader *r, double now)
+static int start_epoch(struct mllog_reader *r, double now)
 {
     if (r->nepochs && isnan(r->epochs[r->nepochs - 1].seconds))
-        return refuse(r, "an epoch starts before the last one has stopped");
+        return refuse_log(r, "an epoch starts before the last one has stopped");
     if (r->nepochs == 0 && now < r->init)
-        return refuse(r, "the first epoch starts before init_start");
+        return refuse_log(r, "the first epoch starts before init_start");
     if (r->nepochs && now < r->epochs[r->nepochs - 1].start + r->epochs[r->nepochs - 1].seconds)
-        return refuse(r, "an epoch starts at a time when the last one runs");
+        return refuse_log(r, "an epoch starts at a time when the last one runs");
     if (r->nepochs == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 64;
         struct epoch *epochs =
             capacity <= MAX_EPOCHS ? reallocarray(r->epochs, capacity, sizeof *epochs) : NULL;
         if (!epochs)
-            return refuse(r, "too many epochs");
+            return refuse_log(r, "too many epochs");
         r->epochs = epochs;
         r->capacity = capacity;
     }
@@ -58,24 +58,24 @@ static int start_epoch(struct reader *r, double now)
     return 0;
 }
 
-static int stop_epoch(struct reader *r, double now)
+static int stop_epoch(struct mllog_reader *r, double now)
 {
     struct epoch *last = r->nepochs ? &r->epochs[r->nepochs - 1] : NULL;
 
     if (!last || !isnan(last->seconds))
-        return refuse(r, "an epoch stops that did not start");
+        return refuse_log(r, "an epoch stops that did not start");
     last->seconds = now - last->start;
-    return last->seconds >= 0 ? 0 : refuse(r, "an epoch stops before it starts");
+    return last->seconds >= 0 ? 0 : refuse_log(r, "an epoch stops before it starts");
 }
 
-static int stop_evaluation(struct reader *r, double now)
+static int stop_evaluation(struct mllog_reader *r, double now)
 {
     r->eval_s = now - r->eval_start; /* the last one counts */
-    return r->eval_s < 0 ? refuse(r, "an evaluation stops before it starts") : 0;
+    return r->eval_s < 0 ? refuse_log(r, "an evaluation stops before it starts") : 0;
 }
 
 /* The epoch that a value belongs to: metadata.epoch_num, counted from 1, or the last that began. */
-static struct epoch *find_epoch(struct reader *r, const json_t *o)
+static struct epoch *find_epoch(struct mllog_reader *r, const json_t *o)
 {
     const json_t *number = json_object_get(json_object_get(o, "metadata"), "epoch_num");
     double k = json_is_number(number) ? json_number_value(number) : (double)r->nepochs;
@@ -83,18 +83,18 @@ static struct epoch *find_epoch(struct reader *r, const json_t *o)
     return k >= 1 && k <= (double)r->nepochs ? &r->epochs[(size_t)k - 1] : NULL;
 }
 
-static int set_value(struct reader *r, const json_t *o, bool score)
+static int set_value(struct mllog_reader *r, const json_t *o, bool score)
 {
     const json_t *v = json_object_get(o, "value");
     struct epoch *epoch = find_epoch(r, o);
     double value = json_number_value(v);
 
     if (!epoch)
-        return refuse(r, "a value of an epoch that did not start");
+        return refuse_log(r, "a value of an epoch that did not start");
     if (!json_is_number(v) || !isfinite(value))
-        return refuse(r, "a loss or accuracy is no number");
+        return refuse_log(r, "a loss or accuracy is no number");
     if (score && (value < 0 || value > 1))
-        return refuse(r, "an accuracy is outside 0..1");
+        return refuse_log(r, "an accuracy is outside 0..1");
     *(score ? &epoch->score : &epoch->loss) = value;
     return 0;
 }
@@ -106,7 +106,7 @@ static long whole(const json_t *o)
     return v >= 1 && v <= INT_MAX ? (long)v : 0;
 }
 
-static int stop_run(struct reader *r, const json_t *o)
+static int stop_run(struct mllog_reader *r, const json_t *o)
 {
     const char *status =
         json_string_value(json_object_get(json_object_get(o, "metadata"), "status"));
@@ -114,10 +114,10 @@ static int stop_run(struct reader *r, const json_t *o)
     r->stopped = true;
     return !status || strcmp(status, "success") == 0
                ? 0
-               : refuse(r, "the run did not end with success");
+               : refuse_log(r, "the run did not end with success");
 }
 
-static int take_event(struct reader *r, const json_t *o, const char *key, double now)
+static int take_event(struct mllog_reader *r, const json_t *o, const char *key, double now)
 {
     if (strcmp(key, "epoch_start") == 0)
         return start_epoch(r, now);
@@ -151,7 +151,7 @@ static int take_event(struct reader *r, const json_t *o, const char *key, double
     return 0;
 }
 
-static int decode_line(struct reader *r, const char *text, size_t n)
+static int decode_line(struct mllog_reader *r, const char *text, size_t n)
 {
     json_error_t why;
     json_t *o = json_loadb(text, n, JSON_DISABLE_EOF_CHECK, &why);
@@ -160,28 +160,28 @@ static int decode_line(struct reader *r, const char *text, size_t n)
     int rc;
 
     if (!o)
-        return refuse(r, "what follows " MARK "is no JSON");
+        return refuse_log(r, "what follows " MARK "is no JSON");
     if (!key || !json_is_number(time))
-        rc = refuse(r, "there is no key or no time_ms");
+        rc = refuse_log(r, "there is no key or no time_ms");
     else
         rc = take_event(r, o, key, json_number_value(time) / 1000);
     json_decref(o);
     return rc;
 }
 
-static int check(struct reader *r, const struct result *result)
+static int check_log(struct mllog_reader *r, const struct result *result)
 {
     if (!r->stopped)
-        return refuse(r, "there is no run_stop: the run was killed, or the file cut");
+        return refuse_log(r, "there is no run_stop: the run was killed, or the file cut");
     if (r->nepochs == 0 || isnan(r->epochs[r->nepochs - 1].seconds))
-        return refuse(r, "there is no epoch, or the last one did not stop");
+        return refuse_log(r, "there is no epoch, or the last one did not stop");
     if (r->ranks && result->gpus && r->ranks != result->gpus)
         return err_set(r->e, ERR_DATA, "%s: its name says %d GPUs, its lines say %ld", r->path,
                        result->gpus, r->ranks);
     return 0;
 }
 
-static int fill(const struct reader *r, struct result *dst)
+static int fill_result(const struct mllog_reader *r, struct result *dst)
 {
     bool scored = false;
 
@@ -220,7 +220,7 @@ static int fill(const struct reader *r, struct result *dst)
 
 int mllog_file_decode(const char *text, const char *path, struct result *r, struct err *e)
 {
-    struct reader reader = {.path = path, .e = e, .init = NAN, .eval_start = NAN, .eval_s = NAN};
+    struct mllog_reader reader = {.path = path, .e = e, .init = NAN, .eval_start = NAN, .eval_s = NAN};
     int rc = 0;
 
     for (const char *line = text, *end; rc == 0 && *line; line = end + (*end == '\n')) {
@@ -231,9 +231,9 @@ int mllog_file_decode(const char *text, const char *path, struct result *r, stru
             rc = decode_line(&reader, mark + strlen(MARK), (size_t)(end - mark) - strlen(MARK));
     }
     if (rc == 0)
-        rc = check(&reader, r);
+        rc = check_log(&reader, r);
     if (rc == 0)
-        rc = fill(&reader, r);
+        rc = fill_result(&reader, r);
     free(reader.epochs);
     return rc;
 }

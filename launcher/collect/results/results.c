@@ -171,7 +171,7 @@ int results_add(struct results *table, const struct result *r, struct err *e)
     return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_results(const void *a, const void *b)
 {
     const struct result *x = a, *y = b;
     int order = strcmp(x->engine, y->engine);
@@ -188,7 +188,7 @@ static int compare(const void *a, const void *b)
 void results_sort(struct results *table)
 {
     if (table->count)
-        qsort(table->rows, table->count, sizeof *table->rows, compare);
+        qsort(table->rows, table->count, sizeof *table->rows, compare_results);
 }
 
 size_t results_count(const struct results *table, enum result_state state)
@@ -313,7 +313,7 @@ static int decode_cell(const struct column *c, const char *text, struct result *
 }
 
 /* place[i]: the cell of columns[i]. */
-static int decode_header(char *line, const char *path, int place[NCOLUMNS], struct err *e)
+static int decode_results_header(char *line, const char *path, int place[NCOLUMNS], struct err *e)
 {
     char *cells[2 * NCOLUMNS];
     int n = csv_split(line, cells, 2 * NCOLUMNS);
@@ -334,8 +334,8 @@ static int decode_header(char *line, const char *path, int place[NCOLUMNS], stru
     return 0;
 }
 
-static int decode_row(char *line, const char *path, size_t number, const int place[NCOLUMNS],
-                      struct results *table, struct err *e)
+static int decode_result(char *line, const char *path, size_t number, const int place[NCOLUMNS],
+                         struct results *table, struct err *e)
 {
     char *cells[2 * NCOLUMNS];
     int n = csv_split(line, cells, 2 * NCOLUMNS);
@@ -372,8 +372,8 @@ int results_read(struct results *table, const char *path, struct err *e)
     }
     for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"), number++) {
         line[strcspn(line, "\r")] = '\0'; /* a spreadsheet may have saved it */
-        if (number == 1 ? decode_header(line, path, place, e)
-                        : *line && decode_row(line, path, number, place, table, e))
+        if (number == 1 ? decode_results_header(line, path, place, e)
+                        : *line && decode_result(line, path, number, place, table, e))
             goto out;
     }
     rc = 0;

@@ -11,7 +11,7 @@
 #define MAX_FILE ((size_t)64 << 20)
 #define MAX_COLUMNS 32
 
-struct layout {
+struct score_columns {
     int ncolumns, image, class, iou;
 };
 
@@ -25,12 +25,12 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-static int decode_header(char *line, const char *path, const char *column, struct layout *l,
-                         struct err *e)
+static int decode_scores_header(char *line, const char *path, const char *column, struct score_columns *l,
+                                struct err *e)
 {
     char *cells[MAX_COLUMNS];
 
-    *l = (struct layout){csv_split(line, cells, MAX_COLUMNS), -1, -1, -1};
+    *l = (struct score_columns){csv_split(line, cells, MAX_COLUMNS), -1, -1, -1};
     for (int i = 0; i < l->ncolumns; i++) {
         l->image = strcmp(cells[i], "image") == 0 ? i : l->image;
         l->class = strcmp(cells[i], "class") == 0 ? i : l->class;
@@ -42,8 +42,8 @@ static int decode_header(char *line, const char *path, const char *column, struc
 }
 
 /* Adds the image if the row is about all of its classes. */
-static int decode_row(char *line, const struct layout *l, const char *path, size_t number,
-                      struct scores *s, struct err *e)
+static int decode_score(char *line, const struct score_columns *l, const char *path, size_t number,
+                        struct scores *s, struct err *e)
 {
     char *cells[MAX_COLUMNS], *end;
 
@@ -58,29 +58,29 @@ static int decode_row(char *line, const struct layout *l, const char *path, size
     return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_scores(const void *a, const void *b)
 {
     const struct score *x = a, *y = b;
 
     return (x->image > y->image) - (x->image < y->image);
 }
 
-static int decode(char *text, const char *path, const char *column, struct scores *s, struct err *e)
+static int decode_scores(char *text, const char *path, const char *column, struct scores *s, struct err *e)
 {
     char *next = text, *line = strsep(&next, "\n");
-    struct layout layout;
+    struct score_columns layout;
     size_t number = 1;
 
-    if (decode_header(line, path, column, &layout, e))
+    if (decode_scores_header(line, path, column, &layout, e))
         return -1;
     for (line = strsep(&next, "\n"); next; line = strsep(&next, "\n"))
-        if (decode_row(line, &layout, path, ++number, s, e))
+        if (decode_score(line, &layout, path, ++number, s, e))
             return -1;
     if (!line || *line || s->count == 0)
         return err_set(e, ERR_DATA, "%s:%zu: %s", path, number + 1,
                        s->count ? "the last line has no newline; the file was cut"
                                 : "there is no image");
-    qsort(s->rows, s->count, sizeof *s->rows, compare);
+    qsort(s->rows, s->count, sizeof *s->rows, compare_scores);
     for (size_t i = 1; i < s->count; i++)
         if (s->rows[i].image == s->rows[i - 1].image)
             return err_set(e, ERR_DATA, "%s: an image stands there twice", path);
@@ -104,7 +104,7 @@ struct scores *scores_read(const char *path, const char *column, struct err *e)
         err_set(e, ERR_INTERNAL, "%s: out of memory", path);
     else if (strlen(text) != size)
         err_set(e, ERR_DATA, "%s: holds binary data", path);
-    else if (decode(text, path, column, s, e) == 0)
+    else if (decode_scores(text, path, column, s, e) == 0)
         goto out;
     scores_destroy(s);
     s = NULL;

@@ -15,7 +15,7 @@ static const char *const colours[CHART_NCOLOURS] = {
 
 static const int filled[] = {7, 5, 9, 13}, open[] = {6, 4, 8, 12}; /* gnuplot's point types */
 
-static void add_number(struct buf *b, double value)
+static void add_gnuplot_number(struct buf *b, double value)
 {
     if (isfinite(value))
         buf_addf(b, " %.7g", value);
@@ -35,9 +35,9 @@ void chart_gnuplot_encode_data(const struct chart *c, struct buf *b)
         for (size_t k = 0; k < s->count; k++) {
             const struct chart_point *p = &s->points[k];
             buf_addf(b, "%.9g", p->x);
-            add_number(b, p->y);
-            add_number(b, p->low);
-            add_number(b, p->high);
+            add_gnuplot_number(b, p->y);
+            add_gnuplot_number(b, p->low);
+            add_gnuplot_number(b, p->high);
             buf_addf(b, " %d\n", p->tag);
         }
         if (!s->count)
@@ -146,7 +146,7 @@ static bool has_intervals(const struct chart_series *s)
     return false;
 }
 
-static void add_series(struct buf *b, const struct chart *c, size_t i)
+static void add_gnuplot_series(struct buf *b, const struct chart *c, size_t i)
 {
     const struct chart_series *s = &c->series[i];
 
@@ -177,7 +177,7 @@ void chart_gnuplot_encode_script(const struct chart *c, struct buf *b)
         "name '%s'\nset output '%s.svg'\nplot ",
         c->name, c->name);
     for (size_t i = 0; i < c->nseries; i++)
-        add_series(b, c, i);
+        add_gnuplot_series(b, c, i);
     buf_addf(
         b,
         "\nset terminal pdfcairo size 18cm,12cm noenhanced font 'sans-serif,12' background rgb "

@@ -38,7 +38,7 @@ static double place_y(const struct chart *c, const struct chart_series *s, doubl
     return HEIGHT - BOTTOM - fmin(fmax(part, 0), 1) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void add_text(struct buf *b, double x, double y, const char *class, const char *text)
+static void add_svg_text(struct buf *b, double x, double y, const char *class, const char *text)
 {
     buf_addf(b, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
     escape_html(b, text);
@@ -52,7 +52,7 @@ static void add_tic_label(struct buf *b, const struct chart_axis *a, double valu
 
     snprintf(text, sizeof text, "%.*f", chart_axis_decimals(a, value),
              fabs(value) < a->step / 2 ? 0 : value);
-    add_text(b, x, y, class, text);
+    add_svg_text(b, x, y, class, text);
 }
 
 static void add_axes(const struct chart *c, struct buf *b)
@@ -82,13 +82,13 @@ static void add_axes(const struct chart *c, struct buf *b)
              "<line class=\"base\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/></g>\n<g "
              "class=\"names\">",
              SIDE, bottom, edge, bottom);
-    add_text(b, (SIDE + edge) / 2, HEIGHT - 8, "m", c->x.label);
+    add_svg_text(b, (SIDE + edge) / 2, HEIGHT - 8, "m", c->x.label);
     buf_addf(b, "<g transform=\"translate(17,%.1f) rotate(-90)\">", middle);
-    add_text(b, 0, 0, "m", c->y.label);
+    add_svg_text(b, 0, 0, "m", c->y.label);
     buf_add(b, "</g>");
     if (c->right.label[0]) {
         buf_addf(b, "<g transform=\"translate(%.1f,%.1f) rotate(90)\">", WIDTH - 12, middle);
-        add_text(b, 0, 0, "m", c->right.label);
+        add_svg_text(b, 0, 0, "m", c->right.label);
         buf_add(b, "</g>");
     }
     buf_add(b, "</g>\n");
@@ -142,8 +142,8 @@ static void add_mark(const struct chart_series *s, double x, double y, struct bu
     }
 }
 
-static void add_interval(const struct chart *c, const struct chart_series *s,
-                         const struct chart_point *p, struct buf *b)
+static void add_svg_interval(const struct chart *c, const struct chart_series *s,
+                             const struct chart_point *p, struct buf *b)
 {
     double x = place_x(c, p->x), low = place_y(c, s, p->low), high = place_y(c, s, p->high);
 
@@ -155,7 +155,7 @@ static void add_interval(const struct chart *c, const struct chart_series *s,
 static void add_marks(const struct chart *c, const struct chart_series *s, struct buf *b)
 {
     for (size_t i = 0; i < s->count; i++)
-        add_interval(c, s, &s->points[i], b);
+        add_svg_interval(c, s, &s->points[i], b);
     for (size_t i = 0; i < s->count; i++) {
         const struct chart_point *p = &s->points[i];
         add_mark(s, place_x(c, p->x), place_y(c, s, p->y), b);
@@ -186,7 +186,7 @@ static void add_columns(const struct chart *c, const struct chart_series *s, str
     }
 }
 
-static void add_series(const struct chart *c, const struct chart_series *s, struct buf *b)
+static void add_svg_series(const struct chart *c, const struct chart_series *s, struct buf *b)
 {
     buf_addf(b, "<g class=\"c%d\">", s->colour);
     if (s->style == CHART_LINE || s->style == CHART_JOINED)
@@ -236,7 +236,7 @@ static void add_tip(const struct chart *c, const struct chart_series *s,
         b, "<g class=\"tip\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"68\" rx=\"5\"/>",
         left, top, width);
     for (int i = 0; i < 3; i++)
-        add_text(b, left + 10, top + 21 + 19 * i, i ? "" : "who", lines[i]);
+        add_svg_text(b, left + 10, top + 21 + 19 * i, i ? "" : "who", lines[i]);
     buf_add(b, "</g>");
 }
 
@@ -274,7 +274,7 @@ void chart_svg_encode(const struct chart *c, struct buf *b)
     buf_add(b, "\">\n");
     add_axes(c, b);
     for (size_t i = 0; i < c->nseries; i++)
-        add_series(c, &c->series[i], b);
+        add_svg_series(c, &c->series[i], b);
     for (size_t i = 0; i < c->nseries; i++)
         if (c->series[i].count)
             add_targets(c, &c->series[i], b);

@@ -17,7 +17,7 @@ static bool is_control(const char *p, size_t n)
 typedef const char *replace_f(char c, char scratch[8]);
 
 /* replace gives what stands for an ASCII character, NULL for itself. */
-static void add(struct buf *b, const char *text, replace_f *replace)
+static void add_escaped(struct buf *b, const char *text, replace_f *replace)
 {
     char scratch[8];
 
@@ -69,12 +69,12 @@ static const char *replace_gnuplot(char c, char scratch[8])
 
 void escape_html(struct buf *b, const char *text)
 {
-    add(b, text, replace_html);
+    add_escaped(b, text, replace_html);
 }
 
 void escape_markdown(struct buf *b, const char *text)
 {
-    add(b, text, replace_markdown);
+    add_escaped(b, text, replace_markdown);
 }
 
 static const char *replace_latex(char c, char scratch[8])
@@ -108,7 +108,7 @@ void escape_latex(struct buf *b, const char *text)
 {
     struct buf plain = {0};
 
-    add(&plain, text, NULL);
+    add_escaped(&plain, text, NULL);
     for (const char *p = plain.data ? plain.data : ""; *p;) {
         size_t n = utf8_size(p);
         char scratch[8];
@@ -128,11 +128,11 @@ void escape_latex(struct buf *b, const char *text)
 void escape_gnuplot(struct buf *b, const char *text)
 {
     buf_add(b, "'");
-    add(b, text, replace_gnuplot);
+    add_escaped(b, text, replace_gnuplot);
     buf_add(b, "'");
 }
 
 void escape_plain(struct buf *b, const char *text)
 {
-    add(b, text, NULL);
+    add_escaped(b, text, NULL);
 }

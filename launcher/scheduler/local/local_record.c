@@ -49,7 +49,7 @@ static void copy_text(char *dst, size_t size, const json_t *o, const char *key)
     snprintf(dst, size, "%s", text ? text : "");
 }
 
-static long long number_of(const json_t *o, const char *key)
+static long long record_number(const json_t *o, const char *key)
 {
     return json_integer_value(json_object_get(o, key));
 }
@@ -69,7 +69,7 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
         return -1;
     json_t *o = json_loadb(text, n, 0, &error);
     free(text);
-    if (!o || number_of(o, "schema") != 1) {
+    if (!o || record_number(o, "schema") != 1) {
         json_decref(o);
         return err_set(e, ERR_DATA, "%s is damaged or of another version; remove it", path);
     }
@@ -79,14 +79,14 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
     copy_text(s->state, sizeof s->state, o, "state");
     copy_text(s->reason, sizeof s->reason, o, "reason");
     copy_text(r->keeper.boot, sizeof r->keeper.boot, o, "boot");
-    s->exit_code = (int)number_of(o, "exit_code");
-    s->signal = (int)number_of(o, "signal");
-    s->restarts = (int)number_of(o, "restarts");
-    s->submitted = (time_t)number_of(o, "submitted");
-    s->started = (time_t)number_of(o, "started");
-    s->ended = (time_t)number_of(o, "ended");
-    r->keeper.pid = (pid_t)number_of(o, "keeper");
-    r->keeper.start = (unsigned long long)number_of(o, "keeper_start");
+    s->exit_code = (int)record_number(o, "exit_code");
+    s->signal = (int)record_number(o, "signal");
+    s->restarts = (int)record_number(o, "restarts");
+    s->submitted = (time_t)record_number(o, "submitted");
+    s->started = (time_t)record_number(o, "started");
+    s->ended = (time_t)record_number(o, "ended");
+    r->keeper.pid = (pid_t)record_number(o, "keeper");
+    r->keeper.start = (unsigned long long)record_number(o, "keeper_start");
     json_decref(o);
     return 0;
 }

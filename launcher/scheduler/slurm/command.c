@@ -45,7 +45,7 @@ static int spawn(const char *const argv[], int out, int err, pid_t *pid)
     return code;
 }
 
-static void read_all(int fd, struct buf *dst)
+static void read_pipe(int fd, struct buf *dst)
 {
     char block[16384];
     ssize_t n;
@@ -81,10 +81,10 @@ json_t *command_run(const char *const argv[], struct command *dst)
     if (ends[1] >= 0)
         close(ends[1]);
     if (code == 0) {
-        read_all(ends[0], &dst->out);
+        read_pipe(ends[0], &dst->out);
         dst->code = wait_for(pid);
         lseek(err, 0, SEEK_SET);
-        read_all(err, &dst->err);
+        read_pipe(err, &dst->err);
     }
     if (ends[0] >= 0)
         close(ends[0]);

@@ -203,7 +203,7 @@ static ssize_t receive_line(struct helper *h, struct err *e)
     }
 }
 
-static json_t *receive(struct helper *h, struct err *e)
+static json_t *receive_answer(struct helper *h, struct err *e)
 {
     json_error_t error;
     ssize_t n = receive_line(h, e);
@@ -223,7 +223,7 @@ static int send_line(struct helper *h, const char *request, struct err *e)
     return send_all(h, request, strlen(request), e) || send_all(h, "\n", 1, e) ? -1 : 0;
 }
 
-static json_t *judge(struct helper *h, json_t *answer, struct err *e)
+static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
 {
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
         h->misfits = h->may_change && json_is_true(json_object_get(answer, "incompatible"));
@@ -271,7 +271,7 @@ static int start(struct helper *h, struct err *e)
 /* A first exchange tells a helper that could not start from one that lost a request. */
 static int greet(struct helper *h, struct err *e)
 {
-    json_t *answer = judge(h, receive(h, e), e);
+    json_t *answer = check_answer(h, receive_answer(h, e), e);
 
     json_decref(answer);
     h->greeted = answer != NULL;
@@ -288,7 +288,7 @@ static json_t *receive_posted(struct helper *h, const char *request, bool *wante
     size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
 
     *wanted = strlen(request) == n && memcmp(request, h->posted.data, n) == 0;
-    json_t *answer = receive(h, e);
+    json_t *answer = receive_answer(h, e);
     if (answer) {
         h->posted.length -= n + 1;
         memmove(h->posted.data, h->posted.data + n + 1, h->posted.length);
@@ -325,13 +325,13 @@ static json_t *converse(struct helper *h, const char *request, struct err *e)
     while (h->posted.length) {
         answer = receive_posted(h, request, &wanted, e);
         if (!answer || wanted)
-            return judge(h, answer, e);
+            return check_answer(h, answer, e);
         json_decref(answer);
     }
-    return send_line(h, request, e) ? NULL : judge(h, receive(h, e), e);
+    return send_line(h, request, e) ? NULL : check_answer(h, receive_answer(h, e), e);
 }
 
-static char *encode(json_t *request, struct err *e)
+static char *encode_request(json_t *request, struct err *e)
 {
     char *text = json_dumps(request, JSON_COMPACT);
 
@@ -343,7 +343,7 @@ static char *encode(json_t *request, struct err *e)
 
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
 {
-    char *text = encode(request, e);
+    char *text = encode_request(request, e);
     json_t *answer = NULL;
 
     h->misfits = false;
@@ -378,7 +378,7 @@ static int send_lines(struct helper *h, json_t *(*next)(void *arg), void *arg, s
     json_t *line;
 
     while ((line = next(arg))) {
-        char *text = encode(line, e);
+        char *text = encode_request(line, e);
         int rc = text ? send_line(h, text, e) : -1;
         free(text);
         if (rc)
@@ -390,13 +390,13 @@ static int send_lines(struct helper *h, json_t *(*next)(void *arg), void *arg, s
 json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
                        struct err *e)
 {
-    char *text = encode(request, e);
+    char *text = encode_request(request, e);
     json_t *answer = NULL;
 
     if (text && make_ready(h, e) == 0 &&
         drop_posted(h, e) == 0 && send_line(h, text, e) == 0) {
         if (send_lines(h, next, arg, e) == 0)
-            answer = judge(h, receive(h, e), e);
+            answer = check_answer(h, receive_answer(h, e), e);
         else
             e->code = ERR_INTERNAL; /* what the request did is not known */
     }
@@ -407,7 +407,7 @@ json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *
 void helper_post(struct helper *h, json_t *request)
 {
     struct err later; /* the question itself finds out */
-    char *text = encode(request, &later);
+    char *text = encode_request(request, &later);
 
     if (text && (h->pid || start(h, &later) == 0) && send_line(h, text, &later) == 0) {
         buf_addf(&h->posted, "%s\n", text);

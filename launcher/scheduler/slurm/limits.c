@@ -41,7 +41,7 @@ void limits_name(json_t *refusal, char *said)
 }
 
 /* Runs a command whose output is needed. False if it fails. */
-static bool ask(const char *const argv[], struct command *c)
+static bool run_query(const char *const argv[], struct command *c)
 {
     json_t *refusal = command_run(argv, c);
     bool is_answered = !refusal && c->code == 0;
@@ -56,7 +56,7 @@ static void ask_line(const char *const argv[], char *dst, size_t size)
     struct command c;
 
     *dst = 0;
-    if (ask(argv, &c))
+    if (run_query(argv, &c))
         snprintf(dst, size, "%.*s", (int)strcspn(c.out.data, "\n"), c.out.data);
     command_destroy(&c);
 }
@@ -70,7 +70,7 @@ static void find_setting(const char *name, char *dst, size_t size)
 
     *dst = 0;
     snprintf(label, sizeof label, "\n%s ", name);
-    if (ask(show, &c)) {
+    if (run_query(show, &c)) {
         const char *line = strstr(c.out.data, label);
         const char *value = line ? strchr(line, '=') : NULL;
         if (value)
@@ -120,7 +120,7 @@ static bool is_wanted(const char *column, const char *name)
 
 /* Adds one row: "QOS short: MaxSubmitPU=3". The columns in front of the limits have the owner's
  * name; a row without a limit adds nothing. */
-static void add_row(struct buf *dst, char *head, char *row, const char *name)
+static void add_limits_row(struct buf *dst, char *head, char *row, const char *name)
 {
     struct buf owner = {0}, limits = {0};
     char *column, *value;
@@ -144,16 +144,16 @@ static void add_row(struct buf *dst, char *head, char *row, const char *name)
 }
 
 /* Adds the limits that sacctmgr shows. */
-static void add_table(struct buf *dst, const char *const argv[], const char *name)
+static void add_limits_table(struct buf *dst, const char *const argv[], const char *name)
 {
     struct command c;
     char head[512], *save = NULL;
 
-    if (ask(argv, &c)) {
+    if (run_query(argv, &c)) {
         const char *first = strtok_r(c.out.data, "\n", &save);
         for (char *row; first && (row = strtok_r(NULL, "\n", &save));) {
             snprintf(head, sizeof head, "%s", first);
-            add_row(dst, head, row, name);
+            add_limits_row(dst, head, row, name);
         }
     }
     command_destroy(&c);
@@ -163,16 +163,16 @@ static void add_table(struct buf *dst, const char *const argv[], const char *nam
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {
     if (!begins_with(name, "QOS")) {
-        add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", o->user,
-                                             o->account, o->cluster, ASSOCIATION, NULL}, name);
+        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", o->user,
+                                                    o->account, o->cluster, ASSOCIATION, NULL}, name);
         if (!*name || strstr(name, "Grp"))
-            add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
-                                                 "user=", o->account, o->cluster, ASSOCIATION, NULL},
-                      name);
+            add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
+                                                        "user=", o->account, o->cluster, ASSOCIATION, NULL},
+                             name);
     }
     if (!begins_with(name, "Assoc") && strcmp(o->qos, "name=") != 0)
-        add_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where", o->qos, QOS,
-                                             NULL}, name);
+        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where", o->qos, QOS,
+                                                    NULL}, name);
 }
 
 static json_t *explain_limit(const json_t *job, const char *name)
@@ -216,7 +216,7 @@ static json_t *explain_account(const json_t *job, const char *text)
     find_owner(job, &o);
     const char *const argv[] = {"sacctmgr", "-n", "-P", "show", "assoc", "where", o.user, o.cluster,
                                 "format=Account,QOS", NULL};
-    bool is_answered = ask(argv, &c);
+    bool is_answered = run_query(argv, &c);
     for (char *row = is_answered ? strtok_r(c.out.data, "\n", &save) : NULL; row;
          row = strtok_r(NULL, "\n", &save)) {
         char *bar = strchr(row, '|');

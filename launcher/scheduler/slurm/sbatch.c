@@ -39,7 +39,7 @@ static bool is_lost(const struct command *c)
 }
 
 /* Runs sbatch MODE WORDS SCRIPT; the arguments of front come first. */
-static json_t *run(const json_t *job, const char *const *front, const char *mode, struct command *c)
+static json_t *run_sbatch(const json_t *job, const char *const *front, const char *mode, struct command *c)
 {
     const json_t *words = json_object_get(job, "words"), *word;
     const char **argv = calloc(json_array_size(words) + 8, sizeof *argv);
@@ -66,7 +66,7 @@ json_t *sbatch_submit(const json_t *job)
 {
     struct command c;
     size_t n;
-    json_t *answer = run(job, NULL, "--parsable", &c);
+    json_t *answer = run_sbatch(job, NULL, "--parsable", &c);
     const char *id = answer || c.code ? NULL : find_id(c.out.data, &n);
 
     if (id) {
@@ -119,7 +119,7 @@ json_t *sbatch_forecast(const json_t *job, int away)
 {
     static const char *const front[] = {COMMAND_EPOCH_TIMES, NULL};
     struct command c;
-    json_t *answer = run(job, front, "--test-only", &c);
+    json_t *answer = run_sbatch(job, front, "--test-only", &c);
 
     if (!answer && c.code == 0)
         answer = decode_forecast(c.err.data);

@@ -16,7 +16,7 @@ struct slurm {
     struct helper *helper;
 };
 
-static json_t *ask(struct scheduler *s, json_t *request, struct err *e)
+static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
 {
     const struct slurm *slurm = s->priv;
 
@@ -26,7 +26,7 @@ static json_t *ask(struct scheduler *s, json_t *request, struct err *e)
 /* A question may be asked again: an answer that got lost is no more than an unreachable Slurm. */
 static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
 {
-    json_t *answer = ask(s, request, e);
+    json_t *answer = ask_helper(s, request, e);
 
     if (!answer && e->code == ERR_INTERNAL)
         e->code = ERR_SCHED;
@@ -40,7 +40,7 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-static long long number_of(const json_t *o, const char *key)
+static long long answer_number(const json_t *o, const char *key)
 {
     return json_integer_value(json_object_get(o, key));
 }
@@ -126,10 +126,10 @@ static json_t *encode_job(const struct job *job)
 static void decode_partition(const json_t *o, struct scheduler_partition *p)
 {
     snprintf(p->name, sizeof p->name, "%s", text_of(o, "name"));
-    p->nodes = (int)number_of(o, "nodes");
-    p->gpus_per_node = (int)number_of(o, "gpus_per_node");
-    p->cpus_per_node = (int)number_of(o, "cpus_per_node");
-    p->max_time_min = (int)number_of(o, "max_time_min");
+    p->nodes = (int)answer_number(o, "nodes");
+    p->gpus_per_node = (int)answer_number(o, "gpus_per_node");
+    p->cpus_per_node = (int)answer_number(o, "cpus_per_node");
+    p->max_time_min = (int)answer_number(o, "max_time_min");
 }
 
 static json_t *encode_partitions(void)
@@ -174,7 +174,7 @@ static int larger(int a, int b)
 }
 
 /* Of several partitions Slurm takes any that will do: p becomes the most that one of them gives. */
-static void widen(struct scheduler_partition *p, const struct scheduler_partition *other)
+static void widen_partition(struct scheduler_partition *p, const struct scheduler_partition *other)
 {
     p->nodes = larger(p->nodes, other->nodes);
     p->gpus_per_node = larger(p->gpus_per_node, other->gpus_per_node);
@@ -203,7 +203,7 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
         if (word == name)
             *p = one;
         else
-            widen(p, &one);
+            widen_partition(p, &one);
         word = word && word[n] ? word + n + 1 : NULL;
     } while (word);
     if (rc == 0 && name && strchr(name, ','))
@@ -229,7 +229,7 @@ static int slurm_check(struct scheduler *s, const struct job *job, struct schedu
 
     if (!answer)
         return -1;
-    forecast->start = (time_t)number_of(answer, "start");
+    forecast->start = (time_t)answer_number(answer, "start");
     snprintf(forecast->nodes, sizeof forecast->nodes, "%s", text_of(answer, "nodes"));
     json_decref(answer);
     return 0;
@@ -331,12 +331,12 @@ static void decode_state(const json_t *o, struct job_state *dst)
     snprintf(dst->tag, sizeof dst->tag, "%s", text_of(o, "tag"));
     snprintf(dst->name, sizeof dst->name, "%s", text_of(o, "name"));
     dst->phase = phase_of(dst->state);
-    dst->exit_code = (int)number_of(o, "exit_code");
-    dst->signal = (int)number_of(o, "signal");
-    dst->restarts = (int)number_of(o, "restarts");
-    dst->submitted = (time_t)number_of(o, "submitted");
-    dst->started = (time_t)number_of(o, "started");
-    dst->ended = (time_t)number_of(o, "ended");
+    dst->exit_code = (int)answer_number(o, "exit_code");
+    dst->signal = (int)answer_number(o, "signal");
+    dst->restarts = (int)answer_number(o, "restarts");
+    dst->submitted = (time_t)answer_number(o, "submitted");
+    dst->started = (time_t)answer_number(o, "started");
+    dst->ended = (time_t)answer_number(o, "ended");
 }
 
 static int by_id(const void *a, const void *b)

@@ -72,7 +72,7 @@ static json_t *answer_request(const struct way *way, const json_t *request)
 }
 
 /* Does the line belong to a submission that has ended early? */
-static bool is_late(const json_t *request)
+static bool is_expired(const json_t *request)
 {
     const char *op = message_text(request, "op");
 
@@ -112,12 +112,12 @@ void serve(const struct way *way)
     while ((n = getline(&line, &capacity, stdin)) > 0) {
         json_error_t error;
         json_t *request = json_loadb(line, (size_t)n, 0, &error);
-        bool late = is_late(request);
-        json_t *answer = late      ? NULL
+        bool expired = is_expired(request);
+        json_t *answer = expired   ? NULL
                          : request ? answer_request(way, request)
                                    : message_refuse("not JSON: %s", error.text);
         json_decref(request);
-        if (!late && write_answer(answer) < 0)
+        if (!expired && write_answer(answer) < 0)
             break;
     }
     free(line);

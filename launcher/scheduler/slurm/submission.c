@@ -90,10 +90,10 @@ static void read_ready(struct batch *b)
     while (count < b->count && (n = getline(&line, &capacity, stdin)) > 0) {
         json_t *o = json_loadb(line, (size_t)n, 0, NULL);
         const char *op = message_text(o, "op");
-        bool goes_on = op && strcmp(op, "ready") == 0;
-        count = goes_on ? (size_t)message_number(o, "count") : count;
+        bool ready = op && strcmp(op, "ready") == 0;
+        count = ready ? (size_t)message_number(o, "count") : count;
         json_decref(o);
-        if (!goes_on)
+        if (!ready)
             break;
         set_ready(b, count, false);
     }

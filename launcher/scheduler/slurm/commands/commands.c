@@ -20,7 +20,7 @@
 #define FIELDS_MAX 12
 
 /* Runs argv. Returns NULL, or a refusal: it could not start, or failed. */
-static json_t *ask(const char *const argv[], struct command *c)
+static json_t *run_json(const char *const argv[], struct command *c)
 {
     const char *name = strcmp(argv[0], "env") == 0 ? argv[2] : argv[0];
     json_t *refusal = command_run(argv, c);
@@ -89,7 +89,7 @@ static json_t *ping(void)
     static const char *const show[] = {"scontrol", "show", "config", NULL};
     static const char *const pings[] = {"scontrol", "ping", NULL};
     struct command config, controller;
-    json_t *answer = ask(show, &config), *refusal = command_run(pings, &controller);
+    json_t *answer = run_json(show, &config), *refusal = command_run(pings, &controller);
 
     if (!answer && refusal) {
         answer = refusal;
@@ -136,7 +136,7 @@ static json_t *load_cluster(struct cluster *dst)
                                        "%P|%a|%l|%N|%c|%T|%G", NULL};
     enum { NAME, UP, LIMIT, NODE, CPUS, STATE, GRES, COUNT };
     struct command c;
-    json_t *refusal = ask(argv, &c);
+    json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
 
     while (!refusal && next_fields(&text, f, COUNT)) {
@@ -198,7 +198,7 @@ static bool is_active(const char *state)
     "JobID:24|,State:32|,exit_code:16|,RestartCnt:16|,SubmitTime:24|,StartTime:24|,EndTime:24|,"   \
     "Reason:160|,NodeList:160|,Comment:300|,Name:160"
 
-static json_t *query(const json_t *request)
+static json_t *commands_query(const json_t *request)
 {
     enum { ID, STATE, EXIT, RESTARTS, SUBMITTED, STARTED, ENDED, REASON, NODES, TAG, NAME, COUNT };
     const char *prefix = message_text(request, "tag_prefix");
@@ -210,7 +210,7 @@ static json_t *query(const json_t *request)
     json_t *list = json_array();
 
     snprintf(user, sizeof user, "%u", (unsigned)getuid());
-    json_t *refusal = ask(argv, &c);
+    json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
     while (!refusal && next_fields(&text, f, COUNT)) {
         int code, signal;
@@ -252,7 +252,7 @@ static json_t *cancel(const char *id)
 
 /* ---- submission ---- */
 
-static json_t *prepare(const json_t *job, void **dst)
+static json_t *commands_prepare(const json_t *job, void **dst)
 {
     *dst = NULL;
     return json_array_size(json_object_get(job, "words")) ? NULL
@@ -269,13 +269,13 @@ static json_t *load_script(void *prepared, const json_t *job)
     return refusal;
 }
 
-static json_t *submit(void *prepared, const json_t *job)
+static json_t *commands_submit(void *prepared, const json_t *job)
 {
     (void)prepared;
     return sbatch_submit(job);
 }
 
-static void release(void *prepared)
+static void commands_release(void *prepared)
 {
     (void)prepared;
 }
@@ -306,7 +306,7 @@ static void review(json_t **answers, size_t count)
         const char *const argv[] = {"squeue", "-h", "-j", ids.data, "-O",
                                     "JobID:24|,State:32|,Reason:160", NULL};
         struct command c;
-        json_t *refusal = ask(argv, &c);
+        json_t *refusal = run_json(argv, &c);
         char *text = c.out.data, *f[FIELDS_MAX];
         while (!refusal && next_fields(&text, f, COUNT))
             if (is_pending(f[STATE]) && slurm_words_never(f[REASON]))
@@ -362,7 +362,7 @@ static bool read_sacct(const json_t *ids, json_t *jobs)
     const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "--noconvert", "-j",
                                 list.data ? list.data : "", "-o",
                                 "JobIDRaw,State,ExitCode,Start,End,NodeList,AllocTRES", NULL};
-    json_t *refusal = ask(argv, &c);
+    json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
     bool is_answered = !refusal;
     while (is_answered && next_fields(&text, f, 7))
@@ -378,7 +378,7 @@ static json_t *accounting(const json_t *request)
     static const char *const show[] = {"scontrol", "show", "config", NULL};
     const json_t *ids = json_object_get(request, "ids");
     struct command c;
-    json_t *refusal = ask(show, &c);
+    json_t *refusal = run_json(show, &c);
 
     if (refusal) {
         command_destroy(&c);
@@ -399,11 +399,11 @@ static json_t *accounting(const json_t *request)
 const struct way commands = {.ping = ping,
                              .load_cluster = load_cluster,
                              .forecast = sbatch_forecast,
-                             .prepare = prepare,
+                             .prepare = commands_prepare,
                              .load_script = load_script,
-                             .submit = submit,
-                             .release = release,
+                             .submit = commands_submit,
+                             .release = commands_release,
                              .review = review,
-                             .query = query,
+                             .query = commands_query,
                              .accounting = accounting,
                              .cancel = cancel};

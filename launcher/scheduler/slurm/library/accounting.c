@@ -70,7 +70,7 @@ static json_t *decode_tres(const char *text, list_t *known)
     return tres;
 }
 
-static json_t *describe(const slurmdb_job_rec_t *r, list_t *known)
+static json_t *encode_record(const slurmdb_job_rec_t *r, list_t *known)
 {
     int status = (int)r->exitcode;
     char id[16];
@@ -98,7 +98,7 @@ static int read_slurmdbd(const json_t *ids, json_t *jobs)
     if (found) {
         list_itr_t *next = slurm_list_iterator_create(found);
         while ((r = slurm_list_next(next)))
-            json_array_append_new(jobs, describe(r, known));
+            json_array_append_new(jobs, encode_record(r, known));
         slurm_list_iterator_destroy(next);
         slurm_list_destroy(found);
     }

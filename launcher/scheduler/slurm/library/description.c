@@ -26,7 +26,7 @@ static int add_variable(struct description *d, const char *name, const char *val
     return 0;
 }
 
-static int add_number(struct description *d, const char *name, long value)
+static int add_number_option(struct description *d, const char *name, long value)
 {
     char text[24];
 
@@ -119,14 +119,14 @@ static int fill_environment(struct description *d, const json_t *job)
     if (add_variable(d, "SLURM_SUBMIT_DIR", message_text(job, "work_dir")) < 0 ||
         add_variable(d, "SLURM_SUBMIT_HOST", host) < 0 ||
         add_variable(d, "SLURM_JOB_NAME", message_text(job, "name")) < 0 ||
-        add_number(d, "SLURM_PRIO_PROCESS", niceness) < 0 ||
+        add_number_option(d, "SLURM_PRIO_PROCESS", niceness) < 0 ||
         add_variable(d, "SLURM_UMASK", mask_text) < 0 ||
         add_variable(d, "SLURM_OPEN_MODE", "a") < 0 ||
-        add_number(d, "SLURM_NTASKS", message_number(job, "tasks")) < 0 ||
-        add_number(d, "SLURM_NPROCS", message_number(job, "tasks")) < 0 ||
-        add_number(d, "SLURM_CPUS_PER_TASK", message_number(job, "cpus_per_task")) < 0 ||
+        add_number_option(d, "SLURM_NTASKS", message_number(job, "tasks")) < 0 ||
+        add_number_option(d, "SLURM_NPROCS", message_number(job, "tasks")) < 0 ||
+        add_number_option(d, "SLURM_CPUS_PER_TASK", message_number(job, "cpus_per_task")) < 0 ||
         (d->msg.ntasks_per_node != NO_VAL16 &&
-         add_number(d, "SLURM_NTASKS_PER_NODE", d->msg.ntasks_per_node) < 0) ||
+         add_number_option(d, "SLURM_NTASKS_PER_NODE", d->msg.ntasks_per_node) < 0) ||
         add_task(d, job) < 0)
         return -1;
     d->msg.environment = d->environment;
@@ -194,7 +194,7 @@ static void describe_tres(struct description *d, const json_t *job)
         m->tres_bind = d->bind;
 }
 
-static void describe(struct description *d, const json_t *job)
+static void describe_job(struct description *d, const json_t *job)
 {
     job_desc_msg_t *m = &d->msg;
     uint32_t tasks = (uint32_t)message_number(job, "tasks"), cpus = (uint32_t)message_number(job, "cpus_per_task");
@@ -243,7 +243,7 @@ json_t *description_load(struct description *d, const json_t *job)
 {
     *d = (struct description){0};
     d->script = strdup("#!/bin/sh\n");
-    describe(d, job);
+    describe_job(d, job);
     if (!d->script || fill_environment(d, job) < 0)
         return message_refuse("out of memory");
     return NULL;

@@ -49,7 +49,7 @@ static void forecast_load(struct forecast *f, struct description *d)
 
 /* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
  * Slurm's "not available" may mean just that, so it is no reason to refuse. */
-static json_t *judge_forecast(const struct forecast *f, int away)
+static json_t *encode_forecast(const struct forecast *f, int away)
 {
     if (f->code == 0) {
         json_t *answer = json_pack("{s:b, s:I, s:o}", "ok", 1, "start",
@@ -123,7 +123,7 @@ json_t *forecast_check(const json_t *job, int away)
     if (!answer) {
         if (!take_ahead(job, &forecast))
             forecast_load(&forecast, &d);
-        answer = judge_forecast(&forecast, away);
+        answer = encode_forecast(&forecast, away);
     }
     description_free(&d);
     return answer;

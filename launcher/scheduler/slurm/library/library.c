@@ -155,7 +155,7 @@ static bool is_asked_for(const slurm_job_info_t *j, const char *prefix, const js
     return message_has_id(ids, id);
 }
 
-static json_t *query(const json_t *request)
+static json_t *library_query(const json_t *request)
 {
     const char *prefix = message_text(request, "tag_prefix");
     const json_t *ids = json_object_get(request, "ids");
@@ -213,7 +213,7 @@ static void name_limit(json_t *refusal)
 
 /* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
  * the answer's error_code shows it. */
-static json_t *submit(void *prepared, const json_t *job)
+static json_t *library_submit(void *prepared, const json_t *job)
 {
     struct description *d = prepared;
     submit_response_msg_t *response = NULL;
@@ -240,7 +240,7 @@ static json_t *submit(void *prepared, const json_t *job)
     return json_pack("{s:b, s:s}", "ok", 1, "id", id);
 }
 
-static json_t *prepare(const json_t *job, void **dst)
+static json_t *library_prepare(const json_t *job, void **dst)
 {
     struct description *d = *dst = malloc(sizeof *d);
 
@@ -252,7 +252,7 @@ static json_t *load_script(void *prepared, const json_t *job)
     return description_load_script(prepared, job);
 }
 
-static void release(void *prepared)
+static void library_release(void *prepared)
 {
     if (prepared)
         description_free(prepared);
@@ -263,10 +263,10 @@ const struct way library = {.ping = ping,
                             .load_cluster = load_cluster,
                             .forecast = forecast_check,
                             .foresee = forecast_foresee,
-                            .prepare = prepare,
+                            .prepare = library_prepare,
                             .load_script = load_script,
-                            .submit = submit,
-                            .release = release,
-                            .query = query,
+                            .submit = library_submit,
+                            .release = library_release,
+                            .query = library_query,
                             .accounting = accounting_answer,
                             .cancel = cancel};

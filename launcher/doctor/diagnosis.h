@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From what hosts and ranks say (facts.h, probe.h) to findings with remedies. Computes only. */
-#ifndef UNETCTL_LAUNCHER_DOCTOR_JUDGE_H
-#define UNETCTL_LAUNCHER_DOCTOR_JUDGE_H
+#ifndef UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
+#define UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 
 #include <jansson.h>
 
@@ -9,10 +9,10 @@
 
 /* The environment and limits of hosts: stale variables, proxies, ulimits, network interface. list:
  * array of facts. nranks: the most ranks that one of them will talk to. */
-void judge_hosts(const json_t *list, size_t nranks, struct findings *dst);
+void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst);
 
 /* The ranks of one rehearsal, by index; a rank that said nothing is null. Names, routes, ports,
  * clocks, numbering, versions, GPUs, data and locks. */
-void judge_ranks(const json_t *ranks, struct findings *dst);
+void diagnosis_of_ranks(const json_t *ranks, struct findings *dst);
 
 #endif

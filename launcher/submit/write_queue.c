@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/staging.h"
+#include "launcher/submit/write_queue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #define NFILES 256 /* more than this program has open */
 
-struct staging_step {
+struct write_queue_step {
     enum { FOLDER, TEXT, LINK } kind;
     char *path;
     char *text; /* of a file, or where a link leads */
@@ -19,11 +19,11 @@ struct staging_step {
     bool made; /* was not there before, and now is under its own name */
 };
 
-static int add(struct staging *s, struct staging_step step, const char *path, const char *text,
-               struct err *e)
+static int add_step(struct write_queue *s, struct write_queue_step step, const char *path, const char *text,
+                    struct err *e)
 {
-    struct staging_run *run = &s->runs[s->count - 1];
-    struct staging_step *grown = realloc(run->steps, (run->nsteps + 1) * sizeof *grown);
+    struct write_queue_run *run = &s->runs[s->count - 1];
+    struct write_queue_step *grown = realloc(run->steps, (run->nsteps + 1) * sizeof *grown);
 
     if (!grown)
         return err_errno(e, ERR_INTERNAL, errno, "%s", path);
@@ -34,34 +34,34 @@ static int add(struct staging *s, struct staging_step step, const char *path, co
     return step.path && (!text || step.text) ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "%s", path);
 }
 
-int staging_add_folder(struct staging *s, const char *path, struct err *e)
+int write_queue_add_folder(struct write_queue *s, const char *path, struct err *e)
 {
-    return add(s, (struct staging_step){.kind = FOLDER}, path, NULL, e);
+    return add_step(s, (struct write_queue_step){.kind = FOLDER}, path, NULL, e);
 }
 
-int staging_add_run(struct staging *s, const char *folder, struct err *e)
+int write_queue_add_run(struct write_queue *s, const char *folder, struct err *e)
 {
-    struct staging_run *grown = realloc(s->runs, (s->count + 1) * sizeof *grown);
+    struct write_queue_run *grown = realloc(s->runs, (s->count + 1) * sizeof *grown);
 
     if (!grown)
         return err_errno(e, ERR_INTERNAL, errno, "%s", folder);
     s->runs = grown;
-    s->runs[s->count++] = (struct staging_run){0};
-    return staging_add_folder(s, folder, e);
+    s->runs[s->count++] = (struct write_queue_run){0};
+    return write_queue_add_folder(s, folder, e);
 }
 
-int staging_add_file(struct staging *s, const char *path, const char *text, mode_t mode, struct err *e)
+int write_queue_add_file(struct write_queue *s, const char *path, const char *text, mode_t mode, struct err *e)
 {
-    return add(s, (struct staging_step){.kind = TEXT, .mode = mode}, path, text, e);
+    return add_step(s, (struct write_queue_step){.kind = TEXT, .mode = mode}, path, text, e);
 }
 
-int staging_add_link(struct staging *s, const char *path, const char *target, struct err *e)
+int write_queue_add_link(struct write_queue *s, const char *path, const char *target, struct err *e)
 {
-    return add(s, (struct staging_step){.kind = LINK}, path, target, e);
+    return add_step(s, (struct write_queue_step){.kind = LINK}, path, target, e);
 }
 
 /* In a folder that only this process knows of. */
-static int write_new(struct staging_step *step, struct err *e)
+static int write_new(struct write_queue_step *step, struct err *e)
 {
     int fd = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, step->mode);
     size_t n = strlen(step->text);
@@ -76,7 +76,7 @@ static int write_new(struct staging_step *step, struct err *e)
     return written == (ssize_t)n ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s", step->path);
 }
 
-static int take_step(struct staging_step *step, struct staging_run *run, bool is_first, struct err *e)
+static int take_step(struct write_queue_step *step, struct write_queue_run *run, bool is_first, struct err *e)
 {
     if (step->kind == TEXT && run->steps[0].made && !is_first)
         return write_new(step, e);
@@ -87,7 +87,7 @@ static int take_step(struct staging_step *step, struct staging_run *run, bool is
     return rc && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", step->path) : 0;
 }
 
-static int write_run(struct staging_run *run, struct err *e)
+static int write_run(struct write_queue_run *run, struct err *e)
 {
     size_t first = 0; /* file */
 
@@ -107,12 +107,12 @@ static int write_run(struct staging_run *run, struct err *e)
 }
 
 /* A folder on the file system that holds all of them; -1 if there is nothing to sync. */
-static int open_first(const struct staging *s)
+static int open_first(const struct write_queue *s)
 {
     return s->count ? open(s->runs[0].steps[0].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-static int sync_runs(const struct staging *s, struct err *e)
+static int sync_runs(const struct write_queue *s, struct err *e)
 {
     int fd = open_first(s);
     int rc = s->count && (fd < 0 || syncfs(fd)) ? -1 : 0;
@@ -125,7 +125,7 @@ static int sync_runs(const struct staging *s, struct err *e)
 }
 
 /* The place of a run that nobody has begun, or count. */
-static size_t next_run(struct staging *s)
+static size_t next_run(struct write_queue *s)
 {
     pthread_mutex_lock(&s->lock);
     size_t i = s->rc || s->next == s->count ? s->count : s->next++;
@@ -135,7 +135,7 @@ static size_t next_run(struct staging *s)
 
 static void *write_runs(void *arg)
 {
-    struct staging *s = arg;
+    struct write_queue *s = arg;
     struct err e;
     size_t i;
 
@@ -154,23 +154,23 @@ static void *write_runs(void *arg)
     return NULL;
 }
 
-void staging_begin(struct staging *s)
+void write_queue_start(struct write_queue *s)
 {
     if (!s->count)
         return;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->progress, NULL);
     s->begun = true;
-    while (s->nthreads < STAGING_NTHREADS && s->nthreads < s->count &&
+    while (s->nthreads < WRITE_QUEUE_NTHREADS && s->nthreads < s->count &&
            pthread_create(&s->threads[s->nthreads], NULL, write_runs, s) == 0)
         s->nthreads++;
     if (!s->nthreads)
         write_runs(s);
 }
 
-int staging_take(struct staging *s, size_t i, struct err *e)
+int write_queue_wait(struct write_queue *s, size_t i, struct err *e)
 {
-    struct staging_run *run = &s->runs[i];
+    struct write_queue_run *run = &s->runs[i];
     int rc;
 
     pthread_mutex_lock(&s->lock);
@@ -185,14 +185,14 @@ int staging_take(struct staging *s, size_t i, struct err *e)
     return rc;
 }
 
-static void join(struct staging *s)
+static void join(struct write_queue *s)
 {
     while (s->nthreads)
         pthread_join(s->threads[--s->nthreads], NULL);
 }
 
 /* Nothing of the parent stays open here: not its lock, and no pipe whose reader waits for its end. */
-static void sync_alone(const struct staging *s)
+static void sync_alone(const struct write_queue *s)
 {
     int fd = open_first(s);
 
@@ -203,7 +203,7 @@ static void sync_alone(const struct staging *s)
     _exit(fd >= 0 && syncfs(fd) == 0 ? 0 : 1);
 }
 
-int staging_leave(struct staging *s, struct err *e)
+int write_queue_sync(struct write_queue *s, struct err *e)
 {
     if (!s->count)
         return 0;
@@ -214,22 +214,22 @@ int staging_leave(struct staging *s, struct err *e)
     return pid > 0 ? 0 : sync_runs(s, e);
 }
 
-int staging_commit(struct staging *s, struct err *e)
+int write_queue_commit(struct write_queue *s, struct err *e)
 {
-    staging_begin(s);
+    write_queue_start(s);
     for (size_t i = 0; i < s->count; i++)
-        if (staging_take(s, i, e))
+        if (write_queue_wait(s, i, e))
             return -1;
     join(s);
     return sync_runs(s, e);
 }
 
 /* Of a run that was not taken nothing stays but what was there before. */
-static void drop_run(struct staging_run *run)
+static void drop_run(struct write_queue_run *run)
 {
     atomicfile_batch_abort(&run->files);
     for (size_t i = run->nsteps; i-- > 0;) {
-        struct staging_step *step = &run->steps[i];
+        struct write_queue_step *step = &run->steps[i];
         if (step->made && !run->taken && step->kind == FOLDER)
             rmdir(step->path);
         else if (step->made && !run->taken)
@@ -240,7 +240,7 @@ static void drop_run(struct staging_run *run)
     free(run->steps);
 }
 
-void staging_destroy(struct staging *s)
+void write_queue_destroy(struct write_queue *s)
 {
     if (s->nthreads) {
         pthread_mutex_lock(&s->lock);
@@ -255,5 +255,5 @@ void staging_destroy(struct staging *s)
         pthread_cond_destroy(&s->progress);
     }
     free(s->runs);
-    *s = (struct staging){0};
+    *s = (struct write_queue){0};
 }

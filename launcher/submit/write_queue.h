@@ -5,10 +5,10 @@
  * after run. In a folder that is new they have their own names at once, the first file last, so that who
  * sees it sees all; in others they are temporary until the run is taken. Of runs that are never taken
  * nothing stays. A zeroed struct is empty. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_STAGING_H
-#define UNETCTL_LAUNCHER_SUBMIT_STAGING_H
+#ifndef UNETCTL_LAUNCHER_SUBMIT_WRITE_QUEUE_H
+#define UNETCTL_LAUNCHER_SUBMIT_WRITE_QUEUE_H
 
-#define STAGING_NTHREADS 2
+#define WRITE_QUEUE_NTHREADS 2
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,9 +17,9 @@
 
 #include "src/atomicfile.h"
 
-struct staging {
-    struct staging_run {
-        struct staging_step *steps; /* the first one is its folder */
+struct write_queue {
+    struct write_queue_run {
+        struct write_queue_step *steps; /* the first one is its folder */
         size_t nsteps;
         struct atomicfile_batch files; /* those that are temporary so far */
         bool written, taken;
@@ -27,7 +27,7 @@ struct staging {
     size_t count;
     bool begun;
     size_t nthreads; /* that run */
-    pthread_t threads[STAGING_NTHREADS];
+    pthread_t threads[WRITE_QUEUE_NTHREADS];
     pthread_mutex_t lock; /* of what follows and of written, while threads run */
     pthread_cond_t progress;
     size_t next; /* run */
@@ -36,27 +36,27 @@ struct staging {
     struct err e;
 };
 
-/* What is added next belongs to a new run with this folder. Texts are copied. Not after staging_begin. A
+/* What is added next belongs to a new run with this folder. Texts are copied. Not after write_queue_start. A
  * folder or a link that exists is left alone. */
-int staging_add_run(struct staging *s, const char *folder, struct err *e);
-int staging_add_folder(struct staging *s, const char *path, struct err *e);
-int staging_add_file(struct staging *s, const char *path, const char *text, mode_t mode, struct err *e);
-int staging_add_link(struct staging *s, const char *path, const char *target, struct err *e);
+int write_queue_add_run(struct write_queue *s, const char *folder, struct err *e);
+int write_queue_add_folder(struct write_queue *s, const char *path, struct err *e);
+int write_queue_add_file(struct write_queue *s, const char *path, const char *text, mode_t mode, struct err *e);
+int write_queue_add_link(struct write_queue *s, const char *path, const char *target, struct err *e);
 
 /* Once. */
-void staging_begin(struct staging *s);
+void write_queue_start(struct write_queue *s);
 
 /* Waits until run i has been written, and gives its files their names, which are not durable yet. An
  * error of it or of one before it; those behind one that failed are not there. */
-int staging_take(struct staging *s, size_t i, struct err *e);
+int write_queue_wait(struct write_queue *s, size_t i, struct err *e);
 
 /* After all were taken: a process of its own makes them durable, which nobody waits for. */
-int staging_leave(struct staging *s, struct err *e);
+int write_queue_sync(struct write_queue *s, struct err *e);
 
 /* All of it at once, durable. */
-int staging_commit(struct staging *s, struct err *e);
+int write_queue_commit(struct write_queue *s, struct err *e);
 
 /* Empties it; removes what was not taken: files, and folders made for them if nothing else is inside. */
-void staging_destroy(struct staging *s);
+void write_queue_destroy(struct write_queue *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/doctor/judge.h"
+#include "launcher/doctor/diagnosis.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -83,7 +83,7 @@ static void destroy_variables(struct variables *v)
     buf_destroy(&v->names);
 }
 
-static void judge_variables(const json_t *list, struct findings *dst)
+static void check_variables(const json_t *list, struct findings *dst)
 {
     struct variables stale = {.hosts = {"", 0}}, proxies = {.hosts = {"", 0}};
     struct hosts interfaces = {"", 0}, dead = {"", 0};
@@ -169,7 +169,7 @@ static bool has_infiniband(const json_t *list)
     return false;
 }
 
-static void judge_limits(const json_t *list, size_t nranks, struct findings *dst)
+static void check_limits(const json_t *list, size_t nranks, struct findings *dst)
 {
     json_int_t need = NOFILE_BASE + 2 * (json_int_t)nranks, lowest, first;
     struct hosts files = below(list, "nofile", need, &lowest);
@@ -204,10 +204,10 @@ static void judge_limits(const json_t *list, size_t nranks, struct findings *dst
     }
 }
 
-void judge_hosts(const json_t *list, size_t nranks, struct findings *dst)
+void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst)
 {
-    judge_variables(list, dst);
-    judge_limits(list, nranks, dst);
+    check_variables(list, dst);
+    check_limits(list, nranks, dst);
 }
 
 /* ---- ranks ---- */
@@ -226,7 +226,7 @@ static const char *host_of(const json_t *ranks, size_t index)
     return "unknown host";
 }
 
-static void judge_presence(const json_t *ranks, struct findings *dst)
+static void check_presence(const json_t *ranks, struct findings *dst)
 {
     char number[300];
     struct hosts silent = {"", 0};
@@ -280,7 +280,7 @@ static void add_difference(void *arg, const char *problem, const char *remedy)
     findings_remedy(c->dst, "%s ('launcher' and 'spec' of the site belong together)", remedy);
 }
 
-static void judge_numbering(const json_t *ranks, struct findings *dst)
+static void check_numbering(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = first_rank(ranks), *r;
     struct compared c = {.dst = dst};
@@ -303,7 +303,7 @@ static void judge_numbering(const json_t *ranks, struct findings *dst)
         findings_add(dst, FINDING_OK, "numbering", "all ranks have the same cluster specification");
 }
 
-static void judge_ports(const json_t *ranks, struct findings *dst)
+static void check_ports(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *port;
     size_t i, taken = 0;
@@ -341,7 +341,7 @@ static bool spans_hosts(const json_t *ranks)
 }
 
 /* The names that one host cannot resolve, or resolves to itself. */
-static bool judge_name(const char *host, const json_t *name, struct findings *dst)
+static bool check_name(const char *host, const json_t *name, struct findings *dst)
 {
     const char *text = text_of(name, "name"), *address;
     const char *back = text_of(name, "back");
@@ -372,7 +372,7 @@ static bool judge_name(const char *host, const json_t *name, struct findings *ds
     return false;
 }
 
-static void judge_names(const json_t *ranks, struct findings *dst)
+static void check_names(const json_t *ranks, struct findings *dst)
 {
     const char *last = "";
     const json_t *r, *name;
@@ -385,7 +385,7 @@ static void judge_names(const json_t *ranks, struct findings *dst)
             continue;
         last = text_of(r, "host");
         json_array_foreach(json_object_get(r, "names"), k, name) {
-            if (shown < 8 && judge_name(last, name, dst))
+            if (shown < 8 && check_name(last, name, dst))
                 shown++;
         }
     }
@@ -420,7 +420,7 @@ static bool is_told(const json_t *ranks, size_t i, size_t k)
     return false;
 }
 
-static void judge_routes(const json_t *ranks, struct findings *dst)
+static void check_routes(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *peer;
     struct hosts interfaces = {"", 0};
@@ -456,7 +456,7 @@ static void judge_routes(const json_t *ranks, struct findings *dst)
 }
 
 /* Of all measurements against rank 0 or by it; half the round trip is their uncertainty. */
-static void judge_clocks(const json_t *ranks, struct findings *dst)
+static void check_clocks(const json_t *ranks, struct findings *dst)
 {
     double worst = 0, sure = 0;
     const char *host = "";
@@ -488,7 +488,7 @@ static void judge_clocks(const json_t *ranks, struct findings *dst)
     }
 }
 
-static void judge_versions(const json_t *ranks, struct findings *dst)
+static void check_versions(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = first_rank(ranks), *r, *version;
     const char *name, *last = "";
@@ -531,7 +531,7 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
 }
 
 /* What the trainer computes on. False when there is nothing to say of single GPUs. */
-static bool judge_compute(const json_t *ranks, struct findings *dst)
+static bool check_compute(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = json_object_get(first_rank(ranks), "compute"), *r;
     struct hosts failing = {"", 0};
@@ -557,13 +557,13 @@ static bool judge_compute(const json_t *ranks, struct findings *dst)
 }
 
 /* nvidia-smi shows a node's GPUs whoever they are given to: only what the trainer sees is a rank's. */
-static void judge_gpus(const json_t *ranks, struct findings *dst)
+static void check_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;
     size_t i, g, ngpus = 0, shared = 0;
     struct hosts bare = {"", 0};
 
-    if (!judge_compute(ranks, dst))
+    if (!check_compute(ranks, dst))
         return;
     json_array_foreach(ranks, i, r) {
         if (json_is_object(r) && json_array_size(json_object_get(r, "gpus")) == 0)
@@ -598,7 +598,7 @@ static void judge_gpus(const json_t *ranks, struct findings *dst)
     }
 }
 
-static void judge_files(const json_t *ranks, struct findings *dst)
+static void check_files(const json_t *ranks, struct findings *dst)
 {
     struct hosts blind = {"", 0}, unlocked = {"", 0};
     const char *why = "", *lock = "";
@@ -629,15 +629,15 @@ static void judge_files(const json_t *ranks, struct findings *dst)
     }
 }
 
-void judge_ranks(const json_t *ranks, struct findings *dst)
+void diagnosis_of_ranks(const json_t *ranks, struct findings *dst)
 {
-    judge_presence(ranks, dst);
-    judge_numbering(ranks, dst);
-    judge_names(ranks, dst);
-    judge_ports(ranks, dst);
-    judge_routes(ranks, dst);
-    judge_clocks(ranks, dst);
-    judge_versions(ranks, dst);
-    judge_gpus(ranks, dst);
-    judge_files(ranks, dst);
+    check_presence(ranks, dst);
+    check_numbering(ranks, dst);
+    check_names(ranks, dst);
+    check_ports(ranks, dst);
+    check_routes(ranks, dst);
+    check_clocks(ranks, dst);
+    check_versions(ranks, dst);
+    check_gpus(ranks, dst);
+    check_files(ranks, dst);
 }

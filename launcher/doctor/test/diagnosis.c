@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each thing that hosts and ranks can say becomes its finding, and none where all is well. */
 #include "config.h"
-#include "launcher/doctor/judge.h"
+#include "launcher/doctor/diagnosis.h"
 
 #include "t/tap.h"
 
@@ -52,8 +52,8 @@ static json_t *make(const char *what, const char *by)
 
 static void judge(json_t *list, struct findings *f)
 {
-    judge_ranks(list, f);
-    judge_hosts(list, json_array_size(list), f);
+    diagnosis_of_ranks(list, f);
+    diagnosis_of_hosts(list, json_array_size(list), f);
     json_decref(list);
 }
 

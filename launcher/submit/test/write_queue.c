@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is there after runs were taken, dropped, or could not be written. */
 #include "config.h"
-#include "launcher/submit/staging.h"
+#include "launcher/submit/write_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +12,20 @@
 
 static struct err e;
 
-static void add_run(struct staging *s, const char *folder, const char *text)
+static void add_run(struct write_queue *s, const char *folder, const char *text)
 {
     char path[64];
 
-    if (staging_add_run(s, folder, &e))
+    if (write_queue_add_run(s, folder, &e))
         bail_out("%s", e.text);
     snprintf(path, sizeof path, "%s/attempt-1", folder);
-    if (staging_add_folder(s, path, &e))
+    if (write_queue_add_folder(s, path, &e))
         bail_out("%s", e.text);
     snprintf(path, sizeof path, "%s/run.json", folder);
-    if (staging_add_file(s, path, text, 0640, &e))
+    if (write_queue_add_file(s, path, text, 0640, &e))
         bail_out("%s", e.text);
     snprintf(path, sizeof path, "%s/script.sh", folder);
-    if (staging_add_link(s, path, "run.json", &e))
+    if (write_queue_add_link(s, path, "run.json", &e))
         bail_out("%s", e.text);
 }
 
@@ -54,67 +54,67 @@ static bool is_alone(const char *folder) /* no temporary file beside run.json */
 
 static void check_taken(void)
 {
-    struct staging s = {0};
+    struct write_queue s = {0};
     struct stat st;
 
     add_run(&s, "a", "first");
     add_run(&s, "b", "second");
     ok(!exists("a"), "what is added is only kept");
-    staging_begin(&s);
-    ok(staging_take(&s, 1, &e) == 0 && holds("b/run.json", "second") && exists("b/attempt-1") &&
+    write_queue_start(&s);
+    ok(write_queue_wait(&s, 1, &e) == 0 && holds("b/run.json", "second") && exists("b/attempt-1") &&
            holds("b/script.sh", "second"),
        "a run that is taken is there: folder, file, link");
     ok(stat("b/run.json", &st) == 0 && (st.st_mode & 0777) == 0640, "mode");
-    ok(staging_take(&s, 0, &e) == 0 && staging_take(&s, 0, &e) == 0, "in any order, and twice");
-    ok(staging_leave(&s, &e) == 0, "left to be made durable");
-    staging_destroy(&s);
+    ok(write_queue_wait(&s, 0, &e) == 0 && write_queue_wait(&s, 0, &e) == 0, "in any order, and twice");
+    ok(write_queue_sync(&s, &e) == 0, "left to be made durable");
+    write_queue_destroy(&s);
     ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"), "and stays");
 }
 
 static void check_dropped(void)
 {
-    struct staging s = {0};
+    struct write_queue s = {0};
 
     add_run(&s, "a", "newer");
     add_run(&s, "c", "third");
     add_run(&s, "d", "fourth");
-    staging_begin(&s);
-    ok(staging_take(&s, 2, &e) == 0, "of three the last one is taken");
+    write_queue_start(&s);
+    ok(write_queue_wait(&s, 2, &e) == 0, "of three the last one is taken");
     ok(holds("a/run.json", "first"), "what was there before is replaced by no other than who takes it");
-    staging_destroy(&s);
+    write_queue_destroy(&s);
     ok(holds("a/run.json", "first") && exists("a/script.sh") && exists("a/attempt-1") && is_alone("a"),
        "and stays as it was");
     ok(!exists("c") && holds("d/run.json", "fourth"), "of a new one that nobody took nothing stays");
     ok(s.count == 0 && !s.begun, "destroyed is empty");
-    staging_destroy(&s);
+    write_queue_destroy(&s);
     add_run(&s, "a", "newer");
-    staging_begin(&s);
-    ok(staging_take(&s, 0, &e) == 0 && holds("a/run.json", "newer"), "taken: replaced");
-    ok(staging_leave(&s, &e) == 0, "likewise");
-    staging_destroy(&s);
+    write_queue_start(&s);
+    ok(write_queue_wait(&s, 0, &e) == 0 && holds("a/run.json", "newer"), "taken: replaced");
+    ok(write_queue_sync(&s, &e) == 0, "likewise");
+    write_queue_destroy(&s);
 }
 
 static void check_failure(void)
 {
-    struct staging s = {0};
+    struct write_queue s = {0};
 
     if (mkdir("g", 0777) || mkdir("g/run.json", 0777))
         bail_out("g");
     add_run(&s, "f", "one");
     add_run(&s, "g", "two");
     add_run(&s, "h", "three");
-    staging_begin(&s);
-    ok(staging_take(&s, 0, &e) == 0 && holds("f/run.json", "one"), "one before that which fails");
-    ok(staging_take(&s, 1, &e) == -1 && strstr(e.text, "g/run.json"), "the one that fails, by name");
-    ok(staging_take(&s, 2, &e) == -1, "nor one behind it");
-    staging_destroy(&s);
+    write_queue_start(&s);
+    ok(write_queue_wait(&s, 0, &e) == 0 && holds("f/run.json", "one"), "one before that which fails");
+    ok(write_queue_wait(&s, 1, &e) == -1 && strstr(e.text, "g/run.json"), "the one that fails, by name");
+    ok(write_queue_wait(&s, 2, &e) == -1, "nor one behind it");
+    write_queue_destroy(&s);
     ok(holds("f/run.json", "one") && !exists("h") && is_alone("g"), "only the first is there");
     add_run(&s, "i", "one");
     add_run(&s, "g", "two");
-    is_int(staging_commit(&s, &e), -1, "all at once fails likewise");
-    staging_destroy(&s);
-    ok(staging_commit(&s, &e) == 0, "nothing at all is committed at once");
-    staging_destroy(&s);
+    is_int(write_queue_commit(&s, &e), -1, "all at once fails likewise");
+    write_queue_destroy(&s);
+    ok(write_queue_commit(&s, &e) == 0, "nothing at all is committed at once");
+    write_queue_destroy(&s);
 }
 
 int main(void)
