@@ -36,7 +36,8 @@ static const struct cli_program program = {
     .commands = commands,
     .description =
         "A study trains the same network on 1, 2, ... N GPUs. unetctl renders the job scripts,\n"
-        "submits them exactly once, watches them, collects their logs, and reports how much faster\n"
+        "submits them exactly once, watches them, collects their logs, and reports how much "
+        "faster\n"
         "N GPUs are, what that does to the quality, and how many GPUs are worth paying for.\n",
     .files =
         "STUDY/study.yaml              what you write; 'unetctl init' makes a commented one\n"
@@ -45,7 +46,8 @@ static const struct cli_program program = {
         "STUDY/logs/                   log_N.csv and results.csv, made by 'unetctl collect'\n"
         "STUDY/report/                 report.html and figures, made by 'unetctl report'\n"
         "STUDY/.unetctl/               ledger of submissions, lock\n"
-        "PREFIX/share/doc/unetctl/     README.md, doc/FORMATS.md, doc/SLURM.md, logs/SCHEMA.md ...\n",
+        "PREFIX/share/doc/unetctl/     README.md, doc/FORMATS.md, doc/SLURM.md, logs/SCHEMA.md "
+        "...\n",
 };
 
 int main(int argc, char **argv)

@@ -170,7 +170,8 @@ int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e)
 {
     if (s->threaded)
         pthread_join(s->thread, NULL);
-    return s->code ? err_errno(e, ERR_INTERNAL, s->code, "cannot sync the folder of %s", s->path) : 0;
+    return s->code ? err_errno(e, ERR_INTERNAL, s->code, "cannot sync the folder of %s",
+                               s->path) : 0;
 }
 
 static int refuse_existing(const char *path, struct err *e)
@@ -201,8 +202,8 @@ int atomicfile_check_own(const char *path, const char *mark, struct err *e)
         close(fd);
     if (n > 0 && memmem(head, (size_t)n, mark, strlen(mark)))
         return 0;
-    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl; it is not overwritten: "
-                   "give another name, or remove it", path);
+    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl; it is not "
+                   "overwritten: give another name, or remove it", path);
 }
 
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e)
@@ -344,7 +345,8 @@ int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e)
 
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
 {
-    int rc = atomicfile_batch_sync(b, e) || atomicfile_batch_rename(b, e) || atomicfile_batch_sync(b, e)
+    int rc = atomicfile_batch_sync(b, e) || atomicfile_batch_rename(b, e) ||
+        atomicfile_batch_sync(b, e)
                  ? -1
                  : 0;
 
@@ -482,7 +484,8 @@ int atomicfile_append(const char *path, const char *line, struct err *e)
     struct err later;
     if (is_new)
         atomicfile_sync_begin(&folder, path);
-    int rc = append_line(fd, line) ? err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path) : 0;
+    int rc = append_line(fd, line) ? err_errno(e, ERR_INTERNAL, errno, "cannot append to %s",
+                                               path) : 0;
     if (is_new && atomicfile_sync_end(&folder, rc ? &later : e))
         rc = -1;
     close(fd);

@@ -29,8 +29,8 @@ FILE *atomicfile_stream(struct atomicfile *a);
 int atomicfile_commit(struct atomicfile *a, struct err *e);
 void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
-/* A file that was made at path, or renamed to it, is there for good only after its folder was synced. In
- * two steps that runs beside what the caller does in between; path lives until end. */
+/* A file that was made at path, or renamed to it, is there for good only after its folder was
+ * synced. In two steps that runs beside what the caller does in between; path lives until end. */
 int atomicfile_sync_folder(const char *path, struct err *e);
 struct atomicfile_sync {
     const char *path;
@@ -42,8 +42,8 @@ void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path);
 int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e);
 
 /* The same for a name that a user chose, where nothing may be lost: whatever exists at path, a
- * dangling link too, stays and is ERR_CONFIG, now or at the commit. check: only whether something is
- * there. */
+ * dangling link too, stays and is ERR_CONFIG, now or at the commit. check: only whether something
+ * is there. */
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e);
 int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 int atomicfile_check_new(const char *path, struct err *e);
@@ -52,9 +52,9 @@ int atomicfile_check_new(const char *path, struct err *e);
  * program writes of this kind, in its first 4 KiB. Else ERR_CONFIG. */
 int atomicfile_check_own(const char *path, const char *mark, struct err *e);
 
-/* Many files that become durable together: add writes a temporary file, commit syncs their file system
- * once, renames all, and syncs it again. That costs two waits for the disk instead of two for each
- * file. All files lie in one file system. Zeroed is empty. */
+/* Many files that become durable together: add writes a temporary file, commit syncs their file
+ * system once, renames all, and syncs it again. That costs two waits for the disk instead of two
+ * for each file. All files lie in one file system. Zeroed is empty. */
 struct atomicfile_batch {
     struct atomicfile_pair {
         char *path, *tmp; /* tmp is NULL once it was renamed */
@@ -70,8 +70,9 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
 void atomicfile_batch_abort(struct atomicfile_batch *b); /* renamed files stay */
 
-/* The steps of a commit. Files that are renamed before they are synced are whole to every reader, but
- * a power failure before the sync may leave them empty or away. Sync may run in another thread. */
+/* The steps of a commit. Files that are renamed before they are synced are whole to every reader,
+ * but a power failure before the sync may leave them empty or away. Sync may run in another
+ * thread. */
 int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e);
 int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 
@@ -79,9 +80,10 @@ int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
  * bytes, a folder, a FIFO (without waiting for its writer) and a device are refused. */
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
 
-/* Append one line, or several with newlines between them, and fsync once (a new file's folder, too). A
- * last newline is added. A last line that an earlier writer left without newline is closed first, so that
- * it spoils no other. If the disk is full the file is as before. One writer at a time. */
+/* Append one line, or several with newlines between them, and fsync once (a new file's folder,
+ * too). A last newline is added. A last line that an earlier writer left without newline is closed
+ * first, so that it spoils no other. If the disk is full the file is as before. One writer at a
+ * time. */
 int atomicfile_append(const char *path, const char *line, struct err *e);
 
 #endif

@@ -257,7 +257,8 @@ static void print_command_help(const struct cli_program *p, const struct cli_com
     if (c->options && c->options->name)
         printf("\nOptions:\n");
     for (const struct cli_option *o = c->options; o && o->name; o++) {
-        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
+        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "",
+                 o->letter ? o->letter : ' ',
                  o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
         printf("  %-30s %s\n", left, o->help);
     }
@@ -413,7 +414,8 @@ static int run_verb(const struct cli_program *p, const struct cli_command *c, in
 
     if (!c->verbatim && wants_help(argc, argv))
         return print_command_help(p, c), 0;
-    int rc = c->verbatim ? 0 : cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest, &e);
+    int rc = c->verbatim ? 0 : cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest,
+                                          &e);
     if (rc == 0)
         rc = c->verbatim ? c->run(0, argv, argc, argv, &e)
                          : c->run(noperands, argv, nrest, rest, &e);
@@ -476,7 +478,8 @@ int cli_run(const struct cli_program *p, int argc, char **argv)
     int rc = run_program(p, argc, argv);
     errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && rc == 0) {
-        log_error("cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+        log_error("cannot write to standard output%s%s", errno ? ": " : "",
+                  errno ? strerror(errno) : "");
         rc = ERR_INTERNAL;
     }
     return rc;

@@ -58,7 +58,8 @@ struct cli_program {
 
 /* Run the program: picks the verb, decodes its options (unknown verb, option or value: one error
  * that names the nearest known one, exit 2), runs it, prints its error. `--help`, `VERB --help`,
- * `--version`, `--man` (roff of the man page) and `--completion SHELL` print on stdout. Returns the exit code. */
+ * `--version`, `--man` (roff of the man page) and `--completion SHELL` print on stdout. Returns the
+ * exit code. */
 int cli_run(const struct cli_program *program, int argc, char **argv);
 
 /* Decode argv against a verb's table. Operands are moved to the front: argv[0..*noperands);

@@ -23,7 +23,8 @@ static const char *kind_of(const char *arg, size_t length)
     return "";
 }
 
-/* The kind of an option's value. "--engine NAME" and "--model NAME" are told apart by the option. */
+/* The kind of an option's value. "--engine NAME" and "--model NAME" are told apart by the
+ * option. */
 static const char *kind_of_option(const struct cli_option *o)
 {
     if (!o->arg)
@@ -40,8 +41,10 @@ static const char *kind_of_operand(const struct cli_command *c)
 }
 
 /* The operands' alternatives, as their text in the help: of "up|down [-- CMD]" up and down, of
- * "list | show SITE" list and "show SITE". *rest begins at c->args; false when there are no more. */
-static bool next_alternative(const struct cli_command *c, const char **rest, const char **text, size_t *n)
+ * "list | show SITE" list and "show SITE". *rest begins at c->args; false when there are no
+ * more. */
+static bool next_alternative(const struct cli_command *c, const char **rest, const char **text,
+                             size_t *n)
 {
     const char *end = c->args + strcspn(c->args, "[");
     bool spaced = strstr(c->args, " | ") != NULL;
@@ -66,7 +69,8 @@ static void print_choices(const struct cli_command *c)
             printf("%.*s ", (int)strcspn(text, " |"), text);
 }
 
-/* What follows a choice: " show=sites", or the words themselves, " show=run_file.sh|submit_file.sh". */
+/* What follows a choice: " show=sites", or the words themselves, "
+ * show=run_file.sh|submit_file.sh". */
 static void print_followers(const struct cli_command *c)
 {
     const char *rest = c->args, *text;
@@ -179,7 +183,8 @@ static void print_bash(const struct cli_program *p)
            "    done\n    case $verb in\n");
     print_seconds(p);
     printf("    *) ;;\n    esac\n"
-           "    case \" $seconds \" in *\" $second \"*) [ -z \"$second\" ] || verb=\"$verb $second\" ;; esac\n"
+           "    case \" $seconds \" in *\" $second \"*) [ -z \"$second\" ] || verb=\"$verb "
+           "$second\" ;; esac\n"
            "    if [ -z \"$verb\" ]; then\n"
            "        COMPREPLY=($(compgen -W '");
     print_verbs(p);
@@ -189,7 +194,8 @@ static void print_bash(const struct cli_program *p)
            "    case $verb in\n");
     print_cases(p);
     printf("    esac\n"
-           "    case $values in *\" $prev=\"*) kind=${values#*\" $prev=\"} kind=${kind%%%% *} choices='' ;;\n"
+           "    case $values in *\" $prev=\"*) kind=${values#*\" $prev=\"} kind=${kind%%%% *} "
+           "choices='' ;;\n"
            "    *) if [[ $cur == -* ]]; then\n"
            "            COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n            return\n"
            "        fi\n"
@@ -198,10 +204,13 @@ static void print_bash(const struct cli_program *p)
            "            kind=${followers#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
            "            case $kind in *'|'*) choices=${kind//'|'/ } kind='' ;; esac ;;\n"
            "        esac ;;\n    esac\n"
-           "    case $kind in\n    '' | none) COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\")) ;;\n"
+           "    case $kind in\n    '' | none) COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\")) "
+           ";;\n"
            "    files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-           "    *)  if [ \"$kind\" = keys ] && [ \"$prev\" != config ]; then compopt -o nospace 2>/dev/null; fi\n"
-           "        COMPREPLY=($(compgen -W \"$choices $(\"${COMP_WORDS[0]}\" completion words \"$kind\" \\\n"
+           "    *)  if [ \"$kind\" = keys ] && [ \"$prev\" != config ]; then compopt -o nospace "
+           "2>/dev/null; fi\n"
+           "        COMPREPLY=($(compgen -W \"$choices $(\"${COMP_WORDS[0]}\" completion words "
+           "\"$kind\" \\\n"
            "            ${study:+-C \"$study\"} 2>/dev/null)\" -- \"$cur\")) ;;\n    esac\n}\n"
            "complete -F _");
     print_identifier(p->name);
@@ -210,10 +219,13 @@ static void print_bash(const struct cli_program *p)
 
 static void print_zsh(const struct cli_program *p)
 {
-    printf("#compdef %s\n# zsh completion of %s, made by: %s --completion zsh\n_", p->name, p->name, p->name);
+    printf("#compdef %s\n# zsh completion of %s, made by: %s --completion zsh\n_", p->name, p->name,
+           p->name);
     print_identifier(p->name);
-    printf("() {\n    emulate -L zsh\n    local cur=$words[CURRENT] prev=$words[CURRENT-1] verb='' second='' seconds=''\n"
-           "    local study='' options='' values='' operand='' choices='' followers='' kind='' i word\n"
+    printf("() {\n    emulate -L zsh\n    local cur=$words[CURRENT] prev=$words[CURRENT-1] verb='' "
+           "second='' seconds=''\n"
+           "    local study='' options='' values='' operand='' choices='' followers='' kind='' i "
+           "word\n"
            "    for ((i = 2; i < CURRENT; i++)); do\n"
            "        word=$words[i]\n"
            "        case $word in\n"
@@ -226,14 +238,15 @@ static void print_zsh(const struct cli_program *p)
     for (const struct cli_command *const *c = p->commands; *c; c++) {
         const char *blank = strchr((*c)->name, ' ');
         if (blank)
-            printf("    [[ $verb = %.*s ]] && seconds+=' %s'\n", (int)(blank - (*c)->name), (*c)->name,
-                   blank + 1);
+            printf("    [[ $verb = %.*s ]] && seconds+=' %s'\n", (int)(blank - (*c)->name),
+                   (*c)->name, blank + 1);
     }
     printf("    [[ -n $second && \" $seconds \" = *\" $second \"* ]] && verb=\"$verb $second\"\n"
            "    if [[ -z $verb ]]; then\n        compadd -- ");
     print_verbs(p);
     printf("\n        return\n    fi\n"
-           "    if [[ -n $seconds && $CURRENT = 3 ]]; then\n        compadd -- ${=seconds}\n        return\n    fi\n"
+           "    if [[ -n $seconds && $CURRENT = 3 ]]; then\n        compadd -- ${=seconds}\n       "
+           " return\n    fi\n"
            "    case $verb in\n");
     print_cases(p);
     printf("    esac\n"
@@ -245,7 +258,8 @@ static void print_zsh(const struct cli_program *p)
            "        if [[ $kind = *'|'* ]]; then choices=${kind//'|'/ } kind=''; fi\n"
            "    else\n        kind=$operand\n    fi\n"
            "    case $kind in\n    '' | none) compadd -- ${=choices} ;;\n    files) _files ;;\n"
-           "    *) compadd -- ${=choices} $($words[1] completion words $kind ${study:+-C} $study 2>/dev/null) ;;\n    esac\n}\n"
+           "    *) compadd -- ${=choices} $($words[1] completion words $kind ${study:+-C} $study "
+           "2>/dev/null) ;;\n    esac\n}\n"
            "if [[ $zsh_eval_context[-1] = loadautofunc ]]; then _");
     print_identifier(p->name);
     printf(" \"$@\"; else compdef _");
@@ -263,7 +277,8 @@ static void print_fish_values(const struct cli_program *p, const char *kind)
         printf(" -f -a '(%s completion words %s 2>/dev/null)'", p->name, kind);
 }
 
-static void print_fish_followers(const struct cli_program *p, const struct cli_command *c, const char *condition)
+static void print_fish_followers(const struct cli_program *p, const struct cli_command *c,
+                                 const char *condition)
 {
     const char *rest = c->args, *text;
     size_t n;
@@ -273,8 +288,8 @@ static void print_fish_followers(const struct cli_program *p, const struct cli_c
         const char *word = text + first + 1;
         if (first >= n || !islower((unsigned char)*text))
             continue;
-        printf("complete -c %s -n '%s; and __fish_seen_subcommand_from %.*s'", p->name, condition, (int)first,
-               text);
+        printf("complete -c %s -n '%s; and __fish_seen_subcommand_from %.*s'", p->name, condition,
+               (int)first, text);
         if (islower((unsigned char)*word)) {
             printf(" -a '");
             for (size_t i = first + 1; i < n; i++)
@@ -293,7 +308,8 @@ static void print_fish_command(const struct cli_program *p, const struct cli_com
     char condition[160];
 
     if (c->name[n])
-        snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s",
+        snprintf(condition, sizeof condition,
+                 "__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s",
                  (int)n, c->name, c->name + n + 1);
     else
         snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", c->name);
@@ -324,19 +340,20 @@ static void print_fish_command(const struct cli_program *p, const struct cli_com
 
 static void print_fish(const struct cli_program *p)
 {
-    printf("# fish completion of %s, made by: %s --completion fish\ncomplete -c %s -f\n", p->name, p->name,
-           p->name);
+    printf("# fish completion of %s, made by: %s --completion fish\ncomplete -c %s -f\n", p->name,
+           p->name, p->name);
     for (const struct cli_command *const *c = p->commands; *c; c++) {
         size_t n = strcspn((*c)->name, " ");
         if ((*c)->name[n])
-            printf("complete -c %s -n '__fish_seen_subcommand_from %.*s' -a %s -d ", p->name, (int)n, (*c)->name,
-                   (*c)->name + n + 1);
+            printf("complete -c %s -n '__fish_seen_subcommand_from %.*s' -a %s -d ", p->name,
+                   (int)n, (*c)->name, (*c)->name + n + 1);
         else
             printf("complete -c %s -n __fish_use_subcommand -a %s -d ", p->name, (*c)->name);
         print_quoted((*c)->summary, true);
         putchar('\n');
         if ((*c)->name[n])
-            printf("complete -c %s -n __fish_use_subcommand -a %.*s\n", p->name, (int)n, (*c)->name);
+            printf("complete -c %s -n __fish_use_subcommand -a %.*s\n", p->name, (int)n,
+                   (*c)->name);
     }
     for (const struct cli_command *const *c = p->commands; *c; c++)
         print_fish_command(p, *c);

@@ -6,7 +6,8 @@
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* name: what stands before each line; kept by pointer. Before this call it is "unetctl", LOG_INFO. */
+/* name: what stands before each line; kept by pointer. Before this call it is "unetctl",
+ * LOG_INFO. */
 void log_open(const char *name, enum log_level level);
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* always written */

@@ -23,7 +23,8 @@ static uint64_t hash_of(const char *key)
 }
 
 /* The slot that has key, or the free one where it belongs. */
-static struct map_slot *find_slot(struct map_slot *slots, size_t nslots, const char *key, uint64_t hash)
+static struct map_slot *find_slot(struct map_slot *slots, size_t nslots, const char *key,
+                                  uint64_t hash)
 {
     size_t i = hash & (nslots - 1);
 

@@ -60,7 +60,8 @@ static int fit_models(struct analysis_series *as, struct err *e)
 }
 
 /* The default qualities of which the time to each is told. */
-static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99};
+static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95,
+                                      0.99};
 
 static bool is_reached(const struct convergence *c)
 {
@@ -202,7 +203,8 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
                : 0;
 }
 
-/* Weak and strong runs of a study differ by more than a cause, and so do epochs that grow and others. */
+/* Weak and strong runs of a study differ by more than a cause, and so do epochs that grow and
+ * others. */
 static bool are_comparable(const struct analysis_series *x, const struct analysis_series *y)
 {
     enum series_mode a = x->series.mode, b = y->series.mode;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bandwidths: data rates that makers and standards publish, per direction; NVLink: of all links of a
- * GPU; PCIe: 16 lanes behind 128b/130b coding. Latencies are assumptions, generous ones: microseconds
- * of a small message from memory to memory, with a collective library's part. */
+/* Bandwidths: data rates that makers and standards publish, per direction; NVLink: of all links of
+ * a GPU; PCIe: 16 lanes behind 128b/130b coding. Latencies are assumptions, generous ones:
+ * microseconds of a small message from memory to memory, with a collective library's part. */
 static const struct link links[] = {
     {"nvlink1", 80e9, 5e-6, "P100: 4 NVLinks of 20 GB/s"},
     {"nvlink2", 150e9, 5e-6, "V100: 6 NVLinks of 25 GB/s"},
@@ -36,8 +36,8 @@ static int refuse_link(const char *text, struct err *e)
     for (size_t i = 0; i < NLINKS; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                  links[i].name);
-    return err_set(e, ERR_USAGE, "'%s' is neither a link (%s) nor GB/s:microseconds, such as 12.5:10",
-                   text, names);
+    return err_set(e, ERR_USAGE, "'%s' is neither a link (%s) nor GB/s:microseconds, such as "
+                   "12.5:10", text, names);
 }
 
 int link_decode(const char *text, struct link *dst, struct err *e)

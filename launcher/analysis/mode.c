@@ -66,8 +66,8 @@ static size_t mark(const struct result *rows, size_t n, enum mode_group g, long 
     return marked;
 }
 
-/* Do all runs of MODE_PER_GPU, of several counts, process as many images per GPU, and not as many in
- * all? */
+/* Do all runs of MODE_PER_GPU, of several counts, process as many images per GPU, and not as many
+ * in all? */
 static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
                                      const enum mode_group *groups)
 {

@@ -62,7 +62,8 @@ static double norms_time(const struct setting *s, int gpus)
     int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
 
     return s->network->sums * (2 * ceil(log2(on_node)) * s->network->within.latency_s +
-                               2 * ceil(log2(count_nodes(s, gpus))) * s->network->between.latency_s);
+                               2 * ceil(log2(count_nodes(s, gpus))) *
+                               s->network->between.latency_s);
 }
 
 static double comm_time(const struct setting *s, int gpus, int which)
@@ -133,7 +134,8 @@ static void find_jitter(struct prediction *p, const struct setting *setting, con
     double *found = calloc(s->npoints, sizeof *found);
     double least = INFINITY, most = 0;
 
-    p->jitter = (struct bounds){assumed_jitter[LOW], assumed_jitter[EXPECTED], assumed_jitter[HIGH]};
+    p->jitter = (struct bounds){assumed_jitter[LOW], assumed_jitter[EXPECTED],
+                                assumed_jitter[HIGH]};
     for (size_t i = 1; found && i < s->npoints; i++) {
         int gpus = s->points[i].gpus;
         double compute = compute_time(setting, gpus, EXPECTED);

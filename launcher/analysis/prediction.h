@@ -10,14 +10,14 @@
  * of M bytes: reduce-scatter and all-gather, the least that any all-reduce moves. Three cases:
  *
  *               bandwidth   messages per slice       slices   hidden behind backward
- *   low         published   2 log2 (a tree)          1        up to 2/3 of the step; the last slice is not
+ *   low         published   2 log2 (a tree)          1        2/3 of the step, not the last slice
  *   expected    80 %        2 log2                   1        nothing
  *   high        50 %        2 (n - 1) (a ring)       M / 1 MiB   nothing
  *
  * sqrt(2 ln N) standard deviations is about where the largest of N normal values lies: all wait for
  * the slowest. The jitter is taken from the measured numbers of GPUs, where there are several: what
- * their steps take beyond compute and communication (half the least, median, twice the largest), else
- * assumed (0, 1 %, 3 %). */
+ * their steps take beyond compute and communication (half the least, median, twice the largest),
+ * else assumed (0, 1 %, 3 %). */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_PREDICTION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_PREDICTION_H
 

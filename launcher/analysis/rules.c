@@ -209,7 +209,8 @@ static void check_setup(struct rule *r, const struct facts *f)
             "GPUs%s%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
             "network, "
             "data, versions, hosts.",
-            f->most > 1 ? f->settings ? ", seeds" : " and seeds" : f->settings ? "" : ", but not seeds,",
+            f->most > 1 ? f->settings ? ", seeds" : " and seeds"
+            : f->settings ? "" : ", but not seeds,",
             f->settings ? " and settings (each series has a table of them)" : "");
     else
         say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");

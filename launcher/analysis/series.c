@@ -54,13 +54,15 @@ static struct summary summarize(const struct result *rows, size_t n, enum quanti
 {
     size_t known = known_values(rows, n, q, values);
     struct summary s = {
-        .median = NAN, .mean = NAN, .min = NAN, .max = NAN, .spread = NAN, .interval = interval_none()};
+        .median = NAN, .mean = NAN, .min = NAN, .max = NAN, .spread = NAN,
+        .interval = interval_none()};
 
     if (known == 0)
         return s;
     median_sort(values, known);
     struct outlier_fence fence = outlier_fence(values, known, values + n);
-    s = (struct summary){.median = median_of_sorted(values, known), .mean = stat_mean(values, known),
+    s = (struct summary){.median = median_of_sorted(values, known),
+                         .mean = stat_mean(values, known),
                          .min = values[0],
                          .max = values[known - 1], .count = known,
                          .spread = stat_stddev(values, known) / stat_mean(values, known),

@@ -17,8 +17,8 @@
 static const char *study_dir;
 
 static const struct cli_option options[] = {
-    {"study", 'C', CLI_STRING, "STUDY", "words runs: of this study (this folder or the nearest above)",
-     &study_dir, 0, 0},
+    {"study", 'C', CLI_STRING, "STUDY", "words runs: of this study (this folder or the nearest "
+     "above)", &study_dir, 0, 0},
     {0},
 };
 
@@ -105,7 +105,9 @@ static int cmd_completion_run(int noperands, char **operands, int nrest, char **
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "words") == 0)
         return noperands == 2 ? print_words(operands[1], e)
-                              : err_set(e, ERR_USAGE, "completion words: which? runs, sites, engines, keys, data");
+                              : err_set(e, ERR_USAGE,
+                                        "completion words: which? runs, sites, engines, keys, "
+                                        "data");
     if (noperands == 2)
         return err_set(e, ERR_USAGE, "completion: unexpected operand '%s'", operands[1]);
     return print_script(operands[0], e);

@@ -39,8 +39,8 @@ static long timeout_s;
 static const struct cli_option options[] = {
     {"gpus", 'g', CLI_STRING | CLI_TYPED, "N",
      "also rehearse on N GPUs: a job that looks around on every rank", &args.gpus, 0, 0},
-    {"in-allocation", 0, CLI_FLAG, NULL, "rehearse on the nodes of the job that this runs in (salloc)",
-     &in_allocation, 0, 0},
+    {"in-allocation", 0, CLI_FLAG, NULL, "rehearse on the nodes of the job that this runs in "
+     "(salloc)", &in_allocation, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS", "give up the rehearsal (exit 6), 600", &timeout_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_SITE(args),
@@ -59,8 +59,8 @@ static void check_own_name(const json_t *facts, struct findings *f)
     int rc = getaddrinfo(host, NULL, NULL, &found);
 
     if (rc) {
-        findings_add(f, FINDING_WARNING, "names", "this host's own name, %s, does not resolve: %s", host,
-                     gai_strerror(rc));
+        findings_add(f, FINDING_WARNING, "names", "this host's own name, %s, does not resolve: %s",
+                     host, gai_strerror(rc));
         findings_remedy(f, "add it to /etc/hosts, or ask whoever runs DNS here");
     } else {
         freeaddrinfo(found);
@@ -78,7 +78,8 @@ static void check_programs(const json_t *facts, struct findings *f)
         findings_add(f, FINDING_ERROR, "versions", "unet-train: %s", trainer ? trainer : "missing");
         findings_remedy(f, "it is installed beside unetctl: make install");
     } else {
-        findings_add(f, FINDING_OK, "versions", "unetctl %s, unet-train %s", own ? own : "?", trainer);
+        findings_add(f, FINDING_OK, "versions", "unetctl %s, unet-train %s", own ? own : "?",
+                     trainer);
     }
 }
 
@@ -123,12 +124,13 @@ static void check_space(const struct workspace *w, struct findings *f)
         return;
     double left = (double)fs.f_bavail * (double)fs.f_frsize;
     if (left < need || (fs.f_files && fs.f_favail < 100)) {
-        findings_add(f, FINDING_ERROR, "space", "%s: %.1f MiB and %lu files left, but one run writes up to "
-                     "%.1f MiB", w->study.dir, left / 1048576, (unsigned long)fs.f_favail, need / 1048576);
+        findings_add(f, FINDING_ERROR, "space",
+                     "%s: %.1f MiB and %lu files left, but one run writes up to %.1f MiB",
+                     w->study.dir, left / 1048576, (unsigned long)fs.f_favail, need / 1048576);
         findings_remedy(f, "make room (df -h %s), or move the study", w->study.dir);
     } else {
-        findings_add(f, FINDING_OK, "space", "%.1f GiB left for runs of up to %.1f MiB", left / (1 << 30),
-                     need / 1048576);
+        findings_add(f, FINDING_OK, "space", "%.1f GiB left for runs of up to %.1f MiB",
+                     left / (1 << 30), need / 1048576);
     }
 }
 
@@ -142,10 +144,11 @@ static void check_lock(const char *path, int fd, struct findings *f)
 
     if (first) {
         findings_add(f, FINDING_ERROR, "lock", "%s: cannot be locked: %s", path, strerror(reason));
-        findings_remedy(f, "move the study to a file system with locks (NFS without nolock, Lustre with "
-                        "flock)");
+        findings_remedy(f, "move the study to a file system with locks (NFS without nolock, Lustre "
+                        "with flock)");
     } else if (second == 0) {
-        findings_add(f, FINDING_ERROR, "lock", "%s: the file system gives one lock to two holders", path);
+        findings_add(f, FINDING_ERROR, "lock", "%s: the file system gives one lock to two holders",
+                     path);
         findings_remedy(f, "move the study to another file system");
     } else {
         findings_add(f, FINDING_OK, "lock", "the study can be locked");
@@ -165,8 +168,8 @@ static void check_server_clock(int fd, struct findings *f)
     skew = difftime(st.st_mtime, time(NULL));
     if (fabs(skew) <= SERVER_CLOCK_S)
         return;
-    findings_add(f, FINDING_WARNING, "clocks", "the file server's clock is %.0f s %s this host's", fabs(skew),
-                 skew > 0 ? "before" : "behind");
+    findings_add(f, FINDING_WARNING, "clocks", "the file server's clock is %.0f s %s this host's",
+                 fabs(skew), skew > 0 ? "before" : "behind");
     findings_remedy(f, "administrators: chrony or ntpd on this host and the file server");
 }
 
@@ -180,15 +183,16 @@ static void check_folder(const struct workspace *w, struct findings *f)
     snprintf(path, sizeof path, "%s/.doctor.%d", w->study.dir, (int)getpid());
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        findings_add(f, FINDING_ERROR, "study", "%s: cannot be written: %s", w->study.dir, strerror(errno));
+        findings_add(f, FINDING_ERROR, "study", "%s: cannot be written: %s", w->study.dir,
+                     strerror(errno));
         findings_remedy(f, "chmod u+w %s, or make room there", w->study.dir);
         return;
     }
     if (local && cluster) {
         findings_add(f, FINDING_WARNING, "study", "%s lies on %s, which other hosts may not see",
                      w->study.dir, local);
-        findings_remedy(f, "unetctl doctor --gpus N finds out; put studies on the cluster's shared file "
-                        "system");
+        findings_remedy(f, "unetctl doctor --gpus N finds out; put studies on the cluster's shared "
+                        "file system");
     } else {
         findings_add(f, FINDING_OK, "study", "%s can be written", w->study.dir);
     }
@@ -210,7 +214,8 @@ static void check_data(const struct workspace *w, struct findings *f)
                         "each, in data.dir of %s", w->study.file);
     } else if (look.images == 0 || look.unpaired) {
         findings_add(f, look.images ? FINDING_WARNING : FINDING_ERROR, "data",
-                     "%s: %zu images, %zu masks, %zu without a partner%s%s", w->study.data.dir, look.images,
+                     "%s: %zu images, %zu masks, %zu without a partner%s%s", w->study.data.dir,
+                     look.images,
                      look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
         findings_remedy(f, "give every image a mask of the same name (unetctl data check FILES)");
     } else if (data_look_complaint(&look, &w->study)) {
@@ -235,7 +240,8 @@ static void check_compute(const struct workspace *w, struct findings *f)
 
     compute_look_open(&w->study, &w->site, &look);
     if (*look.problem) {
-        findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s", look.problem);
+        findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s",
+                     look.problem);
         if (*look.remedy)
             findings_remedy(f, "%s", look.remedy);
     } else if (*look.text) {
@@ -254,10 +260,13 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
         findings_add(f, FINDING_ERROR, "partition", "%s", e.text);
         findings_remedy(f, "set slurm.partition in %s to one of them", w->study.file);
     } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
-        findings_add(f, FINDING_ERROR, "gres", "site %s plans %ld GPUs per node, but the nodes of partition %s "
-                     "have %d", w->site.name, w->site.gpus_per_node, p.name, p.gpus_per_node);
-        findings_remedy(f, p.gpus_per_node ? "set gpus_per_node: %2$d in %1$s, or choose another partition"
-                                           : "choose a partition with GPUs (sinfo -o '%%P %%G'), or correct %s",
+        findings_add(f, FINDING_ERROR, "gres", "site %s plans %ld GPUs per node, but the nodes of "
+                     "partition %s have %d", w->site.name, w->site.gpus_per_node, p.name,
+                     p.gpus_per_node);
+        findings_remedy(f, p.gpus_per_node ? "set gpus_per_node: %2$d in %1$s, or choose another "
+                        "partition"
+                                           : "choose a partition with GPUs (sinfo -o '%%P %%G'), "
+                                           "or correct %s",
                         w->site.file, p.gpus_per_node);
     } else {
         findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
@@ -304,9 +313,11 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     if (rc) {
         findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
         bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &e) == 0;
-        findings_remedy(f, is_up ? "its Slurm has failed: unetctl sandbox down, then unetctl sandbox up"
+        findings_remedy(f, is_up ? "its Slurm has failed: unetctl sandbox down, then unetctl "
+                        "sandbox up"
                            : w->site.sandbox ? "unetctl sandbox up"
-                                             : "go to a login node (sinfo must work), or --scheduler local");
+                                             : "go to a login node (sinfo must work), or "
+                                             "--scheduler local");
         return;
     }
     findings_add(f, FINDING_OK, "scheduler", "%s answers", w->scheduler);
@@ -330,11 +341,12 @@ static int slurm_number(const char *name)
 static int gpus_here(const struct workspace *w, struct err *e)
 {
     int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
-    int per_task = slurm_number("SLURM_GPUS_PER_TASK"), per_node = slurm_number("SLURM_GPUS_PER_NODE");
+    int per_task = slurm_number("SLURM_GPUS_PER_TASK"),
+        per_node = slurm_number("SLURM_GPUS_PER_NODE");
 
     if (!nodes)
-        return err_set(e, ERR_USAGE, "doctor: --in-allocation is for the inside of a job (salloc, or a batch "
-                       "script); outside, --gpus N submits one");
+        return err_set(e, ERR_USAGE, "doctor: --in-allocation is for the inside of a job (salloc, "
+                       "or a batch script); outside, --gpus N submits one");
     if (slurm_number("SLURM_GPUS"))
         return slurm_number("SLURM_GPUS");
     if (tasks)
@@ -351,7 +363,8 @@ static int decode_gpus(const struct workspace *w, struct err *e)
         return gpus_here(w, e);
     n = strtol(args.gpus, &end, 10);
     if (end == args.gpus || *end || n < 1 || n > STUDY_GPUS_MAX)
-        return err_set(e, ERR_USAGE, "doctor: --gpus %s: one number of GPUs is expected", args.gpus);
+        return err_set(e, ERR_USAGE, "doctor: --gpus %s: one number of GPUs is expected",
+                       args.gpus);
     return (int)n;
 }
 
@@ -368,7 +381,8 @@ static json_t *list_speaking(json_t *ranks)
     return list;
 }
 
-static void add_rehearsal_findings(const struct workspace *w, const struct rehearsal *r, struct findings *f)
+static void add_rehearsal_findings(const struct workspace *w, const struct rehearsal *r,
+                                   struct findings *f)
 {
     json_t *rank;
     size_t i;
@@ -379,7 +393,8 @@ static void add_rehearsal_findings(const struct workspace *w, const struct rehea
 
     if (json_array_size(speaking) < nranks && rehearsal_find_error(r, line)) {
         findings_add(f, FINDING_ERROR, "launch", "%s", line);
-        findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does without one");
+        findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does "
+                        "without one");
     }
     if (!compute_look_applies(&w->study, &w->site))
         json_array_foreach(r->ranks, i, rank)
@@ -421,7 +436,8 @@ static int probe(struct err *e)
     const char *rank_0 = "rank-0.json";
     char path[PATH_MAX];
     int rc = data ? probe_run(probe_folder, data, json_string_value(backend), e)
-                  : err_set(e, ERR_CONFIG, "--probe: run.json of a rehearsal is expected in the current folder");
+                  : err_set(e, ERR_CONFIG, "--probe: run.json of a rehearsal is expected in the "
+                            "current folder");
 
     json_decref(run);
     snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);
@@ -493,10 +509,14 @@ const struct cli_command cmd_doctor = {
     .args = "[-- SBATCH OPTIONS]",
     .summary = "look for what would go wrong, before GPUs are paid for",
     .details =
-        "On this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the study's folder\n"
-        "(space, locks, shared?), the images, Slurm, partition, GPUs, account. With --gpus N a short job\n"
-        "is started just as a run is, and every rank looks around: names both ways, routes, ports, the\n"
-        "same numbering, versions, clocks, GPUs nobody shares, the study's folder and data. Each finding\n"
+        "On this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the study's "
+        "folder\n"
+        "(space, locks, shared?), the images, Slurm, partition, GPUs, account. With --gpus N a "
+        "short job\n"
+        "is started just as a run is, and every rank looks around: names both ways, routes, ports, "
+        "the\n"
+        "same numbering, versions, clocks, GPUs nobody shares, the study's folder and data. Each "
+        "finding\n"
         "has its remedy. Exit 5 when there is an error.\n"
         "Example: unetctl doctor --gpus 4 -- --partition=gpu\n",
     .options = options,

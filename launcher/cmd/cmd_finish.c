@@ -115,13 +115,14 @@ static json_t *encode_header(const json_t *run, const char *dir, long epochs)
 
     read_start(dir, started);
     gethostname(host, sizeof host - 1);
-    return json_pack("{s:s, s:i, s:O, s:O, s:O, s:O, s:s, s:s, s:s, s:O, s:O, s:O, s:I}", "kind", "run",
-                     "schema", 1, "study", json_object_get(run, "study"), "run",
+    return json_pack("{s:s, s:i, s:O, s:O, s:O, s:O, s:s, s:s, s:s, s:O, s:O, s:O, s:I}", "kind",
+                     "run", "schema", 1, "study", json_object_get(run, "study"), "run",
                      json_object_get(run, "run"), "seed", json_object_get(run, "seed"), "engine",
-                     json_object_get(run, "engine"), "attempt_dir", strrchr(dir, '/') + 1, "started",
+                     json_object_get(run, "engine"), "attempt_dir", strrchr(dir, '/') + 1,
+                     "started",
                      started, "host", host, "gpus", json_object_get(layout, "gpus"), "nodes",
-                     json_object_get(layout, "nodes"), "strategy", json_object_get(layout, "strategy"),
-                     "epochs", (json_int_t)epochs);
+                     json_object_get(layout, "nodes"), "strategy",
+                     json_object_get(layout, "strategy"), "epochs", (json_int_t)epochs);
 }
 
 /* record.jsonl as far as log.csv tells, unless the script wrote one. */
@@ -138,8 +139,8 @@ static int write_record(const char *dir, const json_t *run, const struct epoch_c
     add_line(&b, encode_header(run, dir, (long)log->count));
     for (size_t i = 0; i < log->count; i++)
         add_line(&b, json_pack("{s:s, s:I, s:f, s:f, s:f}", "kind", "epoch", "epoch", (json_int_t)i,
-                               "seconds", log->rows[i].time_per_epoch, "loss", log->rows[i].loss, "lr",
-                               log->rows[i].lr));
+                               "seconds", log->rows[i].time_per_epoch, "loss", log->rows[i].loss,
+                               "lr", log->rows[i].lr));
     add_line(&b, json_deep_copy(end));
     rc = b.failed ? err_set(e, ERR_CONFIG, "%s: %s/../run.json lacks something", path, dir)
                   : atomicfile_write(path, b.data, b.length, 0666, e);
@@ -220,9 +221,12 @@ const struct cli_command cmd_finish = {
     .args = "ATTEMPT_DIR",
     .summary = "turn an attempt's log.csv into DONE or FAILED (for job scripts)",
     .details =
-        "What the submit_file.sh of the engines tensorflow, horovod, pytorch and command calls when the\n"
-        "script has ended well. log.csv must be whole: the reference's header, one row for each of\n"
-        "train.epochs, no NaN, times that can be, and agree with a record.jsonl of the script's. Exit 0: DONE\n"
+        "What the submit_file.sh of the engines tensorflow, horovod, pytorch and command calls "
+        "when the\n"
+        "script has ended well. log.csv must be whole: the reference's header, one row for each "
+        "of\n"
+        "train.epochs, no NaN, times that can be, and agree with a record.jsonl of the script's. "
+        "Exit 0: DONE\n"
         "is there. Otherwise FAILED is, with the reason (exit 7).\n",
     .options = options,
     .min_operands = 1,

@@ -38,8 +38,8 @@ static int make_split(const struct workspace *w, struct err *e)
     if (access(w->study.data.dir, F_OK) == 0 &&
         (data_look_count(w->study.data.dir, &look, &ignored) || look.images))
         return err_prefix(e, "%s/split.json, which the runs read, is not made", w->study.dir);
-    log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is submitted "
-             "by hand", w->study.dir, e->text);
+    log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is "
+             "submitted by hand", w->study.dir, e->text);
     return 0;
 }
 
@@ -84,7 +84,8 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
         run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
         if (dry_run)
             rc = dry_run_print(&w, &plan, e);
-        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 && ledger_keep_id(&w.ledger, e) == 0)
+        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 &&
+                 ledger_keep_id(&w.ledger, e) == 0)
             rc = generate_all(&w, &plan, e);
     }
     run_plan_destroy(&plan);
@@ -96,7 +97,8 @@ const struct cli_command cmd_generate = {
     .name = "generate",
     .args = "[-- SBATCH OPTIONS]",
     .summary = "write the folders of the runs without submitting them",
-    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}, and STUDY/split.json once. A run\n"
+    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}, and STUDY/split.json "
+    "once. A run\n"
                "that has begun is never written again. `sbatch submit_file.sh` by hand does what\n"
                "`unetctl submit` does.\n",
     .options = options,

@@ -29,9 +29,10 @@ static struct workspace_args args;
 static bool follow, as_json;
 
 static const struct cli_option options[] = {
-    {"follow", 'f', CLI_FLAG, NULL, "go on as the output grows, into further attempts, until the runs have "
-     "ended", &follow, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "print one JSON object with the text of one run in it", &as_json, 0, 0},
+    {"follow", 'f', CLI_FLAG, NULL, "go on as the output grows, into further attempts, until the "
+     "runs have ended", &follow, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print one JSON object with the text of one run in it", &as_json, 0,
+     0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -47,7 +48,8 @@ struct tail {
 
 static int write_out(const char *data, size_t n, struct err *e)
 {
-    return fwrite(data, 1, n, stdout) == n ? 0 : err_errno(e, ERR_INTERNAL, errno, "standard output");
+    return fwrite(data, 1, n, stdout) == n ? 0 : err_errno(e, ERR_INTERNAL, errno,
+                                                           "standard output");
 }
 
 /* Lines of several runs have the run before them; unfinished ones wait for their end. */
@@ -101,7 +103,8 @@ static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struc
 }
 
 /* Go on to the newest attempt's newest output. 1 if there is one, 0 if not yet, -1. */
-static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved, struct err *e)
+static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved,
+                       struct err *e)
 {
     struct run_attempt attempt;
     char path[PATH_MAX];
@@ -214,8 +217,8 @@ static int print_logs_json(const struct workspace *w, const char *id, struct err
     text = atomicfile_read(path, MAX_OUTPUT, &n, e);
     if (!text)
         return -1;
-    root = json_pack("{s:i, s:s, s:i, s:s, s:s, s:o}", "schema", 1, "run", id, "attempt", attempt.number,
-                     "job", attempt.job, "file", path, "text", encode_text(text));
+    root = json_pack("{s:i, s:s, s:i, s:s, s:s, s:o}", "schema", 1, "run", id, "attempt",
+                     attempt.number, "job", attempt.job, "file", path, "text", encode_text(text));
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
     putchar('\n');
     json_decref(root);
@@ -246,7 +249,8 @@ static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, 
                          w.study.dir);
     }
     if (rc == 0)
-        rc = as_json ? print_logs_json(&w, tails[0].id, e) : print_logs(&w, tails, (size_t)noperands, e);
+        rc = as_json ? print_logs_json(&w, tails[0].id, e) : print_logs(&w, tails,
+                                                                        (size_t)noperands, e);
     for (int i = 0; tails && i < noperands; i++)
         if (tails[i].f)
             fclose(tails[i].f);
@@ -260,7 +264,8 @@ const struct cli_command cmd_logs = {
     .args = "RUN...",
     .summary = "print the output of the newest attempt of some runs",
     .details =
-        "With several runs each line has its run before it. -f goes on until all have ended, also when\n"
+        "With several runs each line has its run before it. -f goes on until all have ended, also "
+        "when\n"
         "a run is requeued or resumed meanwhile.\n"
         "Example: unetctl logs unet-g04-s1 -f\n",
     .options = options,

@@ -56,8 +56,8 @@ static json_t *encode_run(const struct workspace *w, const struct forecast *f, s
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
-    json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:I}", "run", run->id, "seed",
-                          run->seed, "gpus", l->gpus, "nodes", l->nodes, "tasks", l->tasks,
+    json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:I}", "run", run->id,
+                          "seed", run->seed, "gpus", l->gpus, "nodes", l->nodes, "tasks", l->tasks,
                           "tasks_per_node", l->tasks_per_node, "gpus_per_task", l->gpus_per_task,
                           "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
                           run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
@@ -112,12 +112,16 @@ static int print_plan_json(const struct workspace *w, const struct forecast *f, 
         json_array_append_new(runs, encode_run(w, f, i));
     for (size_t i = 0; i < f->advice.count; i++)
         json_array_append_new(warnings, json_string(f->advice.text[i]));
-    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o, s:I}", "schema", 1,
+    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o, s:I}",
+                     "schema", 1,
                      "study", w->study.name, "engine", w->study.engine, "site", w->site.name,
-                     "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours", f->hours,
+                     "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours",
+                     f->hours,
                      "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
-                     (json_int_t)run_cost_parameters(&w->study), "train_images", (int)f->advice.train,
-                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs, "cache_bytes", (json_int_t)f->cache);
+                     (json_int_t)run_cost_parameters(&w->study), "train_images",
+                     (int)f->advice.train,
+                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs,
+                     "cache_bytes", (json_int_t)f->cache);
     if (root) {
         json_object_set_new(root, "backend", json_string(f->advice.compute.backend));
         json_object_set_new(root, "computes_on", json_string(f->advice.compute.text));
@@ -257,9 +261,12 @@ const struct cli_command cmd_plan = {
     .args = "[-- SBATCH OPTIONS]",
     .summary = "show which runs a study has, where, and what they cost at most; submits nothing",
     .details =
-        "Layouts, GPU-hours (time limit x GPUs), what the runs write to disk, and warnings of what is\n"
-        "known before: batches that the images do not fill, fewer validation images than ranks, no\n"
-        "time limit. --test-only asks the scheduler about each run on its own, against today's queue;\n"
+        "Layouts, GPU-hours (time limit x GPUs), what the runs write to disk, and warnings of what "
+        "is\n"
+        "known before: batches that the images do not fill, fewer validation images than ranks, "
+        "no\n"
+        "time limit. --test-only asks the scheduler about each run on its own, against today's "
+        "queue;\n"
         "what could never run (a partition that does not exist) is refused with exit 4.\n"
         "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,

@@ -45,8 +45,8 @@ static const struct cli_option options[] = {
     {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
     {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why",
      &as_rules, 0, 0},
-    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)", &base, 1,
-     STUDY_GPUS_MAX},
+    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)",
+     &base, 1, STUDY_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
      &deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
@@ -65,16 +65,17 @@ static const struct cli_option options[] = {
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: a last short batch was trained, too", &keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "numbers of GPUs: print what they would give, by measured steps and the links' figures", &predict,
-     0, 0},
+     "numbers of GPUs: print what they would give, by measured steps and the links' figures",
+     &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "of --predict: within a node, between nodes; names, or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
+     "of --predict: within a node, between nodes; names, or GB/s:us (nvlink2,ib-edr)", &links, 0,
+     0},
     {"gpus-per-node", 0, CLI_INT, "N", "of --predict, where results do not say", &gpus_per_node, 1,
      1024},
     {"parameters", 0, CLI_INT, "N", "of --predict: of the network, where results do not say",
      &parameters, 1, 1000000000000},
-    {"norm-sums", 0, CLI_INT, "N", "of --predict: sums of synchronised batch norm in a step, 2 a layer (0)",
-     &norm_sums, 0, 1000000},
+    {"norm-sums", 0, CLI_INT, "N", "of --predict: sums of synchronised batch norm in a step, 2 a "
+     "layer (0)", &norm_sums, 0, 1000000},
     {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0,
      100000},
     {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
@@ -85,14 +86,16 @@ static const struct cli_option options[] = {
 struct input {
     struct report_source *sources;
     size_t nsources;
-    bool into_study; /* the report is written into the one study that it is on; others stay as they are */
+    bool into_study; /* the report is written into the one study that it is on; others stay as they
+                      * are */
     char out[PATH_MAX];
 };
 
 /* Is a form asked for on stdout? It then comes alone, unless a folder is named, too. */
 static bool is_only_printed(void)
 {
-    return as_text || as_rules || mllog_dir || predict || (json_file && strcmp(json_file, "-") == 0);
+    return as_text || as_rules || mllog_dir || predict ||
+           (json_file && strcmp(json_file, "-") == 0);
 }
 
 static int read_study(struct input *in, const char *dir, struct err *e)
@@ -107,8 +110,8 @@ static int read_study(struct input *in, const char *dir, struct err *e)
     result_set_text(s->title, sizeof s->title, workspace.study.name);
     path_format(in->out, "%s/report", workspace.study.dir);
     if (in->into_study && access(workspace.study.dir, W_OK))
-        rc = err_errno(e, ERR_INTERNAL, errno, "the report can't be written into the study %s (-o DIR "
-                       "writes it elsewhere)", workspace.study.dir);
+        rc = err_errno(e, ERR_INTERNAL, errno, "the report can't be written into the study %s (-o "
+                       "DIR writes it elsewhere)", workspace.study.dir);
     else
         rc = collect_study(&workspace, in->into_study, &s->results, e);
     workspace_close(&workspace);
@@ -267,8 +270,8 @@ static int decode_network(struct prediction_network *n, struct err *e)
     const char *comma = strchr(links, ',');
 
     if (!comma || comma - links >= (ptrdiff_t)sizeof within)
-        return err_set(e, ERR_USAGE, "report: --links %s: two are expected, within a node and between "
-                       "nodes, such as nvlink2,ib-edr", links);
+        return err_set(e, ERR_USAGE, "report: --links %s: two are expected, within a node and "
+                       "between nodes, such as nvlink2,ib-edr", links);
     snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
     *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
                                      .parameters = (double)parameters,
@@ -316,7 +319,8 @@ static int predict_source(const struct report_source *source, const struct serie
 static int print_prediction(const struct buf *text, const json_t *list, struct err *e)
 {
     char *json = json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction") : 0;
+    int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction")
+        : 0;
 
     if (rc == 0 && json_file && strcmp(json_file, "-"))
         rc = write_json(json, "\"label\"", e);
@@ -408,15 +412,19 @@ const struct cli_command cmd_report = {
         "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
         "A report that does not go into STUDY/report leaves the study as it is.\n"
         "The first words are the verdict: the fastest count measured whose steady epochs have an\n"
-        "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too few\n"
-        "to show that, the count within reach by time and the seeds that would decide. The base case\n"
+        "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too "
+        "few\n"
+        "to show that, the count within reach by time and the seeds that would decide. The base "
+        "case\n"
         "is 1 GPU, or --base.\n"
-        "--predict 2..14:2 prints what numbers of GPUs would give that were not run, low, expected\n"
+        "--predict 2..14:2 prints what numbers of GPUs would give that were not run, low, "
+        "expected\n"
         "and high, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
         "eth100); one measured number is enough. What it assumes stands below the table.\n"
         "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
-        "compare, or no base case. Runs without a result are named in the report, and are in none of its\n"
+        "compare, or no base case. Runs without a result are named in the report, and are in none "
+        "of its\n"
         "numbers.\n"
         "Example: unetctl report -C demo --text\n",
     .options = options,

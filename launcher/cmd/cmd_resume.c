@@ -20,10 +20,11 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_TEMPLATES(args),
     WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
     {"gpus", 'g', CLI_INT | CLI_TYPED, "N",
-     "continue with N GPUs instead of the planned ones; RUN must be named", &gpus, 1, STUDY_GPUS_MAX},
+     "continue with N GPUs instead of the planned ones; RUN must be named", &gpus, 1,
+     STUDY_GPUS_MAX},
     {"scale-batch", 0, CLI_FLAG, NULL,
-     "with --gpus: each GPU's batch stays, not that of all; the learning rate follows", &scale_batch,
-     0, 0},
+     "with --gpus: each GPU's batch stays, not that of all; the learning rate follows",
+     &scale_batch, 0, 0},
     {"wait", 'w', CLI_FLAG, NULL, "then watch until they have ended", &wait_for_all, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -52,8 +53,8 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     const struct submission_size size = {(int)gpus, scale_batch};
 
     if (gpus && !nids)
-        return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs that are to go on with so many "
-                       "(unetctl status lists them)", gpus);
+        return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs that are to go on with so "
+                       "many (unetctl status lists them)", gpus);
     if (scale_batch && !gpus)
         return err_set(e, ERR_USAGE, "resume: --scale-batch goes with --gpus");
     if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))
@@ -64,8 +65,8 @@ static int resume(struct workspace *w, int nids, char **ids, struct err *e)
     else
         log_info("nothing to resume: %zu active, %zu done", counts.active, counts.good);
     if (counts.left)
-        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl resume' again takes what fits "
-                       "then): %s", counts.left, counts.left == 1 ? " is" : "s are",
+        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl resume' again takes what "
+                       "fits then): %s", counts.left, counts.left == 1 ? " is" : "s are",
                        counts.limit.text);
     return wait_for_all && strcmp(w->scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
 }
@@ -94,14 +95,18 @@ const struct cli_command cmd_resume = {
     .summary = "submit again what failed, was cancelled or ran out of time",
     .details =
         "Each such run (all of them without operands) gets a new attempt, which goes on from the\n"
-        "newest checkpoint of the earlier ones, or starts from the beginning if there is none. Nothing\n"
+        "newest checkpoint of the earlier ones, or starts from the beginning if there is none. "
+        "Nothing\n"
         "of an old attempt is overwritten.\n"
         "\n"
-        "A run keeps the settings that it began with. --set changes how its job runs (slurm.time=2:00:00)\n"
+        "A run keeps the settings that it began with. --set changes how its job runs "
+        "(slurm.time=2:00:00)\n"
         "and where its files lie (data.dir=DIR). A study that was moved resumes in its new place.\n"
         "\n"
-        "With --gpus the attempt has another number of GPUs. The batch over all of them stays, and so do\n"
-        "steps and learning rates: the curve goes on as it would have, up to rounding, unless batch norm is\n"
+        "With --gpus the attempt has another number of GPUs. The batch over all of them stays, and "
+        "so do\n"
+        "steps and learning rates: the curve goes on as it would have, up to rounding, unless "
+        "batch norm is\n"
         "local. Such a run measures no number of GPUs; `unetctl collect` calls it elastic.\n",
     .options = options,
     .max_operands = -1,

@@ -35,8 +35,8 @@ static int become_script(const char *name, char *argv[], struct err *e)
 static int refuse_inside(const struct sandbox *sb, const char *verb, struct err *e)
 {
     if (sb->inside)
-        return err_set(e, ERR_USAGE, "sandbox %s: this shell runs inside the sandbox %s; leave it first",
-                       verb, sb->dir);
+        return err_set(e, ERR_USAGE, "sandbox %s: this shell runs inside the sandbox %s; leave it "
+                       "first", verb, sb->dir);
     return 0;
 }
 
@@ -49,7 +49,8 @@ static int run_up(const char *dir, struct err *e)
     if (dir[0] == '/')
         n = snprintf(full, sizeof full, "%s", dir);
     else if (getcwd(full, sizeof full))
-        n = (int)strlen(full) + snprintf(full + strlen(full), sizeof full - strlen(full), "/%s", dir);
+        n = (int)strlen(full) + snprintf(full + strlen(full), sizeof full - strlen(full), "/%s",
+                                         dir);
     else
         return err_errno(e, ERR_INTERNAL, errno, "can't tell the current directory");
     if (n >= (int)sizeof full)
@@ -125,7 +126,8 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
 
     (void)noperands;
     if (strcmp(verb, "exec") == 0 && nrest == 0)
-        return err_set(e, ERR_USAGE, "sandbox exec: a command is missing; type 'unetctl sandbox exec -- CMD'");
+        return err_set(e, ERR_USAGE, "sandbox exec: a command is missing; type 'unetctl sandbox "
+                       "exec -- CMD'");
     if (strcmp(verb, "exec") != 0 && nrest > 0)
         return err_set(e, ERR_USAGE, "sandbox %s takes no words behind '--'", verb);
     if (choose_sandbox(strcmp(verb, "up") == 0, &sb, e) < 0)
@@ -139,20 +141,22 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
     if (strcmp(verb, "exec") == 0)
         return sandbox_require(&sb, e) < 0 ? -1 : sandbox_exec(&sb, opt.node, rest, e);
     const char *near = cli_nearest(verb, verbs);
-    return err_set(e, ERR_USAGE, "sandbox: unknown word '%s'%s%s; one of up, down, status, exec", verb,
-                   near ? ", did you mean " : "", near ? near : "");
+    return err_set(e, ERR_USAGE, "sandbox: unknown word '%s'%s%s; one of up, down, status, exec",
+                   verb, near ? ", did you mean " : "", near ? near : "");
 }
 
 static const struct cli_option options[] = {
     {"dir", 0, CLI_STRING, "DIR", "folder of the sandbox (default: below the user's state folder)",
      &opt.dir, 0, 0},
     {"nodes", 0, CLI_INT, "N", "up: nodes (default 7)", &opt.nodes, 1, 64},
-    {"gpus-per-node", 0, CLI_INT, "N", "up: fake GPUs of each node (default 2)", &opt.gpus_per_node, 1, 16},
-    {"cpus-per-node", 0, CLI_INT, "N", "up: CPUs that each node claims (default 4)", &opt.cpus_per_node,
-     1, 1024},
+    {"gpus-per-node", 0, CLI_INT, "N", "up: fake GPUs of each node (default 2)", &opt.gpus_per_node,
+     1, 16},
+    {"cpus-per-node", 0, CLI_INT, "N", "up: CPUs that each node claims (default 4)",
+     &opt.cpus_per_node, 1, 1024},
     {"mode", 0, CLI_STRING, "MODE", "up: netns, flat or auto (default auto)", &opt.mode, 0, 0},
     {"accounting", 0, CLI_FLAG, NULL,
-     "up: with slurmdbd and MariaDB: accounts, QOS and limits, sacct and sacctmgr", &opt.accounting, 0, 0},
+     "up: with slurmdbd and MariaDB: accounts, QOS and limits, sacct and sacctmgr", &opt.accounting,
+     0, 0},
     {"node", 0, CLI_STRING, "N", "exec: on this node instead of the login node", &opt.node, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "status: print JSON", &opt.json, 0, 0},
     {0}};
@@ -162,15 +166,22 @@ const struct cli_command cmd_sandbox = {
     .args = "up|down|status|exec [-- CMD]",
     .summary = "a private, real Slurm of several fake nodes on this machine",
     .details =
-        "To rehearse a study: a study with 'site: sandbox' submits to it. Needs Debian's slurmctld,\n"
-        "slurmd, slurm-client and munge, no configuration and no privilege: in mode netns each node\n"
-        "is a set of namespaces with its own host name and address, in mode flat (where the kernel\n"
-        "forbids namespaces) all nodes share the host's, and $UNETCTL_HOSTS tells unetctl and unet-train\n"
-        "where their names lead. Without --dir, down, status, exec and the studies mean the sandbox in\n"
-        "$UNETCTL_SANDBOX, or else the one that runs. exec passes standard input and output and CMD's\n"
+        "To rehearse a study: a study with 'site: sandbox' submits to it. Needs Debian's "
+        "slurmctld,\n"
+        "slurmd, slurm-client and munge, no configuration and no privilege: in mode netns each "
+        "node\n"
+        "is a set of namespaces with its own host name and address, in mode flat (where the "
+        "kernel\n"
+        "forbids namespaces) all nodes share the host's, and $UNETCTL_HOSTS tells unetctl and "
+        "unet-train\n"
+        "where their names lead. Without --dir, down, status, exec and the studies mean the "
+        "sandbox in\n"
+        "$UNETCTL_SANDBOX, or else the one that runs. exec passes standard input and output and "
+        "CMD's\n"
         "exit code (127: there is no CMD).\n"
         "The partitions are main and short (10 minutes).\n"
-        "--accounting needs Debian's slurmdbd, mariadb-server-core and mariadb-client-core as well. You\n"
+        "--accounting needs Debian's slurmdbd, mariadb-server-core and mariadb-client-core as "
+        "well. You\n"
         "have the account 'sandbox' there and may change all with sacctmgr:\n"
         "'sacctmgr -i modify user $USER set MaxSubmitJobs=3' sets a limit.\n"
         "\n"

@@ -106,8 +106,8 @@ static int print_site(const char *name, struct err *e)
     if (!text)
         return -1;
     fputs(text, stdout);
-    log_info("%s; copy it to change it: unetctl site show %s >mysite.yaml, and site: ./mysite.yaml in "
-             "study.yaml", site.file, name);
+    log_info("%s; copy it to change it: unetctl site show %s >mysite.yaml, and site: ./mysite.yaml "
+             "in study.yaml", site.file, name);
     free(text);
     site_close(&site);
     return 0;
@@ -131,8 +131,10 @@ const struct cli_command cmd_site = {
     .name = "site",
     .args = "list | show SITE",
     .summary = "show the site profiles that come with unetctl",
-    .details = "list has a line for each, show prints one, to be copied and changed. doc/FORMATS.md in\n"
-               "PREFIX/share/doc/unetctl has the keys. A study names its site, or the file of one with a / in it:\n"
+    .details = "list has a line for each, show prints one, to be copied and changed. "
+    "doc/FORMATS.md in\n"
+               "PREFIX/share/doc/unetctl has the keys. A study names its site, or the file of one "
+               "with a / in it:\n"
                "site: ./mysite.yaml\n",
     .options = options,
     .min_operands = 1,

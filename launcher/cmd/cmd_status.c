@@ -19,7 +19,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int print_status_json(const struct workspace *w, const struct run_status_list *list, struct err *e)
+static int print_status_json(const struct workspace *w, const struct run_status_list *list,
+                             struct err *e)
 {
     json_t *runs = json_array(), *root;
     int rc;
@@ -51,7 +52,8 @@ static void format_time(const struct run_status *s, char dst[32])
 
 static void print_run(const struct run_status *s)
 {
-    char elapsed[32], epochs[32] = "-", gpus[16] = "-", nodes[16] = "-", result[sizeof s->nodes + sizeof s->reason + 8];
+    char elapsed[32], epochs[32] = "-", gpus[16] = "-", nodes[16] = "-",
+        result[sizeof s->nodes + sizeof s->reason + 8];
 
     format_time(s, elapsed);
     if (s->progress.epochs)
@@ -67,8 +69,8 @@ static void print_run(const struct run_status *s)
         snprintf(gpus, sizeof gpus, "%d", s->layout.gpus);
         snprintf(nodes, sizeof nodes, "%d", s->layout.nodes);
     }
-    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-", gpus,
-           nodes, elapsed, epochs, result);
+    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-",
+           gpus, nodes, elapsed, epochs, result);
 }
 
 static void print_table(const struct run_status_list *list)
@@ -113,9 +115,12 @@ const struct cli_command cmd_status = {
     .args = "",
     .summary = "show the state of every run",
     .details =
-        "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one has\n"
-        "the state its scheduler gives. Exit 0 whatever the states are; 4 when the scheduler cannot\n"
-        "be asked about a run that needs it (such runs are UNKNOWN); 7 when the run.json of a run cannot\n"
+        "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one "
+        "has\n"
+        "the state its scheduler gives. Exit 0 whatever the states are; 4 when the scheduler "
+        "cannot\n"
+        "be asked about a run that needs it (such runs are UNKNOWN); 7 when the run.json of a run "
+        "cannot\n"
         "be read (its row says why; it is DAMAGED unless its job is active).\n",
     .options = options,
     .run = cmd_status_run,

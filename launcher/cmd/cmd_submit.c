@@ -30,14 +30,14 @@ static const struct cli_option options[] = {
     {"timeout", 0, CLI_INT, "SECONDS", "with --wait: give up waiting (exit 6), the jobs go on",
      &timeout_s, 1, 1e9},
     RUN_COST_OPTION(max_gpu_hours),
-    {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run of the list, one a line, in its order",
-     &parsable, 0, 0},
+    {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run of the list, one a line, in its "
+     "order", &parsable, 0, 0},
     DRY_RUN_OPTION(dry_run),
-    {"max-in-flight", 0, CLI_INT, "K", "at most K jobs of the study at once (default: local the site's)",
-     &max_in_flight, 1, 4096},
+    {"max-in-flight", 0, CLI_INT, "K", "at most K jobs of the study at once (default: local the "
+     "site's)", &max_in_flight, 1, 4096},
     WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
-    {"after", 0, CLI_LIST, "WHAT", "start when this has ended: number of a job, RUN, or another STUDY",
-     &after, 0, 0},
+    {"after", 0, CLI_LIST, "WHAT", "start when this has ended: number of a job, RUN, or another "
+     "STUDY", &after, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -78,7 +78,8 @@ static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any
     return rc;
 }
 
-/* One line for each run of the plan, whenever it was submitted, so that line and run go together. */
+/* One line for each run of the plan, whenever it was submitted, so that line and run go
+ * together. */
 static void print_ids(const struct workspace *w, const struct run_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -165,8 +166,8 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
     if (counts.left && !wait_for_all)
-        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again takes what fits "
-                       "then, 'unetctl watch' submits them as others end): %s", counts.left,
+        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again takes what "
+                       "fits then, 'unetctl watch' submits them as others end): %s", counts.left,
                        counts.left == 1 ? " is" : "s are", counts.limit.text);
     if (counts.left)
         log_info("%zu run%s submitted as others end: %s", counts.left,
@@ -201,13 +202,18 @@ const struct cli_command cmd_submit = {
     .args = "[-- SBATCH OPTIONS]",
     .summary = "submit the runs of a study, each exactly once",
     .details =
-        "Generates what is missing, splits the data once (STUDY/split.json), and submits every run\n"
-        "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 only\n"
+        "Generates what is missing, splits the data once (STUDY/split.json), and submits every "
+        "run\n"
+        "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 "
+        "only\n"
         "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
-        "Where a limit of the account or QOS (AssocMaxSubmitJobLimit) leaves room for some only, those are\n"
-        "submitted and the rest is left: exit 4, and the limit is named. The same command takes what fits\n"
+        "Where a limit of the account or QOS (AssocMaxSubmitJobLimit) leaves room for some only, "
+        "those are\n"
+        "submitted and the rest is left: exit 4, and the limit is named. The same command takes "
+        "what fits\n"
         "then; with --wait, and so 'unetctl watch', submits the rest as others end.\n"
-        "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, submitted now\n"
+        "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, "
+        "submitted now\n"
         "or before (empty where a run never had a job).\n"
         "--one-allocation: a job of as many nodes as the largest run needs works off all of them,\n"
         "the largest that fits first; --time is for all. What is left is SKIPPED, for 'resume'.\n"

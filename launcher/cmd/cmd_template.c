@@ -51,13 +51,14 @@ static int print_template(const char *name, struct err *e)
     if (!engine)
         return -1;
     if (!names[i])
-        return err_set(e, ERR_USAGE, "template show %s: there are run_file.sh and submit_file.sh", name);
+        return err_set(e, ERR_USAGE, "template show %s: there are run_file.sh and submit_file.sh",
+                       name);
     text = script_template_read("", engine, i == 0 ? SCRIPT_RUN : SCRIPT_SUBMIT, path, e);
     if (!text)
         return -1;
     fputs(text, stdout);
-    log_info("%s; copy it to change it: a folder with a %s of yours is 'templates: ./FOLDER' in study.yaml",
-             path, name);
+    log_info("%s; copy it to change it: a folder with a %s of yours is 'templates: ./FOLDER' in "
+             "study.yaml", path, name);
     free(text);
     return 0;
 }
@@ -69,7 +70,8 @@ static int cmd_template_run(int noperands, char **operands, int nrest, char **re
         return as_json ? list_json(e) : list();
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
         return print_template(operands[1], e);
-    return err_set(e, ERR_USAGE, "template: 'list' or 'show run_file.sh|submit_file.sh' is expected");
+    return err_set(e, ERR_USAGE, "template: 'list' or 'show run_file.sh|submit_file.sh' is "
+                   "expected");
 }
 
 static const struct cli_option options[] = {
@@ -82,11 +84,15 @@ const struct cli_command cmd_template = {
     .args = "list | show run_file.sh|submit_file.sh",
     .summary = "show the templates of job scripts and their markers",
     .details =
-        "A template holds {{NAME}}, which becomes a value as it is, or {{NAME|sh}}, which becomes one word\n"
-        "of the shell whatever the value is. list shows the names, and which of them a template must use;\n"
-        "the tag_* words are those of the reference's templates, which may be used as they are. show\n"
+        "A template holds {{NAME}}, which becomes a value as it is, or {{NAME|sh}}, which becomes "
+        "one word\n"
+        "of the shell whatever the value is. list shows the names, and which of them a template "
+        "must use;\n"
+        "the tag_* words are those of the reference's templates, which may be used as they are. "
+        "show\n"
         "prints a built-in template.\n"
-        "Example: mkdir my-templates; unetctl template show submit_file.sh >my-templates/submit_file.sh\n"
+        "Example: mkdir my-templates; unetctl template show submit_file.sh "
+        ">my-templates/submit_file.sh\n"
         "         unetctl submit --templates ./my-templates --gpus 1..14\n",
     .options = options,
     .min_operands = 1,

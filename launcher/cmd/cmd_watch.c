@@ -64,8 +64,10 @@ const struct cli_command cmd_watch = {
     .summary = "follow the runs until they have ended",
     .details =
         "On a terminal one bar per run, redrawn in place; elsewhere one line per change of state.\n"
-        "NO_COLOR is obeyed. Runs that a limit left at the last 'submit' are submitted as others end,\n"
-        "with the options of that one, unless RUNs are named. Exit 0 if all runs are done, 1 if some ended without a result, 130 on\n"
+        "NO_COLOR is obeyed. Runs that a limit left at the last 'submit' are submitted as others "
+        "end,\n"
+        "with the options of that one, unless RUNs are named. Exit 0 if all runs are done, 1 if "
+        "some ended without a result, 130 on\n"
         "Ctrl-C, 6 on --timeout; the jobs go on in any case.\n",
     .options = options,
     .max_operands = -1,

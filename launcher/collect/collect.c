@@ -246,8 +246,8 @@ static int add_run(const char *study_dir, const char *label, const struct result
 }
 
 /* The table goes last: what it names is there by then. All become durable together. */
-static int add_results_table(const char *dir, const struct results *table, struct atomicfile_batch *b,
-                             struct err *e)
+static int add_results_table(const char *dir, const struct results *table,
+                             struct atomicfile_batch *b, struct err *e)
 {
     char path[PATH_MAX], *text = results_encode(table);
 

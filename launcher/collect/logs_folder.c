@@ -36,8 +36,8 @@ static void read_log(const char *dir, const char *name, struct result *r)
         mark_unusable(r, e.text);
     } else if (r->gpus == 0) {
         mark_unusable(r,
-                      "neither its name nor its lines say on how many GPUs it ran: call it log_N.csv or "
-                      "log_ENGINE_N.csv");
+                      "neither its name nor its lines say on how many GPUs it ran: call it "
+                      "log_N.csv or log_ENGINE_N.csv");
     } else {
         r->state = RESULT_DONE;
         result_set_text(r->log, sizeof r->log, name);
@@ -126,7 +126,8 @@ static void read_entry(const void *arg, const char *name, struct result *r)
     if (!is_log(dir, name, r)) {
         if (!log_name_ends(name) && is_near_log(name)) {
             result_set_text(r->run, sizeof r->run, name);
-            mark_unusable(r, "not read: only names that end in .csv, .log or .txt are; unpack or rename it");
+            mark_unusable(r, "not read: only names that end in .csv, .log or .txt are; unpack or "
+                          "rename it");
         }
         return;
     }
@@ -210,7 +211,8 @@ static void read_row(void *arg, size_t i)
     struct err why;
 
     if (r->state == RESULT_DONE && is_impossible(r))
-        mark_unusable(r, "its row in results.csv has a time or quality that no run has: collect again");
+        mark_unusable(r, "its row in results.csv has a time or quality that no run has: collect "
+                      "again");
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(c->dir, r->log))
         return;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
@@ -252,7 +254,8 @@ static void refuse_repeated_rows(struct results *table)
             continue;
         bool first = is_new(&runs, r->run), own = !*r->log || is_new(&logs, r->log);
         if (!first || !own)
-            mark_unusable(r, first ? "results.csv names its log twice" : "results.csv has this run twice");
+            mark_unusable(r, first ? "results.csv names its log twice" : "results.csv has this run "
+                          "twice");
     }
     map_destroy(&runs);
     map_destroy(&logs);

@@ -11,8 +11,9 @@
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* A results.csv that was changed is believed only where its logs say the same: a row that contradicts its
- * log, names a run, a log, or a case and seed for the second time, or has a time or quality that no run has, is corrupt.
+/* A results.csv that was changed is believed only where its logs say the same: a row that
+ * contradicts its log, names a run, a log, or a case and seed for the second time, or has a time or
+ * quality that no run has, is corrupt.
  *
  * Fill table (empty before), sorted, with curves and scores. A log that can't be read is a corrupt
  * row with a note, in no number; so are a table whose name tells no count, one that is packed, and

@@ -128,8 +128,8 @@ static void set_elastic(struct result *r, const char *worlds)
 
     if (!isnan(r->iou))
         snprintf(quality, sizeof quality, "; IoU %.4f", r->iou);
-    snprintf(note, sizeof note, "it ran with %s%s: a result, but no measurement of %d GPU%s", worlds,
-             quality, r->gpus, plural(r->gpus));
+    snprintf(note, sizeof note, "it ran with %s%s: a result, but no measurement of %d GPU%s",
+             worlds, quality, r->gpus, plural(r->gpus));
     result_discard(r, RESULT_ELASTIC, note);
 }
 
@@ -165,8 +165,10 @@ static bool agree(double a, double b)
 }
 
 /* The record must be that of the plan, whole, and agree with log.csv. */
-static int check_record(const struct result *r, const struct run_record *record, const char *record_path,
-                        bool resized, const struct epoch_csv *log, const char *log_path, struct err *e)
+static int check_record(const struct result *r, const struct run_record *record,
+                        const char *record_path,
+                        bool resized, const struct epoch_csv *log, const char *log_path,
+                        struct err *e)
 {
     if (strcmp(record->run, r->run) || record->seed != r->seed ||
         (record->gpus != r->gpus && !resized))
@@ -352,7 +354,8 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
 }
 
 /* Had one of the attempts first..last another number of GPUs than the plan? */
-static void find_resized(const char *attempt_dir, const struct result *r, int first, char worlds[200])
+static void find_resized(const char *attempt_dir, const struct result *r, int first,
+                         char worlds[200])
 {
     char path[PATH_MAX];
     struct err ignored;
@@ -432,7 +435,8 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
     else if (failed)
         read_failed(path, r);
     else if (!done)
-        set_result_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was killed");
+        set_result_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was "
+                         "killed");
     else if (read_done(attempt_dir, r, a, &e))
         result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
     else if (*a->worlds)

@@ -47,7 +47,8 @@ static double optional_number(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-static int get_integer(struct record_reader *r, const json_t *o, const char *key, long min, long *dst)
+static int get_integer(struct record_reader *r, const json_t *o, const char *key, long min,
+                       long *dst)
 {
     const json_t *v = json_object_get(o, key);
 
@@ -65,7 +66,8 @@ static long optional_count(const json_t *o, const char *key)
     return v > 0 && v <= INT_MAX ? (long)v : 0;
 }
 
-static int get_text(struct record_reader *r, const json_t *o, const char *key, char *dst, size_t size)
+static int get_text(struct record_reader *r, const json_t *o, const char *key, char *dst,
+                    size_t size)
 {
     const json_t *v = json_object_get(o, key);
 
@@ -86,8 +88,8 @@ static int decode_run(struct record_reader *r, const json_t *o)
     r->started = true;
     if (!json_is_integer(schema) || json_integer_value(schema) != SCHEMA)
         return refuse_record(r,
-                             "this unetctl reads schema 1 only: collect with the unetctl that made the "
-                             "run; unknown",
+                             "this unetctl reads schema 1 only: collect with the unetctl that made "
+                             "the run; unknown",
                              "schema");
     if (get_text(r, o, "study", d->study, sizeof d->study) ||
         get_text(r, o, "run", d->run, sizeof d->run) ||

@@ -90,7 +90,8 @@ void suspects_discard_repeated(struct results *table)
 /* Copies side by side. */
 static int compare_logs(const void *a, const void *b)
 {
-    const struct result *x = *(const struct result *const *)a, *y = *(const struct result *const *)b;
+    const struct result *x = *(const struct result *const *)a,
+        *y = *(const struct result *const *)b;
     size_t n = x->curve->n, bytes = n * sizeof(double);
     int order = n < y->curve->n ? -1 : n > y->curve->n;
 
@@ -101,8 +102,8 @@ static int compare_logs(const void *a, const void *b)
     return order ? order : x < y ? -1 : x > y;
 }
 
-/* logs[0..n) are copies. Under other seeds a copy is no repeat; under another count or engine nobody
- * knows what it belongs to. */
+/* logs[0..n) are copies. Under other seeds a copy is no repeat; under another count or engine
+ * nobody knows what it belongs to. */
 static void discard_copies(struct result **logs, size_t n)
 {
     char note[256];
@@ -156,8 +157,9 @@ static void discard_if_cut(struct result *r, const struct result *most)
           left > longest + 0.03 * r->training_time))
         return;
     snprintf(note, sizeof note,
-             "its %ld epoch%s took %.6g s of the %.6g s of the training, and %.80s has %ld: rows are "
-             "missing", r->epochs, plural(r->epochs), sum, r->training_time, most->run, most->epochs);
+             "its %ld epoch%s took %.6g s of the %.6g s of the training, and %.80s has %ld: rows "
+             "are missing", r->epochs, plural(r->epochs), sum, r->training_time, most->run,
+             most->epochs);
     discard(r, note);
 }
 

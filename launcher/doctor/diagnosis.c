@@ -102,9 +102,11 @@ static void check_variables(const json_t *list, struct findings *dst)
             add_host(&interfaces, host), interface_example = text_of(facts, "interface");
     }
     if (stale.hosts.count) {
-        findings_add(dst, FINDING_WARNING, "variables", "%s: set already, from another shell or run: %s; "
-                     "programs take that for their own", stale.hosts.text, stale.values.data);
-        findings_remedy(dst, "unset %s (and look into your shell's start-up files)", stale.names.data);
+        findings_add(dst, FINDING_WARNING, "variables",
+                     "%s: set already, from another shell or run: %s; programs take that for their "
+                     "own", stale.hosts.text, stale.values.data);
+        findings_remedy(dst, "unset %s (and look into your shell's start-up files)",
+                        stale.names.data);
     }
     if (proxies.hosts.count) {
         findings_add(dst, FINDING_WARNING, "proxies", "%s: %s: gRPC and NCCL bootstrap may send "
@@ -116,7 +118,8 @@ static void check_variables(const json_t *list, struct findings *dst)
     if (interfaces.count) {
         findings_add(dst, FINDING_ERROR, "interface", "%s: %s names no network interface there",
                      interfaces.text, interface_example);
-        findings_remedy(dst, "unset NCCL_SOCKET_IFNAME, or name one that `ip link` shows on every node");
+        findings_remedy(dst, "unset NCCL_SOCKET_IFNAME, or name one that `ip link` shows on every "
+                        "node");
     }
     if (dead.count) {
         findings_add(dst, FINDING_WARNING, "interface",
@@ -126,7 +129,8 @@ static void check_variables(const json_t *list, struct findings *dst)
                         (int)strcspn(link, " "), link);
     }
     if (!stale.hosts.count && !proxies.hosts.count && !interfaces.count)
-        findings_add(dst, FINDING_OK, "variables", "no stale TF_CONFIG, MASTER_*, RANK; no proxies");
+        findings_add(dst, FINDING_OK, "variables",
+                     "no stale TF_CONFIG, MASTER_*, RANK; no proxies");
     destroy_variables(&stale);
     destroy_variables(&proxies);
 }
@@ -139,7 +143,8 @@ static json_int_t limit_of(const json_t *facts, const char *name)
 }
 
 /* Hosts whose limit is below least; *lowest gets the lowest. */
-static struct hosts below(const json_t *list, const char *name, json_int_t least, json_int_t *lowest)
+static struct hosts below(const json_t *list, const char *name, json_int_t least,
+                          json_int_t *lowest)
 {
     struct hosts h = {"", 0};
     const json_t *facts;
@@ -176,10 +181,11 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
     size_t before = dst->count;
 
     if (files.count) {
-        findings_add(dst, FINDING_ERROR, "limits", "%s: ulimit -n is %lld; %lld open files are needed",
+        findings_add(dst, FINDING_ERROR, "limits",
+                     "%s: ulimit -n is %lld; %lld open files are needed",
                      files.text, (long long)lowest, (long long)need);
-        findings_remedy(dst, "ulimit -n %lld here, or for jobs as a line of 'setup' in the site file",
-                        (long long)(need > 4096 ? need : 4096));
+        findings_remedy(dst, "ulimit -n %lld here, or for jobs as a line of 'setup' in the site "
+                        "file", (long long)(need > 4096 ? need : 4096));
     }
     struct hosts processes = below(list, "nproc", NPROC_LOW, &first);
     if (processes.count) {
@@ -189,8 +195,9 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
     }
     struct hosts memory = below(list, "memlock", INT64_MAX, &first);
     if (memory.count && has_infiniband(list)) {
-        findings_add(dst, FINDING_WARNING, "limits", "%s: ulimit -l is %lld KiB, but InfiniBand locks "
-                     "memory", memory.text, (long long)first / 1024);
+        findings_add(dst, FINDING_WARNING, "limits",
+                     "%s: ulimit -l is %lld KiB, but InfiniBand locks memory", memory.text,
+                     (long long)first / 1024);
         findings_remedy(dst, "ulimit -l unlimited (administrators: LimitMEMLOCK of slurmd, "
                         "PropagateResourceLimitsExcept=MEMLOCK)");
     }
@@ -198,8 +205,9 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
         findings_add(dst, FINDING_OK, "limits", "open files, processes, locked memory");
     if (below(list, "core", 1, &first).count < json_array_size(list) &&
         below(list, "core", INT64_MAX, &first).count == 0) {
-        findings_add(dst, FINDING_WARNING, "limits", "ulimit -c is unlimited: a crash writes one core file "
-                     "for each rank into the run's folder");
+        findings_add(dst, FINDING_WARNING, "limits",
+                     "ulimit -c is unlimited: a crash writes one core file for each rank into the "
+                     "run's folder");
         findings_remedy(dst, "ulimit -c 0 unless you want them");
     }
 }
@@ -240,13 +248,14 @@ static void check_presence(const json_t *ranks, struct findings *dst)
         }
     }
     if (silent.count) {
-        findings_add(dst, FINDING_ERROR, "ranks", "%zu of %zu ranks left nothing in the study's folder: %s",
+        findings_add(dst, FINDING_ERROR, "ranks",
+                     "%zu of %zu ranks left nothing in the study's folder: %s",
                      silent.count, json_array_size(ranks), silent.text);
-        findings_remedy(dst, "look into the job's output (above): either they did not start, or their "
-                        "node does not see the study's folder");
+        findings_remedy(dst, "look into the job's output (above): either they did not start, or "
+                        "their node does not see the study's folder");
     } else {
-        findings_add(dst, FINDING_OK, "ranks", "all %zu started, and the study's folder is visible from "
-                     "each", json_array_size(ranks));
+        findings_add(dst, FINDING_OK, "ranks", "all %zu started, and the study's folder is visible "
+                     "from each", json_array_size(ranks));
     }
 }
 
@@ -313,9 +322,10 @@ static void check_ports(const json_t *ranks, struct findings *dst)
         if (!*text_of(port, "error"))
             continue;
         if (taken++ == 0) {
-            findings_add(dst, FINDING_ERROR, "ports", "%s: %s", text_of(r, "host"), text_of(port, "error"));
-            findings_remedy(dst, "ss -tlnp there shows who has it; choose other ports: port_base in the "
-                            "site file, or 0 for ports by the job's number");
+            findings_add(dst, FINDING_ERROR, "ports", "%s: %s", text_of(r, "host"),
+                         text_of(port, "error"));
+            findings_remedy(dst, "ss -tlnp there shows who has it; choose other ports: port_base "
+                            "in the site file, or 0 for ports by the job's number");
         }
     }
     if (!taken && first_rank(ranks))
@@ -348,25 +358,27 @@ static bool check_name(const char *host, const json_t *name, struct findings *ds
 
     address = json_string_value(json_array_get(json_object_get(name, "addresses"), 0));
     if (*text_of(name, "error")) {
-        findings_add(dst, FINDING_ERROR, "names", "%s: the name %s does not resolve: %s", host, text,
-                     text_of(name, "error"));
-        findings_remedy(dst, "if the nodes' fast network has names of its own, set host_suffix in the site "
-                        "file; otherwise /etc/hosts or DNS of that node lacks the name");
+        findings_add(dst, FINDING_ERROR, "names", "%s: the name %s does not resolve: %s", host,
+                     text, text_of(name, "error"));
+        findings_remedy(dst, "if the nodes' fast network has names of its own, set host_suffix in "
+                        "the site file; otherwise /etc/hosts or DNS of that node lacks the name");
         return true;
     }
-    if (json_is_true(json_object_get(name, "listed"))) /* $UNETCTL_HOSTS: a sandbox of one machine */
+    if (json_is_true(json_object_get(name, "listed"))) /* $UNETCTL_HOSTS: a sandbox of one
+                                                        * machine */
         return false;
     if (address && is_loopback(address)) {
-        findings_add(dst, FINDING_ERROR, "names", "%s: the name %s resolves to %s: ranks elsewhere would be "
-                     "sent to their own host", host, text, address);
-        findings_remedy(dst, "on %s: take %s off the line of %s in /etc/hosts", host, text, address);
+        findings_add(dst, FINDING_ERROR, "names", "%s: the name %s resolves to %s: ranks elsewhere "
+                     "would be sent to their own host", host, text, address);
+        findings_remedy(dst, "on %s: take %s off the line of %s in /etc/hosts", host, text,
+                        address);
         return true;
     }
     if (*back && strncmp(back, text, strcspn(text, ".")) != 0) {
-        findings_add(dst, FINDING_WARNING, "names", "%s: %s is %s, but that address is called %s", host, text,
-                     address ? address : "?", back);
-        findings_remedy(dst, "make both ways agree in /etc/hosts or DNS, or set host_suffix in the site "
-                        "file");
+        findings_add(dst, FINDING_WARNING, "names", "%s: %s is %s, but that address is called %s",
+                     host, text, address ? address : "?", back);
+        findings_remedy(dst, "make both ways agree in /etc/hosts or DNS, or set host_suffix in the "
+                        "site file");
         return true;
     }
     return false;
@@ -396,7 +408,8 @@ static void check_names(const json_t *ranks, struct findings *dst)
 /* Was the peer's port taken by a stranger? Then that is the finding, not the route. */
 static bool is_deaf(const json_t *ranks, const json_t *peer)
 {
-    const json_t *r = json_array_get(ranks, (size_t)json_integer_value(json_object_get(peer, "index")));
+    const json_t *r = json_array_get(ranks,
+                                     (size_t)json_integer_value(json_object_get(peer, "index")));
 
     return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
 }
@@ -435,13 +448,14 @@ static void check_routes(const json_t *ranks, struct findings *dst)
                     add_host(&interfaces, interface);
             } else if (!is_deaf(ranks, peer) && failed < 8 && !is_told(ranks, i, k)) {
                 failed++;
-                findings_add(dst, FINDING_ERROR, "routes", "rank %zu (%s) does not reach rank %lld (%s): %s",
+                findings_add(dst, FINDING_ERROR, "routes",
+                             "rank %zu (%s) does not reach rank %lld (%s): %s",
                              i, text_of(r, "host"),
                              (long long)json_integer_value(json_object_get(peer, "index")),
                              text_of(peer, "host"), text_of(peer, "error"));
-                findings_remedy(dst, "on %s: ip route get $(getent hosts %s | cut -d' ' -f1); a firewall "
-                                "between the nodes, or -- --exclude=%s", text_of(r, "host"),
-                                text_of(peer, "host"), text_of(peer, "host"));
+                findings_remedy(dst, "on %s: ip route get $(getent hosts %s | cut -d' ' -f1); a "
+                                "firewall between the nodes, or -- --exclude=%s",
+                                text_of(r, "host"), text_of(peer, "host"), text_of(peer, "host"));
             }
         }
     }
@@ -449,9 +463,10 @@ static void check_routes(const json_t *ranks, struct findings *dst)
         findings_add(dst, FINDING_OK, "routes", "every rank reaches the others%s%s",
                      interfaces.count ? " through " : "", interfaces.text);
     if (interfaces.count > 1) {
-        findings_add(dst, FINDING_WARNING, "routes", "different interfaces are taken: %s", interfaces.text);
-        findings_remedy(dst, "if one of them is slow: host_suffix in the site file names the fast network's "
-                        "hosts");
+        findings_add(dst, FINDING_WARNING, "routes", "different interfaces are taken: %s",
+                     interfaces.text);
+        findings_remedy(dst, "if one of them is slow: host_suffix in the site file names the fast "
+                        "network's hosts");
     }
 }
 
@@ -482,7 +497,8 @@ static void check_clocks(const json_t *ranks, struct findings *dst)
         findings_add(dst, sure > CLOCK_ERROR_S ? FINDING_ERROR : FINDING_WARNING, "clocks",
                      "the clock of %s is %.1f s %s that of rank 0's node", host, fabs(worst),
                      worst > 0 ? "before" : "behind");
-        findings_remedy(dst, "administrators: chrony or ntpd on %s; until then -- --exclude=%s", host, host);
+        findings_remedy(dst, "administrators: chrony or ntpd on %s; until then -- --exclude=%s",
+                        host, host);
     } else if (n) {
         findings_add(dst, FINDING_OK, "clocks", "within %.3f s of each other", fabs(worst));
     }
@@ -502,15 +518,18 @@ static void check_versions(const json_t *ranks, struct findings *dst)
             const char *other = text_of(json_object_get(first, "versions"), name);
             if (strcmp(other, json_string_value(version)) == 0 || differ++ >= 4)
                 continue;
-            findings_add(dst, FINDING_ERROR, "versions", "%s has %s %s, but %s has %s", text_of(r, "host"),
-                         name, json_string_value(version), text_of(first, "host"), *other ? other : "none");
-            findings_remedy(dst, "install unetctl on a file system that all nodes share, load the same "
-                            "modules everywhere ('setup' of the site), or -- --exclude=%s",
+            findings_add(dst, FINDING_ERROR, "versions", "%s has %s %s, but %s has %s",
+                         text_of(r, "host"),
+                         name, json_string_value(version), text_of(first, "host"),
+                         *other ? other : "none");
+            findings_remedy(dst, "install unetctl on a file system that all nodes share, load the "
+                            "same modules everywhere ('setup' of the site), or -- --exclude=%s",
                             text_of(r, "host"));
         }
     }
     if (!differ && first)
-        findings_add(dst, FINDING_OK, "versions", "unetctl, unet-train and libraries are the same everywhere");
+        findings_add(dst, FINDING_OK, "versions",
+                     "unetctl, unet-train and libraries are the same everywhere");
 }
 
 /* Who else has this GPU? -1: nobody before rank i. */
@@ -551,12 +570,13 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     }
     if (!json_is_true(json_object_get(first, "fake")))
         return true;
-    findings_add(dst, FINDING_OK, "gpus", "fake ones: the ranks compute on the CPU, %s (backend %s)",
-                 text_of(first, "device"), text_of(first, "backend"));
+    findings_add(dst, FINDING_OK, "gpus", "fake ones: the ranks compute on the CPU, %s (backend "
+                 "%s)", text_of(first, "device"), text_of(first, "backend"));
     return false;
 }
 
-/* nvidia-smi shows a node's GPUs whoever they are given to: only what the trainer sees is a rank's. */
+/* nvidia-smi shows a node's GPUs whoever they are given to: only what the trainer sees is a
+ * rank's. */
 static void check_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;
@@ -575,12 +595,14 @@ static void check_gpus(const json_t *ranks, struct findings *dst)
             const json_t *o = other < 0 ? NULL : json_array_get(ranks, (size_t)other);
             bool whole_node = strcmp(text_of(r, "gpu_source"), "nvidia-smi") == 0;
             ngpus++;
-            if (!o || (whole_node && strcmp(text_of(o, "host"), text_of(r, "host")) == 0) || shared++)
+            if (!o || (whole_node && strcmp(text_of(o, "host"), text_of(r, "host")) == 0) ||
+                shared++)
                 continue;
-            findings_add(dst, FINDING_ERROR, "gpus", "rank %d (%s) and rank %zu (%s) have the same GPU %s",
+            findings_add(dst, FINDING_ERROR, "gpus",
+                         "rank %d (%s) and rank %zu (%s) have the same GPU %s",
                          other, text_of(o, "host"), i, text_of(r, "host"), text_of(gpu, "uuid"));
-            findings_remedy(dst, "--gpus-per-task=1 must stand in 'launcher' of the site; NCCL would say "
-                            "\"Duplicate GPU detected\"");
+            findings_remedy(dst, "--gpus-per-task=1 must stand in 'launcher' of the site; NCCL "
+                            "would say \"Duplicate GPU detected\"");
         }
     }
     if (ngpus && bare.count) {
@@ -590,9 +612,11 @@ static void check_gpus(const json_t *ranks, struct findings *dst)
                         (int)strcspn(bare.text, ", "), bare.text);
     }
     if (ngpus == 0 && first_rank(ranks)) {
-        findings_add(dst, FINDING_WARNING, "gpus", "no GPU seen by any rank (neither nvidia-smi nor unet-train "
-                     "shows one): the runs would train on CPUs");
-        findings_remedy(dst, "fine in the sandbox; elsewhere check gpus_per_node, partition and modules");
+        findings_add(dst, FINDING_WARNING, "gpus",
+                     "no GPU seen by any rank (neither nvidia-smi nor unet-train shows one): the "
+                     "runs would train on CPUs");
+        findings_remedy(dst, "fine in the sandbox; elsewhere check gpus_per_node, partition and "
+                        "modules");
     } else if (!shared && ngpus && !bare.count) {
         findings_add(dst, FINDING_OK, "gpus", "%zu seen, no two ranks have the same one", ngpus);
     }
@@ -614,16 +638,18 @@ static void check_files(const json_t *ranks, struct findings *dst)
             add_host(&unlocked, text_of(r, "host")), lock = text_of(r, "lock");
     }
     if (blind.count) {
-        findings_add(dst, FINDING_ERROR, "data", "%s: the images cannot be read: %s", blind.text, why);
-        findings_remedy(dst, "put them on a file system that the nodes see, and name it in data.dir");
+        findings_add(dst, FINDING_ERROR, "data", "%s: the images cannot be read: %s", blind.text,
+                     why);
+        findings_remedy(dst, "put them on a file system that the nodes see, and name it in "
+                        "data.dir");
     } else if (first_rank(ranks)) {
         findings_add(dst, FINDING_OK, "data", "the images can be read from every node");
     }
     if (unlocked.count) {
         findings_add(dst, FINDING_WARNING, "lock", "%s: a lock on the study is not seen there (%s)",
                      unlocked.text, lock);
-        findings_remedy(dst, "run unetctl of one study on one host only, or move the study to a file "
-                        "system with locks (NFS without nolock, Lustre with flock)");
+        findings_remedy(dst, "run unetctl of one study on one host only, or move the study to a "
+                        "file system with locks (NFS without nolock, Lustre with flock)");
     } else if (first_rank(ranks)) {
         findings_add(dst, FINDING_OK, "lock", "locks are seen from node to node");
     }

@@ -107,7 +107,8 @@ static json_t *ask_nvidia(json_t *versions)
     json_t *gpus = json_array();
     char uuid[96], driver[64], name[128];
 
-    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save))
         if (sscanf(line, "%95[^,], %63[^,], %127[^\n]", uuid, driver, name) == 3) {
             json_array_append_new(gpus, json_pack("{s:s, s:s}", "uuid", uuid, "name", name));
             json_object_set_new(versions, "gpu driver", json_string(driver));
@@ -119,7 +120,8 @@ static json_t *ask_nvidia(json_t *versions)
 /* What the trainer sees: its own view of GPUs, and the libraries it was built with. */
 static json_t *ask_trainer(json_t *facts, json_t *versions, const char *backend)
 {
-    const char *const devices[] = {"devices", "--json", backend ? "--backend" : NULL, backend, NULL};
+    const char *const devices[] = {"devices", "--json", backend ? "--backend" : NULL, backend,
+                                   NULL};
     json_t *gpus = json_array(), *root, *device;
     char *text = NULL;
     struct err e;
@@ -150,7 +152,8 @@ static void add_gpus(json_t *facts, json_t *versions, const char *backend)
 
     /* The trainer respects CUDA_VISIBLE_DEVICES, nvidia-smi does not. */
     json_object_set(facts, "gpus", own ? trainer : nvidia);
-    json_object_set_new(facts, "gpu_source", json_string(own ? "unet-train" : smi ? "nvidia-smi" : ""));
+    json_object_set_new(facts, "gpu_source",
+                        json_string(own ? "unet-train" : smi ? "nvidia-smi" : ""));
     json_decref(nvidia);
     json_decref(trainer);
 }
@@ -162,11 +165,13 @@ static void add_interface(json_t *facts)
     struct if_nameindex *all = if_nameindex();
     bool found = !choice || !*choice || *choice == '^';
 
-    for (const char *word = choice; !found && *word; word += strcspn(word, ","), word += *word == ',') {
+    for (const char *word = choice; !found && *word; word += strcspn(word, ","),
+         word += *word == ',') {
         bool exact = *word == '=';
         size_t n = strcspn(word + exact, ",");
         for (struct if_nameindex *i = all; i && i->if_index; i++)
-            found = found || (strncmp(i->if_name, word + exact, n) == 0 && (!exact || !i->if_name[n]));
+            found = found || (strncmp(i->if_name, word + exact, n) == 0 &&
+                              (!exact || !i->if_name[n]));
     }
     if_freenameindex(all);
     json_object_set_new(facts, "interface",
@@ -218,7 +223,8 @@ json_t *facts_collect(const char *backend)
     add_gpus(facts, versions, backend);
     json_object_set_new(facts, "versions", versions);
     json_object_set_new(facts, "limits", collect_limits());
-    json_object_set_new(facts, "infiniband", json_boolean(access("/sys/class/infiniband", F_OK) == 0));
+    json_object_set_new(facts, "infiniband",
+                        json_boolean(access("/sys/class/infiniband", F_OK) == 0));
     json_object_set_new(facts, "stale", list_variables(rank_variables));
     json_object_set_new(facts, "proxies", list_variables(proxy_variables));
     add_interface(facts);

@@ -10,7 +10,8 @@
 
 static const char *const level_names[] = {"ok", "warning", "error"};
 
-void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt, ...)
+void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt,
+                  ...)
 {
     struct finding *grown = realloc(f->list, (f->count + 1) * sizeof *grown);
     va_list ap;
@@ -53,9 +54,10 @@ static int print_findings_json(const struct findings *f, struct err *e)
     int rc;
 
     for (size_t i = 0; i < f->count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", f->list[i].check, "level",
-                                              level_names[f->list[i].level], "text", f->list[i].text,
-                                              "remedy", f->list[i].remedy));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", f->list[i].check,
+                                              "level",
+                                              level_names[f->list[i].level], "text",
+                                              f->list[i].text, "remedy", f->list[i].remedy));
     root = json_pack("{s:i, s:i, s:i, s:o}", "schema", 1, "errors",
                      (int)findings_count(f, FINDING_ERROR), "warnings",
                      (int)findings_count(f, FINDING_WARNING), "findings", list);

@@ -24,11 +24,13 @@ struct findings {
 };
 
 /* Add one; what to do about it is said with findings_remedy. */
-void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt, ...)
+void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt,
+                  ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The remedy of the finding that was added last. */
-void findings_remedy(struct findings *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void findings_remedy(struct findings *f, const char *fmt,
+                     ...) __attribute__((format(printf, 2, 3)));
 
 size_t findings_count(const struct findings *f, enum finding_level level);
 

@@ -79,7 +79,8 @@ static void start_line(struct line *l)
     snprintf(port, sizeof port, "%d", l->peer->port);
     int rc = resolve_host(l->peer->host, port, &hints, &found);
     if (rc) {
-        snprintf(l->peer->error, sizeof l->peer->error, "its name does not resolve: %s", gai_strerror(rc));
+        snprintf(l->peer->error, sizeof l->peer->error, "its name does not resolve: %s",
+                 gai_strerror(rc));
         l->done = true;
         return;
     }
@@ -259,7 +260,8 @@ void mesh_greet(int listener, int index, const char *token, struct mesh_peer *pe
     m.lines = calloc(m.capacity, sizeof *m.lines);
     m.polls = calloc(m.capacity + 1, sizeof *m.polls);
     for (size_t i = 0; i < npeers; i++) {
-        snprintf(peers[i].error, sizeof peers[i].error, "%s", m.lines && m.polls ? "no answer" : "no memory");
+        snprintf(peers[i].error, sizeof peers[i].error, "%s", m.lines &&
+                 m.polls ? "no answer" : "no memory");
         if (m.lines)
             m.lines[i] = (struct line){.fd = -1, .peer = &peers[i]};
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Can the ranks of a job talk to each other? Each listens at its own address of the cluster spec and
- * greets the others at theirs; who answers tells its number and its clock. */
+/* Can the ranks of a job talk to each other? Each listens at its own address of the cluster spec
+ * and greets the others at theirs; who answers tells its number and its clock. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_MESH_H
 #define UNETCTL_LAUNCHER_DOCTOR_MESH_H
 
@@ -22,7 +22,8 @@ struct mesh_peer {
 bool mesh_is_peer(size_t i, size_t j, size_t nranks);
 
 /* Greet all peers and answer the nexpected ranks that greet us, until both is done or patience_s is
- * over. listener is listener_open's and may be -1. token tells the ranks of one job from strangers. */
+ * over. listener is listener_open's and may be -1. token tells the ranks of one job from
+ * strangers. */
 void mesh_greet(int listener, int index, const char *token, struct mesh_peer *peers, size_t npeers,
                 size_t nexpected, double patience_s);
 

@@ -45,7 +45,8 @@ static int read_spec(struct spec *s, struct err *e)
         return 0;
     json_decref(s->root);
     s->root = NULL;
-    return err_set(e, ERR_PEER, "TF_CONFIG is no cluster specification: %.200s", text ? text : "(not set)");
+    return err_set(e, ERR_PEER, "TF_CONFIG is no cluster specification: %.200s",
+                   text ? text : "(not set)");
 }
 
 /* "host:port" of a worker. */
@@ -89,8 +90,8 @@ static json_t *resolve_name(const char *name)
         getnameinfo(found->ai_addr, found->ai_addrlen, back, sizeof back, NULL, 0, NI_NAMEREQD);
     if (found)
         freeaddrinfo(found);
-    o = json_pack("{s:s, s:b, s:o, s:s, s:s}", "name", name, "listed", resolve_is_listed(name), "addresses",
-                  addresses, "back", back, "error", rc ? gai_strerror(rc) : "");
+    o = json_pack("{s:s, s:b, s:o, s:s, s:s}", "name", name, "listed", resolve_is_listed(name),
+                  "addresses", addresses, "back", back, "error", rc ? gai_strerror(rc) : "");
     return o;
 }
 
@@ -112,7 +113,8 @@ static json_t *resolve_all(const struct spec *s)
 
 static json_t *encode_peer(const struct mesh_peer *p)
 {
-    return json_pack("{s:i, s:s, s:b, s:s, s:f, s:f, s:s}", "index", p->index, "host", p->host, "reached",
+    return json_pack("{s:i, s:s, s:b, s:s, s:f, s:f, s:s}", "index", p->index, "host", p->host,
+                     "reached",
                      p->reached, "interface", p->interface, "rtt_ms", p->rtt_s * 1000, "clock_s",
                      p->clock_s, "error", p->error);
 }
@@ -158,7 +160,8 @@ static json_t *look_at_data(const char *dir)
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/images", dir);
-    return access(path, R_OK | X_OK) == 0 ? json_string("") : json_sprintf("%s: %s", path, strerror(errno));
+    return access(path, R_OK | X_OK) == 0 ? json_string("") : json_sprintf("%s: %s", path,
+                                                                           strerror(errno));
 }
 
 /* Who waits for us holds this lock; if we get it, locks are not seen from host to host. */

@@ -5,7 +5,8 @@
  *   the facts of its host (facts.h), and
  *   {"schema":1,"index":0,"world":4,"procid":"0","name":"node1","spec":REPORT (spec_report.h),
  *    "port":{"number":8890,"error":""},
- *    "names":[{"name":"node2","listed":false,"addresses":["10.77.0.12"],"back":"node2","error":""}],
+ *    "names":[{"name":"node2","listed":false,"addresses":["10.77.0.12"],"back":"node2",
+ *              "error":""}],
  *    "peers":[{"index":1,"host":"node2","reached":true,"interface":"eth0","rtt_ms":0.2,
  *              "clock_s":0.001,"error":""}],
  *    "visible":"0,1","data":"","lock":"held"} */

@@ -77,13 +77,14 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
     buf_add(&b, "/unetctl doctor --probe ");
     template_quote_sh(&b, folder);
     buf_add(&b, "\n");
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : atomicfile_write(path, b.data, b.length, 0777, e);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : atomicfile_write(path, b.data, b.length,
+                                                                             0777, e);
     buf_destroy(&b);
     return rc;
 }
 
-/* The workspace of the rehearsal: the study's, but in a folder, with a trainer and under an id of its
- * own, so that nobody takes its job for one of the runs. Shallow: never closed. */
+/* The workspace of the rehearsal: the study's, but in a folder, with a trainer and under an id of
+ * its own, so that nobody takes its job for one of the runs. Shallow: never closed. */
 static void borrow(const struct workspace *w, const struct rehearsal *r, char *trainer,
                    struct workspace *dst)
 {
@@ -97,8 +98,8 @@ static void borrow(const struct workspace *w, const struct rehearsal *r, char *t
     dst->options.hold = false;
     if (!dst->options.time_min || dst->options.time_min > TIME_MIN)
         dst->options.time_min = TIME_MIN;
-    snprintf(dst->ledger.study_id, sizeof dst->ledger.study_id, "%08lx%08x", (unsigned long)time(NULL),
-             (unsigned)getpid());
+    snprintf(dst->ledger.study_id, sizeof dst->ledger.study_id, "%08lx%08x",
+             (unsigned long)time(NULL), (unsigned)getpid());
 }
 
 static int describe_rehearsal(const struct workspace *w, int gpus, struct run *dst, struct err *e)
@@ -138,14 +139,14 @@ static int give_up(const struct rehearsal *r, const char *state, struct err *e)
 {
     if (interrupted)
         return err_set(e, ERR_INTERRUPT, "doctor: interrupted");
-    return err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPU%s did not end within %ld s (%s); wait "
-                   "longer with --timeout, or choose a partition that is free", r->gpus,
+    return err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPU%s did not end within %ld s "
+                   "(%s); wait longer with --timeout, or choose a partition that is free", r->gpus,
                    plural(r->gpus), r->timeout_s, state);
 }
 
 /* Until the job has ended; one that does not in time is cancelled. */
-static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag, const char *id,
-                        struct err *e)
+static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag,
+                        const char *id, struct err *e)
 {
     const struct timespec pause = {.tv_sec = POLL_S};
     double end = clock_now() + (double)r->timeout_s;
@@ -158,7 +159,8 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
         if (scheduler_query(s, tag, &jobs, &n, e))
             return -1;
         /* COMPLETING: the script has ended, a node that does not answer is waited for. */
-        bool ended = n == 0 || jobs[0].phase == JOB_ENDED || strcmp(jobs[0].state, "COMPLETING") == 0;
+        bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||
+            strcmp(jobs[0].state, "COMPLETING") == 0;
         if (n)
             snprintf(state, sizeof state, "%s%s%s", jobs[0].state, *jobs[0].reason ? ", " : "",
                      jobs[0].reason);
@@ -173,7 +175,8 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     }
 }
 
-static int run_as_job(struct workspace *w, const struct rehearsal *r, const struct run *run, struct err *e)
+static int run_as_job(struct workspace *w, const struct rehearsal *r, const struct run *run,
+                      struct err *e)
 {
     struct scheduler *s = workspace_scheduler(w, w->scheduler, e);
     char id[SCHEDULER_ID_SIZE];
@@ -212,7 +215,8 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
 
     if (attempt_job(w, run, 1, &job, e))
         return -1;
-    log_info("rehearsing here on %d GPU%s, %d node%s, %d rank%s", r->gpus, plural(r->gpus), run->layout.nodes,
+    log_info("rehearsing here on %d GPU%s, %d node%s, %d rank%s", r->gpus, plural(r->gpus),
+             run->layout.nodes,
              plural(run->layout.nodes), run->layout.tasks, plural(run->layout.tasks));
     pid_t child = fork();
     if (child == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run that looks around instead of training: generated, submitted and started exactly as the runs of
- * the study are, below STUDY/.unetctl/doctor, with a program as its trainer that leaves what each rank
- * sees (probe.h). */
+/* A run that looks around instead of training: generated, submitted and started exactly as the runs
+ * of the study are, below STUDY/.unetctl/doctor, with a program as its trainer that leaves what
+ * each rank sees (probe.h). */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 #define UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 
@@ -20,8 +20,9 @@ struct rehearsal {
     json_t *ranks; /* by index: what it left, or null */
 };
 
-/* 0, also when ranks left nothing; -1 when the rehearsal could not be made, refused (ERR_SCHED) or did
- * not end in time (ERR_TIMEOUT: its job is cancelled). rehearsal_close drops ranks in any case. */
+/* 0, also when ranks left nothing; -1 when the rehearsal could not be made, refused (ERR_SCHED) or
+ * did not end in time (ERR_TIMEOUT: its job is cancelled). rehearsal_close drops ranks in any
+ * case. */
 int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e);
 
 /* Removes the folder, too, unless keep. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What belongs to a user, apart from any study. What unetctl remembers between two runs:
- * $XDG_STATE_HOME/unetctl, or ~/.local/state/unetctl. What the user writes: $XDG_CONFIG_HOME/unetctl,
- * or ~/.config/unetctl. */
+ * $XDG_STATE_HOME/unetctl, or ~/.local/state/unetctl. What the user writes:
+ * $XDG_CONFIG_HOME/unetctl, or ~/.config/unetctl. */
 #ifndef UNETCTL_LAUNCHER_HOST_STATEDIR_H
 #define UNETCTL_LAUNCHER_HOST_STATEDIR_H
 

@@ -24,7 +24,8 @@ static int is_visible(const struct dirent *d)
 }
 
 /* Leaves the image files. */
-static int set_strangers_aside(const char *folder, struct dirent **entries, int n, struct data_look *dst)
+static int set_strangers_aside(const char *folder, struct dirent **entries, int n,
+                               struct data_look *dst)
 {
     int kept = 0;
 
@@ -49,14 +50,15 @@ static bool has_folder(const char *dir, const char *name)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int list_folder(const char *dir, const char *name, struct dirent ***entries, struct data_look *dst,
-                       struct err *e)
+static int list_folder(const char *dir, const char *name, struct dirent ***entries,
+                       struct data_look *dst, struct err *e)
 {
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
     int n = scandir(path, entries, is_visible, alphasort);
-    return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : set_strangers_aside(name, *entries, n, dst);
+    return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : set_strangers_aside(name, *entries,
+                                                                                   n, dst);
 }
 
 static void free_list(struct dirent **entries, int n)
@@ -77,7 +79,8 @@ static int compare_stems(const char *a, const char *b)
 
 static int by_stem(const void *a, const void *b)
 {
-    return compare_stems((*(struct dirent *const *)a)->d_name, (*(struct dirent *const *)b)->d_name);
+    return compare_stems((*(struct dirent *const *)a)->d_name,
+                         (*(struct dirent *const *)b)->d_name);
 }
 
 static void note_odd(struct data_look *dst, const char *folder, const char *name)
@@ -147,7 +150,8 @@ static void take_sizes(struct sizes *s, struct data_look *dst)
     dst->max_height = s->heights[n - 1];
 }
 
-/* Lines of `unet-train data check`: path, width, height, channels, bits, hash, with tabs between. */
+/* Lines of `unet-train data check`: path, width, height, channels, bits, hash, with tabs
+ * between. */
 static void decode_check(char *text, struct data_look *dst)
 {
     struct sizes sizes = {.n = 0};
@@ -164,7 +168,8 @@ static void decode_check(char *text, struct data_look *dst)
     take_sizes(&sizes, dst);
 }
 
-static int sample(const char *dir, struct dirent **images, int n, struct data_look *dst, struct err *e)
+static int sample(const char *dir, struct dirent **images, int n, struct data_look *dst,
+                  struct err *e)
 {
     const char *argv[MAX_SAMPLE + 3] = {"data", "check"};
     char *paths[MAX_SAMPLE] = {NULL}, *text = NULL;

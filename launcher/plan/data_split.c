@@ -50,7 +50,8 @@ static int check_split(const struct workspace *w, struct err *e)
     if (!known || wants_masks != has_classes)
         return 0;
     return err_set(e, ERR_CONFIG, wants_masks
-                       ? "model.name %s needs a mask for each image, and in %s an image has one class "
+                       ? "model.name %s needs a mask for each image, and in %s an image has one "
+                       "class "
                          "as a whole: --model resnet44 (or 20, 32, 56, 110)"
                        : "model.name %s gives each image one class as a whole, and %s has masks: "
                          "--model unet", model, w->study.data.dir);

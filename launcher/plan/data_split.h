@@ -7,8 +7,8 @@
 
 #include "launcher/study/workspace.h"
 
-/* Freezes the split, once, with the trainer's own reader of the data. ERR_CONFIG where the data and the
- * model do not fit. */
+/* Freezes the split, once, with the trainer's own reader of the data. ERR_CONFIG where the data and
+ * the model do not fit. */
 int data_split_make(const struct workspace *w, struct err *e);
 
 /* split.json, to be released; NULL where it is missing or cannot be read. */

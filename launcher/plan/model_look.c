@@ -45,7 +45,7 @@ int model_look_open(const struct study *study, bool loud, struct model_look *dst
         return 0;
     if (loud)
         (void)trainer_program_run(argv, e);
-    return err_set(e, ERR_CONFIG, "model.name %s cannot be built for this study%s (unet-train model "
-                   "%s --size %s)", study->model.name, loud ? ", as said above" : "",
+    return err_set(e, ERR_CONFIG, "model.name %s cannot be built for this study%s (unet-train "
+                   "model %s --size %s)", study->model.name, loud ? ", as said above" : "",
                    study->model.name, size);
 }

@@ -15,7 +15,8 @@
 #include "launcher/plan/run_cost.h"
 #include "src/plural.h"
 
-static void add_advice(struct plan_advice *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_advice(struct plan_advice *dst, const char *fmt,
+                       ...) __attribute__((format(printf, 2, 3)));
 static void add_advice(struct plan_advice *dst, const char *fmt, ...)
 {
     va_list ap;
@@ -48,14 +49,16 @@ static void count_images(const struct study *s, struct plan_advice *dst)
         add_advice(dst, "%s", e.text);
         return;
     }
-    dst->val = look.val ? (long)look.val : (long)(s->data.val_fraction * (double)look.images + 1e-6);
+    dst->val = look.val ? (long)look.val : (long)(s->data.val_fraction * (double)look.images +
+                                                  1e-6);
     if (dst->val == 0 && look.images > 1)
         dst->val = 1;
     dst->train = look.train ? (long)look.train : look.val ? 0 : (long)look.images - dst->val;
     if (look.images == 0)
         add_advice(dst, "%s/images holds no image files", s->data.dir);
     else if (look.unpaired)
-        add_advice(dst, "%s: %zu image%s or mask%s without a partner of the same name, such as %s", s->data.dir,
+        add_advice(dst, "%s: %zu image%s or mask%s without a partner of the same name, such as %s",
+                   s->data.dir,
                    look.unpaired, plural(look.unpaired), plural(look.unpaired), look.odd);
 }
 
@@ -83,7 +86,8 @@ static const char *gpus_word(const struct counts *c)
     return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
 }
 
-static void advise_batches(const struct study *s, const struct run_plan *plan, struct plan_advice *dst)
+static void advise_batches(const struct study *s, const struct run_plan *plan,
+                           struct plan_advice *dst)
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
@@ -107,45 +111,50 @@ static void advise_batches(const struct study *s, const struct run_plan *plan, s
             note(&blind, gpus);
     }
     if (*short_all.text && drop)
-        add_advice(dst, "%ld training images fill no global batch (%s) on %s %s, and data.remainder is "
-                   "drop: nothing would be trained; lower the batch or raise data.repeat", images,
-                   batch, short_all.text, gpus_word(&short_all));
+        add_advice(dst, "%ld training images fill no global batch (%s) on %s %s, and "
+                   "data.remainder is drop: nothing would be trained; lower the batch or raise "
+                   "data.repeat", images, batch, short_all.text, gpus_word(&short_all));
     else if (*short_all.text)
-        add_advice(dst, "%ld training images fill no global batch (%s) on %s %s: every step is a short "
-                   "one; lower the batch or raise data.repeat", images, batch, short_all.text,
+        add_advice(dst, "%ld training images fill no global batch (%s) on %s %s: every step is a "
+                   "short one; lower the batch or raise data.repeat", images, batch, short_all.text,
                    gpus_word(&short_all));
     if (*odd.text)
-        add_advice(dst, "%ld training images are not a multiple of the global batch (%s) on %s %s: the "
-                   "%s", images, batch, odd.text, gpus_word(&odd),
+        add_advice(dst, "%ld training images are not a multiple of the global batch (%s) on %s %s: "
+                   "the %s", images, batch, odd.text, gpus_word(&odd),
                    drop ? "last step of an epoch is dropped (data.remainder)"
                         : "steps are a little shorter, weighted by their real counts");
     if (*idle.text)
-        add_advice(dst, "%ld training images make steps of fewer images than GPUs on %s %s: some GPUs idle",
-                   images, idle.text, gpus_word(&idle));
+        add_advice(dst, "%ld training images make steps of fewer images than GPUs on %s %s: some "
+                   "GPUs idle", images, idle.text, gpus_word(&idle));
     if (*blind.text)
-        add_advice(dst, "there are fewer validation images (%ld) than ranks on %s %s: some ranks evaluate "
-                   "nothing", dst->val, blind.text, gpus_word(&blind));
+        add_advice(dst, "there are fewer validation images (%ld) than ranks on %s %s: some ranks "
+                   "evaluate nothing", dst->val, blind.text, gpus_word(&blind));
 }
 
-static void advise_disk(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
+static void advise_disk(const struct workspace *w, const struct run_plan *plan,
+                        struct plan_advice *dst)
 {
     double need = (double)run_cost_disk(&w->study, w->options.time_min) * (double)plan->count +
                   (double)run_cost_cache(&w->study, plan, dst->train + dst->val);
     struct statvfs fs;
 
     if (statvfs(w->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
-        add_advice(dst, "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB left",
-                   need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize / 1048576);
+        add_advice(dst, "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB "
+                   "left",
+                   need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize /
+                   1048576);
 }
 
 /* It may lie on the nodes only. */
-static void advise_trainer(const struct workspace *w, const struct run_plan *plan, struct plan_advice *dst)
+static void advise_trainer(const struct workspace *w, const struct run_plan *plan,
+                           struct plan_advice *dst)
 {
     for (size_t i = 0; *w->site.trainer && i < plan->count; i++) {
-        if (study_engine(&w->study, plan->runs[i].engine->name) || access(w->site.trainer, X_OK) == 0)
+        if (study_engine(&w->study, plan->runs[i].engine->name) ||
+            access(w->site.trainer, X_OK) == 0)
             continue;
-        add_advice(dst, "%s: trainer: %s: %s; unless the nodes have it every run fails at once", w->site.file,
-                   w->site.trainer, strerror(errno));
+        add_advice(dst, "%s: trainer: %s: %s; unless the nodes have it every run fails at once",
+                   w->site.file, w->site.trainer, strerror(errno));
         return;
     }
 }
@@ -158,8 +167,8 @@ bool plan_advice_time(const struct workspace *w, char dst[256])
     if ((section && !section->resumes) || !limit_s || limit_s > w->study.again.signal_s)
         return false;
     snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%ld s): a run "
-             "gets the signal to leave as soon as it begins; raise slurm.time, or lower slurm.signal_s",
-             w->options.time_min, w->study.again.signal_s);
+             "gets the signal to leave as soon as it begins; raise slurm.time, or lower "
+             "slurm.signal_s", w->options.time_min, w->study.again.signal_s);
     return true;
 }
 
@@ -176,8 +185,8 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
         add_advice(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
                    dst->compute.remedy);
     if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
-        add_advice(dst, "no time limit: the partition's holds, and nobody can tell what the runs cost "
-                   "(slurm.time in study.yaml, or -- --time=H:MM:SS)");
+        add_advice(dst, "no time limit: the partition's holds, and nobody can tell what the runs "
+                   "cost (slurm.time in study.yaml, or -- --time=H:MM:SS)");
     char text[256];
     if (plan_advice_time(w, text))
         add_advice(dst, "%s", text);

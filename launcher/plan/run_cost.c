@@ -126,13 +126,15 @@ int64_t run_cost_disk(const struct study *study, int time_min)
     /* Adam keeps two more numbers for each parameter. */
     int64_t snapshot = weights + 2 * (4 * s.parameters + TENSOR_BYTES * s.tensors) + BLOCK;
 
-    return blocks(weights) + SNAPSHOTS * blocks(snapshot) + blocks(record) + SMALL_FILES * (int64_t)BLOCK;
+    return blocks(weights) + SNAPSHOTS * blocks(snapshot) + blocks(record) + SMALL_FILES *
+           (int64_t)BLOCK;
 }
 
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images)
 {
     /* Of floats, as images become that are resized. */
-    int64_t bytes = (int64_t)images * study->data.height * study->data.width * (study->data.channels + 1) * 4;
+    int64_t bytes = (int64_t)images * study->data.height * study->data.width *
+        (study->data.channels + 1) * 4;
     int most = 1;
 
     for (size_t i = 0; i < plan->count; i++)
@@ -170,8 +172,8 @@ static void encode_counts(const struct run_plan *plan, int most_gpus, char *dst,
             continue;
         }
         if (first && n < size)
-            n += (size_t)snprintf(dst + n, size - n, first == last ? "%s%d" : "%s%d..%d", n ? "," : "",
-                                  first, last);
+            n += (size_t)snprintf(dst + n, size - n, first == last ? "%s%d" : "%s%d..%d",
+                                  n ? "," : "", first, last);
         first = last = gpus <= most_gpus ? gpus : 0;
     }
 }
@@ -188,9 +190,9 @@ int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hou
     int most = 0;
 
     if (!time_min)
-        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the runs have no time limit, so they may cost "
-                       "anything; give one (slurm.time in study.yaml, or -- --time=H:MM:SS)",
-                       max_gpu_hours);
+        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the runs have no time limit, so they "
+                       "may cost anything; give one (slurm.time in study.yaml, or -- "
+                       "--time=H:MM:SS)", max_gpu_hours);
     if (hours <= max_gpu_hours)
         return 0;
     for (size_t i = 0; i < plan->count; i++)
@@ -202,10 +204,10 @@ int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hou
         snprintf(fit, sizeof fit, "--gpus %s (%.*f) would fit", counts,
                  run_cost_decimals(total_hours(plan, time_min, most)),
                  total_hours(plan, time_min, most));
-    return err_set(e, ERR_CONFIG, "the runs may cost %.*f GPU-hours (time limit %d:%02d h x GPUs, summed), "
-                   "%.*f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes would",
-                   run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
-                   run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours, fit,
-                   most ? "as" : "but",
+    return err_set(e, ERR_CONFIG, "the runs may cost %.*f GPU-hours (time limit %d:%02d h x GPUs, "
+                   "summed), %.*f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes "
+                   "would", run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
+                   run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours,
+                   fit, most ? "as" : "but",
                    (int)(time_min * max_gpu_hours / hours));
 }

@@ -8,9 +8,9 @@
 #include "launcher/study/run_plan.h"
 #include "src/cli.h"
 
-#define RUN_COST_OPTION(max)                                                                               \
-    {"max-gpu-hours", 0, CLI_DOUBLE, "H", "refuse (exit 3) what may cost more: time limit x GPUs, summed", \
-     &(max), 1e-9, 1e12}
+#define RUN_COST_OPTION(max) \
+    {"max-gpu-hours", 0, CLI_DOUBLE, "H", \
+     "refuse (exit 3) what may cost more: time limit x GPUs, summed", &(max), 1e-9, 1e12}
 
 /* The run's GPUs until the time limit; 0 without a limit. */
 double run_cost_gpu_hours(const struct run *run, int time_min);
@@ -22,16 +22,16 @@ int run_cost_decimals(double hours);
 int64_t run_cost_parameters(const struct study *study);
 
 /* Bytes that one attempt writes: weights, the snapshots that it would go on from (two stay while a
- * third is written), record.jsonl (until the time limit), log.csv, scripts and output. An upper bound
- * in whole file-system blocks, for unet-train. */
+ * third is written), record.jsonl (until the time limit), log.csv, scripts and output. An upper
+ * bound in whole file-system blocks, for unet-train. */
 int64_t run_cost_disk(const struct study *study, int time_min);
 
-/* Bytes of the file of decoded images that all runs share (data.cache), at most; 0 where they are kept
- * in memory: for `auto` up to 256 MiB for all processes of a node. */
+/* Bytes of the file of decoded images that all runs share (data.cache), at most; 0 where they are
+ * kept in memory: for `auto` up to 256 MiB for all processes of a node. */
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images);
 
-/* May the plan cost no more than max_gpu_hours? Worst case: the time limit x GPUs of every run. 0, or
- * -1 with ERR_CONFIG: by how much it is too much, and which of its GPU counts would fit. */
+/* May the plan cost no more than max_gpu_hours? Worst case: the time limit x GPUs of every run. 0,
+ * or -1 with ERR_CONFIG: by how much it is too much, and which of its GPU counts would fit. */
 int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e);
 
 #endif

@@ -36,7 +36,8 @@ int trainer_program_exec(const char *const *argv, struct err *e)
     return err_errno(e, ERR_INTERNAL, errno, "%s", path);
 }
 
-/* The child's side of trainer_program_read: exit code 127 for a program that could not be started. */
+/* The child's side of trainer_program_read: exit code 127 for a program that could not be
+ * started. */
 static void become_writer(const char *const *argv, int out, int err)
 {
     struct err ignored;

@@ -11,8 +11,8 @@
  * it has to say. 0, or -1 with its exit code as the error's. */
 int trainer_program_run(const char *const *argv, struct err *e);
 
-/* The same without a word on stderr; *text gets what it wrote on stdout, to be freed, whatever its exit
- * code was. -1 only where it could not be run. */
+/* The same without a word on stderr; *text gets what it wrote on stdout, to be freed, whatever its
+ * exit code was. -1 only where it could not be run. */
 int trainer_program_read(const char *const *argv, char **text, struct err *e);
 
 /* The same, where it must succeed: -1 with its own error and exit code if not. Its warnings are

@@ -142,7 +142,8 @@ static void add_ideal(struct chart *c, const struct report *r)
     add_guide(c, r, 0, 1.0 / base, false, "ideal");
 }
 
-/* The chosen law from from to to GPUs. Told are its values at whole numbers of GPUs, behind first. */
+/* The chosen law from from to to GPUs. Told are its values at whole numbers of GPUs, behind
+ * first. */
 static void add_law(struct chart *c, struct chart_series *s, const struct report_series *rs,
                     int from, int to, int first)
 {
@@ -227,8 +228,8 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
         dots->mark = 0;
     }
     for (size_t k = 0; k < s->nrows; k++) /* a little to the left, so that bars do not hide them */
-        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r), result_quality(&s->rows[k]),
-                        NAN,
+        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r),
+                        result_quality(&s->rows[k]), NAN,
                         NAN);
 }
 

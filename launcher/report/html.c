@@ -252,7 +252,8 @@ static void add_definition(struct buf *b, const char *name, const char *text)
 /* A list, not a table: its sentences have the whole width of a phone. */
 static void add_rules(struct buf *b, const struct report *r)
 {
-    buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n<p class=\"soft\">The twelve rules of Hoefler "
+    buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n<p class=\"soft\">The twelve rules of "
+            "Hoefler "
                "and Belli (SC 2015), as this report meets them.</p>\n<dl class=\"words\">\n");
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];

@@ -13,7 +13,8 @@ char *latex_encode(const struct report *r)
 
     buf_addf(&b,
              "%% Made by unetctl report on %s: \\input it into a document with\n"
-             "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and \\usepackage{graphicx}, which\n"
+             "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and "
+             "\\usepackage{graphicx}, which\n"
              "%% makes tables as narrow as the line; they compile without it, too.\n"
              "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
              "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"

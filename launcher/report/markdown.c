@@ -10,7 +10,8 @@
 
 #define MARKDOWN_MAX_RUNS 1000
 
-static void add_markdown_lines(struct buf *b, const char *text, const char *before, const char *behind)
+static void add_markdown_lines(struct buf *b, const char *text, const char *before,
+                               const char *behind)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");

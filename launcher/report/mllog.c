@@ -76,7 +76,8 @@ void mllog_encode(const struct result *r, struct buf *b)
     add_text_event(b, "engine", r->engine);
     add_number_event(b, 0, "number_of_ranks", r->gpus, "");
     add_number_event(b, 0, "seed", (double)r->seed, "");
-    add_number_event(b, 0, "global_batch_size", r->global_batch ? (double)r->global_batch : NAN, "");
+    add_number_event(b, 0, "global_batch_size", r->global_batch ? (double)r->global_batch : NAN,
+                     "");
     add_number_event(b, 0, "train_samples", r->images, "");
     add_number_event(b, 0, "eval_samples", r->val_images ? (double)r->val_images : NAN, "");
     add_event(b, 0, START, "run_start", "null", "");

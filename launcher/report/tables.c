@@ -85,10 +85,11 @@ void tables_fill_speed(struct table *t, const struct report_series *rs)
     series_describe_mode(s, &mode);
     table_init(
         t, columns, COUNT(columns),
-        "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s. One epoch: the "
-        "one of index %ld.%s%s%s",
+        "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s. One epoch: "
+        "the one of index %ld.%s%s%s",
         rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-        s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "", method ? "." : "");
+        s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "",
+        method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
     for (size_t i = 0; i < s->npoints; i++) {
@@ -132,9 +133,9 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct decision *d = &rs->as->decision;
 
     table_init(t, classes ? by_accuracy : by_iou, COUNT(by_iou),
-               "Quality of %s after the last epoch: %s is the mean over the runs of a count, change the "
-               "difference from the base case's; its 95 %% interval is simultaneous over all counts. "
-               "What is judged is whether that interval lies above -%.2f.",
+               "Quality of %s after the last epoch: %s is the mean over the runs of a count, "
+               "change the difference from the base case's; its 95 %% interval is simultaneous "
+               "over all counts. What is judged is whether that interval lies above -%.2f.",
                rs->label, s->quality, DECISION_IOU_MARGIN);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
@@ -214,8 +215,8 @@ void tables_fill_each(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
 
     table_init(t, columns, COUNT(columns),
-               "Speed-up of each part of %s, and in brackets its efficiency: its time with %d GPU%s "
-               "over that with N, both medians over runs.",
+               "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
+               "GPU%s over that with N, both medians over runs.",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus));
     for (size_t i = 0; i < s->npoints; i++) {
         table_addf(t, "%d", s->points[i].gpus);
@@ -324,8 +325,8 @@ void tables_fill_settings(struct table *t, const struct report_series *rs)
     struct setting s;
 
     table_init(t, columns, COUNT(columns),
-               "Settings of %s that can change time or quality; the others have their built-in values.",
-               rs->label);
+               "Settings of %s that can change time or quality; the others have their built-in "
+               "values.", rs->label);
     while (text && settings_next(&text, &s)) {
         struct buf value = {0};
         settings_add_value(&value, &s);
@@ -348,8 +349,8 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
 
     table_init(t, result_by_accuracy(&s->rows[0]) ? by_accuracy : by_iou, COUNT(by_iou),
-               "%s: speed-up of the whole training, of steady epochs, and their efficiency; %s: mean over runs",
-               rs->label, s->quality);
+               "%s: speed-up of the whole training, of steady epochs, and their efficiency; %s: "
+               "mean over runs", rs->label, s->quality);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         table_addf(t, "%d", p->gpus);
@@ -379,8 +380,8 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
                                                   {"significant", true}};
 
     table_init(t, columns, COUNT(columns),
-               "%s (first) against %s (second), at each count that both ran on: means over runs; first / "
-               "second is of medians.",
+               "%s (first) against %s (second), at each count that both ran on: means over runs; "
+               "first / second is of medians.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
@@ -404,7 +405,8 @@ void tables_fill_pair(struct table *t, const struct report *r, const struct anal
     }
 }
 
-void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill, table_encode_f *encode)
+void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
+                table_encode_f *encode)
 {
     struct table t;
 
@@ -440,7 +442,8 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
 {
     static const struct table_column columns[] = {
         {"run", true}, {"engine", true}, {"GPUs", false}, {"seed", false}, {"attempt", false},
-        {"state", true}, {"epochs", false}, {"training s", false}, {"quality", false}, {"host", true},
+        {"state", true}, {"epochs", false}, {"training s", false}, {"quality", false},
+        {"host", true},
         {"device", true}, {"note", true}};
 
     if (results->count > most)
@@ -448,7 +451,8 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
                    "The first %zu of %zu runs and their states; results.csv has them all.",
                    most, results->count);
     else
-        table_init(t, columns, COUNT(columns), "Every run, its state, and its IoU, or accuracy where images have classes.");
+        table_init(t, columns, COUNT(columns),
+                   "Every run, its state, and its IoU, or accuracy where images have classes.");
     for (size_t i = 0; i < results->count && i < most; i++) {
         const struct result *r = &results->rows[i];
         table_addf(t, "%s", r->run);

@@ -12,7 +12,8 @@ typedef void tables_fill_f(struct table *t, const struct report_series *s);
 void tables_fill_speed(struct table *t, const struct report_series *s);
 void tables_fill_quality(struct table *t, const struct report_series *s);
 void tables_fill_parts(struct table *t, const struct report_series *s); /* where the time goes */
-void tables_fill_each(struct table *t, const struct report_series *s); /* and how each part scales */
+/* and how each part scales */
+void tables_fill_each(struct table *t, const struct report_series *s);
 void tables_fill_models(struct table *t, const struct report_series *s);
 void tables_fill_convergence(struct table *t, const struct report_series *s);
 void tables_fill_levels(struct table *t, const struct report_series *s); /* time to each quality */
@@ -28,7 +29,8 @@ void tables_fill_short(struct table *t, const struct report_series *s);
 void tables_fill_pair(struct table *t, const struct report *r, const struct analysis_pair *p);
 
 /* Those of each series, then the pairs. fill ends with NULL. */
-void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill, table_encode_f *encode);
+void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
+                table_encode_f *encode);
 
 /* The twelve rules. */
 void tables_fill_rules(struct table *t, const struct report *r);

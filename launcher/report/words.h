@@ -21,8 +21,8 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
-/* quality: "IoU" or "accuracy". One sentence on how b does against a at one count: "native with 14 GPUs: 1.20x slower than
- * horovod (95 % interval 1.18-1.22, significant)". */
+/* quality: "IoU" or "accuracy". One sentence on how b does against a at one count: "native with 14
+ * GPUs: 1.20x slower than horovod (95 % interval 1.18-1.22, significant)". */
 void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
                    const char *label_b, const char *quality);
 

@@ -160,13 +160,15 @@ static int decode_node(const struct sandbox *sb, const char *node, int *number, 
         return err_set(e, ERR_USAGE, "--node %s: the nodes of this sandbox are node1 to node%d",
                        node, sb->nodes);
     if (sb->inside)
-        return err_set(e, ERR_USAGE, "--node %s: inside the sandbox type 'srun -w node%ld CMD'", node, i);
+        return err_set(e, ERR_USAGE, "--node %s: inside the sandbox type 'srun -w node%ld CMD'",
+                       node, i);
     *number = (int)i;
     return 0;
 }
 
 /* The process whose namespaces a command enters, as a folder of /proc: the login node's (0), or a
- * node's. A node's pid counts in the sandbox, so it is looked up in the sandbox's /proc, which its supervisor sees. */
+ * node's. A node's pid counts in the sandbox, so it is looked up in the sandbox's /proc, which its
+ * supervisor sees. */
 static int find_namespaces(const struct sandbox *sb, int node, char dst[128], struct err *e)
 {
     char path[PATH_MAX + 32], *text;

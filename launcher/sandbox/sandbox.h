@@ -22,7 +22,8 @@ struct sandbox {
     bool running; /* false: never started, stopped, killed or gone with a reboot */
 };
 
-/* Where `sandbox up` puts it without --dir: $UNETCTL_SANDBOX, or $XDG_STATE_HOME/unetctl/sandbox. */
+/* Where `sandbox up` puts it without --dir: $UNETCTL_SANDBOX, or
+ * $XDG_STATE_HOME/unetctl/sandbox. */
 int sandbox_default_dir(char dst[PATH_MAX], struct err *e);
 
 /* What is known of the sandbox in dir; one that does not run is no error. */

@@ -203,8 +203,8 @@ static int set_word(struct job_options *o, const struct word *w, const char *val
     case WORD_TIME:
         minutes = job_time_decode(value);
         if (minutes < 0)
-            return err_set(e, ERR_USAGE, "--time %s: not a time limit; write minutes, H:MM:SS or D-HH:MM",
-                           value);
+            return err_set(e, ERR_USAGE, "--time %s: not a time limit; write minutes, H:MM:SS or "
+                           "D-HH:MM", value);
         *option_number(o, w) = minutes;
         return 0;
     case WORD_NICE:
@@ -215,7 +215,8 @@ static int set_word(struct job_options *o, const struct word *w, const char *val
         return 0;
     case WORD_MEM:
         if (job_mem_decode(value) < 0)
-            return err_set(e, ERR_USAGE, "--mem %s: not an amount of memory; write 4G or 4000M", value);
+            return err_set(e, ERR_USAGE, "--mem %s: not an amount of memory; write 4G or 4000M",
+                           value);
         break;
     case WORD_TEXT:
         if (*value == 0 || strpbrk(value, "\n"))
@@ -226,7 +227,8 @@ static int set_word(struct job_options *o, const struct word *w, const char *val
     return 0;
 }
 
-/* A typing error, or no option at all. NULL: it may be an option of a Slurm younger than this list. */
+/* A typing error, or no option at all. NULL: it may be an option of a Slurm younger than this
+ * list. */
 static const char *nearest_option(const char *name)
 {
     const char *names[sizeof words / sizeof *words + sizeof further / sizeof *further];
@@ -245,8 +247,8 @@ static const char *nearest_option(const char *name)
 
 static int refuse_word(const char *text, const char *near, struct err *e)
 {
-    return err_set(e, ERR_USAGE, "'%.*s' is no option of sbatch%s%s%s", (int)strcspn(text, "="), text,
-                   near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+    return err_set(e, ERR_USAGE, "'%.*s' is no option of sbatch%s%s%s", (int)strcspn(text, "="),
+                   text, near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 static int add_extra(struct job_options *o, const char *word, struct err *e)
@@ -276,7 +278,8 @@ static const struct further *find_further(const char *text, bool *has_value)
 /* sbatch would read -Hn3 as -H -n3. */
 static bool is_bundle(const char *text)
 {
-    return text[0] == '-' && text[1] != '-' && text[1] && text[2 + strspn(text + 2, (char[]){text[1], 0})];
+    return text[0] == '-' && text[1] != '-' && text[1] &&
+           text[2 + strspn(text + 2, (char[]){text[1], 0})];
 }
 
 static int refuse_bundle(const char *text, struct err *e)
@@ -304,7 +307,8 @@ static int take_unknown(struct job_options *o, int nwords, char **given, int *i,
     if (help != SBATCH_HELP_NONE) {
         if (add_extra(o, text, e))
             return -1;
-        return help == SBATCH_HELP_VALUE && !has_value ? add_option_value(o, nwords, given, i, e) : 0;
+        return help == SBATCH_HELP_VALUE && !has_value ? add_option_value(o, nwords, given, i,
+                                                                          e) : 0;
     }
     const char *near = is_long ? nearest_option(name + 2) : NULL;
     if (near || !is_long || strpbrk(text, " \t") == text + strcspn(text, "= \t"))
@@ -325,12 +329,15 @@ static int take_further(struct job_options *o, int nwords, char **given, int *i,
     if (!f)
         return take_unknown(o, nwords, given, i, e);
     if (f->kind == FURTHER_OURS)
-        return err_set(e, ERR_USAGE, "'%s': unetctl itself decides on --%s: %s", text, f->name, f->why);
+        return err_set(e, ERR_USAGE, "'%s': unetctl itself decides on --%s: %s", text, f->name,
+                       f->why);
     if (f->kind == FURTHER_FLAG && is_bundle(text))
         return refuse_bundle(text, e);
-    if (strcmp(f->name, "gres") == 0 && strstr(has_value ? text : *i + 1 < nwords ? given[*i + 1] : "", "gpu"))
-        return err_set(e, ERR_USAGE, "'%s': the GPUs of a job are those of --gpus; their type and whether "
-                       "--gres asks for them say gpu_type and gpu_request of the site file", text);
+    if (strcmp(f->name, "gres") == 0 &&
+        strstr(has_value ? text : *i + 1 < nwords ? given[*i + 1] : "", "gpu"))
+        return err_set(e, ERR_USAGE, "'%s': the GPUs of a job are those of --gpus; their type and "
+                       "whether --gres asks for them say gpu_type and gpu_request of the site file",
+                       text);
     if (add_extra(o, text, e))
         return -1;
     return f->kind == FURTHER_VALUE && !has_value ? add_option_value(o, nwords, given, i, e) : 0;
@@ -393,7 +400,8 @@ int job_options_decode(struct job_options *o, int nwords, char **given, struct e
 
 /* ---- the words of sbatch ---- */
 
-static void append_word(struct job_words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void append_word(struct job_words *w, const char *fmt,
+                        ...) __attribute__((format(printf, 2, 3)));
 static void append_word(struct job_words *w, const char *fmt, ...)
 {
     char **grown = realloc(w->words, (w->count + 1) * sizeof *grown);
@@ -499,8 +507,8 @@ void job_words_destroy(struct job_words *w)
     *w = (struct job_words){0};
 }
 
-/* sbatch splits these lines at blanks, ends them at #, and knows quotes and backslashes; it would take
- * a colon at the beginning of a word for an error. The name of an option stays bare. */
+/* sbatch splits these lines at blanks, ends them at #, and knows quotes and backslashes; it would
+ * take a colon at the beginning of a word for an error. The name of an option stays bare. */
 static void add_quoted(struct buf *b, const char *word)
 {
     size_t name = word[0] == '-' ? strcspn(word, "=") + (strchr(word, '=') != NULL) : 0;

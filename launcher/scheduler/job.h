@@ -49,23 +49,25 @@ struct job {
 };
 
 /* Decode the words behind "--" of `unetctl submit` over what o already has. Strings point into
- * argv. What a member of o stands for goes there; any other option of sbatch goes into extra as it is.
- * 0, or -1 with ERR_USAGE that names the word: what unetctl itself decides on (--nodes, --output ...),
- * a typing error, no option. */
+ * argv. What a member of o stands for goes there; any other option of sbatch goes into extra as it
+ * is. 0, or -1 with ERR_USAGE that names the word: what unetctl itself decides on (--nodes,
+ * --output ...), a typing error, no option. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
-/* A Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) in minutes, rounded up; -1 if it is none. */
+/* A Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) in minutes, rounded up; -1 if it is
+ * none. */
 int job_time_decode(const char *text);
 
-/* An amount of memory as --mem takes it ("4G", "2000M", a number is MiB) in MiB; -1 if it is none. */
+/* An amount of memory as --mem takes it ("4G", "2000M", a number is MiB) in MiB; -1 if it is
+ * none. */
 long job_mem_decode(const char *text);
 
 /* Add a folder's path to the name of a job's output: Slurm fills in patterns such as %j there, and
  * those of the folder are not meant. */
 void job_add_output(const char *path, struct buf *dst);
 
-/* Must the job have its nodes for itself? Yes if asked for, and where the tasks do not divide evenly:
- * next to a stranger's job Slurm may begin with the half-used node, and 2+1 becomes 1+2. */
+/* Must the job have its nodes for itself? Yes if asked for, and where the tasks do not divide
+ * evenly: next to a stranger's job Slurm may begin with the half-used node, and 2+1 becomes 1+2. */
 bool job_needs_whole_nodes(const struct job *job);
 
 /* Are the GPUs of this job asked for with --gres? */
@@ -81,8 +83,8 @@ void job_words_fill(const struct job *job, struct job_words *dst);
 void job_words_destroy(struct job_words *w);
 
 /* The same as "#SBATCH" lines, one option a line, each with its newline: they make `sbatch
- * submit_file.sh` the very job that scheduler_submit starts. The caller frees it. The template prints
- * them behind "#!/bin/bash". */
+ * submit_file.sh` the very job that scheduler_submit starts. The caller frees it. The template
+ * prints them behind "#!/bin/bash". */
 char *job_directives(const struct job *job);
 
 #endif

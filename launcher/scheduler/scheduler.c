@@ -69,8 +69,8 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_stat
     return s->ops->query(s, tag_prefix, states, nstates, e);
 }
 
-int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count, const char **source,
-                     struct err *e)
+int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
+                     const char **source, struct err *e)
 {
     *source = "";
     return s->ops->recall && count ? s->ops->recall(s, states, count, source, e) : 0;

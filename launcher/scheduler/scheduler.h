@@ -100,16 +100,16 @@ struct scheduler {
     void *priv;
 };
 
-/* One for each kind. Strings of config must live until close. ERR_SCHED when there is no scheduler of
- * this kind here, with what to type next; that it cannot be reached may only be told by the first
- * question. */
+/* One for each kind. Strings of config must live until close. ERR_SCHED when there is no scheduler
+ * of this kind here, with what to type next; that it cannot be reached may only be told by the
+ * first question. */
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
-/* The partition called name, or the default one for NULL. For several, with commas, the most that one of
- * them gives. ERR_SCHED when there is none. */
+/* The partition called name, or the default one for NULL. For several, with commas, the most that
+ * one of them gives. ERR_SCHED when there is none. */
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 
@@ -121,18 +121,19 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
 
-/* These will be asked in a moment: a partition, a query by tag_prefix, a check of job (NULL: not the
- * query, not the check). A scheduler that can works on the answers meanwhile; nothing else follows. */
+/* These will be asked in a moment: a partition, a query by tag_prefix, a check of job (NULL: not
+ * the query, not the check). A scheduler that can works on the answers meanwhile; nothing else
+ * follows. */
 void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job);
 
 /* Submit one job. -1 means that no job exists, except when e->code is ERR_INTERNAL: lost. */
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e);
 
-/* Submit several, perhaps at the same time; after a refusal no other one is begun. in_flight: file that
- * has their tags while an answer is due, and stays if one is lost (see in_flight.h); NULL: none. feed: asked
- * for each before it goes, while earlier ones may be on their way; one that fails is refused; NULL: all are
- * ready. */
+/* Submit several, perhaps at the same time; after a refusal no other one is begun. in_flight: file
+ * that has their tags while an answer is due, and stays if one is lost (see in_flight.h); NULL:
+ * none. feed: asked for each before it goes, while earlier ones may be on their way; one that fails
+ * is refused; NULL: all are ready. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
                           const char *in_flight, const struct scheduler_feed *feed,
                           struct scheduler_result *results);
@@ -143,11 +144,11 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
 
-/* What the scheduler knows of jobs with another tag, or accounting of forgotten ones. states: their ids; those
- * that are found get phase, state, exit_code, signal, times and nodes, the others keep an empty state. *source:
- * where from, "" if there is no accounting. 0, or -1 with ERR_SCHED. */
-int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count, const char **source,
-                     struct err *e);
+/* What the scheduler knows of jobs with another tag, or accounting of forgotten ones. states: their
+ * ids; those that are found get phase, state, exit_code, signal, times and nodes, the others keep
+ * an empty state. *source: where from, "" if there is no accounting. 0, or -1 with ERR_SCHED. */
+int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
+                     const char **source, struct err *e);
 
 /* Cancel; a job that already ended, or is no longer known, is no error. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);

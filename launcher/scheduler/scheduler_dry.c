@@ -16,8 +16,8 @@ static int dry_partition(struct scheduler *s, const char *name, struct scheduler
     return 0;
 }
 
-static int dry_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
-                     struct err *e)
+static int dry_check(struct scheduler *s, const struct job *job,
+                     struct scheduler_forecast *forecast, struct err *e)
 {
     (void)s, (void)job, (void)forecast, (void)e;
     return 0;

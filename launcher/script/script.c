@@ -24,7 +24,8 @@ static bool is_used(const struct script_values *s, const bool *used, const char 
     while (*names) {
         size_t n = strcspn(names, "|");
         for (size_t i = 0; i < s->nvalues; i++)
-            if (used[i] && strlen(s->values[i].name) == n && strncmp(s->values[i].name, names, n) == 0)
+            if (used[i] && strlen(s->values[i].name) == n && strncmp(s->values[i].name, names,
+                                                                     n) == 0)
                 return true;
         names += n + (names[n] == '|');
     }
@@ -41,8 +42,8 @@ static int check_needs(const struct script_values *s, const char *path, const ch
 {
     for (; needs->names; needs++)
         if (needs->wanted && !is_used(s, used, needs->names))
-            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%.*s}}' is missing: %s (unetctl template "
-                           "list)", path, template_count_lines(text),
+            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%.*s}}' is missing: %s (unetctl "
+                           "template list)", path, template_count_lines(text),
                            (int)strcspn(needs->names, "|"), needs->names, needs->why);
     return 0;
 }
@@ -70,9 +71,9 @@ static int check_tag_layout(const struct script_values *s, const char *path, con
 
     if (!is_used(s, used, "tag_node|tag_task") || l->gpus % l->nodes == 0)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task say the same for each "
-                   "node; leave this count out, or write {{directives}} and {{launcher}}", path, l->gpus,
-                   l->nodes);
+    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task say the same for "
+                   "each node; leave this count out, or write {{directives}} and {{launcher}}",
+                   path, l->gpus, l->nodes);
 }
 
 static int check_submit_file(const struct script_values *s, const char *path, const char *text,
@@ -90,11 +91,13 @@ static int check_submit_file(const struct script_values *s, const char *path, co
         {0}};
 
     if (strncmp(text, "#!", 2) != 0)
-        return err_set(e, ERR_CONFIG, "%s:1: a job script starts with #! (such as #!{{shell}})", path);
+        return err_set(e, ERR_CONFIG, "%s:1: a job script starts with #! (such as #!{{shell}})",
+                       path);
     if (own && !directives && !(script_template_directives_use(text, "nodes|tag_node") &&
                                 script_template_directives_use(text, "tasks|gpus|tag_task")))
-        return err_set(e, ERR_CONFIG, "%s: its #SBATCH lines ask for the same nodes and tasks in all runs; write "
-                       "{{directives}}, or --nodes={{nodes}} and --ntasks={{tasks}}", path);
+        return err_set(e, ERR_CONFIG, "%s: its #SBATCH lines ask for the same nodes and tasks in "
+                       "all runs; write {{directives}}, or --nodes={{nodes}} and "
+                       "--ntasks={{tasks}}", path);
     return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
 }
 
@@ -111,7 +114,8 @@ static int add_own_words(const struct script_values *s, struct buf *dst, struct 
                  end && dst->data[end - 1] != '\n' ? "\n" : "", lines);
         buf_add(&b, dst->data + end);
     }
-    int rc = !lines || dst->failed || b.failed ? err_set(e, ERR_INTERNAL, "submit_file.sh: no memory")
+    int rc = !lines || dst->failed || b.failed ? err_set(e, ERR_INTERNAL,
+                                                         "submit_file.sh: no memory")
                                                : 0;
     free(lines);
     buf_destroy(dst);
@@ -119,7 +123,8 @@ static int add_own_words(const struct script_values *s, struct buf *dst, struct 
     return rc;
 }
 
-/* A reference's template knows nothing of markers of results: what it leaves is looked at behind it. */
+/* A reference's template knows nothing of markers of results: what it leaves is looked at behind
+ * it. */
 static void add_epilogue(const struct script_values *s, struct buf *dst)
 {
     if (dst->length && dst->data[dst->length - 1] != '\n')
@@ -147,7 +152,8 @@ static char *render(struct script_values *s, enum script_file file, bool *tags, 
     }
     *tags = template_has_tags(t->text);
     if (template_expand(t->path, t->text, s->values, used, &b, e) == 0 &&
-        (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used, e) == 0) {
+        (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used,
+                                                                  e) == 0) {
         if (*tags && file == SCRIPT_SUBMIT)
             add_epilogue(s, &b);
         if (file == SCRIPT_SUBMIT && !is_used(s, used, "directives") && add_own_words(s, &b, e)) {
@@ -168,8 +174,9 @@ static int check_tags(const struct script_values *s, bool tags, struct err *e)
 {
     if (!tags || !s->w->one_allocation)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks themselves, "
-                   "which --one-allocation must do; write {{launcher}}, or leave it out", s->w->templates);
+    return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks "
+                   "themselves, which --one-allocation must do; write {{launcher}}, or leave it "
+                   "out", s->w->templates);
 }
 
 static int check_user_markers(const struct script_values *s, struct err *e)
@@ -194,7 +201,8 @@ int script_render(const struct workspace *w, const struct run *run, int attempt,
 
     *run_text = *submit_text = NULL;
     if (script_values_fill(&s, e) == 0 && (*run_text = render(&s, SCRIPT_RUN, &run_tags, e)) &&
-        (*submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) && check_user_markers(&s, e) == 0)
+        (*submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) &&
+        check_user_markers(&s, e) == 0)
         rc = check_tags(&s, run_tags || submit_tags, e);
     if (tags)
         *tags = run_tags || submit_tags;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two scripts of an attempt, rendered from templates (script_template.h): submit_file.sh, which the
- * scheduler runs, and run_file.sh, which each rank runs. */
+/* The two scripts of an attempt, rendered from templates (script_template.h): submit_file.sh, which
+ * the scheduler runs, and run_file.sh, which each rank runs. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
 

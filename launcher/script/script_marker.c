@@ -18,7 +18,8 @@ static const struct script_marker markers[] = {
     {"python", "", "other engines: what runs a Python script"},
     {"spec", "run_file.sh", "options of 'unetctl spec' on this site; embedded: must stand there"},
     {"variables", "run_file.sh", "export lines of UNETCTL_ATTEMPT_DIR and so on; not for embedded"},
-    {"setup", "both", "the site's and the engine's shell lines; may be absent where there are none"},
+    {"setup", "both", "the site's and the engine's shell lines; may be absent where there are "
+     "none"},
     {"env", "both", "export lines of the site's and the engine's environment; likewise"},
     {"shell", "", "the site's shell for submit_file.sh: /bin/bash"},
     {"shell_setup", "", "zsh: the line that makes it split words as other shells do"},

@@ -14,7 +14,8 @@
 
 #define MAX_TEMPLATE (1 << 20)
 
-static const char *const file_names[] = {[SCRIPT_RUN] = "run_file", [SCRIPT_SUBMIT] = "submit_file"};
+static const char *const file_names[] = {[SCRIPT_RUN] = "run_file",
+                                         [SCRIPT_SUBMIT] = "submit_file"};
 
 static char *read_file(const char *path, struct err *e)
 {
@@ -37,8 +38,8 @@ static char *read_first(const char *const *candidates, size_t n, char *path, str
     return NULL;
 }
 
-static char *read_user_template(const char *user, const struct engine *engine, enum script_file file,
-                                char *path, struct err *e)
+static char *read_user_template(const char *user, const struct engine *engine,
+                                enum script_file file, char *path, struct err *e)
 {
     char own[PATH_MAX], hvd[PATH_MAX], plain[PATH_MAX];
     const char *candidates[] = {own, plain, hvd};
@@ -89,8 +90,9 @@ static int check_folder(const char *user, const struct engine *engine, enum scri
 
     free(text);
     return text || *path ? 0
-                         : err_set(e, ERR_CONFIG, "templates: %s: has neither run_file.sh nor submit_file.sh "
-                                   "for engine %s", user, engine->name);
+                         : err_set(e, ERR_CONFIG,
+                                   "templates: %s: has neither run_file.sh nor submit_file.sh for "
+                                   "engine %s", user, engine->name);
 }
 
 char *script_template_read(const char *user, const struct engine *engine, enum script_file file,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Templates of the two scripts as they lie in their files. They are looked for in this order; ENGINE is
- * tensorflow, command ...
+/* Templates of the two scripts as they lie in their files. They are looked for in this order;
+ * ENGINE is tensorflow, command ...
  *   1. what the user names (folder T):  T/ENGINE/run_file.sh, T/run_file_hvd.sh (horovod, the
  *      reference's name), T/run_file.sh; a file T is a submit_file.sh
  *   2. templates/ENGINE/run_file.sh, templates/embedded/run_file.sh of unetctl
@@ -39,8 +39,8 @@ bool script_template_has_directives(const char *text);
 /* Does one of them use one of the markers or tags "a|b"? */
 bool script_template_directives_use(const char *text, const char *names);
 
-/* The place behind the last one that sbatch reads: it reads up to the first command, and of two that
- * say the same the later one holds. Without any, behind the first line. */
+/* The place behind the last one that sbatch reads: it reads up to the first command, and of two
+ * that say the same the later one holds. Without any, behind the first line. */
 size_t script_template_end_of_directives(const char *text);
 
 #endif

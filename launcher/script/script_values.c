@@ -99,8 +99,9 @@ static int init_values(struct script_values *s, struct err *e)
         s->values[s->nvalues++] = (struct template_value){name, strdup(equals + 1), true};
         s->nuser++;
         if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
-            return err_set(e, ERR_CONFIG, "%s: markers.%s: '%s' is a marker of unetctl; choose another "
-                           "name (unetctl template list has all)", s->w->study.file, name, name);
+            return err_set(e, ERR_CONFIG, "%s: markers.%s: '%s' is a marker of unetctl; choose "
+                           "another name (unetctl template list has all)", s->w->study.file, name,
+                           name);
     }
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
         s->values[s->nvalues++] = (struct template_value){m->name, NULL, true};
@@ -269,7 +270,8 @@ static int check_program(const struct script_values *s, const char *path, struct
 
     if (access(path, engine->is_python ? R_OK : X_OK) == 0)
         return 0;
-    return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->w->study.file, engine->name, path,
+    return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->w->study.file, engine->name,
+                     path,
                      engine->is_python ? "" : " (a program, or a script with #! and chmod +x)");
 }
 
@@ -285,9 +287,9 @@ static int set_script(struct script_values *s, struct err *e)
         return s->section ? check_program(s, s->section->script, e) : 0;
     }
     if (!engine->script)
-        return err_set(e, ERR_CONFIG, "%s: engine %s runs a script of yours: name it there (%s: {script: "
-                       "./PROGRAM}), or with --set %s.script=./PROGRAM", s->w->study.file, engine->name,
-                       engine->name, engine->name);
+        return err_set(e, ERR_CONFIG, "%s: engine %s runs a script of yours: name it there (%s: "
+                       "{script: ./PROGRAM}), or with --set %s.script=./PROGRAM", s->w->study.file,
+                       engine->name, engine->name, engine->name);
     if (paths_data(engine->script, shipped, sizeof shipped, e))
         return -1;
     set(s, "script", "%s", shipped);

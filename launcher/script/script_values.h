@@ -18,8 +18,8 @@ struct script_values {
     bool used_by_user[TEMPLATE_VALUES_MAX];
 };
 
-/* Fills in the values; w, run, job, section and attempt are set. 0, or -1 with ERR_CONFIG; then, too, it
- * is to be destroyed. */
+/* Fills in the values; w, run, job, section and attempt are set. 0, or -1 with ERR_CONFIG; then,
+ * too, it is to be destroyed. */
 int script_values_fill(struct script_values *s, struct err *e);
 void script_values_destroy(struct script_values *s);
 

@@ -86,7 +86,8 @@ static int read_marker(const char *file, const char *text, struct marker *m, str
     m->end = close + 2;
     bar = memchr(m->start, '|', (size_t)(close - m->start));
     set_name(m, m->start + 2, (size_t)((bar ? bar : close) - m->start - 2));
-    snprintf(m->filter, sizeof m->filter, "%.*s", bar ? (int)(close - bar - 1) : 0, bar ? bar + 1 : "");
+    snprintf(m->filter, sizeof m->filter, "%.*s", bar ? (int)(close - bar - 1) : 0,
+             bar ? bar + 1 : "");
     return 1;
 }
 
@@ -112,7 +113,8 @@ static int find_marker(const char *file, const char *text, const char *p, bool t
 static int unknown_marker(const char *file, size_t line, const char *name, bool tag,
                           const struct template_value *values, struct err *e)
 {
-    const char *names[TEMPLATE_VALUES_MAX + 1], *near, *open = tag ? "" : "{{", *close = tag ? "" : "}}";
+    const char *names[TEMPLATE_VALUES_MAX + 1], *near, *open = tag ? "" : "{{",
+        *close = tag ? "" : "}}";
     size_t n = 0;
 
     for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
@@ -125,13 +127,13 @@ static int unknown_marker(const char *file, size_t line, const char *name, bool 
                    near ? open : "", near ? near : "", near ? close : "", near ? "'?" : "");
 }
 
-static int add_marker_value(const char *file, size_t line, const struct marker *m, const char *value,
-                            struct buf *dst, struct err *e)
+static int add_marker_value(const char *file, size_t line, const struct marker *m,
+                            const char *value, struct buf *dst, struct err *e)
 {
     if (m->tag && strspn(value, SAFE) != strlen(value))
-        return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that a "
-                       "tag cannot give; rename it, or write a marker such as {{script|sh}}", file,
-                       line, m->name, value);
+        return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that "
+                       "a tag cannot give; rename it, or write a marker such as {{script|sh}}",
+                       file, line, m->name, value);
     if (!*m->filter) {
         buf_add(dst, value);
         return 0;
@@ -153,7 +155,8 @@ static bool is_empty_line(const char *text, const struct marker *m, const char *
     return !*value && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
 }
 
-static int expand_markers(const char *file, const char *text, bool tags, const struct template_value *values,
+static int expand_markers(const char *file, const char *text, bool tags,
+                          const struct template_value *values,
                           bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
 {
     const char *p = text;

@@ -7,9 +7,9 @@
  * A line that holds nothing but a marker with an empty value is left out. A marker without a value,
  * a value that is not optional without a marker, and "{{" without "}}" are errors, with FILE:LINE.
  *
- * The templates of the reference systems have tags instead: whole words tag_NAME, and the whole word
- * setup.sh. They are known where a value of that name is. How a tag is quoted the template alone
- * knows, so only values that need no quotes may replace one. */
+ * The templates of the reference systems have tags instead: whole words tag_NAME, and the whole
+ * word setup.sh. They are known where a value of that name is. How a tag is quoted the template
+ * alone knows, so only values that need no quotes may replace one. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_TEMPLATE_H
 #define UNETCTL_LAUNCHER_SCRIPT_TEMPLATE_H
 

@@ -108,8 +108,8 @@ static void compare_report(struct spec_check *c, json_int_t rank, const json_t *
     spec_report_compare(report, c->reports[0], find_difference, &w);
     if (strcmp(text_of(report, "version"), PACKAGE_VERSION) != 0)
         add_finding(c, rank, w.node, "install one version on all nodes",
-                    "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"), c->v->node,
-                    PACKAGE_VERSION);
+                    "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"),
+                    c->v->node, PACKAGE_VERSION);
 }
 
 /* report is kept or released here. */
@@ -120,13 +120,14 @@ static void take_report(struct spec_check *c, json_t *report)
     take_findings(c, rank, report);
     if (rank < 0 || (size_t)rank >= c->ntasks) {
         add_finding(c, rank, text_of(report, "node"), SPEC_VIEW_ONE_STEP,
-                    "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank, c->ntasks);
+                    "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank,
+                    c->ntasks);
     } else if (c->reports[rank]) {
         add_finding(c, rank, text_of(report, "node"),
-                    "no start-up file may set SLURM_PROCID, and only one process of a task may run the "
-                    "check",
-                    "a second process calls itself rank %lld; the first runs on %s", (long long)rank,
-                    text_of(c->reports[rank], "node"));
+                    "no start-up file may set SLURM_PROCID, and only one process of a task may run "
+                    "the check",
+                    "a second process calls itself rank %lld; the first runs on %s",
+                    (long long)rank, text_of(c->reports[rank], "node"));
     } else {
         c->reports[rank] = report;
         if (rank > 0)
@@ -246,12 +247,14 @@ static void find_missing(struct spec_check *c, double timeout_s)
             continue;
         if (cluster_spec_find(c->v->spec, rank, &t, &e) == 0)
             add_finding(c, (json_int_t)rank, t.host,
-                        "look for its own message; it must start in the same step and reach rank 0 over "
-                        "the network",
-                        "it did not report to %s:%d within %g s", c->v->host, c->v->self.port, timeout_s);
+                        "look for its own message; it must start in the same step and reach rank 0 "
+                        "over the network",
+                        "it did not report to %s:%d within %g s", c->v->host, c->v->self.port,
+                        timeout_s);
     }
     if (nmissing > 20)
-        add_finding(c, 0, c->v->node, "see the others", "%zu ranks more did not report", nmissing - 20);
+        add_finding(c, 0, c->v->node, "see the others", "%zu ranks more did not report",
+                    nmissing - 20);
 }
 
 static void publish(const struct spec_check *c, bool json)
@@ -298,7 +301,8 @@ static int check_ranks(struct spec_check *c, double timeout_s, bool json, struct
 
 static int check_spec(struct spec_view *v, double timeout_s, bool json, struct err *e)
 {
-    struct spec_check c = {.v = v, .ntasks = v->source->ntasks, .deadline_s = clock_now() + timeout_s};
+    struct spec_check c = {.v = v, .ntasks = v->source->ntasks, .deadline_s = clock_now() +
+                           timeout_s};
     int rc = -1;
 
     c.reports = calloc(c.ntasks, sizeof *c.reports);

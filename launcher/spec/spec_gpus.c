@@ -20,7 +20,8 @@ static int count_listed(void)
     return pclose(f) == 0 ? n : -1;
 }
 
-/* CUDA sees the devices before the first that is none: -1, nothing, or the word that Slurm puts there. */
+/* CUDA sees the devices before the first that is none: -1, nothing, or the word that Slurm puts
+ * there. */
 static bool is_device(const char *name)
 {
     return *name && *name != ',' && *name != '-' && strncmp(name, "NoDevFiles", 10) != 0;

@@ -5,8 +5,8 @@
 
 #include "src/buf.h"
 
-/* The devices that CUDA sees by CUDA_VISIBLE_DEVICES (none if it is empty, where TensorFlow counts one);
- * without that variable what nvidia-smi lists; -1 when neither is there. */
+/* The devices that CUDA sees by CUDA_VISIBLE_DEVICES (none if it is empty, where TensorFlow counts
+ * one); without that variable what nvidia-smi lists; -1 when neither is there. */
 int spec_gpus_count(void);
 
 /* The devices of the task in a slot as CUDA_VISIBLE_DEVICES: "2,3". per_task > 0. */

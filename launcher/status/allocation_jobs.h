@@ -8,8 +8,8 @@
 /* What the names of allocations begin with. */
 #define ALLOCATION_JOBS_PREFIX "allocation-"
 
-/* Replaces each job of an allocation by one for each of its runs, in the state of that run: one that
- * waits for its turn is PENDING, one that had none when the job ended is SKIPPED. *jobs is
+/* Replaces each job of an allocation by one for each of its runs, in the state of that run: one
+ * that waits for its turn is PENDING, one that had none when the job ended is SKIPPED. *jobs is
  * reallocated. */
 int allocation_jobs_expand(const struct workspace *w, struct job_state **jobs, size_t *njobs,
                            struct err *e);

@@ -187,7 +187,8 @@ const struct job_state *run_status_find_job(const struct workspace *w, const cha
     return best;
 }
 
-/* ---- reading: files of thousands of runs, mostly waiting for a file system, so by several threads */
+/* ---- reading: files of thousands of runs, mostly waiting for a file system, so by several
+ * threads */
 
 struct reading {
     const char *study_dir;
@@ -225,7 +226,8 @@ static void *read_some(void *arg)
     size_t i;
 
     while (!r->failed && (i = atomic_fetch_add(&r->next, 1)) < r->count)
-        if (read_run(r->study_dir, r->ids[i], &r->runs[i], &e) && !atomic_exchange(&r->failed, true))
+        if (read_run(r->study_dir, r->ids[i], &r->runs[i], &e) &&
+            !atomic_exchange(&r->failed, true))
             *r->e = e;
     return NULL;
 }
@@ -280,8 +282,8 @@ static void decide_damaged(struct run_status *s)
         set_phase(s, RUN_BAD, "DAMAGED", s->damage);
 }
 
-/* The ledger was read first, then the scheduler is asked, then the markers are read again: what a job
- * that ends in between did is seen whole. */
+/* The ledger was read first, then the scheduler is asked, then the markers are read again: what a
+ * job that ends in between did is seen whole. */
 static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
                       struct run_status *s, struct err *e)
 {
@@ -290,7 +292,8 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     const struct job_state *job = NULL;
     const struct answer *a = NULL;
 
-    int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt; /* its folder may be gone */
+    /* its folder may be gone */
+    int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt;
 
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
     if (number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || may_be_ending(s))) {
@@ -314,7 +317,8 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     return 0;
 }
 
-int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only, struct err *e)
+int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only,
+                      struct err *e)
 {
     struct job_state *states = calloc(list->count + 1, sizeof *states);
     size_t *runs = calloc(list->count + 1, sizeof *runs), n = 0;
@@ -413,9 +417,9 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
         return 0;
     while (!*s->damage)
         s++;
-    return err_set(e, ERR_DATA, "the plan of %zu run%s cannot be read, such as %s: %s; put the file back from a "
-                   "copy, or remove the folder of the run: 'unetctl submit' writes it again, and "
-                   "'unetctl resume' trains again", list->ndamaged,
+    return err_set(e, ERR_DATA, "the plan of %zu run%s cannot be read, such as %s: %s; put the "
+                   "file back from a copy, or remove the folder of the run: 'unetctl submit' "
+                   "writes it again, and 'unetctl resume' trains again", list->ndamaged,
                    plural(list->ndamaged), s->run.id, s->damage);
 }
 
@@ -426,7 +430,8 @@ static int compare_run(const void *id, const void *status)
 
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run)
 {
-    return list->count ? bsearch(run, list->runs, list->count, sizeof *list->runs, compare_run) : NULL;
+    return list->count ? bsearch(run, list->runs, list->count, sizeof *list->runs, compare_run)
+           : NULL;
 }
 
 void run_status_destroy(struct run_status_list *list)
@@ -450,5 +455,6 @@ json_t *run_status_encode(const struct run_status *s)
                      "tasks", l->tasks, "seed", s->run.seed, "strategy",
                      layout_strategy_encode(l->strategy),
                      "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
-                     s->progress.loss, classes ? "accuracy" : "iou", quality, "exit_code", s->exit_code);
+                     s->progress.loss, classes ? "accuracy" : "iou", quality, "exit_code",
+                     s->exit_code);
 }

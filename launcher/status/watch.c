@@ -309,8 +309,8 @@ static int follow(struct workspace *work, struct watch *w, struct err *e)
         if (submit_left(w, e))
             return -1;
         if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
-            log_error("%zu runs have not ended within %ld s; the jobs go on ('unetctl watch -C %s')",
-                      count_moving(w), w->options->timeout_s, work->study.dir);
+            log_error("%zu runs have not ended within %ld s; the jobs go on ('unetctl watch -C "
+                      "%s')", count_moving(w), w->options->timeout_s, work->study.dir);
             return ERR_TIMEOUT;
         }
         pause_s(interval < POLL_MAX_S ? interval : POLL_MAX_S);

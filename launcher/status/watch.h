@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Follow runs until they have ended: a bar per run on a terminal, else a line per change of state. */
+/* Follow runs until they have ended: a bar per run on a terminal, else a line per change of
+ * state. */
 #ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
 #define UNETCTL_LAUNCHER_STATUS_WATCH_H
 
@@ -16,8 +17,9 @@ struct watch_options {
     void *arg;
 };
 
-/* Talks on stderr. Runs that were left are submitted as others end. Returns 0 when all runs are done, ERR_INTERNAL (1) when some ended without a
- * result, ERR_TIMEOUT, or ERR_INTERRUPT after Ctrl-C (the jobs go on); -1 with an error. */
+/* Talks on stderr. Runs that were left are submitted as others end. Returns 0 when all runs are
+ * done, ERR_INTERNAL (1) when some ended without a result, ERR_TIMEOUT, or ERR_INTERRUPT after
+ * Ctrl-C (the jobs go on); -1 with an error. */
 int watch_runs(struct workspace *w, const struct watch_options *options, struct err *e);
 
 #endif

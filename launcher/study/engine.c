@@ -6,7 +6,8 @@
 
 #include "src/cli.h"
 
-const char *const engine_names[] = {"embedded", "tensorflow", "horovod", "pytorch", "command", NULL};
+const char *const engine_names[] = {"embedded", "tensorflow", "horovod", "pytorch", "command",
+                                    NULL};
 
 static const struct engine engines[] = {
     {.name = "embedded", .embedded = true},
@@ -26,7 +27,8 @@ const struct engine *engine_find(const char *name, struct err *e)
         if (strcmp(engines[i].name, name) == 0)
             return &engines[i];
     near = cli_nearest(name, engine_names);
-    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, pytorch, "
-            "command)", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, "
+            "pytorch, command)", name, near ? "; did you mean '" : "", near ? near : "",
+            near ? "'?" : "");
     return NULL;
 }

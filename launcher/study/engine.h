@@ -15,7 +15,8 @@ struct engine {
     bool rank_per_gpu;    /* needs a process per GPU: it has no strategy "mirrored" */
     bool always_launched; /* by the site's launcher, also a single rank */
     bool is_python;       /* the script is run by the section's python, not by itself */
-    const char *script;   /* below the data folder: what runs where the study names no script; or NULL */
+    const char *script;   /* below the data folder: what runs where the study names no script; or
+                           * NULL */
 };
 
 /* The names, NULL-terminated; "embedded" first. */

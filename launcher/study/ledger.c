@@ -23,7 +23,8 @@
 #define SCHEMA 1
 #define MAX_LEDGER ((size_t)1 << 30)
 
-static const char *const event_names[] = {"submitting", "submitted", "cancelled", "lost", "refused"};
+static const char *const event_names[] = {"submitting", "submitted", "cancelled", "lost",
+                                          "refused"};
 #define NEVENTS (int)(sizeof event_names / sizeof *event_names)
 
 static void path_of(const struct ledger *l, const char *name, char dst[PATH_MAX])
@@ -87,8 +88,8 @@ static void take_id(struct ledger *l, const char *text)
         snprintf(l->study_id, sizeof l->study_id, "%.*s", LEDGER_STUDY_ID_SIZE - 1, text);
 }
 
-/* The file of the id, if there is one. It becomes durable together with the first event only, so it may
- * be empty after a power failure. */
+/* The file of the id, if there is one. It becomes durable together with the first event only, so it
+ * may be empty after a power failure. */
 static int read_id(struct ledger *l, struct err *e)
 {
     char file[PATH_MAX], *text;
@@ -120,14 +121,15 @@ static int replay_line(struct ledger *l, const char *file, size_t number, const 
         rc = err_set(e, ERR_CONFIG, "%s:%zu: schema %d is not known to this unetctl (it knows %d)",
                      file, number, schema, SCHEMA);
     else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s}", "event", &event, "run",
-                                 &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job, "tag",
-                                 &tag) == 0) {
+                                 &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job,
+                                 "tag", &tag) == 0) {
         if (!*l->study_id && tag)
             take_id(l, tag + strcspn(tag, ":") + (strchr(tag, ':') != NULL));
         while (i < NEVENTS && strcmp(event, event_names[i]) != 0)
             i++;
         rc = i < NEVENTS ? apply(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
-                         : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number, event);
+                         : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number,
+                                   event);
     }
     json_decref(root);
     return rc;
@@ -254,8 +256,8 @@ static bool is_this_study(const struct ledger *l, const char *place)
     return same;
 }
 
-/* A copy has the tags of the study that it was copied from, whose jobs it would cancel. One that was moved
- * has left no study behind. */
+/* A copy has the tags of the study that it was copied from, whose jobs it would cancel. One that
+ * was moved has left no study behind. */
 static int check_copy(const struct ledger *l, const char *place, struct err *e)
 {
     char text[256 + PATH_MAX], *before;
@@ -270,12 +272,12 @@ static int check_copy(const struct ledger *l, const char *place, struct err *e)
     if (strcmp(before, place) == 0 || is_same_folder(before, place))
         return 0;
     if (is_this_study(l, before))
-        return err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs it would take "
-                       "for its own; remove this folder and the runs/ beside it (then it is another study), or the "
-                       "original", place, before);
+        return err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs "
+                       "it would take for its own; remove this folder and the runs/ beside it "
+                       "(then it is another study), or the original", place, before);
     char *slash = strrchr(before, '/');
-    log_info("the study was moved here from %.*s; jobs that were submitted there no longer find its files",
-             slash ? (int)(slash - before) : 0, before);
+    log_info("the study was moved here from %.*s; jobs that were submitted there no longer find "
+             "its files", slash ? (int)(slash - before) : 0, before);
     return 0;
 }
 
@@ -341,7 +343,8 @@ void ledger_unlock(struct ledger *l)
 }
 
 /* One line of the ledger behind dst, without its newline. */
-static int encode_event(const struct ledger *l, enum ledger_event event, const struct ledger_note *n,
+static int encode_event(const struct ledger *l, enum ledger_event event,
+                        const struct ledger_note *n,
                         const char *scheduler, const char *date, struct buf *dst, struct err *e)
 {
     char tag[256];
@@ -350,8 +353,8 @@ static int encode_event(const struct ledger *l, enum ledger_event event, const s
 
     ledger_tag(l, n->run, n->attempt, tag);
     root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "schema", SCHEMA, "time", date, "event",
-                     event_names[event], "run", n->run, "attempt", n->attempt, "scheduler", scheduler,
-                     "tag", tag);
+                     event_names[event], "run", n->run, "attempt", n->attempt, "scheduler",
+                     scheduler, "tag", tag);
     if (root && n->job && json_object_set_new(root, "job", json_string(n->job)))
         json_decref(root), root = NULL;
     line = root ? json_dumps(root, JSON_COMPACT) : NULL;

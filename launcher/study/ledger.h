@@ -3,7 +3,8 @@
  *
  * ledger.jsonl is only appended to, one fsynced line per event, and replayed when opened. A
  * "submitting" without a later event is open: whether the job exists is known by its tag only. A
- * line torn by a crash or a full disk is skipped: before "submitting" is whole nothing is submitted. */
+ * line torn by a crash or a full disk is skipped: before "submitting" is whole nothing is
+ * submitted. */
 #ifndef UNETCTL_LAUNCHER_STUDY_LEDGER_H
 #define UNETCTL_LAUNCHER_STUDY_LEDGER_H
 
@@ -17,7 +18,8 @@
 
 #define LEDGER_STUDY_ID_SIZE 17
 
-enum ledger_event { LEDGER_SUBMITTING, LEDGER_SUBMITTED, LEDGER_CANCELLED, LEDGER_LOST, LEDGER_REFUSED };
+enum ledger_event { LEDGER_SUBMITTING, LEDGER_SUBMITTED, LEDGER_CANCELLED, LEDGER_LOST,
+                    LEDGER_REFUSED };
 
 /* One attempt, as its events left it. */
 struct ledger_entry {
@@ -47,15 +49,16 @@ void ledger_close(struct ledger *l); /* and unlock */
 int ledger_reload(struct ledger *l, struct err *e);
 
 /* Become the only writer, wait at most timeout_s for the present one, and reload. Makes the
- * folder, and chooses the study's id (see ledger_keep_id). The lock is an open file description lock on STUDY/.unetctl/lock
- * (works on NFS); programs started meanwhile share it, so that a scheduler's helper which outlives
- * a killed unetctl still keeps others out while it submits. 0, or -1 with ERR_TIMEOUT that names
- * host and pid of the holder, or ERR_CONFIG where the study is a copy of another one that is still there. */
+ * folder, and chooses the study's id (see ledger_keep_id). The lock is an open file description
+ * lock on STUDY/.unetctl/lock (works on NFS); programs started meanwhile share it, so that a
+ * scheduler's helper which outlives a killed unetctl still keeps others out while it submits. 0, or
+ * -1 with ERR_TIMEOUT that names host and pid of the holder, or ERR_CONFIG where the study is a
+ * copy of another one that is still there. */
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
 void ledger_unlock(struct ledger *l);
 
-/* Write a new id to its file. It is durable with the next event, whose tag has it, too: should the file be
- * lost, it is taken from there. Appending does this first. Only under the lock. */
+/* Write a new id to its file. It is durable with the next event, whose tag has it, too: should the
+ * file be lost, it is taken from there. Appending does this first. Only under the lock. */
 int ledger_keep_id(struct ledger *l, struct err *e);
 
 /* Append an event and fsync; the entry is updated. Only under the lock. job may be NULL. */

@@ -129,9 +129,10 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
     int rc = -1;
 
     *dst = (struct run){0};
-    if (!root || json_unpack_ex(root, &error, 0, "{s:s, s:s, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:s}}",
-                                "run", &id, "engine", &engine, "seed", &dst->seed, "layout", "gpus", &l->gpus,
-                                "nodes", &l->nodes, "tasks", &l->tasks, "tasks_per_node",
+    if (!root || json_unpack_ex(root, &error, 0,
+                                "{s:s, s:s, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:s}}",
+                                "run", &id, "engine", &engine, "seed", &dst->seed, "layout", "gpus",
+                                &l->gpus, "nodes", &l->nodes, "tasks", &l->tasks, "tasks_per_node",
                                 &l->tasks_per_node, "gpus_per_task", &l->gpus_per_task, "strategy",
                                 &strategy))
         err_set(e, ERR_CONFIG, "%s:%d: %s", file, error.line, error.text);
@@ -235,7 +236,8 @@ static char *read_small(int dir_fd, const char *name, char *text, size_t size)
 static void read_failed(struct run_attempt *a, int dir_fd)
 {
     char text[4096];
-    json_t *root = read_small(dir_fd, "FAILED", text, sizeof text) ? json_loads(text, 0, NULL) : NULL;
+    json_t *root = read_small(dir_fd, "FAILED", text, sizeof text) ? json_loads(text, 0,
+                                                                                NULL) : NULL;
     const char *error;
 
     a->exit_code = 1;
@@ -307,8 +309,8 @@ static void apply_epoch(const json_t *row, struct run_progress *p)
     p->epoch_s = json_number_value(json_object_get(row, "seconds"));
 }
 
-/* A line of the record, seen from its end: what later lines said already stays. True for the last one
- * that matters, an epoch. */
+/* A line of the record, seen from its end: what later lines said already stays. True for the last
+ * one that matters, an epoch. */
 static bool apply_record(const json_t *row, struct run_progress *p)
 {
     const char *kind = json_string_value(json_object_get(row, "kind"));
@@ -336,8 +338,8 @@ static bool apply_record(const json_t *row, struct run_progress *p)
     return false;
 }
 
-/* The lines of text from the last one backwards, until one is the last that matters. What stands behind
- * the last newline is torn; what stands before the first may be cut off. */
+/* The lines of text from the last one backwards, until one is the last that matters. What stands
+ * behind the last newline is torn; what stands before the first may be cut off. */
 static bool apply_tail(char *text, struct run_progress *p)
 {
     char *end = strrchr(text, '\n');
@@ -367,8 +369,8 @@ static void read_epochs(int fd, struct run_progress *p)
     json_decref(row);
 }
 
-/* The first line says how many epochs there are, the last ones how far it is; all the others are read
- * only where an epoch is so long that its progress hides the one before. */
+/* The first line says how many epochs there are, the last ones how far it is; all the others are
+ * read only where an epoch is so long that its progress hides the one before. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst)
 {
     char file[PATH_MAX + 16], small[1024], *large;
@@ -385,10 +387,12 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
         return;
     read_epochs(fd, dst);
     if (fstat(fd, &st) == 0) {
-        off_t from = st.st_size > (off_t)sizeof small - 1 ? st.st_size - (off_t)sizeof small + 1 : 0;
+        off_t from = st.st_size > (off_t)sizeof small - 1 ? st.st_size - (off_t)sizeof small +
+            1 : 0;
         ssize_t got = pread(fd, small, sizeof small - 1, from);
         small[got > 0 ? got : 0] = 0;
-        if (!apply_tail(small, dst) && from > 0 && (large = atomicfile_read(file, MAX_FILE, &n, &ignored))) {
+        if (!apply_tail(small, dst) && from > 0 &&
+            (large = atomicfile_read(file, MAX_FILE, &n, &ignored))) {
             apply_tail(large, dst);
             free(large);
         }
@@ -429,5 +433,6 @@ int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct
         *dst = 0;
         find_newest_output(attempt->path, dst);
     }
-    return *dst ? 0 : err_set(e, ERR_DATA, "%s: no output yet; the job has not started", attempt->path);
+    return *dst ? 0 : err_set(e, ERR_DATA, "%s: no output yet; the job has not started",
+                              attempt->path);
 }

@@ -39,14 +39,15 @@ struct run_progress {
 /* STUDY/runs/RUN, and below it NAME unless that is NULL. */
 void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
 
-/* The ids of all runs that have a run.json, or lost it after they had begun, sorted; *ids is freed with run_dir_list_destroy. A study
- * without runs has none. */
+/* The ids of all runs that have a run.json, or lost it after they had begun, sorted; *ids is freed
+ * with run_dir_list_destroy. A study without runs has none. */
 int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
 int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e); /* unsorted */
 void run_dir_list_sort(char **ids, size_t count);
 void run_dir_list_destroy(char **ids, size_t count);
 
-/* Read the run's plan back. text (optional) gets run.json, to be freed. ERR_CONFIG if it is broken. */
+/* Read the run's plan back. text (optional) gets run.json, to be freed. ERR_CONFIG if it is
+ * broken. */
 int run_dir_read(const char *study_dir, const char *run, struct run *dst, char **text,
                  struct err *e);
 
@@ -62,7 +63,8 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
 /* A record that is missing or torn gives what is known. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst);
 
-/* The output of the job that took the attempt; of one not known yet the newest *.out in its folder. 0, or -1 with ERR_DATA. */
+/* The output of the job that took the attempt; of one not known yet the newest *.out in its folder.
+ * 0, or -1 with ERR_DATA. */
 int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e);
 
 #endif

@@ -24,7 +24,8 @@ static const char *const gpu_requests[] = {"per-task", "gres", NULL};
 
 static const char *check_gpu_type(const char *text)
 {
-    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == strlen(text)
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
+           strlen(text)
                ? NULL
                : "must be one word, such as v100";
 }
@@ -40,7 +41,8 @@ static const char *check_shell(const char *text)
 
 static const char *check_host_suffix(const char *text)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
 
     return strspn(text, allowed) == strlen(text) ? NULL : "must be of letters, digits, . and -";
 }
@@ -117,7 +119,8 @@ static int unknown_site(const char *name, struct err *e)
     if (site_names(names, &n, e))
         return -1;
     for (size_t i = 0; i < n && length < sizeof all; i++)
-        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", names[i]);
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "",
+                                   names[i]);
     near = cli_nearest(name, (const char *const *)names);
     err_set(e, ERR_CONFIG, "unknown site '%s'%s%s%s (known: %s; or the path of a file, with a /)",
             name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);

@@ -80,7 +80,8 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
 }
 
 /* What the command line says, as settings of the study. */
-static size_t take_words(const struct workspace_args *args, char seeds[24], struct yaml_setting *dst)
+static size_t take_words(const struct workspace_args *args, char seeds[24],
+                         struct yaml_setting *dst)
 {
     size_t n = 0;
 
@@ -114,7 +115,8 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
 {
     *w = (struct workspace){.ledger.lock_fd = -1};
     if ((args->engine && !engine_find(args->engine, e)) || open_study(w, args, e) ||
-        choose_site(w, args, e) || merge_options(w, e) || ledger_open(&w->ledger, w->study.dir, e)) {
+        choose_site(w, args, e) || merge_options(w, e) || ledger_open(&w->ledger, w->study.dir,
+                                                                      e)) {
         workspace_close(w);
         return -1;
     }
@@ -157,10 +159,10 @@ int workspace_pack(struct workspace *w, struct err *e)
 
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
 {
+    long jobs = w->max_in_flight ? w->max_in_flight : w->site.max_in_flight;
     struct scheduler_config config = {.sandbox = w->site.sandbox,
                                       .interface = w->study.slurm.interface,
-                                      .max_in_flight = (int)(w->max_in_flight ? w->max_in_flight
-                                                                              : w->site.max_in_flight)};
+                                      .max_in_flight = (int)jobs};
 
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
         if (strcmp(kinds[i], kind) != 0)

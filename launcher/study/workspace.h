@@ -70,7 +70,8 @@ struct workspace {
     long max_in_flight;           /* jobs at once; 0: the site's for local, any number for slurm */
     bool one_allocation;          /* new runs become steps of one job (see allocation.h) */
     const struct cli_list *after; /* what new jobs wait for (see dependency.h), or NULL */
-    struct job_options options; /* the study's and site's; submit adds the words of its command line */
+    struct job_options options; /* the study's and site's; submit adds the words of its command
+                                 * line */
     struct scheduler *open[WORKSPACE_NKINDS];
 };
 

@@ -52,11 +52,12 @@ static int check_variable(const struct yaml_key *keys, const char *prefix, const
     }
     pointers[n] = NULL;
     near = cli_nearest(name, pointers);
-    bool slipped = near && end && strlen(near) == strlen(name) && strcmp(near + (end - name), end) == 0;
+    bool slipped = near && end && strlen(near) == strlen(name) &&
+        strcmp(near + (end - name), end) == 0;
     if (!is_in_section(keys, name) && !slipped)
         return 0;
-    return err_set(e, ERR_USAGE, "$%s%s: no setting has this name%s%s%s%s (unset it; 'unetctl config' "
-                   "lists the settings)", prefix, name, near ? "; did you mean $" : "",
+    return err_set(e, ERR_USAGE, "$%s%s: no setting has this name%s%s%s%s (unset it; 'unetctl "
+                   "config' lists the settings)", prefix, name, near ? "; did you mean $" : "",
                    near ? prefix : "", near ? near : "", near ? "?" : "");
 }
 
@@ -75,7 +76,8 @@ static int check_names(const struct yaml_key *keys, const char *prefix, const ch
 
     for (char **v = environ; *v; v++) {
         size_t n = strcspn(*v, "=");
-        if (strncmp(*v, prefix, length) != 0 || !(*v)[n] || !(*v)[n + 1] || n - length >= sizeof name)
+        if (strncmp(*v, prefix, length) != 0 || !(*v)[n] || !(*v)[n + 1] ||
+            n - length >= sizeof name)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(n - length), *v + length);
         if (!is_one_of(name, others) && check_variable(keys, prefix, name, e))

@@ -48,7 +48,8 @@ static struct place place_of(const struct yaml_reader *r, size_t line)
 }
 
 /* The same with the key, unless it is plain from the name of the variable or option. */
-static struct place place_of_key(const struct yaml_reader *r, const struct yaml_key *key, size_t line)
+static struct place place_of_key(const struct yaml_reader *r, const struct yaml_key *key,
+                                 size_t line)
 {
     struct place p = place_of(r, line);
     size_t n = strlen(p.text);
@@ -109,8 +110,8 @@ static bool is_one_line(const char *text, size_t length)
     return true;
 }
 
-static int wrong(const struct yaml_reader *r, const struct yaml_key *key, size_t line, const char *text,
-                 const char *why, struct err *e)
+static int wrong(const struct yaml_reader *r, const struct yaml_key *key, size_t line,
+                 const char *text, const char *why, struct err *e)
 {
     return err_set(e, code_of(r), "%s: %s%s%s%s", place_of_key(r, key, line).text,
                    text ? "'" : "", text ? text : "", text ? "' " : "", why);
@@ -146,8 +147,8 @@ static int set_word(const struct yaml_reader *r, const struct yaml_key *key, con
     }
     near = cli_nearest(text, key->words);
     return err_set(e, code_of(r), "%s: unknown word '%s'%s%s%s (known: %s)",
-                   place_of_key(r, key, line).text, text, near ? "; did you mean '" : "", near ? near : "",
-                   near ? "'?" : "", all);
+                   place_of_key(r, key, line).text, text, near ? "; did you mean '" : "",
+                   near ? near : "", near ? "'?" : "", all);
 }
 
 static int set_number(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
@@ -273,8 +274,8 @@ static const char *node_text(const struct yaml_reader *r, const yaml_node_t *nod
     return text;
 }
 
-static int set_lines(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
-                     struct err *e)
+static int set_lines(const struct yaml_reader *r, const struct yaml_key *key,
+                     const yaml_node_t *node, struct err *e)
 {
     struct yaml_lines *list = member(r, key);
 
@@ -296,7 +297,8 @@ static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapp
     yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
 
     if (mapping->data.mapping.pairs.top - first > MAX_PAIRS)
-        return err_set(e, ERR_CONFIG, "%s:%zu: more than %d keys", r->file, line_of(mapping), MAX_PAIRS);
+        return err_set(e, ERR_CONFIG, "%s:%zu: more than %d keys", r->file, line_of(mapping),
+                       MAX_PAIRS);
     for (yaml_node_pair_t *p = first; p < mapping->data.mapping.pairs.top; p++)
         for (yaml_node_pair_t *q = first; q < p; q++) {
             const yaml_node_t *a = yaml_document_get_node(r->document, p->key);
@@ -309,8 +311,8 @@ static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapp
     return 0;
 }
 
-static int set_pairs(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
-                     struct err *e)
+static int set_pairs(const struct yaml_reader *r, const struct yaml_key *key,
+                     const yaml_node_t *node, struct err *e)
 {
     struct yaml_lines *list = member(r, key);
 
@@ -330,7 +332,8 @@ static int set_pairs(const struct yaml_reader *r, const struct yaml_key *key, co
 
         if (!value)
             return -1;
-        if (!*name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
+        if (!*name ||
+            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
                           != strlen(name) || (*name >= '0' && *name <= '9'))
             return wrong(r, key, line_of(name_node), name, "is not a variable's name", e);
         if (asprintf(&line, "%s=%s", name, value) < 0)
@@ -347,7 +350,8 @@ static bool says_nothing(const struct yaml_key *key, const char *text)
     return key->blank && (!*text || (key->type == YAML_INT && strcmp(text, "0") == 0));
 }
 
-static int note_origin(const struct yaml_reader *r, const struct yaml_key *key, size_t line, struct err *e)
+static int note_origin(const struct yaml_reader *r, const struct yaml_key *key, size_t line,
+                       struct err *e)
 {
     struct yaml_origin *o = &r->origins->at[key - r->keys];
     char *where = strdup(place_of(r, line).text);
@@ -361,10 +365,11 @@ static int note_origin(const struct yaml_reader *r, const struct yaml_key *key, 
 }
 
 /* The items of a list with commas between. */
-static int join_items(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
-                      struct buf *dst, struct err *e)
+static int join_items(const struct yaml_reader *r, const struct yaml_key *key,
+                      const yaml_node_t *node, struct buf *dst, struct err *e)
 {
-    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++) {
+    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
+         i++) {
         const char *text =
             node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
         if (!text)
@@ -374,8 +379,8 @@ static int join_items(const struct yaml_reader *r, const struct yaml_key *key, c
     return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
 }
 
-static int set_joined(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *node,
-                      struct err *e)
+static int set_joined(const struct yaml_reader *r, const struct yaml_key *key,
+                      const yaml_node_t *node, struct err *e)
 {
     struct buf text = {0};
     int rc = join_items(r, key, node, &text, e);
@@ -386,8 +391,8 @@ static int set_joined(const struct yaml_reader *r, const struct yaml_key *key, c
     return rc ? -1 : note_origin(r, key, line_of(node), e);
 }
 
-static int set_key(const struct yaml_reader *r, const struct yaml_key *key, const yaml_node_t *value,
-                   struct err *e)
+static int set_key(const struct yaml_reader *r, const struct yaml_key *key,
+                   const yaml_node_t *value, struct err *e)
 {
     const char *text;
     int rc;
@@ -404,7 +409,8 @@ static int set_key(const struct yaml_reader *r, const struct yaml_key *key, cons
         return -1;
     if (says_nothing(key, text))
         return 0;
-    return set_scalar(r, key, text, line_of(value), e) ? -1 : note_origin(r, key, line_of(value), e);
+    return set_scalar(r, key, text, line_of(value), e) ? -1 : note_origin(r, key, line_of(value),
+                                                                          e);
 }
 
 /* The last part of a path: what stands in the file inside its section. */
@@ -433,8 +439,8 @@ static void list_names(const struct yaml_reader *r, const char *section,
     pointers[n] = NULL;
 }
 
-static int unknown_key(const struct yaml_reader *r, const char *section, const char *name, size_t line,
-                       struct err *e)
+static int unknown_key(const struct yaml_reader *r, const char *section, const char *name,
+                       size_t line, struct err *e)
 {
     static const char separator[] = ".";
     char names[YAML_KEYS_MAX][MAX_NAME], all[512] = "";
@@ -453,8 +459,8 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
                    section ? section : "", section ? separator : "", name, all);
 }
 
-static int read_mapping(const struct yaml_reader *r, const char *section, const yaml_node_t *mapping,
-                        struct err *e);
+static int read_mapping(const struct yaml_reader *r, const char *section,
+                        const yaml_node_t *mapping, struct err *e);
 
 static int read_pair(const struct yaml_reader *r, const char *section, const yaml_node_t *name_node,
                      const yaml_node_t *value, struct err *e)
@@ -478,8 +484,8 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
     return unknown_key(r, section, name, line_of(name_node), e);
 }
 
-static int read_mapping(const struct yaml_reader *r, const char *section, const yaml_node_t *mapping,
-                        struct err *e)
+static int read_mapping(const struct yaml_reader *r, const char *section,
+                        const yaml_node_t *mapping, struct err *e)
 {
     if (check_duplicates(r, mapping, e))
         return -1;
@@ -556,7 +562,8 @@ int yaml_table_set_lines(const struct yaml_key *key, const char *const *lines, s
     return 0;
 }
 
-int yaml_table_copy(const struct yaml_key *keys, const void *src, const struct yaml_origins *src_origins,
+int yaml_table_copy(const struct yaml_key *keys, const void *src,
+                    const struct yaml_origins *src_origins,
                     void *dst, struct yaml_origins *origins, struct err *e)
 {
     *origins = (struct yaml_origins){0};
@@ -600,7 +607,8 @@ static int step_of(yaml_event_type_t type)
     return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
 }
 
-/* The time that libyaml takes grows with the square of the depth. What is no YAML is left to the reader. */
+/* The time that libyaml takes grows with the square of the depth. What is no YAML is left to the
+ * reader. */
 static int check_depth(const char *file, const char *text, size_t n, struct err *e)
 {
     yaml_parser_t parser;
@@ -672,7 +680,8 @@ const struct yaml_key *yaml_table_find(const struct yaml_key *keys, const char *
 }
 
 /* Of a path that is not in the table. */
-static int unknown_path(const struct yaml_key *keys, const char *path, const char *where, struct err *e)
+static int unknown_path(const struct yaml_key *keys, const char *path, const char *where,
+                        struct err *e)
 {
     const char *names[YAML_KEYS_MAX + 1], *near;
     size_t n = 0;
@@ -695,7 +704,8 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
     if (!key)
         return unknown_path(keys, path, where, e);
     if (is_list(key))
-        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where, path);
+        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where,
+                       path);
     if (!is_one_line(text, strlen(text)))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
                        where, path);
@@ -704,7 +714,8 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
     return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
 }
 
-int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,
+int yaml_table_add_table(const struct yaml_key *keys, const char *section,
+                         const struct yaml_key *from,
                          const void *src, const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e)
 {
@@ -721,8 +732,10 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section, const
         if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
             continue;
         yaml_table_format(k, src, &text);
-        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
-        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0, e);
+        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst,
+                                      origins};
+        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0,
+                                                                             e);
         if (rc == 0 && text.data && said->where && !says_nothing(own, text.data))
             rc = note_origin(&r, own, 0, e);
         buf_destroy(&text);
@@ -789,7 +802,8 @@ static int check_settings(const struct yaml_key *keys, const struct yaml_setting
 /* A text that means itself in YAML stands bare, any other in JSON's quotes, which YAML reads. */
 static void add_value(struct buf *dst, const struct yaml_key *key, const char *value)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
 
     if (!*value && is_list(key))
         buf_add(dst, key->type == YAML_LINES ? "[]" : "{}");

@@ -14,8 +14,8 @@
 
 enum yaml_type {
     YAML_TEXT,   /* char *, one line */
-    YAML_PATH,   /* char *, one line; made absolute: from the file's folder, or from the current one for
-                  * words of the command line and the environment */
+    YAML_PATH,   /* char *, one line; made absolute: from the file's folder, or from the
+                  * current one for words of the command line and the environment */
     YAML_WORD,   /* const char *, the entry of words */
     YAML_INT,    /* long */
     YAML_REAL,   /* double */
@@ -51,11 +51,14 @@ struct yaml_key {
                           * and no lines */
     double min, max;          /* of YAML_INT and YAML_REAL; both 0: any */
     const char *const *words; /* of YAML_WORD, NULL-terminated */
-    bool (*is_path)(const char *text); /* of YAML_PATH: false for words that are kept; NULL: all are paths */
-    bool is_joined; /* of YAML_TEXT: a list in a file is the same as its items with commas between */
+    bool (*is_path)(const char *text); /* of YAML_PATH: false for words that are kept; NULL: all are
+                                        * paths */
+    bool is_joined; /* of YAML_TEXT: a list in a file is the same as its items with commas
+                     * between */
     bool is_place; /* of YAML_PATH: the file may lie elsewhere later, and means the same */
     bool blank; /* "" (or 0) says nothing: what a lower layer says holds */
-    /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the preset. */
+    /* What is wrong with a text ("is not a time"), or NULL; may be NULL. Not asked for the
+     * preset. */
     const char *(*check)(const char *text);
     const char *help; /* the comment that yaml_table_encode writes behind it */
     bool on_demand;   /* yaml_table_encode writes it only with a setting */
@@ -72,10 +75,11 @@ struct yaml_setting {
     {.path = path_, .type = type_, .offset = offset_, .preset = preset_, __VA_ARGS__}
 
 /* A struct is filled layer by layer, from the lowest up: yaml_table_create gives it the presets,
- * each file, variable and word that is added overwrites what it names, and yaml_table_finish refuses
- * a required key that nobody gave (file: where it should have stood). All return 0, or -1 with
- * ERR_CONFIG (for words of the command line and the environment ERR_USAGE); yaml_table_destroy frees
- * dst and origins after success and failure alike. Texts are UTF-8 without control characters. */
+ * each file, variable and word that is added overwrites what it names, and yaml_table_finish
+ * refuses a required key that nobody gave (file: where it should have stood). All return 0, or -1
+ * with ERR_CONFIG (for words of the command line and the environment ERR_USAGE); yaml_table_destroy
+ * frees dst and origins after success and failure alike. Texts are UTF-8 without control
+ * characters. */
 int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
                       struct err *e);
 int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
@@ -86,7 +90,8 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
                         struct yaml_origins *origins, struct err *e);
 /* The rows of another table that stand in this one below section: where they say more (a higher
  * layer), value and origin are taken over. Lists are not. */
-int yaml_table_add_table(const struct yaml_key *keys, const char *section, const struct yaml_key *from,
+int yaml_table_add_table(const struct yaml_key *keys, const char *section,
+                         const struct yaml_key *from,
                          const void *src, const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e);
 int yaml_table_finish(const struct yaml_key *keys, const char *file,
@@ -97,7 +102,8 @@ int yaml_table_set_lines(const struct yaml_key *key, const char *const *lines, s
                          struct err *e);
 
 /* Gives dst, which has the bytes of src, texts, lists and origins of its own. */
-int yaml_table_copy(const struct yaml_key *keys, const void *src, const struct yaml_origins *src_origins,
+int yaml_table_copy(const struct yaml_key *keys, const void *src,
+                    const struct yaml_origins *src_origins,
                     void *dst, struct yaml_origins *origins, struct err *e);
 
 /* The same from one file alone. */
@@ -108,8 +114,8 @@ int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_lay
 const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
                                             const struct yaml_origins *origins, const char *path);
 
-/* The value of a key, where text stands in a file in this folder (NULL: is a word of the command line):
- * of a path the absolute one, any other as it is. To be freed; NULL with errno set. */
+/* The value of a key, where text stands in a file in this folder (NULL: is a word of the command
+ * line): of a path the absolute one, any other as it is. To be freed; NULL with errno set. */
 char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const char *text);
 
 /* The row of the key called path, or NULL. */
@@ -119,7 +125,8 @@ const struct yaml_key *yaml_table_find(const struct yaml_key *keys, const char *
 void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst);
 
 /* Add a commented YAML file with every key that has help or a setting: with the last setting of its
- * path, or else its preset. Values are not checked. 0, or -1 with ERR_USAGE for a path that is not in the table. */
+ * path, or else its preset. Values are not checked. 0, or -1 with ERR_USAGE for a path that is not
+ * in the table. */
 int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *settings,
                       size_t nsettings, struct buf *dst, struct err *e);
 

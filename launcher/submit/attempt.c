@@ -74,7 +74,8 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
         return -1;
     run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : write_queue_add_file(files, file, b.data, 0666, e);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : write_queue_add_file(files, file,
+                                                                                 b.data, 0666, e);
     buf_destroy(&b);
     free(text);
     return rc;
@@ -95,8 +96,8 @@ static int add_link(const struct workspace *w, const struct run *run, const char
 
 /* What the reference's templates expect around them; they copy log.csv to ../../logs, Horovod's to
  * ../logs. */
-static int add_surroundings(const struct workspace *w, const struct run *run, struct write_queue *files,
-                            struct err *e)
+static int add_surroundings(const struct workspace *w, const struct run *run,
+                            struct write_queue *files, struct err *e)
 {
     static const char *const names[] = {"logs", "runs/logs"};
     char path[PATH_MAX], name[32];
@@ -210,7 +211,8 @@ static int check_script(const struct workspace *w, const struct run *run, int at
     struct attempt_job job;
     int rc;
 
-    run_dir_path(w->study.dir, run->id, file == SCRIPT_RUN ? "run_file.sh" : "submit_file.sh", path);
+    run_dir_path(w->study.dir, run->id, file == SCRIPT_RUN ? "run_file.sh" : "submit_file.sh",
+                 path);
     rc = seems_torn(path, &text, why);
     if (rc > 0 && (attempt_job(w, run, attempt, &job, e) ||
                    script_render(w, run, attempt, &job.job, &whole[0], &whole[1], NULL, e))) {

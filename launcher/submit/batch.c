@@ -50,13 +50,15 @@ static void print_item(const struct workspace *w, const struct batch_item *item,
              plural(l->tasks), layout_strategy_encode(l->strategy));
     if (item->from)
         log_info("%s: attempt %d continues from the checkpoint of attempt %d%s", item->run.id,
-                 item->attempt, item->from, item->run.resized ? ", with another number of GPUs" : "");
+                 item->attempt, item->from, item->run.resized ? ", with another number of GPUs"
+                 : "");
     else if (item->attempt > 1)
         log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
                  item->attempt);
 }
 
-/* A job whose signal is due before it begins leaves at once, and comes back until slurm.requeues are used up. */
+/* A job whose signal is due before it begins leaves at once, and comes back until slurm.requeues
+ * are used up. */
 static void warn_of_time(const struct workspace *w)
 {
     char text[256];
@@ -136,8 +138,8 @@ static int note(struct workspace *w, const struct chunk *c, enum ledger_event ev
 }
 
 /* The files of items from begin on are due when their jobs are. They become durable after
- * the answer: what a power failure in this moment may cost is files, which the next submission writes
- * again, and not what was submitted, which the ledger knows before. */
+ * the answer: what a power failure in this moment may cost is files, which the next submission
+ * writes again, and not what was submitted, which the ledger knows before. */
 struct delivery {
     struct batch *batch;
     size_t begin;
@@ -199,7 +201,8 @@ static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
 
 /* One fsync before the first of them is submitted and one behind the last. What was interrupted
  * between the two is found by its tag. */
-static int submit_chunk(struct workspace *w, struct scheduler *scheduler, struct dependency *dependency,
+static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
+                        struct dependency *dependency,
                         struct delivery *delivery, struct chunk *c, struct err *e)
 {
     char in_flight[PATH_MAX];
@@ -236,8 +239,8 @@ static const struct batch_item *find_largest(const struct batch *b)
 }
 
 /* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
- * comes first, so if Slurm refuses that one nothing was submitted either. Only sbatch looks into the
- * script, which may still be written. */
+ * comes first, so if Slurm refuses that one nothing was submitted either. Only sbatch looks into
+ * the script, which may still be written. */
 static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                          struct err *e)
 {

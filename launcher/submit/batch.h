@@ -27,8 +27,8 @@ bool batch_is_same(const struct batch *a, const struct batch *b);
 /* Begins to write the files of all; no more can be added. */
 int batch_write(const struct workspace *w, struct batch *b, struct err *e);
 
-/* One event for each item. job: of all of them, or NULL. A dry scheduler keeps nothing, so nothing is noted
- * of it either. */
+/* One event for each item. job: of all of them, or NULL. A dry scheduler keeps nothing, so nothing
+ * is noted of it either. */
 int batch_note(struct workspace *w, const struct batch *b, enum ledger_event event, const char *job,
                struct err *e);
 

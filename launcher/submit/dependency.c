@@ -21,7 +21,8 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The study's jobs that have not ended, the newest nlanes of them, oldest first. */
-static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t njobs, struct err *e)
+static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t njobs,
+                      struct err *e)
 {
     char(*active)[SCHEDULER_ID_SIZE] = calloc(njobs + 1, sizeof *active);
     size_t n = 0;
@@ -87,7 +88,8 @@ static int is_queued(struct scheduler *scheduler, const char *prefix, const char
 }
 
 /* Without accounting Slurm soon forgets a job that has ended. */
-static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id, struct err *e)
+static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id,
+                        struct err *e)
 {
     struct job_state job = {0};
     const char *source = "";
@@ -106,7 +108,8 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
         return known < 0 ? -1 : 0;
     if (*source)
         return err_set(e, ERR_USAGE, "--after %s: there is no such job", id);
-    log_warn("--after %s: Slurm knows no such job; it has ended and is forgotten, or never was", id);
+    log_warn("--after %s: Slurm knows no such job; it has ended and is forgotten, or never was",
+             id);
     return 0;
 }
 
@@ -142,8 +145,8 @@ static int join_fixed(struct dependency *d, struct workspace *w, struct schedule
     for (size_t i = 0; rc == 0 && w->after && i < w->after->count; i++)
         rc = add_after(&b, w, scheduler, w->after->values[i], e);
     if (rc == 0 && own && (b.length || d->nlanes) && strchr(own, '?'))
-        rc = err_set(e, ERR_USAGE, "--dependency=%s: one of several ('?') does not go together with "
-                     "--after and --max-in-flight", own);
+        rc = err_set(e, ERR_USAGE, "--dependency=%s: one of several ('?') does not go together "
+                     "with --after and --max-in-flight", own);
     if (rc == 0 && own)
         buf_addf(&b, "%s%s", b.length ? "," : "", own);
     if (rc == 0 && b.failed)
@@ -158,7 +161,8 @@ int dependency_open(struct dependency *d, struct workspace *w, struct scheduler 
                     const struct job_state *jobs, size_t njobs, struct err *e)
 {
     /* The local queue keeps its own limit. */
-    *d = (struct dependency){.nlanes = strcmp(w->scheduler, "slurm") == 0 ? (size_t)w->max_in_flight : 0};
+    *d = (struct dependency){.nlanes = strcmp(w->scheduler, "slurm") == 0 ? (size_t)w->max_in_flight
+                             : 0};
     if (join_fixed(d, w, scheduler, e) || (d->nlanes && fill_lanes(d, jobs, njobs, e))) {
         dependency_close(d);
         return -1;

@@ -122,7 +122,8 @@ int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *
             return -1;
         if (newest.begun) {
             begun++;
-            printf("==> runs/%s: has begun (attempt %d) and is left as it is\n", run->id, newest.number);
+            printf("==> runs/%s: has begun (attempt %d) and is left as it is\n", run->id,
+                   newest.number);
         } else if (show_run(w, run, newest.number ? newest.number : 1, e)) {
             return -1;
         }

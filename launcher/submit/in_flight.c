@@ -17,8 +17,8 @@
 /* A request carries a credential of munge, which lives 300 s: an older one is refused. */
 #define CREDENTIAL_S 330
 
-/* Slurm takes connections in their order and gives each a thread: once it has answered us, a request
- * that came before is at most the wait for a lock behind. */
+/* Slurm takes connections in their order and gives each a thread: once it has answered us, a
+ * request that came before is at most the wait for a lock behind. */
 #define SETTLE_S 5.0
 #define MAX_TAGS ((size_t)1 << 20)
 
@@ -28,7 +28,8 @@ void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
 }
 
 /* Has the scheduler a job for each of these tags (one a line)? -1 with ERR_SCHED. */
-static int has_all(const struct ledger *l, struct scheduler *scheduler, const char *tags, struct err *e)
+static int has_all(const struct ledger *l, struct scheduler *scheduler, const char *tags,
+                   struct err *e)
 {
     struct job_state *jobs;
     struct map known = {0};
@@ -79,7 +80,8 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     tags = atomicfile_read(file, MAX_TAGS, &n, e);
     if (!tags)
         return -1;
-    rc = *tags && time(NULL) - st.st_mtime < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags, e) : 0;
+    rc = *tags && time(NULL) - st.st_mtime < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags,
+                                                                          e) : 0;
     free(tags);
     if (rc == 0)
         unlink(file);

@@ -5,12 +5,12 @@
 
 #include "launcher/study/workspace.h"
 
-/* Opens in dst the workspace w with the settings of a run that has begun in place of the study's. Of
- * what the command line sets, only the places of files and what says how jobs run may differ from them;
- * anything else is ERR_USAGE. own_plan: an attempt needs a run.json of its own, as files have moved. dst
- * borrows from w. 0, or -1 with nothing to close. */
-int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst, bool *own_plan,
-                      struct err *e);
+/* Opens in dst the workspace w with the settings of a run that has begun in place of the study's.
+ * Of what the command line sets, only the places of files and what says how jobs run may differ
+ * from them; anything else is ERR_USAGE. own_plan: an attempt needs a run.json of its own, as files
+ * have moved. dst borrows from w. 0, or -1 with nothing to close. */
+int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
+                      bool *own_plan, struct err *e);
 void run_settings_close(struct workspace *w);
 
 /* Logs how the settings of own, as opened above, differ from the study's, if they do. 0 or -1. */

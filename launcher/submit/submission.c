@@ -26,8 +26,8 @@ static int check_run_fits(const struct workspace *w, const struct run *run,
 
     if (p->gpus_per_node && per_node > p->gpus_per_node)
         return err_set(e, ERR_SCHED, "%d GPUs: site %s plans %d GPUs on a node, but the nodes of "
-                       "partition %s have %d: set gpus_per_node: %d in %s, or choose another partition "
-                       "(slurm.partition); nothing was submitted",
+                       "partition %s have %d: set gpus_per_node: %d in %s, or choose another "
+                       "partition (slurm.partition); nothing was submitted",
                        l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, p->gpus_per_node,
                        w->site.file);
     if (p->nodes && l->nodes > p->nodes)
@@ -79,7 +79,8 @@ static void stage(const struct workspace *w, const struct run_plan *plan, struct
     }
 }
 
-/* The intents of a new study, which no job can be of, need not wait for the scheduler's answers either. */
+/* The intents of a new study, which no job can be of, need not wait for the scheduler's answers
+ * either. */
 static int note_early(struct workspace *w, struct batch *staged, struct err *e)
 {
     char split[PATH_MAX];
@@ -180,9 +181,10 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     return attempt_write(w, run, attempt, e);
 }
 
-/* All of the plan, so that the scheduler is asked once for those that it knows by their number only:
- * begun under another comment. */
-static int decide_all(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
+/* All of the plan, so that the scheduler is asked once for those that it knows by their number
+ * only: begun under another comment. */
+static int decide_all(struct workspace *w, const struct run_plan *plan,
+                      const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)
 {
     dst->runs = calloc(plan->count ? plan->count : 1, sizeof *dst->runs);
@@ -219,7 +221,8 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     return 0;
 }
 
-static int choose_new(struct workspace *w, const struct run_plan *plan, const struct job_state *jobs,
+static int choose_new(struct workspace *w, const struct run_plan *plan,
+                      const struct job_state *jobs,
                       size_t njobs, struct batch *b, struct submission_counts *counts,
                       struct err *e)
 {
@@ -232,8 +235,8 @@ static int choose_new(struct workspace *w, const struct run_plan *plan, const st
     return rc;
 }
 
-/* A helper that was started before the lock does not share it, and a late one might submit while the
- * next unetctl does. */
+/* A helper that was started before the lock does not share it, and a late one might submit while
+ * the next unetctl does. */
 static int lock(struct workspace *w, struct err *e)
 {
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
@@ -253,8 +256,8 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
-/* Starts the scheduler's work on what will be asked; of a new plan that is all. is_new: no job can be
- * of this study yet. */
+/* Starts the scheduler's work on what will be asked; of a new plan that is all. is_new: no job can
+ * be of this study yet. */
 static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
@@ -308,7 +311,8 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     bool is_new = w->ledger.is_new;
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage(w, plan, &staged);
-        if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan, e) == 0 &&
+        if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan,
+                                                                                   e) == 0 &&
             (is_new || query_jobs(w, &jobs, &njobs, e) == 0) &&
             choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
             bool as_staged = staged.count && batch_is_same(&b, &staged);

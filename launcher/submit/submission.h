@@ -3,13 +3,13 @@
  *
  * Under the ledger's lock: plan and limits for the whole list first; then one query for the jobs of
  * this study; a run that has a job, a marker or a begun attempt is left alone; for each other one
- * "submitting" is fsynced, its files get their names, the job is submitted, "submitted" is fsynced; the
- * files are made durable later. After a crash in between the tag tells whether the job exists. If the
- * scheduler cannot be asked, nothing is submitted.
+ * "submitting" is fsynced, its files get their names, the job is submitted, "submitted" is fsynced;
+ * the files are made durable later. After a crash in between the tag tells whether the job exists.
+ * If the scheduler cannot be asked, nothing is submitted.
  *
  * What waits for different things is done at the same time: the scheduler's answers, the files (see
- * staging.h), in a new study the fsync of the intents, and jobs whose files are there while those of
- * later ones are written. */
+ * staging.h), in a new study the fsync of the intents, and jobs whose files are there while those
+ * of later ones are written. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 
@@ -25,9 +25,9 @@ struct submission_counts {
     struct err limit; /* which one, then */
 };
 
-/* Submit the runs of plan that have not been yet. Makes STUDY/split.json if it is missing. ERR_USAGE,
- * ERR_CONFIG, ERR_SCHED or ERR_DATA before anything was submitted; a refusal later leaves what was
- * submitted, and the same call continues there, as it does where runs are left. */
+/* Submit the runs of plan that have not been yet. Makes STUDY/split.json if it is missing.
+ * ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA before anything was submitted; a refusal later
+ * leaves what was submitted, and the same call continues there, as it does where runs are left. */
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 

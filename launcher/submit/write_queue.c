@@ -19,8 +19,8 @@ struct write_queue_step {
     bool made; /* was not there before, and now is under its own name */
 };
 
-static int add_step(struct write_queue *s, struct write_queue_step step, const char *path, const char *text,
-                    struct err *e)
+static int add_step(struct write_queue *s, struct write_queue_step step, const char *path,
+                    const char *text, struct err *e)
 {
     struct write_queue_run *run = &s->runs[s->count - 1];
     struct write_queue_step *grown = realloc(run->steps, (run->nsteps + 1) * sizeof *grown);
@@ -50,7 +50,8 @@ int write_queue_add_run(struct write_queue *s, const char *folder, struct err *e
     return write_queue_add_folder(s, folder, e);
 }
 
-int write_queue_add_file(struct write_queue *s, const char *path, const char *text, mode_t mode, struct err *e)
+int write_queue_add_file(struct write_queue *s, const char *path, const char *text, mode_t mode,
+                         struct err *e)
 {
     return add_step(s, (struct write_queue_step){.kind = TEXT, .mode = mode}, path, text, e);
 }
@@ -73,15 +74,18 @@ static int write_new(struct write_queue_step *step, struct err *e)
         written = -1;
         code = errno;
     }
-    return written == (ssize_t)n ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s", step->path);
+    return written == (ssize_t)n ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s",
+                                                 step->path);
 }
 
-static int take_step(struct write_queue_step *step, struct write_queue_run *run, bool is_first, struct err *e)
+static int take_step(struct write_queue_step *step, struct write_queue_run *run, bool is_first,
+                     struct err *e)
 {
     if (step->kind == TEXT && run->steps[0].made && !is_first)
         return write_new(step, e);
     if (step->kind == TEXT)
-        return atomicfile_batch_add(&run->files, step->path, step->text, strlen(step->text), step->mode, e);
+        return atomicfile_batch_add(&run->files, step->path, step->text, strlen(step->text),
+                                    step->mode, e);
     int rc = step->kind == FOLDER ? mkdir(step->path, 0777) : symlink(step->text, step->path);
     step->made = rc == 0;
     return rc && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", step->path) : 0;
@@ -191,7 +195,8 @@ static void join(struct write_queue *s)
         pthread_join(s->threads[--s->nthreads], NULL);
 }
 
-/* Nothing of the parent stays open here: not its lock, and no pipe whose reader waits for its end. */
+/* Nothing of the parent stays open here: not its lock, and no pipe whose reader waits for its
+ * end. */
 static void sync_alone(const struct write_queue *s)
 {
     int fd = open_first(s);

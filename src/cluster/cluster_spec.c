@@ -353,7 +353,8 @@ int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, st
 {
     struct encoder c = {.spec = spec, .e = e};
     struct cluster_spec_task t, first;
-    int rc = prepare_encoder(&c, spec->rank) || find_task(&c, spec->rank, &t) || find_task(&c, 0, &first) ? -1 : 0;
+    int rc = prepare_encoder(&c, spec->rank) || find_task(&c, spec->rank, &t) ||
+        find_task(&c, 0, &first) ? -1 : 0;
 
     if (rc == 0)
         buf_addf(dst,

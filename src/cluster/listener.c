@@ -12,12 +12,14 @@
 
 static int listen_at(const struct sockaddr *address, socklen_t n)
 {
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1, no = 0;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1,
+        no = 0;
 
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if ((address->sa_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) == 0) &&
+    if ((address->sa_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no,
+                                                      sizeof no) == 0) &&
         bind(fd, address, n) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
     int reason = errno;
@@ -73,7 +75,8 @@ int listener_call(const char *host, int port)
     if (!found)
         return -1;
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool is_open = fd >= 0 && (connect(fd, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS);
+    bool is_open = fd >= 0 && (connect(fd, found->ai_addr, found->ai_addrlen) == 0 ||
+                               errno == EINPROGRESS);
     int reason = errno;
     freeaddrinfo(found);
     if (is_open)

@@ -57,8 +57,8 @@ static int read_range(struct nodelist_reader *r, const char **first, size_t *wid
     size_t w = strspn(start, DIGITS);
 
     if (w == 0)
-        return refuse_nodelist(r, start, "a number is missing; a bracket holds numbers and ranges LOW-HIGH, "
-                               "as in node[1-3,5]");
+        return refuse_nodelist(r, start, "a number is missing; a bracket holds numbers and ranges "
+                               "LOW-HIGH, as in node[1-3,5]");
     *first = start;
     *width = w;
     *n = 1;
@@ -99,7 +99,8 @@ static int read_bracket(struct nodelist_reader *r, size_t *total)
         if (*r->at == 0)
             return refuse_nodelist(r, open, "the bracket is not closed");
         if (*r->at != ',')
-            return refuse_nodelist(r, r->at, "this does not belong in a bracket, which holds numbers and "
+            return refuse_nodelist(r, r->at,
+                                   "this does not belong in a bracket, which holds numbers and "
                                    "ranges LOW-HIGH");
     }
     r->at++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of hosts. Names that the machine can't know, those of a sandbox whose nodes are all this
- * machine (unetctl sandbox up --mode flat), stand in the file $UNETCTL_HOSTS, which is as /etc/hosts:
- * ADDRESS NAME..., and comes first. */
+/* Addresses of hosts. Names that the machine can't know, those of a sandbox whose nodes are all
+ * this machine (unetctl sandbox up --mode flat), stand in the file $UNETCTL_HOSTS, which is as
+ * /etc/hosts: ADDRESS NAME..., and comes first. */
 #ifndef UNETCTL_SRC_CLUSTER_RESOLVE_H
 #define UNETCTL_SRC_CLUSTER_RESOLVE_H
 

@@ -82,8 +82,8 @@ static bool has_instructions(void)
     return (extended & bit_SHA) && (known & bit_SSSE3) && (known & bit_SSE4_1);
 }
 
-/* The instructions want the words in the order f e b a, and h g d c, the lowest first; each does two
- * rounds. Words 4 i ... 4 i + 3 of the schedule take the place of those 16 before. */
+/* The instructions want the words in the order f e b a, and h g d c, the lowest first; each does
+ * two rounds. Words 4 i ... 4 i + 3 of the schedule take the place of those 16 before. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void compress_fast(uint32_t state[8],
                                                                       const unsigned char *block)
 {

@@ -15,7 +15,8 @@ struct sha256 {
     unsigned char block[64];
 };
 
-/* Whether to use the processor's own instructions for it where it has them, as is usual. For tests. */
+/* Whether to use the processor's own instructions for it where it has them, as is usual. For
+ * tests. */
 void sha256_use_instructions(bool use);
 
 void sha256_init(struct sha256 *s);

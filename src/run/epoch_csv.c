@@ -22,7 +22,8 @@ struct csv_reader {
     struct err *e;
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(const struct csv_reader *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(const struct csv_reader *r, const char *fmt,
+                                                        ...)
 {
     char why[256];
     va_list ap;

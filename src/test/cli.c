@@ -35,7 +35,8 @@ int main(void)
     struct err e;
     int n, nrest;
 
-    ok(decode((char *[]){"--gpus", "1..4", "-v", "a", "-S", "k=1", "--set=k=2", "--", "-x", "y", NULL},
+    ok(decode((char *[]){"--gpus", "1..4", "-v", "a", "-S", "k=1", "--set=k=2", "--", "-x", "y",
+                         NULL},
               &n, &nrest, &e) == 0, "a full command line is decoded");
     is_str(word, "1..4", "value behind a blank");
     ok(flag && n == 1 && nrest == 2 && list.count == 2, "flag, operand, list and rest");
@@ -44,10 +45,13 @@ int main(void)
     ok(decode((char *[]){"--gpu", "4", NULL}, &n, &nrest, &e) == -1 && e.code == ERR_USAGE,
        "an unknown option is a usage error");
     ok(strstr(e.text, "--gpus") != NULL, "it names the nearest: %s", e.text);
-    ok(decode((char *[]){"--port-base", "0", NULL}, &n, &nrest, &e) == -1, "out of bounds: %s", e.text);
-    ok(decode((char *[]){"--port-base", "12x", NULL}, &n, &nrest, &e) == -1, "no number: %s", e.text);
+    ok(decode((char *[]){"--port-base", "0", NULL}, &n, &nrest, &e) == -1, "out of bounds: %s",
+       e.text);
+    ok(decode((char *[]){"--port-base", "12x", NULL}, &n, &nrest, &e) == -1, "no number: %s",
+       e.text);
     ok(decode((char *[]){"--gpus", NULL}, &n, &nrest, &e) == -1, "value missing: %s", e.text);
-    ok(decode((char *[]){"--verbose=1", NULL}, &n, &nrest, &e) == -1, "flag with value: %s", e.text);
+    ok(decode((char *[]){"--verbose=1", NULL}, &n, &nrest, &e) == -1, "flag with value: %s",
+       e.text);
     ok(decode((char *[]){"a", "b", NULL}, &n, &nrest, &e) == -1, "operand too many: %s", e.text);
     setenv("UTEST_PORT_BASE", "77", 1);
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && number == 77, "the environment fills in");
@@ -60,7 +64,8 @@ int main(void)
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == -1 && strstr(e.text, "UTEST_PORT_BASE"),
        "a bad variable is named: %s", e.text);
     static const char *const names[] = {"qos", "time", "hold", "train.epochs", NULL};
-    ok(!cli_nearest("foo", names) && !cli_nearest("load", names), "two of a few letters are no slip");
+    ok(!cli_nearest("foo", names) && !cli_nearest("load", names),
+       "two of a few letters are no slip");
     is_str(cli_nearest("tiem", names), "time", "two that are swapped are one");
     is_str(cli_nearest("train.epcohs", names), "train.epochs", "also in a longer word");
     return done_testing();

@@ -72,7 +72,8 @@ static uint16_t *measure_common(const struct text *a, const struct text *b)
     return table;
 }
 
-static int compare_texts(const struct text *a, const struct text *b, struct script *dst, struct err *e)
+static int compare_texts(const struct text *a, const struct text *b, struct script *dst,
+                         struct err *e)
 {
     size_t width = b->count + 1, i = 0, j = 0;
     uint16_t *table = measure_common(a, b);
@@ -97,7 +98,8 @@ static int compare_texts(const struct text *a, const struct text *b, struct scri
     return 0;
 }
 
-/* The end of the hunk that begins at edit `start`: where more than two contexts of kept lines follow. */
+/* The end of the hunk that begins at edit `start`: where more than two contexts of kept lines
+ * follow. */
 static size_t end_of_hunk(const struct script *s, size_t start)
 {
     size_t end = start, kept = 0;
@@ -118,8 +120,8 @@ static void add_range(struct buf *dst, char sign, size_t first, size_t count)
         buf_addf(dst, ",%zu", count);
 }
 
-static void add_hunk(const struct script *s, size_t from, size_t to, size_t old_line, size_t new_line,
-                     struct buf *dst)
+static void add_hunk(const struct script *s, size_t from, size_t to, size_t old_line,
+                     size_t new_line, struct buf *dst)
 {
     size_t nold = 0, nnew = 0;
 
@@ -174,7 +176,8 @@ int textdiff_unified(const char *old_text, const char *new_text, const char *old
     if (split(old_text, &a, e) || split(new_text, &b, e))
         goto out;
     if (a.count > MAX_LINES || b.count > MAX_LINES) {
-        err_set(e, ERR_DATA, "%s: more than %d lines; compare it with diff -u", new_name, MAX_LINES);
+        err_set(e, ERR_DATA, "%s: more than %d lines; compare it with diff -u", new_name,
+                MAX_LINES);
         goto out;
     }
     rc = compare_texts(&a, &b, &script, e);

@@ -46,13 +46,14 @@ int main(void)
     is_int(a.deadline.gpus, 0, "no deadline, no choice");
 
     compute(counts, 6, 0.02, 0.002, 150);
-    ok(a.deadline.gpus == 6 && !a.deadline.measured && !a.deadline.extrapolated, "a deadline: 6, by the law (%d)",
-       a.deadline.gpus);
+    ok(a.deadline.gpus == 6 && !a.deadline.measured && !a.deadline.extrapolated,
+       "a deadline: 6, by the law (%d)", a.deadline.gpus);
     compute(counts, 6, 0.02, 0.002, 10);
-    ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"), "one that can't be met: %s",
-       a.deadline.why);
+    ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"),
+       "one that can't be met: %s", a.deadline.why);
 
-    /* By the law 8 GPUs are done in 12 * 60 (1 + 0.14 + 0.112) / 8 = 112.7 s; measured they took longer. */
+    /* By the law 8 GPUs are done in 12 * 60 (1 + 0.14 + 0.112) / 8 = 112.7 s; measured they took
+     * longer. */
     static const int slow[] = {1, 2, 8, 16};
     compute(slow, 4, 0.02, 0.002, 112);
     ok(a.deadline.gpus == 9 && !a.deadline.measured, "112 s: 9, by the law (%d)", a.deadline.gpus);
@@ -61,14 +62,16 @@ int main(void)
     for (int i = 0; i < MODEL_TERMS; i++)
         whole.coefficient[i] *= 12;
     advice_compute(&a, &s[0], &whole, 113);
-    ok(a.deadline.gpus == 9, "what was measured as too slow is not advised by the law (%d)", a.deadline.gpus);
+    ok(a.deadline.gpus == 9, "what was measured as too slow is not advised by the law (%d)",
+       a.deadline.gpus);
 
     compute(counts, 2, 0.001, 0, 100);
     ok(a.deadline.gpus == 0, "without a model nothing is predicted");
 
     s[0].equal_epochs = false;
     advice_compute(&a, &s[0], NULL, 0);
-    ok(a.time.gpus == 0 && a.gpu_hours.gpus == 0 && strstr(a.time.why, "different numbers of epochs"),
+    ok(a.time.gpus == 0 && a.gpu_hours.gpus == 0 &&
+       strstr(a.time.why, "different numbers of epochs"),
        "runs of unequal epochs are not compared: %s", a.time.why);
     series_destroy(&s[0]);
     results_destroy(&table);

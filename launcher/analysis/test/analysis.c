@@ -24,7 +24,8 @@ static void refused(enum err_code code, const char *words, const char *what)
 {
     int rc = create(1);
 
-    ok(rc == -1 && e.code == (int)code && strstr(e.text, words), "%s: %s", what, rc ? e.text : "accepted");
+    ok(rc == -1 && e.code == (int)code && strstr(e.text, words), "%s: %s", what,
+       rc ? e.text : "accepted");
     ok(!a.series && a.nseries == 0, "and nothing is left");
 }
 
@@ -62,7 +63,8 @@ static void check_all(void)
     fill(&other, 1.2);
     ok(create(2) == 0 && a.nseries == 2 && a.npairs == 1, "two sources, two series, a pair");
     const struct analysis_series *one = &a.series[0];
-    ok(one->steady_choice && one->steady_choice->law == MODEL_AMDAHL, "the law that made the data is chosen");
+    ok(one->steady_choice && one->steady_choice->law == MODEL_AMDAHL,
+       "the law that made the data is chosen");
     near(one->steady_choice->serial, 0.04, 1e-9, "with its serial share");
     ok(one->whole_choice && !one->steady[MODEL_GUSTAFSON].fitted, "Gustafson's needs weak scaling");
     ok(one->decision.best && one->decision.best->gpus == 4, "efficiency 0.89 with 4, 0.78 with 8");
@@ -73,13 +75,16 @@ static void check_all(void)
     ok(pair->differences[0].compare.significant, "significantly: nothing scatters");
     ok(pair->differences[5].quantity == QUANTITY_IOU && !pair->differences[5].compare.significant,
        "IoU is the same, without variance");
-    ok(rule(1)->state == RULE_MET && strstr(rule(1)->why, "1 GPU of the same program: 20 s"), "rule 1: %s",
-       rule(1)->why);
+    ok(rule(1)->state == RULE_MET && strstr(rule(1)->why, "1 GPU of the same program: 20 s"),
+       "rule 1: %s", rule(1)->why);
     ok(rule(2)->state == RULE_MET && rule(5)->state == RULE_MET, "rules 2 and 5");
-    ok(rule(6)->state == RULE_NOT_MET && strstr(rule(6)->why, "normal"), "rule 6: %s", rule(6)->why);
-    ok(rule(9)->state == RULE_NOT_MET && rule(10)->state == RULE_NOT_MET, "bare logs hold no setup");
+    ok(rule(6)->state == RULE_NOT_MET && strstr(rule(6)->why, "normal"), "rule 6: %s",
+       rule(6)->why);
+    ok(rule(9)->state == RULE_NOT_MET && rule(10)->state == RULE_NOT_MET,
+       "bare logs hold no setup");
     for (int i = 0; i < RULES_COUNT; i++)
-        ok(a.rules[i].number == i + 1 && a.rules[i].text && *a.rules[i].why, "rule %d says why", i + 1);
+        ok(a.rules[i].number == i + 1 && a.rules[i].text && *a.rules[i].why, "rule %d says why",
+           i + 1);
     is_str(a.notes, "", "nothing was left out");
     analysis_destroy(&a);
 
@@ -92,10 +97,10 @@ static void check_all(void)
         table.rows[i].images = 1600 * table.rows[i].gpus;
         table.rows[i].state = table.rows[i].seed == 1 ? RESULT_DONE : RESULT_FAILED;
     }
-    ok(create(1) == 0 && a.series[0].series.mode == SERIES_WEAK && a.series[0].steady[MODEL_GUSTAFSON].fitted,
-       "weak scaling: Gustafson is fitted");
-    ok(rule(5)->state == RULE_NOT_MET && rule(6)->state == RULE_NOT_APPLICABLE && rule(7)->state == RULE_NOT_MET,
-       "single runs break rules 5 and 7");
+    ok(create(1) == 0 && a.series[0].series.mode == SERIES_WEAK &&
+       a.series[0].steady[MODEL_GUSTAFSON].fitted, "weak scaling: Gustafson is fitted");
+    ok(rule(5)->state == RULE_NOT_MET && rule(6)->state == RULE_NOT_APPLICABLE &&
+       rule(7)->state == RULE_NOT_MET, "single runs break rules 5 and 7");
     ok(rule(2)->state == RULE_NOT_MET, "and lost ones rule 2");
     analysis_destroy(&a);
     results_destroy(&table);

@@ -38,7 +38,8 @@ static void check_pairs(void)
     ok(c.test == COMPARE_SIGNED_RANK && c.n == 10, "ten seeds on both sides: signed ranks");
     near(c.p, 2. / 1024, 1e-12, "all of one sign: 2 / 2^10");
     near(c.difference, -0.0194, 1e-6, "mean of the pairs");
-    ok(c.significant && c.enough && c.needed <= 7, "significant, and %zu would be enough", c.needed);
+    ok(c.significant && c.enough && c.needed <= 7, "significant, and %zu would be enough",
+       c.needed);
     fill(x, 9, y, 9, 0);
     compare();
     ok(c.test == COMPARE_PAIRED_T && c.n == 9, "nine: Student's t");
@@ -54,7 +55,8 @@ static void check_pairs(void)
     ok(c.test == COMPARE_WELCH, "three unpaired: Welch");
 }
 
-/* Seeds that only one side has: all runs count, and the change is that of the means that are shown. */
+/* Seeds that only one side has: all runs count, and the change is that of the means that are
+ * shown. */
 static void check_unequal_seeds(void)
 {
     static const double x[] = {0.90, 0.80, 0.95}, y[] = {0.88, 0.79, 0.93, 0.86};
@@ -81,19 +83,21 @@ static void check_simultaneous(void)
         list[i] = c;
     list[3].difference = NAN;
     compare_correct(list, 4);
-    near((c.difference - list[0].interval.low) / (c.difference - c.interval.low), 7.6488 / 4.3027, 1e-3,
-         "an interval that holds together with two others");
+    near((c.difference - list[0].interval.low) / (c.difference - c.interval.low), 7.6488 / 4.3027,
+         1e-3, "an interval that holds together with two others");
     ok(list[0].needed > c.needed, "takes more runs");
 }
 
 static void check_single(void)
 {
     static const double x[] = {0.9}, y[] = {0.8}, unknown[] = {NAN};
-    static const int good[] = {90, 80, 70, 95, 85, 75, 65, 60}, worse[] = {85, 74, 68, 92, 84, 70, 61, 51};
+    static const int good[] = {90, 80, 70, 95, 85, 75, 65, 60}, worse[] = {85, 74, 68, 92, 84, 70,
+                                                                           61, 51};
 
     fill(x, 1, y, 1, 0);
     compare();
-    ok(c.test == COMPARE_NONE && isnan(c.p) && !c.significant && !c.enough && c.needed == 0, "one run a side");
+    ok(c.test == COMPARE_NONE && isnan(c.p) && !c.significant && !c.enough && c.needed == 0,
+       "one run a side");
     near(c.difference, -0.1, 1e-9, "the difference is told");
     table_add_scores(a.rows, 8, good);
     table_add_scores(b.rows, 8, worse);
@@ -128,7 +132,8 @@ static void check_holm(void)
     compare_correct(list, 3);
     near(list[0].p_holm, 0.04, 1e-12, "corrected for two tests");
     near(list[2].p_holm, 0.04, 1e-12, "in order");
-    ok(list[0].significant && !list[1].significant && isnan(list[1].p_holm), "no test is not significant");
+    ok(list[0].significant && !list[1].significant && isnan(list[1].p_holm),
+       "no test is not significant");
 }
 
 int main(void)

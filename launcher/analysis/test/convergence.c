@@ -11,7 +11,8 @@ static struct convergence c;
 static const struct series_facts facts;
 
 /* A run of n epochs; its loss falls by factor each, its score is 1 - loss where it has one. */
-static void add(int gpus, long seed, size_t n, double seconds, double loss, double factor, int with_score)
+static void add(int gpus, long seed, size_t n, double seconds, double loss, double factor,
+                int with_score)
 {
     struct result *r = table_add(&table, "x", gpus, seed, seconds);
 

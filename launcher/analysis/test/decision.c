@@ -21,7 +21,8 @@ static void fill(size_t seeds)
     for (int i = 0; i < 5; i++)
         for (long seed = 1; seed <= (long)seeds; seed++) {
             double wobble = 1 + 0.001 * (double)((seed * 3 + i) % 7);
-            struct result *r = table_add(&table, "x", 1 << i, seed, 32 * wobble / (1 << i) / efficiency[i]);
+            struct result *r = table_add(&table, "x", 1 << i, seed, 32 * wobble / (1 << i) /
+                                         efficiency[i]);
             r->images = 1792, r->val_images = 224, r->batch_per_gpu = 16;
             r->iou = 0.9 + 0.001 * (double)(seed - 4) + 0.0002 * (double)((seed * 5 + i) % 3);
         }
@@ -66,12 +67,15 @@ static void check_rule(void)
 {
     fill(7);
     compute();
-    ok(d.use->gpus == 8 && d.reach == d.use && d.best == d.use, "the fastest count that is efficient enough");
+    ok(d.use->gpus == 8 && d.reach == d.use && d.best == d.use,
+       "the fastest count that is efficient enough");
     near(d.speedup.value, 8 * 0.85, 0.01, "with its speed-up");
-    ok(d.speedup.interval.method == INTERVAL_FIELLER && d.speedup.interval.low < 6.8 && d.speedup.interval.high > 6.7,
-       "and its interval");
-    ok(d.iou[3] == DECISION_IOU_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0, "IoU holds");
-    ok(d.limit && d.limit->gpus == 16 && strstr(d.limit_why, "efficiency drops to 0.50 (threshold 0.80)"),
+    ok(d.speedup.interval.method == INTERVAL_FIELLER && d.speedup.interval.low < 6.8 &&
+       d.speedup.interval.high > 6.7, "and its interval");
+    ok(d.iou[3] == DECISION_IOU_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0,
+       "IoU holds");
+    ok(d.limit && d.limit->gpus == 16 &&
+       strstr(d.limit_why, "efficiency drops to 0.50 (threshold 0.80)"),
        "what limits is named: %s", d.limit_why);
     is_int(d.next, 11, "next: between both: %s", d.next_why);
     is_int(d.ncaveats, 0, "nothing weakens it");
@@ -81,7 +85,8 @@ static void check_rule(void)
     change_time(8, 4.2);
     change_time(9, 4.4);
     compute();
-    ok(d.use->gpus == 8 && d.state[4] == DECISION_PASSES && strstr(d.limit_why, "not above the 7.6"),
+    ok(d.use->gpus == 8 && d.state[4] == DECISION_PASSES &&
+       strstr(d.limit_why, "not above the 7.6"),
        "a larger count that is efficient, but slower, is not used: %s", d.limit_why);
     fill(7);
     change_time(8, 32 / 8 / 0.7996);
@@ -89,8 +94,8 @@ static void check_rule(void)
     is_int(d.use->gpus, 8, "an efficiency that prints as 0.800 reaches 0.80");
     change_time(8, 32 / 8 / 0.7990);
     compute();
-    ok(d.use->gpus == 4 && strstr(d.limit_why, "drops to 0.799 (threshold 0.80)"), "close below it has three "
-       "decimals: %s", d.limit_why);
+    ok(d.use->gpus == 4 && strstr(d.limit_why, "drops to 0.799 (threshold 0.80)"),
+       "close below it has three decimals: %s", d.limit_why);
 }
 
 static void check_iou(void)
@@ -100,47 +105,54 @@ static void check_iou(void)
     compute();
     ok(d.iou[3] == DECISION_IOU_FALLS && d.state[3] == DECISION_FAILS, "seven seeds show a fall");
     ok(d.use->gpus == 4 && d.reach == d.use, "a count whose IoU falls is not used");
-    ok(strstr(d.limit_why, "IoU falls by 0.0300 (95 % interval 0.0"), "and that is what limits: %s", d.limit_why);
+    ok(strstr(d.limit_why, "IoU falls by 0.0300 (95 % interval 0.0"), "and that is what limits: %s",
+       d.limit_why);
     fill(7);
     change_iou(8, -0.0098);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou += table.rows[i].gpus < 8 ? 0 : table.rows[i].seed % 2 ? 0.0006 : -0.0006;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 && d.best == d.use,
+    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 &&
+       d.best == d.use,
        "a change as large as the margin stays undecided: %.4f..%.4f", d.iou_change[3].interval.low,
        d.iou_change[3].interval.high);
-    ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009, "%zu seeds, by the change that was seen",
-       d.seeds.n);
-    ok(strstr(d.next_why, "on a change that stays -0.0097, at the standard deviation of 0.0"), "in words: %s", d.next_why);
+    ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009,
+       "%zu seeds, by the change that was seen", d.seeds.n);
+    ok(strstr(d.next_why, "on a change that stays -0.0097, at the standard deviation of 0.0"),
+       "in words: %s", d.next_why);
     fill(1);
     compute();
     ok(d.use->gpus == 1 && d.reach->gpus == 8 && d.best == d.reach && caveat(CAVEAT_ONE_RUN),
        "one run each: by time up to 8");
-    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.seeds.assumed, "IoU within the margin is undecided all the same");
+    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.seeds.assumed,
+       "IoU within the margin is undecided all the same");
     near(d.seeds.scatter, DECISION_SCATTER, 0, "the scatter is assumed");
     /* the least n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
     is_int(d.seeds.n, 24, "so many seeds");
     ok(d.next == 0 && d.next_seeds == d.seeds.n, "they are what is worth measuring next");
-    is_str(d.next_why, "enough to show with a power of 0.8 that an unchanged IoU holds, assuming a standard deviation of "
-           "0.01 over seeds; the first 3 show it", "and on what they rest");
+    is_str(d.next_why, "enough to show with a power of 0.8 that an unchanged IoU holds, assuming a "
+           "standard deviation of 0.01 over seeds; the first 3 show it", "and on what they rest");
     change_iou(8, -0.3);
     compute();
     ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.reach->gpus == 8, "so is a fall in one run");
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou = NAN;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.reach->gpus == 8 && strstr(d.iou_unusable, "not recorded"), "no IoU");
+    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.reach->gpus == 8 &&
+       strstr(d.iou_unusable, "not recorded"), "no IoU");
     ok(d.seeds.n == 0 && d.next == 11, "then no seeds decide, and a count is next");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou /= 20;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "no network has learnt"), "nothing learnt");
+    ok(d.iou[3] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "no network has learnt"),
+       "nothing learnt");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].val_images = table.rows[i].gpus == 8 ? 28 : 224;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.iou[2] == DECISION_IOU_HOLDS && d.use->gpus == 4, "other images");
+    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.iou[2] == DECISION_IOU_HOLDS && d.use->gpus == 4,
+       "other images");
 }
 
 static void check_slower(void)
@@ -168,7 +180,8 @@ static void check_model(void)
         for (long seed = 1; seed <= 3; seed++)
             table_add(&table, "x", 1 << i, seed, samples[i].value);
     compute();
-    ok(d.use->gpus == 8 && !d.limit && d.model_reach == 0 && d.next == 16, "no model: twice the largest");
+    ok(d.use->gpus == 8 && !d.limit && d.model_reach == 0 && d.next == 16,
+       "no model: twice the largest");
     model = &m;
     compute();
     /* 1 / (1 + 0.015 (N - 1)) >= 0.8 up to N = 17.67; beyond 16 no model is asked */
@@ -200,12 +213,15 @@ static void check_caveats(void)
     for (size_t i = 1; i < d.ncaveats; i++)
         ok(d.caveats[i - 1].kind < d.caveats[i].kind, "the heavier first: %s", d.caveats[i].text);
     ok(caveat(CAVEAT_FAKE_GPUS) && strstr(caveat(CAVEAT_FAKE_GPUS), "(1..16)"), "fake GPUs");
-    ok(caveat(CAVEAT_FEW_CORES) && strstr(caveat(CAVEAT_FEW_CORES), "with 4..16 GPUs"), "few cores");
+    ok(caveat(CAVEAT_FEW_CORES) && strstr(caveat(CAVEAT_FEW_CORES), "with 4..16 GPUs"),
+       "few cores");
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "No network has learnt"),
        "nothing learnt");
-    ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES), "224 with 1 GPU, 16 with 16"),
+    ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES),
+                                               "224 with 1 GPU, 16 with 16"),
        "unequal images");
-    ok(caveat(CAVEAT_MISSING_COUNTS) && strstr(caveat(CAVEAT_MISSING_COUNTS), "1 of 10 runs"), "a run is missing");
+    ok(caveat(CAVEAT_MISSING_COUNTS) && strstr(caveat(CAVEAT_MISSING_COUNTS), "1 of 10 runs"),
+       "a run is missing");
     ok(caveat(CAVEAT_NO_IMAGES) != NULL, "images were not counted");
     for (size_t i = 0; i < table.count; i++) {
         table.rows[i].state = table.rows[i].gpus == 1 ? RESULT_FAILED : RESULT_DONE;
@@ -213,7 +229,8 @@ static void check_caveats(void)
         table.rows[i].median_epoch_s /= table.rows[i].gpus;
     }
     compute();
-    ok(caveat(CAVEAT_BASE) && strstr(caveat(CAVEAT_BASE), "The base case is 2 GPUs"), "another base case");
+    ok(caveat(CAVEAT_BASE) && strstr(caveat(CAVEAT_BASE), "The base case is 2 GPUs"),
+       "another base case");
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].constant = table.rows[i].iou - (i ? 0.01 : 0.001);
     compute();
@@ -221,15 +238,18 @@ static void check_caveats(void)
        "better than one class everywhere");
     table.rows[table.count - 1].constant = table.rows[table.count - 1].iou;
     compute();
-    ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "1 of 8 runs score no better"),
+    ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT),
+                                           "1 of 8 runs score no better"),
        "one run is not: %s", caveat(CAVEAT_NOT_LEARNT));
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].constant = table.rows[i].iou = 1;
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "the same single class"),
        "nothing to tell apart");
-    ok(d.iou[1] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "one class everywhere"), "so IoU is unknown");
-    ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD), "unequal epochs, and too good to be true");
+    ok(d.iou[1] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "one class everywhere"),
+       "so IoU is unknown");
+    ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD),
+       "unequal epochs, and too good to be true");
 }
 
 int main(void)

@@ -11,8 +11,8 @@ static const double counts[] = {1, 2, 4, 6, 8, 10, 12, 14};
 enum { NCOUNTS = 8 };
 
 /* USL with sigma, kappa, T(1) = 30 s; repeats runs per count with relative noise. */
-static size_t make_usl(struct model_sample *dst, double sigma, double kappa, size_t repeats, double noise,
-                       unsigned long seed)
+static size_t make_usl(struct model_sample *dst, double sigma, double kappa, size_t repeats,
+                       double noise, unsigned long seed)
 {
     size_t k = 0;
 
@@ -38,10 +38,12 @@ static void check_exact(void)
     near(m.coherency, 0.0008, 1e-6, "kappa comes out");
     near(m.peak, sqrt((1 - 0.03) / 0.0008), 1e-6, "the peak is sqrt((1 - sigma) / kappa)");
     near(model_predict(&m, 1), 30, 1e-7, "T(1)");
-    near(model_speedup(&m, 1, 20), 20 / (1 + 0.03 * 19 + 0.0008 * 20 * 19), 1e-6, "a speed-up beyond");
+    near(model_speedup(&m, 1, 20), 20 / (1 + 0.03 * 19 + 0.0008 * 20 * 19), 1e-6,
+         "a speed-up beyond");
     ok(m.error < 1e-6 && m.loo_error < 1e-6, "without error, left out or not");
     near(m.serial_interval.low, 0.03, 1e-5, "and without a width");
-    ok(!model_is_extrapolation(&m, 28) && model_is_extrapolation(&m, 29), "twice the largest count is the end");
+    ok(!model_is_extrapolation(&m, 28) && model_is_extrapolation(&m, 29),
+       "twice the largest count is the end");
     model_describe(&m, &b);
     ok(strncmp(b.data, "T(N) = 29.1 / N + 0.9 + 0.024 (N - 1)", 37) == 0, "in words: %s", b.data);
     buf_destroy(&b);
@@ -74,7 +76,8 @@ static void check_bounds(void)
         s[i] = (struct model_sample){counts[i], 10 / pow(counts[i], 1.1)};
     model_fit(&m, MODEL_USL, s, NCOUNTS, 1, &e);
     ok(m.serial == 0 && m.coherency == 0, "coefficients stay at 0 or above");
-    ok(model_fit(&m, MODEL_USL, s, 3, 1, &e) == 0 && !m.fitted, "three counts are too few for three terms");
+    ok(model_fit(&m, MODEL_USL, s, 3, 1, &e) == 0 && !m.fitted,
+       "three counts are too few for three terms");
     ok(model_fit(&m, MODEL_AMDAHL, s, 3, 1, &e) == 0 && m.fitted, "and enough for two");
     ok(model_fit(&m, MODEL_IDEAL, s, 0, 1, &e) == 0 && !m.fitted, "nothing to fit");
 }

@@ -13,7 +13,8 @@
         bool near_ok = isnan(near_w) ? isnan(near_g)                                      \
                        : isinf(near_w)                                                    \
                            ? near_g == near_w                                             \
-                           : fabs(near_g - near_w) <= (tolerance) * (near_w == 0 ? 1 : fabs(near_w)); \
+                           : fabs(near_g - near_w) <= (tolerance) *                       \
+                                 (near_w == 0 ? 1 : fabs(near_w));                        \
         if (!ok(near_ok, __VA_ARGS__))                                                    \
             printf("# got %.17g, want %.17g\n", near_g, near_w);                          \
     } while (0)

@@ -90,8 +90,8 @@ int main(void)
 {
     add(1, 1, 1);
     compute();
-    ok(!n.measured && isnan(n.critical_batch) && strstr(n.why_not, "not measured"), "one GPU can't tell: %s",
-       n.why_not);
+    ok(!n.measured && isnan(n.critical_batch) && strstr(n.why_not, "not measured"),
+       "one GPU can't tell: %s", n.why_not);
     ok(isnan(noise_scale_images(&n, 16, 32)), "nor what a batch costs");
     add(4, 1, 1);
     compute();
@@ -109,7 +109,8 @@ int main(void)
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].grad_sq = -1;
     compute();
-    ok(!n.measured && strstr(n.why_not, "lost in its noise"), "a gradient below its noise: %s", n.why_not);
+    ok(!n.measured && strstr(n.why_not, "lost in its noise"), "a gradient below its noise: %s",
+       n.why_not);
 
     cover(3, 0, "three runs");
     cover(10, 0, "ten runs");

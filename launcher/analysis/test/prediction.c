@@ -52,7 +52,8 @@ static void test_by_hand(void)
     struct prediction p;
 
     add(1, 10, 1000, 10); /* 100 steps of 100 ms */
-    ok(prediction_compute(&p, series(), &network, gpus, 3, &e) == 0, "one number measured %s", e.text);
+    ok(prediction_compute(&p, series(), &network, gpus, 3, &e) == 0, "one number measured %s",
+       e.text);
     is_int(p.gpus_per_node, 1, "its node has one GPU");
     near(p.points[0].step_s.low, 0.1, 1e-12, "1 GPU: the measured step");
     near(p.points[0].step_s.high, 0.1, 1e-12, "in every case");
@@ -68,7 +69,8 @@ static void test_by_hand(void)
             "4 on 2 nodes: within, then between");
     near(p.points[2].step_s.low, 0.1 + p.points[2].comm_s.low / 4, 1e-9,
             "low: only the last of 4 slices is seen");
-    near(p.points[2].step_s.expected, 0.1 * (1 + 0.01 * sqrt(2 * log(4))) + p.points[2].comm_s.expected,
+    near(p.points[2].step_s.expected, 0.1 * (1 + 0.01 * sqrt(2 * log(4))) +
+         p.points[2].comm_s.expected,
             1e-9, "expected: all of it, and the slowest of 4 GPUs");
     near(p.points[2].epoch_s.expected, 25 * p.points[2].step_s.expected, 1e-9,
             "an epoch has a quarter of the steps");
@@ -81,9 +83,10 @@ static void test_by_hand(void)
     add(1, 10, 1000, 10);
     prediction_compute(&p, series(), &network, gpus, 3, &e);
     near(p.points[0].step_s.expected, 0.1, 1e-12, "sums of batch norm: none with one GPU");
-    near(p.points[1].comm_s.low, 4e6 / 10e9 + 37 * 2e-4, 1e-9, "2 on a node: 36 times 2 messages more");
-    near(p.points[2].step_s.low, 0.1 + (p.points[2].comm_s.low - 36 * 2.2e-3) / 4 + 36 * 2.2e-3, 1e-9,
-         "4 on 2 nodes: they are never hidden");
+    near(p.points[1].comm_s.low, 4e6 / 10e9 + 37 * 2e-4, 1e-9,
+         "2 on a node: 36 times 2 messages more");
+    near(p.points[2].step_s.low, 0.1 + (p.points[2].comm_s.low - 36 * 2.2e-3) / 4 + 36 * 2.2e-3,
+         1e-9, "4 on 2 nodes: they are never hidden");
     network.sums = 0;
     end(&p);
 }
@@ -133,7 +136,8 @@ static void test_strong(void)
 static void test_reference(void)
 {
     static const int gpus[] = {14};
-    static const double horovod[] = {37.55, 19.10, 9.60, 4.83}, native[] = {37.61, 18.93, 10.95, 5.56};
+    static const double horovod[] = {37.55, 19.10, 9.60, 4.83}, native[] = {37.61, 18.93, 10.95,
+                                                                            5.56};
     static const double *const epochs[] = {horovod, native};
     static const double took[] = {2.78, 3.36};
     struct prediction_network claix = {.gpus_per_node = 2, .parameters = 487145};
@@ -146,7 +150,8 @@ static void test_reference(void)
             add(1 << i, epochs[k][i], 1792, 16);
         prediction_compute(&p, series(), &claix, gpus, 1, &e);
         const struct bounds *b = &p.points[0].epoch_s;
-        ok(b->low <= took[k] && took[k] <= b->high, "%s, 14 GPUs: %.2f s (%.2f to %.2f), it took %.2f",
+        ok(b->low <= took[k] && took[k] <= b->high,
+           "%s, 14 GPUs: %.2f s (%.2f to %.2f), it took %.2f",
            k ? "native" : "horovod", b->expected, b->low, b->high, took[k]);
         end(&p);
     }
@@ -171,11 +176,13 @@ static void test_lacking(void)
     struct prediction p;
 
     add(1, 10, NAN, 0);
-    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS, "lacks: %s", e.text);
+    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS, "lacks: %s",
+       e.text);
     end(&p);
     add(1, 10, 1000, 10);
     table.rows[0].parameters = 0;
-    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS, "lacks: %s", e.text);
+    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS, "lacks: %s",
+       e.text);
     end(&p);
 }
 

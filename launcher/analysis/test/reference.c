@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The 32 logs of the reference systems: every cell of the tables that are published of them comes out, to
- * the last digit printed. The images that an epoch really processed are not in those logs; they follow
- * from 1792 images, 16 per GPU, and a last short batch that is dropped. */
+/* The 32 logs of the reference systems: every cell of the tables that are published of them comes
+ * out, to the last digit printed. The images that an epoch really processed are not in those logs;
+ * they follow from 1792 images, 16 per GPU, and a last short batch that is dropped. */
 #include "config.h"
 #include "launcher/analysis/series.h"
 
@@ -39,7 +39,8 @@ static const char *const pytorch[2][NCOUNTS] = {
     {"1 192.6 38765.4 0.8998 0.0021 1.00 9.3 100.0", "2 103.7 20774.7 0.8977 0.0023 1.84 17.3 92.9",
      "4 53.6 10741.2 0.8840 0.0033 3.58 33.4 89.9", "6 34.9 6994.0 0.8517 0.0043 5.46 49.5 88.7",
      "8 27.6 5535.3 0.8680 0.0041 6.86 64.9 87.3", "10 22.2 4460.7 0.7814 0.0082 8.50 79.1 85.0",
-     "12 17.9 3594.8 0.8022 0.0094 10.66 96.6 86.5", "14 16.2 3241.0 0.9244 0.0093 11.88 110.9 85.2"},
+     "12 17.9 3594.8 0.8022 0.0094 10.66 96.6 86.5",
+     "14 16.2 3241.0 0.9244 0.0093 11.88 110.9 85.2"},
     {"1 194.2 38880.9 0.8985 0.0016 1.00 9.2 100.0", "2 174.9 35061.0 0.8846 0.0024 1.11 10.2 55.5",
      "4 106.0 21196.4 0.8942 0.0037 1.78 16.9 45.8", "6 70.6 14130.3 0.8843 0.0039 2.88 24.5 44.2",
      "8 56.0 11219.1 0.8673 0.0136 3.47 32.0 43.3", "10 44.3 8869.8 0.7835 0.0121 4.39 39.7 43.0",
@@ -49,7 +50,8 @@ static const char *print_tensorflow(const struct series_point *p, char line[256]
 {
     snprintf(line, 256, "%d %.2f %.2f %.1f %.3f %.4f %.4f %.2f %.2f %.1f %.1f", p->gpus,
              p->q[QUANTITY_FIRST_EPOCH].median, p->q[QUANTITY_STEADY_EPOCH].median,
-             p->q[QUANTITY_TRAINING].median, p->q[QUANTITY_EVALUATION].median, p->q[QUANTITY_IOU].median,
+             p->q[QUANTITY_TRAINING].median, p->q[QUANTITY_EVALUATION].median,
+             p->q[QUANTITY_IOU].median,
              p->q[QUANTITY_LOSS].median, p->speedup[QUANTITY_ONE_EPOCH].value,
              p->speedup[QUANTITY_TRAINING].value, p->image_rate, 100 * p->image_efficiency.value);
     return line;
@@ -59,12 +61,13 @@ static const char *print_pytorch(const struct series_point *p, char line[256])
 {
     snprintf(line, 256, "%d %.1f %.1f %.4f %.4f %.2f %.1f %.1f", p->gpus,
              p->q[QUANTITY_STEADY_EPOCH].median, p->q[QUANTITY_TRAINING].median,
-             p->q[QUANTITY_IOU].median, p->q[QUANTITY_LOSS].median, p->speedup[QUANTITY_ONE_EPOCH].value,
-             p->image_rate, 100 * p->image_efficiency.value);
+             p->q[QUANTITY_IOU].median, p->q[QUANTITY_LOSS].median,
+             p->speedup[QUANTITY_ONE_EPOCH].value, p->image_rate, 100 * p->image_efficiency.value);
     return line;
 }
 
-static void check_table(const struct results *table, const char *engine, const char *const want[NCOUNTS],
+static void check_table(const struct results *table, const char *engine,
+                        const char *const want[NCOUNTS],
                         const char *print(const struct series_point *, char line[256]))
 {
     static const struct series_facts facts = {.train_images = 1792, .batch_per_gpu = 16};
@@ -102,7 +105,8 @@ int main(void)
 {
     char path[PATH_MAX];
 
-    snprintf(path, sizeof path, "%s/reference-logs", getenv("UNETCTL_SHARED") ? getenv("UNETCTL_SHARED") : "");
+    snprintf(path, sizeof path, "%s/reference-logs",
+             getenv("UNETCTL_SHARED") ? getenv("UNETCTL_SHARED") : "");
     if (access(path, R_OK))
         skip_all("the reference logs are not on this machine");
     check_folder("tensorflow", tensorflow, print_tensorflow);

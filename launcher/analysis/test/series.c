@@ -43,11 +43,14 @@ static void check_known_numbers(void)
     is_int(s->npoints, 3, "a count with no good run is no point");
     const struct series_point *two = &s->points[1], *eight = &s->points[2];
     const struct summary *epoch = &two->q[QUANTITY_STEADY_EPOCH];
-    ok(epoch->median == 5 && epoch->min == 4 && epoch->max == 6 && epoch->count == 3, "median and range");
+    ok(epoch->median == 5 && epoch->min == 4 && epoch->max == 6 && epoch->count == 3,
+       "median and range");
     near(epoch->spread, 0.2, 1e-12, "spread");
     ok(epoch->interval.low == 4 && epoch->interval.high == 6, "three values: all of them");
-    near(epoch->interval.level, 0.75, 1e-12, "and they cover the median in three of four cases only");
-    near(two->speedup[QUANTITY_STEADY_EPOCH].value, 1.6, 1e-12, "times are summed up, then divided");
+    near(epoch->interval.level, 0.75, 1e-12, "and they cover the median in three of four cases "
+         "only");
+    near(two->speedup[QUANTITY_STEADY_EPOCH].value, 1.6, 1e-12,
+         "times are summed up, then divided");
     near(two->efficiency[QUANTITY_STEADY_EPOCH].value, 0.8, 1e-12, "efficiency");
     near(eight->speedup[QUANTITY_TRAINING].value, 4, 1e-12, "by training time");
     near(eight->efficiency[QUANTITY_ONE_EPOCH].value, 0.5, 1e-12, "by the second epoch");
@@ -85,14 +88,16 @@ static void check_intervals(void)
         compute("a");
         r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
         is_int(r->interval.method, want[i], "%zu runs a side", keep);
-        ok(i == 0 || (r->interval.low <= r->value && r->value <= r->interval.high), "the estimate lies in it");
+        ok(i == 0 || (r->interval.low <= r->value && r->value <= r->interval.high),
+           "the estimate lies in it");
     }
     results_destroy(&table);
     for (int gpus = 1; gpus <= 2; gpus++)
         table_add_curve(table_add(&table, "a", gpus, 1, 10. / gpus), 60, 10. / gpus);
     compute("a");
     r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
-    ok(r->interval.method == INTERVAL_EPOCHS && r->interval.level > 0.9, "single runs: over their epochs");
+    ok(r->interval.method == INTERVAL_EPOCHS && r->interval.level > 0.9,
+       "single runs: over their epochs");
     results_destroy(&table);
 }
 
@@ -103,9 +108,11 @@ static void check_images(void)
     table_add(&table, "a", 2, 1, 4)->images = 80;
     compute("a");
     ok(found[0].by_images, "images are known");
-    near(series_speedup(&found[0], &found[0].points[1])->value, 2, 1e-12, "speed counts images, not epochs");
+    near(series_speedup(&found[0], &found[0].points[1])->value, 2, 1e-12,
+         "speed counts images, not epochs");
     near(series_efficiency(&found[0], &found[0].points[1])->value, 1, 1e-12, "so does efficiency");
-    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2.5, 1e-12, "the epochs' own is there, too");
+    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2.5, 1e-12,
+         "the epochs' own is there, too");
     near(found[0].points[1].image_rate, 20, 1e-12, "images per second");
     results_destroy(&table);
 
@@ -114,8 +121,10 @@ static void check_images(void)
     table_add(&table, "a", 1, 1, 37.6);
     table_add(&table, "a", 12, 1, 3.7);
     compute("a");
-    near(found[0].points[1].q[QUANTITY_IMAGES].median, 1728, 0, "what the user says tells the images");
-    near(found[0].points[1].q[QUANTITY_ENERGY].median, 300. * 12 * 12 * 3.7 / 3.6e6, 1e-12, "and the energy");
+    near(found[0].points[1].q[QUANTITY_IMAGES].median, 1728, 0,
+         "what the user says tells the images");
+    near(found[0].points[1].q[QUANTITY_ENERGY].median, 300. * 12 * 12 * 3.7 / 3.6e6, 1e-12,
+         "and the energy");
     ok(found[0].mode == SERIES_WEAK_BATCH, "and the mode");
     facts.keep_remainder = true;
     compute("a");
@@ -150,7 +159,8 @@ static void check_modes(void)
     for (int gpus = 1; gpus <= 4; gpus *= 2)
         table_add(&table, "a", gpus, 1, 8. / gpus)->batch_per_gpu = 16;
     compute("a");
-    ok(nfound == 1 && found[0].mode == SERIES_WEAK_BATCH && !*notes, "one batch per GPU: weak in the batch");
+    ok(nfound == 1 && found[0].mode == SERIES_WEAK_BATCH && !*notes,
+       "one batch per GPU: weak in the batch");
     series_describe_mode(&found[0], &b);
     ok(b.data && strstr(b.data, "16 images per GPU and step"), "in words: %s", b.data);
     buf_destroy(&b);
@@ -167,11 +177,14 @@ static void check_modes(void)
         table_add(&table, "a", gpus, 2, 8. / gpus)->batch_per_gpu = 16;
     table_add(&table, "a", 8, 2, 1)->batch_per_gpu = 3;
     compute("a");
-    ok(nfound == 2 && found[0].mode == SERIES_WEAK_BATCH && found[1].mode == SERIES_STRONG, "a mix is split");
-    ok(found[0].npoints == 3 && found[1].npoints == 3 && found[0].mixed, "with the base case in both");
-    ok(found[0].points[1].rows[0].seed == 2 && found[1].points[1].rows[0].seed == 1, "each with its own runs");
-    ok(strstr(notes, "mix weak and strong scaling") && strstr(notes, "left out") && strstr(notes, "a-8-2"),
-       "and that is said");
+    ok(nfound == 2 && found[0].mode == SERIES_WEAK_BATCH && found[1].mode == SERIES_STRONG,
+       "a mix is split");
+    ok(found[0].npoints == 3 && found[1].npoints == 3 && found[0].mixed,
+       "with the base case in both");
+    ok(found[0].points[1].rows[0].seed == 2 && found[1].points[1].rows[0].seed == 1,
+       "each with its own runs");
+    ok(strstr(notes, "mix weak and strong scaling") && strstr(notes, "left out") &&
+       strstr(notes, "a-8-2"), "and that is said");
     results_destroy(&table);
 }
 
@@ -200,7 +213,8 @@ static void check_settings(void)
            "the one with the most counts comes first, and is named by what differs");
     ok(l.items[0].npoints == 4 && l.items[1].npoints == 2 && l.items[1].points[0].rows[0].seed == 2,
        "on one GPU a batch of each GPU is a global batch: the base case of both");
-    is_str(l.items[2].name, "a, data.height 96, model.base 16, train.global_batch 16", "the others");
+    is_str(l.items[2].name, "a, data.height 96, model.base 16, train.global_batch 16",
+           "the others");
     is_str(l.items[3].name, "a, settings not known", "logs that do not tell their settings");
     ok(l.items[2].npoints == 1 && l.items[3].npoints == 1, "nothing is compared across series");
     series_list_destroy(&l);

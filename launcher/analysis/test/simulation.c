@@ -23,7 +23,8 @@ struct outcome {
     int intervals, covered; /* of the speed-up of the steady epoch */
     int false_alarms;       /* studies in which any IoU is called different, though none is */
     int falls;              /* studies in which any IoU is called lower by more than the margin */
-    int too_many;           /* studies that advise a count whose IoU is lower by the margin or more */
+    int too_many;           /* studies that advise a count whose IoU is lower by the margin or
+                             * more */
     int right;              /* studies that advise the best count */
     int reached;            /* studies that do not exclude it */
 };
@@ -93,7 +94,8 @@ static void check_equal(int studies, long runs, double power)
        100. * o.false_alarms / studies);
     is_int(o.falls, 0, "in none it is said to fall");
     ok(o.right >= power * studies, "%.1f %% advise 8 GPUs, as is right", 100. * o.right / studies);
-    ok(o.reached >= 0.97 * studies, "%.1f %% leave 8 GPUs within reach", 100. * o.reached / studies);
+    ok(o.reached >= 0.97 * studies, "%.1f %% leave 8 GPUs within reach",
+       100. * o.reached / studies);
 }
 
 /* The quality of all larger counts is lower by just the margin: it is not said to hold. */
@@ -101,9 +103,10 @@ static void check_margin(int studies, long runs)
 {
     struct outcome o = simulate_all(studies, runs, 1, DECISION_IOU_MARGIN);
 
-    ok(o.too_many <= tolerance(studies), "%ld runs: %.1f %% advise a count whose IoU is lower by the margin",
-       runs, 100. * o.too_many / studies);
-    ok(o.falls <= tolerance(studies), "%.1f %% say that it falls by more", 100. * o.falls / studies);
+    ok(o.too_many <= tolerance(studies), "%ld runs: %.1f %% advise a count whose IoU is lower by "
+       "the margin", runs, 100. * o.too_many / studies);
+    ok(o.falls <= tolerance(studies), "%.1f %% say that it falls by more",
+       100. * o.falls / studies);
 }
 
 int main(void)

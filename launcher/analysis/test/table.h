@@ -9,8 +9,8 @@
 static struct err table_error;
 
 /* A good run: epochs of 3 epoch, 1.25 epoch, epoch ...; 12 epochs in all; IoU 0.9. */
-__attribute__((unused)) static struct result *table_add(struct results *table, const char *engine, int gpus,
-                                                        long seed, double epoch)
+__attribute__((unused)) static struct result *table_add(struct results *table, const char *engine,
+                                                        int gpus, long seed, double epoch)
 {
     struct result r;
 

@@ -220,7 +220,8 @@ static int fill_result(const struct mllog_reader *r, struct result *dst)
 
 int mllog_file_decode(const char *text, const char *path, struct result *r, struct err *e)
 {
-    struct mllog_reader reader = {.path = path, .e = e, .init = NAN, .eval_start = NAN, .eval_s = NAN};
+    struct mllog_reader reader = {.path = path, .e = e, .init = NAN, .eval_start = NAN,
+                                  .eval_s = NAN};
     int rc = 0;
 
     for (const char *line = text, *end; rc == 0 && *line; line = end + (*end == '\n')) {

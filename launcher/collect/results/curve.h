@@ -23,7 +23,8 @@ void curve_destroy(struct curve *c);
 /* No epoch takes no time, and none takes longer. */
 #define CURVE_LONGEST_S 1e9
 
-/* -1, ERR_DATA "NAME: epoch I takes ...": a time is none that a computer trains. name: of the log. */
+/* -1, ERR_DATA "NAME: epoch I takes ...": a time is none that a computer trains. name: of the
+ * log. */
 int curve_check(const struct curve *c, const char *name, struct err *e);
 
 struct result;

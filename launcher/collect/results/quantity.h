@@ -9,7 +9,8 @@ enum quantity {
     /* Times. A speed-up and an efficiency are made of each. */
     QUANTITY_STARTUP,      /* process start to first step */
     QUANTITY_FIRST_EPOCH,  /* the epoch of index 0, which warms up */
-    QUANTITY_ONE_EPOCH, /* one alone (series_facts.epoch), by which the reference notebook compares */
+    QUANTITY_ONE_EPOCH, /* one alone (series_facts.epoch), by which the reference notebook
+                         * compares */
     QUANTITY_STEADY_EPOCH, /* median of the epochs after the first */
     QUANTITY_COMM,         /* exposed communication in a steady epoch */
     QUANTITY_DATA,         /* wait for data in a steady epoch */

@@ -77,7 +77,8 @@ static const char *const state_names[] = {
     [RESULT_CANCELLED] = "cancelled", [RESULT_KILLED] = "killed",
     [RESULT_RUNNING] = "running",     [RESULT_PENDING] = "pending",
     [RESULT_UNFINISHED] = "unfinished", [RESULT_CORRUPT] = "corrupt",
-    [RESULT_ELASTIC] = "elastic",     [RESULT_NOT_STARTED] = "not started", [RESULT_MISSING] = "missing",
+    [RESULT_ELASTIC] = "elastic",     [RESULT_NOT_STARTED] = "not started",
+    [RESULT_MISSING] = "missing",
 };
 enum { NSTATES = sizeof state_names / sizeof state_names[0] };
 

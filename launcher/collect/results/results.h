@@ -62,8 +62,9 @@ struct result {
     char images_log[128];  /* file in the same folder with its scores, "" for none */
     struct curve *curve;   /* its epochs; NULL: not read. Belongs to the table */
     struct scores *scores; /* its images; NULL: none. Belongs to the table */
-    char *settings; /* that can change its time or quality (settings.h), without those that have their
-                     * built-in value; NULL: not known. Belongs to the table */
+    /* Those that can change its time or quality (settings.h), without built-in values; NULL: not
+     * known. Belongs to the table. */
+    char *settings;
 };
 
 struct results {
@@ -82,8 +83,8 @@ const char *result_quality_word(const struct result *r); /* "accuracy" or "IoU" 
 /* Everything unknown: NaN, 0, -1, "". */
 void result_init(struct result *r);
 
-/* Forget all that was measured: r keeps its name, engine, layout, seed and attempt, and has state and
- * note. */
+/* Forget all that was measured: r keeps its name, engine, layout, seed and attempt, and has state
+ * and note. */
 void result_discard(struct result *r, enum result_state state, const char *note);
 
 /* Free what r points to. */

@@ -25,8 +25,8 @@ static uint64_t hash(const char *text)
     return h;
 }
 
-static int decode_scores_header(char *line, const char *path, const char *column, struct score_columns *l,
-                                struct err *e)
+static int decode_scores_header(char *line, const char *path, const char *column,
+                                struct score_columns *l, struct err *e)
 {
     char *cells[MAX_COLUMNS];
 
@@ -65,7 +65,8 @@ static int compare_scores(const void *a, const void *b)
     return (x->image > y->image) - (x->image < y->image);
 }
 
-static int decode_scores(char *text, const char *path, const char *column, struct scores *s, struct err *e)
+static int decode_scores(char *text, const char *path, const char *column, struct scores *s,
+                         struct err *e)
 {
     char *next = text, *line = strsep(&next, "\n");
     struct score_columns layout;

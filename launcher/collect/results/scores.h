@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* images.csv: the IoU, or accuracy, of each validation image after the last epoch (logs/SCHEMA.md). With it runs
- * are compared on the same images. */
+/* images.csv: the IoU, or accuracy, of each validation image after the last epoch (logs/SCHEMA.md).
+ * With it runs are compared on the same images. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_SCORES_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_SCORES_H
 
@@ -20,8 +20,8 @@ struct scores {
 };
 
 /* The rows of class "all", and of these the column "iou" or "accuracy". NULL with ERR_DATA
- * "FILE:LINE: REASON": no columns image, class and that, a row with another number of cells, a value
- * outside 0..1, an image that stands there twice,
+ * "FILE:LINE: REASON": no columns image, class and that, a row with another number of cells, a
+ * value outside 0..1, an image that stands there twice,
  * no image, no newline at the end. */
 struct scores *scores_read(const char *path, const char *column, struct err *e);
 void scores_destroy(struct scores *s);

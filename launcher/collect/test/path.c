@@ -26,7 +26,8 @@ int main(void)
        "a file in the way is an error");
     ok(strstr(e.text, file) != NULL, "that names it");
     path_format(path, "%s/below", file);
-    ok(path_make_folder(path, &e) == -1 && e.code == ERR_INTERNAL, "a folder below a file: an error");
+    ok(path_make_folder(path, &e) == -1 && e.code == ERR_INTERNAL,
+       "a folder below a file: an error");
     unlink(file);
     rmdir(deep);
     path_format(path, "%s/a", dir);

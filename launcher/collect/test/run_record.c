@@ -13,7 +13,8 @@
     "\"engine\":\"embedded\",\"started\":\"2026-01-01T00:00:00Z\",\"host\":\"n1\","          \
     "\"gpus\":2,\"nodes\":1,\"epochs\":2,\"oversubscribed\":true}\n"
 #define EPOCH(n) \
-    "{\"kind\":\"epoch\",\"epoch\":" #n ",\"seconds\":2.5,\"loss\":0.5,\"lr\":0.001,\"images\":32}\n"
+    "{\"kind\":\"epoch\",\"epoch\":" #n                    \
+    ",\"seconds\":2.5,\"loss\":0.5,\"lr\":0.001,\"images\":32}\n"
 #define END                                                                                     \
     "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":5.0,\"test_time\":0.5,\"iou\":0.9}\n"
 
@@ -53,7 +54,8 @@ static void check_good(void)
     ok(read_text(RUN EPOCH(0) "{\"kind\":\"progress\",\"epoch\":1}\n{\"kind\":\"epo") == 0 &&
            r.nepochs == 1 && !r.done,
        "a torn last line is ignored, and the run has not ended");
-    ok(read_text(RUN "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":5,\"error\":\"peer\"}\n") ==
+    ok(read_text(RUN
+                 "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":5,\"error\":\"peer\"}\n") ==
                0 && !r.done && r.exit_code == 5,
        "a failed end is no good end");
     is_str(r.error, "peer", "with its reason");
@@ -72,11 +74,14 @@ static void check_bad(void)
     refused(RUN END EPOCH(0), ":3: ", "an epoch behind the end");
     refused(RUN "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":NaN}\n", ":2: ", "NaN");
     refused(RUN "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":1e999}\n", ":2: ", "an overflow");
-    refused(RUN "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":-1,\"loss\":1,\"lr\":1,\"images\":1}\n",
+    refused(RUN
+            "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":-1,\"loss\":1,\"lr\":1,\"images\":1}\n",
             ":2: ", "negative seconds");
     refused(RUN "[1]\n", ":2: ", "an array");
     refused(RUN "\n", ":2: ", "an empty line");
-    refused(RUN "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":1,\"test_time\":1,\"iou\":2}\n",
+    refused(RUN
+            "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":1,\"test_time\":1,"
+            "\"iou\":2}\n",
             ":2: ", "an IoU of 2");
     refused("me_per_epoch,loss\n" RUN, ":1: ", "bytes of another writer");
     ok(read_bytes("\xff\0\n", 3) == -1, "refused: binary bytes");

@@ -32,7 +32,8 @@ int main(void)
     check(RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked", RESULT_UNFINISHED,
           "neither DONE nor FAILED: the scheduler cannot be asked");
     check(RUN_GOOD, "COMPLETED", "", RESULT_RUNNING, "it finished just now: collect again");
-    struct run_status damaged = {.phase = RUN_BAD, .state = "DAMAGED", .damage = "run.json:1: no layout"};
+    struct run_status damaged = {.phase = RUN_BAD, .state = "DAMAGED",
+                                 .damage = "run.json:1: no layout"};
     struct result r;
     result_init(&r);
     unfinished_decide(&r, &damaged);

@@ -5,8 +5,8 @@
 
 #include "t/tap.h"
 
-#define HOST_TAIL                                                                                      \
-    "'gpu_source':'nvidia-smi','versions':{'unetctl':'1 a'},'limits':{'nofile':4096,'memlock':-1,"     \
+#define HOST_TAIL \
+    "'gpu_source':'nvidia-smi','versions':{'unetctl':'1 a'},'limits':{'nofile':4096,'memlock':-1," \
     "'nproc':-1,'core':0,'stack':1},'infiniband':false,'stale':[],'proxies':[],'interface':''}"
 
 #define SPEC "{'node':'n1','port':9,'hash':'aa','nodes':'N=n[1-2]','per_node':'T=1(x2)'}"
@@ -84,7 +84,8 @@ static void check_missing(void)
     json_array_set_new(list, 0, json_null());
     judge(list, &f);
     is_int(findings_count(&f, FINDING_ERROR), 1, "a rank that said nothing is one error");
-    ok(strstr(f.list[0].text, "1 of 2 ranks") && strstr(f.list[0].text, ": 0 (n1)"), "%s", f.list[0].text);
+    ok(strstr(f.list[0].text, "1 of 2 ranks") && strstr(f.list[0].text, ": 0 (n1)"), "%s",
+       f.list[0].text);
     findings_destroy(&f);
     judge(json_pack("[n, n]"), &f);
     is_int(findings_count(&f, FINDING_ERROR), 1, "and so are all of them");
@@ -96,10 +97,12 @@ int main(void)
     struct findings f = {0};
 
     judge(make(NULL, NULL), &f);
-    is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0, "all is well");
+    is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0,
+           "all is well");
     ok(findings_count(&f, FINDING_OK) >= 10, "and said of each check");
     findings_destroy(&f);
-    judge(make("'addresses':['10.0.0.1'],'back':'n1'", "'listed':true,'addresses':['127.0.1.1'],'back':'me'"), &f);
+    judge(make("'addresses':['10.0.0.1'],'back':'n1'",
+               "'listed':true,'addresses':['127.0.1.1'],'back':'me'"), &f);
     is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0,
            "also where a sandbox's list of names has loopback");
     findings_destroy(&f);
@@ -109,12 +112,17 @@ int main(void)
           "rank 1 (n2): it sees another cluster: N=n[1-3] T=1(x2); rank 0 on n1 has N=n[1-2]");
     finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'",
           "rank 1 (n2): it is Slurm's task 0");
-    finds(FINDING_ERROR, "ports", "'number':9,'error':''", "'number':9,'error':'port 9: Address already in use'",
+    finds(FINDING_ERROR, "ports", "'number':9,'error':''",
+          "'number':9,'error':'port 9: Address already in use'",
           "n2: port 9: Address already in use");
-    finds(FINDING_ERROR, "names", "'10.0.0.1'", "'127.0.1.1'", "n2: the name n1 resolves to 127.0.1.1");
-    finds(FINDING_ERROR, "names", "'back':'n1','error':''", "'back':'','error':'unknown'", "does not resolve");
-    finds(FINDING_WARNING, "names", "'back':'n1'", "'back':'other'", "that address is called other");
-    finds(FINDING_ERROR, "routes", "'reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.25,'error':''",
+    finds(FINDING_ERROR, "names", "'10.0.0.1'", "'127.0.1.1'",
+          "n2: the name n1 resolves to 127.0.1.1");
+    finds(FINDING_ERROR, "names", "'back':'n1','error':''", "'back':'','error':'unknown'",
+          "does not resolve");
+    finds(FINDING_WARNING, "names", "'back':'n1'", "'back':'other'",
+          "that address is called other");
+    finds(FINDING_ERROR, "routes",
+          "'reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.25,'error':''",
           "'reached':false,'interface':'','rtt_ms':0.0,'clock_s':0.0,'error':'No route to host'",
           "rank 1 (n2) does not reach rank 0 (n1): No route to host");
     finds(FINDING_WARNING, "routes", "'interface':'eth0'", "'interface':'ib0'", "eth0, ib0");
@@ -132,15 +140,23 @@ int main(void)
     finds(FINDING_WARNING, "interface", "'interface':''}",
           "'interface':'','dead_links':['ib0 (10.1.0.2) is down']}",
           "n2: the interface ib0 (10.1.0.2) is down");
-    finds(FINDING_ERROR, "data", "'data':''", "'data':'/x: no'", "n2: the images cannot be read: /x: no");
-    finds(FINDING_WARNING, "lock", "'lock':'held'", "'lock':'free'", "n2: a lock on the study is not seen");
-    finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']", "n2: set already, from another shell or run: RANK=3;");
-    finds(FINDING_WARNING, "proxies", "'proxies':[]", "'proxies':['http_proxy=http://p']", "n2: http_proxy");
-    finds(FINDING_ERROR, "interface", "'interface':''}", "'interface':'NCCL_SOCKET_IFNAME=x'}", "no network");
-    finds(FINDING_ERROR, "limits", "'nofile':4096", "'nofile':64", "n2: ulimit -n is 64; 260 open files");
+    finds(FINDING_ERROR, "data", "'data':''", "'data':'/x: no'",
+          "n2: the images cannot be read: /x: no");
+    finds(FINDING_WARNING, "lock", "'lock':'held'", "'lock':'free'",
+          "n2: a lock on the study is not seen");
+    finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']",
+          "n2: set already, from another shell or run: RANK=3;");
+    finds(FINDING_WARNING, "proxies", "'proxies':[]", "'proxies':['http_proxy=http://p']",
+          "n2: http_proxy");
+    finds(FINDING_ERROR, "interface", "'interface':''}", "'interface':'NCCL_SOCKET_IFNAME=x'}",
+          "no network");
+    finds(FINDING_ERROR, "limits", "'nofile':4096", "'nofile':64",
+          "n2: ulimit -n is 64; 260 open files");
     finds(FINDING_WARNING, "limits", "'nproc':-1", "'nproc':100", "n2: ulimit -u is 100");
-    finds(FINDING_WARNING, "limits", "'memlock':-1,'nproc':-1,'core':0,'stack':1},'infiniband':false",
-          "'memlock':65536,'nproc':-1,'core':0,'stack':1},'infiniband':true", "ulimit -l is 64 KiB");
+    finds(FINDING_WARNING, "limits",
+          "'memlock':-1,'nproc':-1,'core':0,'stack':1},'infiniband':false",
+          "'memlock':65536,'nproc':-1,'core':0,'stack':1},'infiniband':true",
+          "ulimit -l is 64 KiB");
     check_missing();
     done_testing();
 }

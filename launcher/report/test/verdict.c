@@ -240,7 +240,8 @@ static void check_quality(const struct analysis_series *as)
         if (isnan(c->difference))
             continue;
         expect(fabs(c->b - s->points[i].q[QUANTITY_IOU].mean) < 1e-12, "a mean is another");
-        expect(fabs(c->b - c->a - c->difference) < 1e-12, "a change is not the difference of the means");
+        expect(fabs(c->b - c->a - c->difference) < 1e-12,
+               "a change is not the difference of the means");
         for (size_t k = 0; k < n; k++) {
             if (n < 2 || n != s->points[0].nruns ||
                 s->points[0].rows[k].seed != s->points[i].rows[k].seed)

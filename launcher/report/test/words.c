@@ -49,14 +49,16 @@ static void set_up(void)
         p->q[QUANTITY_IOU].median = 0.9;
         iou[i] = DECISION_IOU_HOLDS;
         state[i] = i < 3 ? DECISION_PASSES : DECISION_FAILS;
-        change[i] = (struct comparison){.test = COMPARE_WELCH, .a = 0.964, .b = 0.962, .difference = -0.002,
+        change[i] = (struct comparison){.test = COMPARE_WELCH, .a = 0.964, .b = 0.962,
+                                        .difference = -0.002,
                                         .p_holm = 0.4, .margin = 0.01, .enough = true,
                                         .interval = {-0.006, 0.0004, 0.95, INTERVAL_T}};
         p->nruns = 3;
     }
     as.decision = (struct decision){.base = &points[0], .use = &points[2], .reach = &points[2],
                                     .best = &points[2], .speedup = ratio(3.6, 0.15),
-                                    .efficiency = ratio(0.9, 0.04), .iou = iou, .iou_change = change,
+                                    .efficiency = ratio(0.9, 0.04), .iou = iou,
+                                    .iou_change = change,
                                     .state = state, .limit = &points[3], .next = 6,
                                     .limit_why = "efficiency drops to 0.60 (threshold 0.80)",
                                     .next_why = "the limit lies between 4 and 8"};
@@ -75,8 +77,9 @@ static const char *headline(const char *label)
 static void check_headline(void)
 {
     set_up();
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU holds (0.9620 "
-           "against 0.9640; change -0.0020, 95 % interval -0.0060 to 0.0004).", "the verdict");
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU "
+           "holds (0.9620 against 0.9640; change -0.0020, 95 % interval -0.0060 to 0.0004).",
+           "the verdict");
     is_str(words.caveats, "", "without a caveat");
     as.decision.efficiency = ratio(22.95, 0.04);
     ok(strstr(headline(NULL), "Measure the base case again: with 4 GPUs the efficiency is 22.95, "
@@ -85,15 +88,17 @@ static void check_headline(void)
        "an impossible efficiency comes first");
     as.decision.efficiency = ratio(0.9, 0.04);
     headline(NULL);
-    ok(strstr(words.reasons, "Limit: with 8 GPUs efficiency drops to 0.60 (threshold 0.80).\n") == words.reasons,
-       "what limits is the first reason");
-    ok(strstr(headline("hvd"), "Use 4 GPUs (hvd): 3.6x") == words.headline, "one of several is named");
+    ok(strstr(words.reasons, "Limit: with 8 GPUs efficiency drops to 0.60 (threshold 0.80).\n") ==
+       words.reasons, "what limits is the first reason");
+    ok(strstr(headline("hvd"), "Use 4 GPUs (hvd): 3.6x") == words.headline,
+       "one of several is named");
 
     as.decision.speedup = ratio(3.6, 0.02);
-    ok(strstr(headline(NULL), "3.60x faster than with 1 GPU (95 % interval 3.58-3.62)"), "narrow intervals have two "
-       "decimals");
+    ok(strstr(headline(NULL), "3.60x faster than with 1 GPU (95 % interval 3.58-3.62)"),
+       "narrow intervals have two decimals");
     as.decision.speedup.interval.method = INTERVAL_EPOCHS;
-    ok(strstr(headline(NULL), "(3.58-3.62 by the epochs of single runs)"), "one of epochs is told as that");
+    ok(strstr(headline(NULL), "(3.58-3.62 by the epochs of single runs)"),
+       "one of epochs is told as that");
     as.decision.speedup.interval = interval_none();
     ok(strstr(headline(NULL), "3.60x faster than with 1 GPU, IoU"), "no interval, no words of it");
 }
@@ -115,13 +120,15 @@ static void use_none(double s2, double s4, double s8)
 static void check_none(void)
 {
     use_none(0.9, 0.8, 0.5);
-    is_str(headline(NULL), "Use 1 GPU: every larger count measured is slower.", "slower with every GPU");
+    is_str(headline(NULL), "Use 1 GPU: every larger count measured is slower.",
+           "slower with every GPU");
     use_none(1.2, 0.8, 0.5);
-    is_str(headline(NULL), "Use 1 GPU: no larger count measured has an efficiency of 0.80.", "not worth it");
+    is_str(headline(NULL), "Use 1 GPU: no larger count measured has an efficiency of 0.80.",
+           "not worth it");
     use_none(1.9, 2, 3);
     iou[1] = DECISION_IOU_FALLS;
-    is_str(headline(NULL), "Use 1 GPU: no larger count measured is faster, has an efficiency of 0.80 and keeps its "
-           "IoU.", "not as good");
+    is_str(headline(NULL), "Use 1 GPU: no larger count measured is faster, has an efficiency of "
+           "0.80 and keeps its IoU.", "not as good");
 }
 
 static void check_undecided(void)
@@ -134,15 +141,17 @@ static void check_undecided(void)
     as.decision.seeds = (struct decision_seeds){.n = 24, .scatter = 0.01, .assumed = true};
     as.decision.next_seeds = 24;
     strcpy(as.decision.next_why, "they would decide whether IoU holds");
-    is_str(headline("hvd"), "Within reach by time: up to 4 GPUs (hvd), 3.6x faster than with 1 GPU (95 % interval "
-           "3.5-3.8). IoU with 4 GPUs is undecided (0.9700 against 0.9640, one run on a side); about 24 seeds per count "
-           "would decide it.", "one run per count");
-    ok(strstr(words.reasons, "Worth measuring next: 24 seeds with 1 and 4 GPUs (they would decide whether IoU "
+    is_str(headline("hvd"), "Within reach by time: up to 4 GPUs (hvd), 3.6x faster than with 1 GPU "
+           "(95 % interval 3.5-3.8). IoU with 4 GPUs is undecided (0.9700 against 0.9640, one run "
+           "on a side); about 24 seeds per count would decide it.", "one run per count");
+    ok(strstr(words.reasons, "Worth measuring next: 24 seeds with 1 and 4 GPUs (they would decide "
+              "whether IoU "
                              "holds).\n"), "the seeds are next");
     points[0].nruns = points[2].nruns = 5;
     as.decision.seeds = (struct decision_seeds){.n = 9, .scatter = 0.004, .change = -0.0072};
     change[2].interval.low = -0.013;
-    ok(strstr(headline(NULL), " (0.9700 against 0.9640; the 95 % interval of the change, -0.0130 to 0.0004, includes -0.01); "
+    ok(strstr(headline(NULL), " (0.9700 against 0.9640; the 95 % interval of the change, -0.0130 "
+              "to 0.0004, includes -0.01); "
                               "about 9 seeds per count would decide it."), "several runs");
     as.decision.seeds.n = 0;
     ok(strstr(headline(NULL), "; no practicable number of seeds would decide it."), "too many");
@@ -153,18 +162,22 @@ static void check_undecided(void)
     as.decision.reach = &points[3];
     state[3] = DECISION_UNDECIDED;
     iou[3] = DECISION_IOU_UNDECIDED;
-    ok(strstr(headline(NULL), "0.0004). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 GPUs is undecided"),
+    ok(strstr(headline(NULL), "0.0004). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 "
+              "GPUs is undecided"),
        "some are known to pass, more are within reach");
     as.decision.limit = NULL;
     as.decision.model_reach = 12;
     headline(NULL);
-    ok(strstr(words.reasons, "Limit: none was measured; with 8 GPUs, the most, efficiency is 0.60 (threshold 0.80); the "
-                             "model predicts 0.80 or more up to 12.\n") == words.reasons, "no limit was found");
+    ok(strstr(words.reasons, "Limit: none was measured; with 8 GPUs, the most, efficiency is 0.60 "
+              "(threshold 0.80); the "
+                             "model predicts 0.80 or more up to 12.\n") == words.reasons,
+                             "no limit was found");
     change[3].difference = -0.02;
     change[2].difference = -0.02;
     iou[2] = DECISION_IOU_UNDECIDED;
     headline(NULL);
-    ok(strstr(words.reasons, "In these runs IoU is lower by more than 0.01 with 4, 8 GPUs; the runs are too few to tell "
+    ok(strstr(words.reasons, "In these runs IoU is lower by more than 0.01 with 4, 8 GPUs; the "
+              "runs are too few to tell "
                              "whether that is chance.\n"), "falls that were only seen");
 }
 
@@ -175,44 +188,52 @@ static void check_reasons(void)
     state[1] = DECISION_FAILS;
     change[1].difference = -0.5;
     headline(NULL);
-    ok(strstr(words.reasons, "Not every smaller count meets the rule: 2 GPUs (IoU falls by 0.5000).\n"),
+    ok(strstr(words.reasons, "Not every smaller count meets the rule: 2 GPUs (IoU falls by "
+              "0.5000).\n"),
        "a smaller count that fails is named");
     points[1].efficiency[QUANTITY_STEADY_EPOCH].value = 0.7983;
     headline(NULL);
-    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, IoU falls by 0.5000).\n"), "for both reasons");
+    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, IoU falls by 0.5000).\n"),
+       "for both reasons");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
         points[i].q[QUANTITY_STARTUP].median = points[i].q[QUANTITY_EVALUATION].median = 3;
     points[0].q[QUANTITY_WHOLE].median = 400;
     points[2].q[QUANTITY_WHOLE].median = 150;
     headline(NULL);
-    ok(strstr(words.reasons, "Over the whole run the efficiency is 0.70: of its 150.0 s, the first epoch takes 40.0 s, "
-              "with 1 GPU it was 40.0 s of 400.0 s.\n"), "what a whole run loses by");
+    ok(strstr(words.reasons, "Over the whole run the efficiency is 0.70: of its 150.0 s, the first "
+              "epoch takes 40.0 s, with 1 GPU it was 40.0 s of 400.0 s.\n"),
+              "what a whole run loses by");
     points[2].q[QUANTITY_STARTUP].median = 50;
     headline(NULL);
-    ok(strstr(words.reasons, ": of its 150.0 s, start-up takes 50.0 s, with 1 GPU it was 3.0 s"), "by what loses most");
+    ok(strstr(words.reasons, ": of its 150.0 s, start-up takes 50.0 s, with 1 GPU it was 3.0 s"),
+       "by what loses most");
     as.series.mode = SERIES_WEAK;
-    ok(strstr(headline(NULL), "Use 4 GPUs: 3.6x the images per second of 1 (95"), "more work is not faster");
-    ok(strstr(words.reasons, "The work grows with the GPUs") && !strstr(words.reasons, "Over the whole run"),
-       "and its times are not compared");
+    ok(strstr(headline(NULL), "Use 4 GPUs: 3.6x the images per second of 1 (95"),
+       "more work is not faster");
+    ok(strstr(words.reasons, "The work grows with the GPUs") &&
+       !strstr(words.reasons, "Over the whole run"), "and its times are not compared");
     as.series.mode = SERIES_STRONG;
     struct model law = {.law = MODEL_IDEAL, .coefficient = {40}, .fitted = true, .loo_error = 0.05,
                         .peak = INFINITY};
     as.steady_choice = &law;
     headline(NULL);
-    ok(strstr(words.reasons, "Best-fitting model: ideal scaling, T(N) = 40 / N (leave-one-out error 5.0 %).\n"),
+    ok(strstr(words.reasons, "Best-fitting model: ideal scaling, T(N) = 40 / N (leave-one-out "
+              "error 5.0 %).\n"),
        "the model");
     law.peak = 1;
     headline(NULL);
-    ok(!strstr(words.reasons, "least time"), "a least time among the counts measured is no prediction");
+    ok(!strstr(words.reasons, "least time"),
+       "a least time among the counts measured is no prediction");
     law.peak = 12.2;
     law.largest = 8;
     headline(NULL);
-    ok(strstr(words.reasons, "(leave-one-out error 5.0 %); it predicts the least time with 12 GPUs.\n"), "one beyond is");
+    ok(strstr(words.reasons, "(leave-one-out error 5.0 %); it predicts the least time with 12 "
+              "GPUs.\n"), "one beyond is");
     law.loo_error = 0.493;
     headline(NULL);
-    ok(strstr(words.reasons, "No model fits well; the best is ideal scaling,") && !strstr(words.reasons, "least time"),
-       "one that predicts nothing");
+    ok(strstr(words.reasons, "No model fits well; the best is ideal scaling,") &&
+       !strstr(words.reasons, "least time"), "one that predicts nothing");
     as.steady_choice = NULL;
     as.decision.ncaveats = 2;
     strcpy(as.decision.caveats[0].text, "First.");
@@ -222,14 +243,17 @@ static void check_reasons(void)
     as.advice.time = (struct advice_choice){.gpus = 8, .measured = true, .value = 599};
     as.advice.gpu_hours = (struct advice_choice){.gpus = 1, .measured = true, .value = 2.1};
     headline(NULL);
-    ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s); fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
+    ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s); "
+              "fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
                              "energy was not recorded"), "the best for each");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
     ok(strstr(words.reasons, "; least energy: 1 GPU (0.63 kWh).\n"), "energy, where it is known");
-    ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the limit lies between 4 and 8).\n"), "what next");
+    ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the limit lies between 4 and 8).\n"),
+       "what next");
     as.series.npoints = 1;
-    is_str(headline("alone"), "alone ran on 1 GPU only: there is nothing to compare it with.", "one count");
+    is_str(headline("alone"), "alone ran on 1 GPU only: there is nothing to compare it with.",
+           "one count");
 }
 
 static void check_convergence(void)
@@ -237,14 +261,19 @@ static void check_convergence(void)
     static struct convergence_point points_of[4];
 
     set_up();
-    as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .target = 0.9, .points = points_of, .npoints = 4};
-    points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.81, .epochs_ratio = 1.04, .speedup = 1.74};
+    as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .target = 0.9,
+                                          .points = points_of, .npoints = 4};
+    points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.81, .epochs_ratio = 1.04,
+                                              .speedup = 1.74};
     headline(NULL);
-    ok(strstr(words.reasons, "Time to IoU 0.9: 1.74x faster than with 1 GPU: each epoch is 1.81x faster, but 1.04x as many "
+    ok(strstr(words.reasons, "Time to IoU 0.9: 1.74x faster than with 1 GPU: each epoch is 1.81x "
+              "faster, but 1.04x as many "
                              "are needed.\n"), "time to accuracy");
-    points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.5, .epochs_ratio = 2, .speedup = 0.75};
+    points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.5, .epochs_ratio = 2,
+                                              .speedup = 0.75};
     headline(NULL);
-    ok(strstr(words.reasons, "Time to IoU 0.9: 1.33x slower than with 1 GPU: each epoch is 1.50x faster, but 2.00x as many"),
+    ok(strstr(words.reasons, "Time to IoU 0.9: 1.33x slower than with 1 GPU: each epoch is 1.50x "
+              "faster, but 2.00x as many"),
        "a speed-up below 1 is a slow-down");
 }
 
@@ -258,36 +287,43 @@ static void check_noise(void)
     points[2].rows = &rows[1];
     as.noise = (struct noise_scale){.measured = true, .critical_batch = 0.2, .gpus = 0.05};
     headline(NULL);
-    ok(strstr(words.reasons, "Critical batch: below 1 image, less than the smallest batch of 4: this training gains "
-                             "nothing from larger batches. By it, the same progress takes 3.86x as many images with 4 "
-                             "GPUs (batches of 16) as with 1 (batches of 4).\n"), "a critical batch below an image");
-    as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .points = points_of, .npoints = 4};
+    ok(strstr(words.reasons, "Critical batch: below 1 image, less than the smallest batch of 4: "
+              "this training gains "
+                             "nothing from larger batches. By it, the same progress takes 3.86x as "
+                             "many images with 4 GPUs (batches of 16) as with 1 (batches of 4).\n"),
+                             "a critical batch below an image");
+    as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .points = points_of,
+                                          .npoints = 4};
     points_of[2].speedup = NAN;
     headline(NULL);
-    ok(strstr(words.reasons, "Critical batch: not known. The norms of the gradients predict 3.86x as many images with 4 "
-                             "GPUs as with 1, but 1.04x as many epochs were measured.\n"), "what was measured counts");
+    ok(strstr(words.reasons, "Critical batch: not known. The norms of the gradients predict 3.86x "
+              "as many images with 4 "
+                             "GPUs as with 1, but 1.04x as many epochs were measured.\n"),
+                             "what was measured counts");
     as.noise.critical_batch = 300;
     headline(NULL);
-    ok(strstr(words.reasons, "Critical batch: about 300 images; a step of a much larger batch hardly learns more.\n"),
+    ok(strstr(words.reasons, "Critical batch: about 300 images; a step of a much larger batch "
+              "hardly learns more.\n"),
        "one that agrees");
 }
 
 static void check_compare(void)
 {
-    struct analysis_difference d = {.gpus = 8, .quantity = QUANTITY_STEADY_EPOCH, .ratio = ratio(1.25, 0.05)};
+    struct analysis_difference d = {.gpus = 8, .quantity = QUANTITY_STEADY_EPOCH,
+                                    .ratio = ratio(1.25, 0.05)};
     struct buf b = {0};
 
     d.compare = (struct comparison){.test = COMPARE_WELCH, .p_holm = 0.001, .significant = true};
     words_compare(&b, &d, "A", "B", "IoU");
-    is_str(b.data, "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval 1.20-1.30); significant "
-           "(p = 0.001).", "a faster one");
+    is_str(b.data, "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval 1.20-1.30); "
+           "significant (p = 0.001).", "a faster one");
     buf_destroy(&b);
     b = (struct buf){0};
     d.ratio = (struct ratio){0.8, {0.5, 1, 0.95, INTERVAL_FIELLER}};
     d.compare.test = COMPARE_NONE;
     words_compare(&b, &d, "A", "B", "IoU");
-    is_str(b.data, "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval 1.00-2.00); too few runs for a "
-           "test.", "a slower one is turned round");
+    is_str(b.data, "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval 1.00-2.00); "
+           "too few runs for a test.", "a slower one is turned round");
     buf_destroy(&b);
     b = (struct buf){0};
     d.quantity = QUANTITY_IOU;

@@ -45,8 +45,8 @@ static void end_job(struct local_keeper *k, const char *state, const char *reaso
     keep_record(k);
 }
 
-/* Do jobs that this one waits for ("afterany:1:2,afterany:7") wait or run? One that is not known has
- * ended. */
+/* Do jobs that this one waits for ("afterany:1:2,afterany:7") wait or run? One that is not known
+ * has ended. */
 static bool must_wait(const struct local_keeper *k)
 {
     const char *list = k->job->options.dependency;
@@ -202,8 +202,8 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
     return true;
 }
 
-/* A script that stopped with a checkpoint (JOB_EXIT_AGAIN) starts again at once, as Slurm's requeued
- * jobs do. */
+/* A script that stopped with a checkpoint (JOB_EXIT_AGAIN) starts again at once, as Slurm's
+ * requeued jobs do. */
 static void keep(struct local_keeper *k)
 {
     struct job_state *s = &k->record.state;
@@ -267,8 +267,8 @@ static void become_keeper(struct local_keeper *k, int channel)
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
-    /* unetctl writes the first record, and with it there is a job, even if unetctl was killed before
-     * it could say so. */
+    /* unetctl writes the first record, and with it there is a job, even if unetctl was killed
+     * before it could say so. */
     if (self < 0 || write(channel, &self, sizeof self) != sizeof self ||
         (read(channel, &go, 1) != 1 && !has_record(k)) || procid_get(self, &k->record.keeper) < 0)
         _exit(1);

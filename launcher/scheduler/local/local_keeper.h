@@ -10,7 +10,8 @@
 
 #include "launcher/scheduler/local/local_record.h"
 
-/* Its dir, job, record.state and max_in_flight are filled in by who starts it; the rest is its own. */
+/* Its dir, job, record.state and max_in_flight are filled in by who starts it; the rest is its
+ * own. */
 struct local_keeper {
     const char *dir;
     const struct job *job;

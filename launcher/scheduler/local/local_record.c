@@ -24,12 +24,15 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
 {
     const struct job_state *s = &r->state;
     char path[PATH_MAX];
-    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:s}",
-                          "schema", 1, "id", s->id, "tag", s->tag, "name", s->name, "state", s->state,
+    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, "
+                          "s:s}",
+                          "schema", 1, "id", s->id, "tag", s->tag, "name", s->name, "state",
+                          s->state,
                           "reason", s->reason, "exit_code", s->exit_code, "signal", s->signal,
                           "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
                           (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper",
-                          (int)r->keeper.pid, "keeper_start", (json_int_t)r->keeper.start, "boot", r->keeper.boot);
+                          (int)r->keeper.pid, "keeper_start", (json_int_t)r->keeper.start, "boot",
+                          r->keeper.boot);
     char *text = o ? json_dumps(o, JSON_INDENT(1)) : NULL;
     int rc = -1;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This machine as a scheduler: a queue of scripts, as many at once as the configuration says. Each
- * job has a keeper. Who reads a record checks pid and start time of the keeper, so a crash or a reboot
- * is seen. */
+ * job has a keeper. Who reads a record checks pid and start time of the keeper, so a crash or a
+ * reboot is seen. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -38,8 +38,8 @@ static int local_partition(struct scheduler *s, const char *name, struct schedul
     return 0;
 }
 
-static int local_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
-                       struct err *e)
+static int local_check(struct scheduler *s, const struct job *job,
+                       struct scheduler_forecast *forecast, struct err *e)
 {
     (void)s;
     forecast->start = 0; /* when those before it have ended */
@@ -47,7 +47,8 @@ static int local_check(struct scheduler *s, const struct job *job, struct schedu
         return err_errno(e, ERR_SCHED, errno, "can't read %s", job->script);
     const char *list = job->options.dependency;
     if (list && list[strspn(list, "afterny:,0123456789")] != 0)
-        return err_set(e, ERR_SCHED, "--dependency=%s: the local queue knows afterany:ID only", list);
+        return err_set(e, ERR_SCHED, "--dependency=%s: the local queue knows afterany:ID only",
+                       list);
     return 0;
 }
 
@@ -192,13 +193,15 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
     return 0;
 }
 
-/* In the place of a keeper that was killed: the job's processes are asked to end, and made to after a while. */
+/* In the place of a keeper that was killed: the job's processes are asked to end, and made to after
+ * a while. */
 static int end_orphans(const char *dir, struct local_record *r, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
 
     procid_signal_session(r->keeper.pid, SIGTERM);
-    for (double end = clock_now() + ORPHANS_WAIT_S; local_record_has_orphans(r) && clock_now() < end;)
+    for (double end = clock_now() + ORPHANS_WAIT_S; local_record_has_orphans(r) &&
+         clock_now() < end;)
         nanosleep(&pause, NULL);
     procid_signal_session(r->keeper.pid, SIGKILL);
     strcpy(r->state.state, "CANCELLED");
@@ -234,7 +237,8 @@ static void local_close(struct scheduler *s)
 
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e)
 {
-    static const struct scheduler_ops ops = {"local",      local_partition, local_check, local_submit,
+    static const struct scheduler_ops ops = {"local",      local_partition, local_check,
+                                             local_submit,
                                              local_query,  local_cancel,    local_close, NULL,
                                              NULL};
     struct local *local = calloc(1, sizeof *local);
@@ -248,7 +252,8 @@ struct scheduler *scheduler_local_open(const struct scheduler_config *config, st
     local->max_in_flight = config->max_in_flight > 0 ? config->max_in_flight : 1;
     if (!config->state_dir)
         rc = statedir_path("local", local->dir, e);
-    else if (snprintf(local->dir, sizeof local->dir, "%s", config->state_dir) >= (int)sizeof local->dir)
+    else if (snprintf(local->dir, sizeof local->dir, "%s",
+                      config->state_dir) >= (int)sizeof local->dir)
         rc = err_set(e, ERR_CONFIG, "the path %s is too long", config->state_dir);
     if (rc < 0 || statedir_make(local->dir, e) < 0) {
         free(local);

@@ -139,19 +139,24 @@ static json_t *check_size(const json_t *job, const struct cluster_partition *p)
     long nodes = message_number(job, "nodes"), tasks = message_number(job, "tasks");
     long per_node = (tasks + nodes - 1) / nodes;
     long gpus = per_node * message_number(job, "gpus_per_task");
-    long cpus = per_node * message_number(job, "cpus_per_task"), minutes = message_number(job, "time_min");
+    long cpus = per_node * message_number(job, "cpus_per_task"),
+        minutes = message_number(job, "time_min");
 
     if (nodes > p->nodes)
-        return message_refuse("%ld nodes are asked for, but partition '%s' has %d", nodes, p->name, p->nodes);
+        return message_refuse("%ld nodes are asked for, but partition '%s' has %d", nodes, p->name,
+                              p->nodes);
     if (gpus > p->gpus_per_node)
-        return message_refuse("%ld GPUs per node are asked for, but nodes of partition '%s' have at most %d",
+        return message_refuse("%ld GPUs per node are asked for, but nodes of partition '%s' have "
+                              "at most %d",
                            gpus, p->name, p->gpus_per_node);
     if (cpus > p->cpus_per_node && p->cpus_per_node > 0 && message_number(job, "cpus_per_task") > 1)
-        return message_refuse("%ld CPUs per node are asked for (%ld for each of %ld tasks), but nodes of "
-                           "partition '%s' have %d", cpus, message_number(job, "cpus_per_task"), per_node,
-                           p->name, p->cpus_per_node);
+        return message_refuse("%ld CPUs per node are asked for (%ld for each of %ld tasks), but "
+                              "nodes of "
+                           "partition '%s' have %d", cpus, message_number(job, "cpus_per_task"),
+                           per_node, p->name, p->cpus_per_node);
     if (p->max_time_min && minutes > p->max_time_min)
-        return message_refuse("a time limit of %ld minutes is asked for, but partition '%s' allows %d",
+        return message_refuse("a time limit of %ld minutes is asked for, but partition '%s' allows "
+                              "%d",
                            minutes, p->name, p->max_time_min);
     return NULL;
 }

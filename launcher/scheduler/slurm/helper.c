@@ -18,7 +18,8 @@
 #include "src/log.h"
 #include "src/paths.h"
 
-/* Slurm's own calls give up after MessageTimeout and their retries; this is for a helper that hangs. */
+/* Slurm's own calls give up after MessageTimeout and their retries; this is for a helper that
+ * hangs. */
 #define PATIENCE_S 300.0
 #define LIBRARY "unetctl-slurm"
 #define COMMANDS "unetctl-slurm-commands"
@@ -100,7 +101,8 @@ static void become_helper(const struct helper *h, int socket)
     _exit(127);
 }
 
-/* End a helper: by the end of its input, or by force where it hangs. What it said stays readable. */
+/* End a helper: by the end of its input, or by force where it hangs. What it said stays
+ * readable. */
 static void reap(struct helper *h, bool force)
 {
     if (h->pid == 0)
@@ -155,8 +157,8 @@ static int lose(struct helper *h, int code, struct err *e)
     reap(h, false);
     read_talk(h, text, sizeof text);
     forget(h);
-    return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local does without)",
-                   text);
+    return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local "
+                   "does without)", text);
 }
 
 static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
@@ -180,7 +182,8 @@ static ssize_t receive_line(struct helper *h, struct err *e)
     size_t seen = 0;
 
     for (;;) {
-        char *newline = h->in.length > seen ? memchr(h->in.data + seen, '\n', h->in.length - seen) : NULL;
+        char *newline = h->in.length > seen ? memchr(h->in.data + seen, '\n', h->in.length - seen)
+            : NULL;
         if (newline)
             return newline - h->in.data;
         seen = h->in.length;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A helper program that asks Slurm, as a conversation of JSON lines (launcher/scheduler/slurm/PROTOCOL.md). */
+/* A helper program that asks Slurm, as a conversation of JSON lines
+ * (launcher/scheduler/slurm/PROTOCOL.md). */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_HELPER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_HELPER_H
 
@@ -11,9 +12,9 @@
 struct helper;
 
 /* sandbox: where it runs; NULL: here. Copied. interface: "library" (unetctl-slurm), "commands"
- * (unetctl-slurm-commands), or NULL or "auto": the first, and the second where the first is missing,
- * cannot start or does not fit the cluster's release. The program starts with the first request, and
- * again with the next one after it died. NULL with ERR_SCHED. */
+ * (unetctl-slurm-commands), or NULL or "auto": the first, and the second where the first is
+ * missing, cannot start or does not fit the cluster's release. The program starts with the first
+ * request, and again with the next one after it died. NULL with ERR_SCHED. */
 struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e);
 void helper_destroy(struct helper *h);
 
@@ -22,8 +23,8 @@ void helper_destroy(struct helper *h);
  * not be started; with ERR_INTERNAL: the request was sent, but its answer is lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
 
-/* The same for a request that lines follow: next gives one after the other (as requests, taken over) until
- * NULL. They have no answers of their own. */
+/* The same for a request that lines follow: next gives one after the other (as requests, taken
+ * over) until NULL. They have no answers of their own. */
 json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
                        struct err *e);
 

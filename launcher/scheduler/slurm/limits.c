@@ -163,16 +163,19 @@ static void add_limits_table(struct buf *dst, const char *const argv[], const ch
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {
     if (!begins_with(name, "QOS")) {
-        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", o->user,
-                                                    o->account, o->cluster, ASSOCIATION, NULL}, name);
+        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
+                                                    o->user,
+                                                    o->account, o->cluster, ASSOCIATION, NULL},
+                                                    name);
         if (!*name || strstr(name, "Grp"))
             add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
-                                                        "user=", o->account, o->cluster, ASSOCIATION, NULL},
+                                                        "user=", o->account, o->cluster,
+                                                        ASSOCIATION, NULL},
                              name);
     }
     if (!begins_with(name, "Assoc") && strcmp(o->qos, "name=") != 0)
-        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where", o->qos, QOS,
-                                                    NULL}, name);
+        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where",
+                                                    o->qos, QOS, NULL}, name);
 }
 
 static json_t *explain_limit(const json_t *job, const char *name)

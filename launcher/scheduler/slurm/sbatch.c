@@ -39,7 +39,8 @@ static bool is_lost(const struct command *c)
 }
 
 /* Runs sbatch MODE WORDS SCRIPT; the arguments of front come first. */
-static json_t *run_sbatch(const json_t *job, const char *const *front, const char *mode, struct command *c)
+static json_t *run_sbatch(const json_t *job, const char *const *front, const char *mode,
+                          struct command *c)
 {
     const json_t *words = json_object_get(job, "words"), *word;
     const char **argv = calloc(json_array_size(words) + 8, sizeof *argv);

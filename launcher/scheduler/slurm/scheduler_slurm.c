@@ -163,9 +163,10 @@ static int refuse_partition(const json_t *list, const char *name, size_t n, stru
         snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", text_of(o, "name"));
     }
     if (name)
-        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%.*s'; this cluster has %s", (int)n,
-                       name, names);
-    return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s", names);
+        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%.*s'; this cluster has %s",
+                       (int)n, name, names);
+    return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s",
+                   names);
 }
 
 static int larger(int a, int b)
@@ -222,8 +223,8 @@ static json_t *encode_check(const struct job *job, const char *op)
     return json_pack("{s:s, s:o}", "op", op, "job", encode_job(&without));
 }
 
-static int slurm_check(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
-                       struct err *e)
+static int slurm_check(struct scheduler *s, const struct job *job,
+                       struct scheduler_forecast *forecast, struct err *e)
 {
     json_t *answer = ask_again(s, encode_check(job, "check"), e);
 
@@ -390,7 +391,8 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     size_t i, at;
 
     json_array_foreach(json_object_get(answer, "jobs"), i, o) {
-        bool is_another = strncmp(text_of(o, "tag"), "unetctl:", 8) == 0; /* a new Slurm's, with old numbers */
+        /* a new Slurm's, with old numbers */
+        bool is_another = strncmp(text_of(o, "tag"), "unetctl:", 8) == 0;
         if (is_another || !map_get(index, text_of(o, "id"), &at))
             continue;
         snprintf(tag, sizeof tag, "%s", states[at].tag);
@@ -447,7 +449,8 @@ static void slurm_close(struct scheduler *s)
 
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e)
 {
-    static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check, slurm_submit,
+    static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check,
+                                             slurm_submit,
                                              slurm_query,  slurm_cancel,    slurm_close,
                                              slurm_recall, slurm_announce};
     struct sandbox sandbox;

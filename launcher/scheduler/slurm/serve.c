@@ -93,8 +93,8 @@ int serve_check_start(int argc, char **argv)
     const char *file = getenv("SLURM_CONF");
 
     if (argc > 1) {
-        fprintf(stderr, "%s: unetctl starts this program and talks to it on stdin; see PROTOCOL.md\n",
-                argv[0]);
+        fprintf(stderr, "%s: unetctl starts this program and talks to it on stdin; see "
+                "PROTOCOL.md\n", argv[0]);
         return 2;
     }
     if (!file || access(file, R_OK) == 0)

@@ -21,8 +21,8 @@
 
 #define SUBMITTERS 3 /* threads beside the main one */
 
-/* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of both
- * sides, so several are under way at once. */
+/* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of
+ * both sides, so several are under way at once. */
 struct batch {
     const struct way *way;
     const json_t *jobs;
@@ -80,7 +80,8 @@ static void set_ready(struct batch *b, size_t count, bool stop)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Lines that tell how many jobs are ready, until all are. Who gives up, or is gone, stops the rest. */
+/* Lines that tell how many jobs are ready, until all are. Who gives up, or is gone, stops the
+ * rest. */
 static void read_ready(struct batch *b)
 {
     char *line = NULL;

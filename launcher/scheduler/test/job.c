@@ -20,7 +20,8 @@ static void test_words(void)
     struct job_options o;
     struct err e;
 
-    ok(decode(&o, (char *[]){"-p", "gpu", "--account=lab", "-t2:00:00", "--mem", "4G", "--exclusive",
+    ok(decode(&o, (char *[]){"-p", "gpu", "--account=lab", "-t2:00:00", "--mem", "4G",
+                             "--exclusive",
                              "-H", "--nice", "-w", "n[1-2]", "-L", "machine:1", NULL}, &e) == 0,
        "long, short and glued words are decoded");
     is_str(o.partition, "gpu", "-p VALUE");
@@ -44,7 +45,8 @@ static void test_refusals(void)
     static char *const bad[][3] = {
         {"--array=1-3", NULL}, {"--job-name=x", NULL}, {"script.sh", NULL},  {"-p", NULL},
         {"--time=soon", NULL}, {"--time=0", NULL},     {"--mem=much", NULL}, {"--nice=x", NULL},
-        {"--nodes=3", NULL}, {"-o", "x"}, {"--gres=gpu:4", NULL}, {"--gres", "gpu"}, {"--signal", NULL},
+        {"--nodes=3", NULL}, {"-o", "x"}, {"--gres=gpu:4", NULL}, {"--gres", "gpu"},
+        {"--signal", NULL},
         {"--frobnicate it", NULL}, {"-Z", NULL}, {"--partition=", NULL}, {"-", NULL}, {"--", NULL},
         {"--uid=1", NULL}, {"-Hn3", NULL}, {"-vvo", "x"}, {"--comm=x", NULL}, {"--ch=/x", NULL},
         {"-p", "a\n#SBATCH -x", NULL}, {"--mail-user=a\n#SBATCH -x", NULL}};
@@ -67,7 +69,8 @@ static void test_further(void)
     struct err e = {0};
     int i = 0;
 
-    ok(decode(&o, (char *[]){"--signal", "B:USR1@60", "-p", "gpu", "--mail-user=a b", "--exclusive=user",
+    ok(decode(&o, (char *[]){"--signal", "B:USR1@60", "-p", "gpu", "--mail-user=a b",
+                             "--exclusive=user",
                              "-e", "my #1 \"log\"", "-vv", "--younger-option=x", NULL}, &e) == 0,
        "what unetctl does not know is passed on: %s", e.text);
     is_str(o.partition, "gpu", "beside what it knows");
@@ -78,26 +81,30 @@ static void test_further(void)
     is_str(o.extra[i++], "--exclusive=user", "a flag that takes a value");
     is_str(o.extra[7], "--younger-option=x", "an option that only a younger Slurm has");
 
-    struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 1, .tasks = 1,
+    struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 1,
+                      .tasks = 1,
                       .gpus_per_task = 1, .cpus_per_task = 1, .options = o};
     char *text = job_directives(&job);
     ok(text && strstr(text, "#SBATCH --partition=gpu\n#SBATCH --signal B:USR1@60\n"
                             "#SBATCH --mail-user=\"a b\"\n#SBATCH --exclusive=user\n"
                             "#SBATCH -e \"my #1 \\\"log\\\"\"\n#SBATCH -vv\n"
-                            "#SBATCH --younger-option=x\n"), "as lines, one for each option: %s", text);
+                            "#SBATCH --younger-option=x\n"), "as lines, one for each option: %s",
+                            text);
     free(text);
     job.own_directives = true;
     job.options.given = (char *[]){"-p", "mine"};
     job.options.ngiven = 2;
     text = job_directives(&job);
-    is_str(text, "#SBATCH --job-name=n\n#SBATCH --comment=t\n#SBATCH --chdir=/w\n#SBATCH --output=/o\n"
+    is_str(text, "#SBATCH --job-name=n\n#SBATCH --comment=t\n#SBATCH --chdir=/w\n#SBATCH "
+           "--output=/o\n"
                  "#SBATCH -p mine\n", "lines of the script's own hold, but for the command line");
     free(text);
 }
 
 static void test_gres(void)
 {
-    struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 2, .tasks = 8,
+    struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 2,
+                      .tasks = 8,
                       .gpus_per_task = 1, .cpus_per_task = 10, .gres = true, .gpu_type = "v100"};
     char *text = job_directives(&job);
 
@@ -113,7 +120,8 @@ static void test_gres(void)
     job.nodes = job.tasks = 1;
     job.gpus_per_task = 4;
     text = job_directives(&job);
-    ok(text && strstr(text, "--ntasks-per-node=1\n#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
+    ok(text &&
+       strstr(text, "--ntasks-per-node=1\n#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
        "one process with all GPUs of a node");
     free(text);
 }
@@ -134,7 +142,8 @@ static void test_memory(void)
 {
     static const struct { const char *text; long mib; } cases[] = {
         {"500", 500}, {"500M", 500}, {"4G", 4096}, {"4g", 4096}, {"1T", 1048576}, {"2048K", 2},
-        {"1K", 1}, {"", -1}, {"G", -1}, {"4GB", -1}, {"-1", -1}, {"4P", -1}, {"99999999999999999999", -1}};
+        {"1K", 1}, {"", -1}, {"G", -1}, {"4GB", -1}, {"-1", -1}, {"4P", -1},
+        {"99999999999999999999", -1}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         is_int(job_mem_decode(cases[i].text), cases[i].mib, "memory '%s'", cases[i].text);
@@ -145,7 +154,8 @@ static void test_directives(void)
     struct job job = {.tag = "unetctl:ab:unet-g03-s1:1", .name = "demo-unet-g03-s1",
                       .work_dir = "/home/me/my \"study\"", .output = "/out/slurm-%j.out",
                       .nodes = 2, .tasks = 3, .gpus_per_task = 1, .cpus_per_task = 4,
-                      .signal_s = 120, .requeues = 1, .options = {.partition = "gpu", .time_min = 90}};
+                      .signal_s = 120, .requeues = 1, .options = {.partition = "gpu",
+                                                                  .time_min = 90}};
     char *text = job_directives(&job);
 
     is_str(text,
@@ -162,7 +172,8 @@ static void test_directives(void)
            "#SBATCH --open-mode=append\n"
            "#SBATCH --partition=gpu\n"
            "#SBATCH --time=90\n"
-           "#SBATCH --exclusive\n", "the lines of a job; 2+1 tasks have their nodes for themselves");
+           "#SBATCH --exclusive\n", "the lines of a job; 2+1 tasks have their nodes for "
+           "themselves");
     free(text);
     job.tasks = 4;
     job.options = (struct job_options){0};
@@ -183,7 +194,8 @@ static void check_help(void)
                                "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n"
                                "      --container-writable\n";
 
-    is_int(sbatch_help_parse(text, "container-image"), SBATCH_HELP_VALUE, "a plugin's option with a value");
+    is_int(sbatch_help_parse(text, "container-image"), SBATCH_HELP_VALUE,
+           "a plugin's option with a value");
     is_int(sbatch_help_parse(text, "container-writable"), SBATCH_HELP_FLAG, "one without");
     is_int(sbatch_help_parse(text, "exclusive"), SBATCH_HELP_OPTIONAL, "with one or without");
     is_int(sbatch_help_parse(text, "hold"), SBATCH_HELP_FLAG, "behind a letter");

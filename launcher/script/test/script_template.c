@@ -53,9 +53,10 @@ static void check_places(void)
     ok(!script_template_get(path, engine_find("pytorch", &e), SCRIPT_RUN, &e) &&
            strstr(e.text, "has neither run_file.sh nor submit_file.sh"),
        "a folder without either: %s", e.text);
-    ok(!script_template_get("/nonexistent", engine_find("pytorch", &e), SCRIPT_RUN, &e), "no folder: %s",
-       e.text);
-    const struct script_template *t = script_template_get(dir, engine_find("command", &e), SCRIPT_RUN, &e);
+    ok(!script_template_get("/nonexistent", engine_find("pytorch", &e), SCRIPT_RUN, &e),
+       "no folder: %s", e.text);
+    const struct script_template *t = script_template_get(dir, engine_find("command", &e),
+                                                          SCRIPT_RUN, &e);
     ok(t && strcmp(t->text, "run") == 0, "read once");
     put("run_file.sh", "other");
     ok(script_template_get(dir, engine_find("command", &e), SCRIPT_RUN, &e) == t, "and kept");
@@ -69,13 +70,16 @@ static void ends_at(const char *text, const char *rest, const char *what)
 static void check_directives(void)
 {
     ok(script_template_has_directives("#!/bin/sh\n#SBATCH -n 1\n"), "has lines of its own");
-    ok(!script_template_has_directives("#!/bin/sh\necho '#SBATCH'\n"), "words in a command are none");
-    ok(script_template_directives_use("#SBATCH -N {{nodes}}\n", "tag_node|nodes"), "one uses a marker");
+    ok(!script_template_has_directives("#!/bin/sh\necho '#SBATCH'\n"),
+       "words in a command are none");
+    ok(script_template_directives_use("#SBATCH -N {{nodes}}\n", "tag_node|nodes"),
+       "one uses a marker");
     ok(script_template_directives_use("#SBATCH -N tag_node\n", "nodes|tag_node"), "or a tag");
-    ok(!script_template_directives_use("#SBATCH -N 1\necho {{nodes}}\n", "nodes|tag_node"), "no other line counts");
+    ok(!script_template_directives_use("#SBATCH -N 1\necho {{nodes}}\n", "nodes|tag_node"),
+       "no other line counts");
     ends_at("#!/bin/sh\necho\n", "echo\n", "without any, behind the first line");
-    ends_at("#!/bin/sh\n#SBATCH -n 1\n# a\n\n#SBATCH -N 1\n# b\necho\n#SBATCH -x\n", "# b\necho\n#SBATCH -x\n",
-            "behind the last one before the first command");
+    ends_at("#!/bin/sh\n#SBATCH -n 1\n# a\n\n#SBATCH -N 1\n# b\necho\n#SBATCH -x\n",
+            "# b\necho\n#SBATCH -x\n", "behind the last one before the first command");
     ends_at("#!/bin/sh\n#SBATCH -n 1", "", "which may be the end of the file");
     ends_at("#!/bin/sh", "", "so may the first line");
 }

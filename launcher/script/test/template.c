@@ -72,7 +72,8 @@ static void check_used(void)
     struct buf b = {0};
     struct err e = {0};
 
-    ok(template_expand("file", "{{gpus}} tag_program", tags, used, &b, &e) == 0, "both kinds in one text");
+    ok(template_expand("file", "{{gpus}} tag_program", tags, used, &b, &e) == 0,
+       "both kinds in one text");
     ok(used[0] && !used[1] && used[2] && !used[3], "and which were used");
     buf_destroy(&b);
 }
@@ -81,12 +82,13 @@ int main(void)
 {
     check_tags("--nodes=tag_node\ncd tag_node; tag_node", "--nodes=4\ncd 4; 4");
     check_tags("tag_node mytag_node tag_node.x", "4 mytag_node 4.x");
-    check_tags("tag_node source setup.sh && ./setup.sh setup.sh.bak asetup.sh", "4 source /s/e.sh && ./setup.sh "
-               "setup.sh.bak asetup.sh");
+    check_tags("tag_node source setup.sh && ./setup.sh setup.sh.bak asetup.sh",
+               "4 source /s/e.sh && ./setup.sh setup.sh.bak asetup.sh");
     check_tags("no tags: setup.sh {{gpus}}", "no tags: setup.sh 8");
     check_tags("'tag_program'", "'/a/train.py'");
     check_bad_tags("a\ntag_nodes", "file:2: unknown tag 'tag_nodes'; did you mean 'tag_node'?");
-    check_bad_tags("tag_program1", "file:1: 'tag_program1' would become '/a b', which needs quotes");
+    check_bad_tags("tag_program1", "file:1: 'tag_program1' would become '/a b', which needs "
+                   "quotes");
     check_bad_tags("tag_node\n{{tag}}", "file:2: unknown marker '{{tag}}'");
     check_used();
     check("a {{name|sh}} b\n", "a 'it'\\''s a \"test\" $HOME `x` \xc3\xa9' b\n");
@@ -95,7 +97,8 @@ int main(void)
     check("{{name}}\n{{empty}}\nx{{empty}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\nx\n");
     check("{{empty|sh}}{{name}}", "''it's a \"test\" $HOME `x` \xc3\xa9");
     check("{{name}}\n{{lines}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\none\ntwo\n");
-    check_bad("{{name}}\n{{plian}}\n", "file:2: unknown marker '{{plian}}'; did you mean '{{plain}}'");
+    check_bad("{{name}}\n{{plian}}\n", "file:2: unknown marker '{{plian}}'; did you mean "
+              "'{{plain}}'");
     check_bad("{{name}}\n\n{{name\n}}", "file:3: '{{' without '}}'");
     check_bad("no marker\n", "file:2: the marker '{{name}}' is missing");
     check_bad("{{name|html}}", "file:1: unknown filter '|html'");

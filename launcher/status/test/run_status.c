@@ -25,10 +25,12 @@ static void check(const char *what, enum run_marker marker, bool begun, int job_
 static void check_lost_keeper(void)
 {
     struct run_status s = {.scheduler = "local", .attempt = {.number = 1, .begun = true}};
-    struct job_state job = {.id = "7", .phase = JOB_ENDED, .state = "NODE_FAIL", .reason = "the keeper was killed"};
+    struct job_state job = {.id = "7", .phase = JOB_ENDED, .state = "NODE_FAIL",
+                            .reason = "the keeper was killed"};
 
     run_status_decide(&s, &job, NULL);
-    is_str(s.reason, "the keeper was killed; 'unetctl resume' continues", "this machine's own words");
+    is_str(s.reason, "the keeper was killed; 'unetctl resume' continues",
+           "this machine's own words");
     snprintf(s.scheduler, sizeof s.scheduler, "slurm");
     run_status_decide(&s, &job, NULL);
     is_str(s.reason, "a node failed; 'unetctl resume' goes on elsewhere", "Slurm's explained");
@@ -45,9 +47,11 @@ int main(void)
     check("done", RUN_DONE, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED, RUN_GOOD, "COMPLETED");
     check("done, job still ends", RUN_DONE, true, JOB_RUNNING, "RUNNING", LEDGER_SUBMITTED,
           RUN_ACTIVE, "COMPLETING");
-    check("done, job forgotten", RUN_DONE, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_GOOD, "COMPLETED");
+    check("done, job forgotten", RUN_DONE, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_GOOD,
+          "COMPLETED");
     check("failed", RUN_FAILED, true, JOB_ENDED, "FAILED", LEDGER_SUBMITTED, RUN_BAD, "FAILED");
-    check("failed, job forgotten", RUN_FAILED, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_BAD, "FAILED");
+    check("failed, job forgotten", RUN_FAILED, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_BAD,
+          "FAILED");
     check("failed, Slurm saw success", RUN_FAILED, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED,
           RUN_BAD, "FAILED");
     check("failed by the time limit", RUN_FAILED, true, JOB_ENDED, "TIMEOUT", LEDGER_SUBMITTED,
@@ -56,8 +60,8 @@ int main(void)
           "CANCELLED");
     check("cancelled before it began", RUN_NO_MARKER, false, NO_JOB, "", LEDGER_CANCELLED, RUN_BAD,
           "CANCELLED");
-    check("killed without marker", RUN_NO_MARKER, true, JOB_ENDED, "OUT_OF_MEMORY", LEDGER_SUBMITTED,
-          RUN_BAD, "OUT_OF_MEMORY");
+    check("killed without marker", RUN_NO_MARKER, true, JOB_ENDED, "OUT_OF_MEMORY",
+          LEDGER_SUBMITTED, RUN_BAD, "OUT_OF_MEMORY");
     check("success without marker", RUN_NO_MARKER, true, JOB_ENDED, "COMPLETED", LEDGER_SUBMITTED,
           RUN_BAD, "FAILED");
     check("vanished", RUN_NO_MARKER, true, NO_JOB, "", LEDGER_SUBMITTED, RUN_BAD, "LOST");
@@ -65,8 +69,8 @@ int main(void)
           RUN_BAD, "LOST");
     check("open submission without job", RUN_NO_MARKER, false, NO_JOB, "", LEDGER_SUBMITTING,
           RUN_PLANNED, "PLANNED");
-    check("open submission with job", RUN_NO_MARKER, false, JOB_PENDING, "PENDING", LEDGER_SUBMITTING,
-          RUN_ACTIVE, "PENDING");
+    check("open submission with job", RUN_NO_MARKER, false, JOB_PENDING, "PENDING",
+          LEDGER_SUBMITTING, RUN_ACTIVE, "PENDING");
     check("refused", RUN_NO_MARKER, false, NO_JOB, "", LEDGER_REFUSED, RUN_PLANNED, "PLANNED");
     return done_testing();
 }

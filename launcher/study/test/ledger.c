@@ -104,7 +104,8 @@ static void check_torn(void)
     struct ledger l;
     struct err e = {0};
 
-    write_raw("ledger.jsonl", "a", "{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
+    write_raw("ledger.jsonl", "a",
+              "{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
     l = open_ledger();
     ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTING, "a torn last line is skipped");
     if (ledger_lock(&l, 0, &e))
@@ -122,7 +123,9 @@ static void check_schema(void)
     struct ledger l;
     struct err e = {0};
 
-    write_raw("ledger.jsonl", "a", "{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\",\"attempt\":1,\"scheduler\":\"x\"}\n");
+    write_raw("ledger.jsonl", "a",
+              "{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\","
+              "\"attempt\":1,\"scheduler\":\"x\"}\n");
     is_int(ledger_open(&l, dir, &e), -1, "an unknown schema is refused");
     ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"), "with its line");
 }
@@ -196,7 +199,8 @@ static void check_copy(void)
 
     snprintf(one, sizeof one, "%s/one", dir);
     snprintf(other, sizeof other, "%s/other", dir);
-    if (mkdir(one, 0777) || ledger_open(&l, one, &e) || ledger_lock(&l, 0, &e) || ledger_keep_id(&l, &e))
+    if (mkdir(one, 0777) || ledger_open(&l, one, &e) || ledger_lock(&l, 0, &e) ||
+        ledger_keep_id(&l, &e))
         bail_out("%s", e.text);
     ledger_close(&l);
     if (symlink("one", other) || ledger_open(&l, other, &e))
@@ -207,7 +211,8 @@ static void check_copy(void)
     if (system(command) || ledger_open(&l, other, &e))
         bail_out("%s", e.text);
     is_int(ledger_lock(&l, 0, &e), -1, "a copy");
-    ok(e.code == ERR_CONFIG && strstr(e.text, "/one/.unetctl, whose jobs"), "says of which: %s", e.text);
+    ok(e.code == ERR_CONFIG && strstr(e.text, "/one/.unetctl, whose jobs"), "says of which: %s",
+       e.text);
     is_int(ledger_lock(&l, 0, &e), -1, "stays one");
     snprintf(command, sizeof command, "cd %s && rm -r one", dir);
     if (system(command))

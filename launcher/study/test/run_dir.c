@@ -39,8 +39,10 @@ static void write_text(const char *name, const char *text)
 static void check_plan(void)
 {
     static const char good[] =
-        "{\"schema\":1,\"run\":\"" RUN "\",\"engine\":\"embedded\",\"seed\":2,\"layout\":{\"gpus\":3,\"nodes\":2,\"tasks\":3,"
-        "\"tasks_per_node\":2,\"gpus_per_task\":1,\"strategy\":\"multi-worker\"}}";
+        "{\"schema\":1,\"run\":\"" RUN
+        "\",\"engine\":\"embedded\",\"seed\":2,"
+        "\"layout\":{\"gpus\":3,\"nodes\":2,\"tasks\":3,\"tasks_per_node\":2,"
+        "\"gpus_per_task\":1,\"strategy\":\"multi-worker\"}}";
     struct err e = {0};
     struct run run;
     char **ids;
@@ -51,12 +53,14 @@ static void check_plan(void)
     make_folder("runs/" RUN);
     make_folder("runs/other");
     write_text("runs/" RUN "/run.json", good);
-    ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 1, "only folders with a run.json are runs");
+    ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 1,
+       "only folders with a run.json are runs");
     is_str(count ? ids[0] : "", RUN, "its id");
     run_dir_list_destroy(ids, count);
     memset(&run, 0xa5, sizeof run);
     ok(run_dir_read(dir, RUN, &run, NULL, &e) == 0, "the plan is read");
-    ok(!run.resized && run.batch == 0 && run.rate_gpus == 0, "no resizing is left of what was there before");
+    ok(!run.resized && run.batch == 0 && run.rate_gpus == 0,
+       "no resizing is left of what was there before");
     is_int(run.seed, 2, "seed");
     is_int(run.layout.nodes, 2, "nodes");
     is_int(run.layout.strategy, LAYOUT_MULTI_WORKER, "strategy");
@@ -95,7 +99,8 @@ static void check_attempts(void)
     is_str(a.job, "4711", "its id");
     write_text("runs/" RUN "/attempt-10/DONE", "{}");
     is_int(read_attempt().marker, RUN_DONE, "DONE");
-    write_text("runs/" RUN "/attempt-10/FAILED", "{\"schema\":1,\"exit_code\":9,\"error\":\"why\"}");
+    write_text("runs/" RUN "/attempt-10/FAILED",
+               "{\"schema\":1,\"exit_code\":9,\"error\":\"why\"}");
     a = read_attempt();
     is_int(a.marker, RUN_FAILED, "FAILED beside DONE is no success");
     is_int(a.exit_code, 9, "its exit code");
@@ -126,7 +131,8 @@ static void check_progress(void)
     char text[8192] = "{\"kind\":\"run\",\"epochs\":30}\n"
                       "{\"kind\":\"epoch\",\"epoch\":6,\"seconds\":2.5,\"loss\":0.125}\n";
     for (int step = 1; step <= 100; step++)
-        sprintf(text + strlen(text), "{\"kind\":\"progress\",\"epoch\":7,\"step\":%d,\"steps\":999}\n", step);
+        sprintf(text + strlen(text),
+                "{\"kind\":\"progress\",\"epoch\":7,\"step\":%d,\"steps\":999}\n", step);
     write_text("runs/" RUN "/attempt-10/record.jsonl", text);
     run_dir_progress(&a, &p);
     ok(p.epoch == 7 && p.step == 100 && p.steps == 999, "the newest of many steps");
@@ -135,7 +141,8 @@ static void check_progress(void)
                  "{\"kind\":\"end\",\"status\":\"done\",\"iou\":0.75,\"training_time\":9.5}\n");
     write_text("runs/" RUN "/attempt-10/record.jsonl", text);
     run_dir_progress(&a, &p);
-    ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.quality == 0.75 && p.training_s == 9.5, "the end");
+    ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.quality == 0.75 && p.training_s == 9.5,
+       "the end");
 }
 
 static void check_output(void)
@@ -148,11 +155,14 @@ static void check_output(void)
     write_text("runs/" RUN "/attempt-10/slurm-7.out", "");
     ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"), "the job's output");
     write_text("runs/" RUN "/attempt-10/slurm-9.out", "refused");
-    ok(utimensat(AT_FDCWD, path, (struct timespec[]){{.tv_sec = 1}, {.tv_sec = 1}}, 0) == 0, "an older one");
+    ok(utimensat(AT_FDCWD, path, (struct timespec[]){{.tv_sec = 1}, {.tv_sec = 1}}, 0) == 0,
+       "an older one");
     snprintf(a.job, sizeof a.job, "7");
-    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"), "of the job that took the attempt");
+    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"),
+       "of the job that took the attempt");
     *a.job = 0;
-    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-9.out"), "the newest, while that is not known");
+    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-9.out"),
+       "the newest, while that is not known");
 }
 
 int main(void)

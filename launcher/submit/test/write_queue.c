@@ -65,7 +65,8 @@ static void check_taken(void)
            holds("b/script.sh", "second"),
        "a run that is taken is there: folder, file, link");
     ok(stat("b/run.json", &st) == 0 && (st.st_mode & 0777) == 0640, "mode");
-    ok(write_queue_wait(&s, 0, &e) == 0 && write_queue_wait(&s, 0, &e) == 0, "in any order, and twice");
+    ok(write_queue_wait(&s, 0, &e) == 0 && write_queue_wait(&s, 0, &e) == 0,
+       "in any order, and twice");
     ok(write_queue_sync(&s, &e) == 0, "left to be made durable");
     write_queue_destroy(&s);
     ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"), "and stays");
@@ -80,11 +81,13 @@ static void check_dropped(void)
     add_run(&s, "d", "fourth");
     write_queue_start(&s);
     ok(write_queue_wait(&s, 2, &e) == 0, "of three the last one is taken");
-    ok(holds("a/run.json", "first"), "what was there before is replaced by no other than who takes it");
+    ok(holds("a/run.json", "first"), "what was there before is replaced by no other than who takes "
+       "it");
     write_queue_destroy(&s);
-    ok(holds("a/run.json", "first") && exists("a/script.sh") && exists("a/attempt-1") && is_alone("a"),
-       "and stays as it was");
-    ok(!exists("c") && holds("d/run.json", "fourth"), "of a new one that nobody took nothing stays");
+    ok(holds("a/run.json", "first") && exists("a/script.sh") && exists("a/attempt-1") &&
+       is_alone("a"), "and stays as it was");
+    ok(!exists("c") && holds("d/run.json", "fourth"),
+       "of a new one that nobody took nothing stays");
     ok(s.count == 0 && !s.begun, "destroyed is empty");
     write_queue_destroy(&s);
     add_run(&s, "a", "newer");
@@ -104,8 +107,10 @@ static void check_failure(void)
     add_run(&s, "g", "two");
     add_run(&s, "h", "three");
     write_queue_start(&s);
-    ok(write_queue_wait(&s, 0, &e) == 0 && holds("f/run.json", "one"), "one before that which fails");
-    ok(write_queue_wait(&s, 1, &e) == -1 && strstr(e.text, "g/run.json"), "the one that fails, by name");
+    ok(write_queue_wait(&s, 0, &e) == 0 && holds("f/run.json", "one"),
+       "one before that which fails");
+    ok(write_queue_wait(&s, 1, &e) == -1 && strstr(e.text, "g/run.json"),
+       "the one that fails, by name");
     ok(write_queue_wait(&s, 2, &e) == -1, "nor one behind it");
     write_queue_destroy(&s);
     ok(holds("f/run.json", "one") && !exists("h") && is_alone("g"), "only the first is there");

@@ -80,7 +80,8 @@ static void other_forms(void)
     spec.nodes = nodes;
     spec.tasks = tasks.tasks;
     ok(cluster_spec_encode(&spec, &b, &e) == 0, "with a suffix of the hosts");
-    is_str(b.data, W "\"jw9i:7000\",\"jw9i:7001\",\"jw10i:7000\",\"jw11i:7000\"]},\"task\":{\"type\":"
+    is_str(b.data,
+           W "\"jw9i:7000\",\"jw9i:7001\",\"jw10i:7000\",\"jw11i:7000\"]},\"task\":{\"type\":"
                      "\"worker\",\"index\":3}}", "every address has it");
     buf_destroy(&b);
     ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "as variables");
@@ -93,7 +94,8 @@ static void other_forms(void)
                    "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "the second on the first node");
     buf_destroy(&b);
     spec.rank = 4;
-    ok(cluster_spec_encode_env(&spec, &b, &e) == -1 && e.code == ERR_PEER, "a rank too large is refused");
+    ok(cluster_spec_encode_env(&spec, &b, &e) == -1 && e.code == ERR_PEER,
+       "a rank too large is refused");
     buf_destroy(&b);
     nodelist_destroy(nodes);
     tasklist_destroy(&tasks);
@@ -194,7 +196,8 @@ static void tf_order(void)
 static void jobs(void)
 {
     static const char *const bad[] = {
-        "", "ps", "ps:", "ps:-1", "ps:x", ":1", "ps:1,", "ps:1;worker:2", "p\"s:1", "ps:1 ", "ps:=1",
+        "", "ps", "ps:", "ps:-1", "ps:x", ":1", "ps:1,", "ps:1;worker:2", "p\"s:1", "ps:1 ",
+            "ps:=1",
         "ps:99999999999", "ps:1,ps:2", "a_name_of_more_than_thirty_one_bytes:1"};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -221,7 +224,8 @@ static void find(void)
                 wrong++;
                 continue;
             }
-            snprintf(want, sizeof want, "\"task\":{\"type\":\"%s\",\"index\":%zu}}", t.type, t.index);
+            snprintf(want, sizeof want, "\"task\":{\"type\":\"%s\",\"index\":%zu}}", t.type,
+                     t.index);
             wrong += !strstr(b.data, want);
             const char *at = strstr(b.data, t.type) + strlen(t.type) + 3;
             for (size_t k = 0; k < t.index; k++)
@@ -234,9 +238,12 @@ static void find(void)
         }
     }
     is_int(wrong, 0, "find and encode agree on 224 tasks");
-    ok(cluster_spec_find(&s, 7, &t, &e) && strstr(e.text, "rank 7"), "a rank too large: %s", e.text);
-    ok(cluster_spec_find_type(&s, "ps", 4, &t, &e) && e.code == ERR_USAGE, "no fifth ps: %s", e.text);
-    ok(cluster_spec_find_type(&s, "chief", 0, &t, &e) && e.code == ERR_USAGE, "no chief: %s", e.text);
+    ok(cluster_spec_find(&s, 7, &t, &e) && strstr(e.text, "rank 7"), "a rank too large: %s",
+       e.text);
+    ok(cluster_spec_find_type(&s, "ps", 4, &t, &e) && e.code == ERR_USAGE, "no fifth ps: %s",
+       e.text);
+    ok(cluster_spec_find_type(&s, "chief", 0, &t, &e) && e.code == ERR_USAGE, "no chief: %s",
+       e.text);
     nodelist_destroy(nodes);
 }
 

@@ -46,11 +46,13 @@ static void check_listed(void)
     setenv("UNETCTL_HOSTS", path, 1);
     first = listener_open("node1", 0);
     port = port_of(first);
-    ok(reaches("127.0.1.1", port) && !reaches("127.0.1.2", port), "a listed host has its own address only");
+    ok(reaches("127.0.1.1", port) && !reaches("127.0.1.2", port),
+       "a listed host has its own address only");
     second = listener_open("node2", port);
     ok(second >= 0 && reaches("127.0.1.2", port), "another one the same port at its own");
     ok(listener_open("node1", port) == -1 && errno == EADDRINUSE, "a second time it is taken");
-    ok(takes_call(second, "node2", port) && !takes_call(second, "node1", port), "a call comes to the host's own");
+    ok(takes_call(second, "node2", port) && !takes_call(second, "node1", port),
+       "a call comes to the host's own");
     ok(listener_open("node3", port) == -1 && errno == EADDRNOTAVAIL, "an address that is none");
     close(first);
     close(second);
@@ -66,9 +68,11 @@ int main(void)
     int fd = listener_open(NULL, 0), port = port_of(fd);
 
     ok(reaches("127.0.0.1", port) && reaches("127.0.1.1", port), "every address of this host");
-    ok(fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC, "a socket that is our own");
+    ok(fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC,
+       "a socket that is our own");
     ok(listener_open("localhost", port) == -1 && errno == EADDRINUSE, "a port that is taken");
-    ok(takes_call(fd, "no-such-host.invalid", port), "who has it is called on this machine, whatever its name");
+    ok(takes_call(fd, "no-such-host.invalid", port),
+       "who has it is called on this machine, whatever its name");
     close(fd);
     fd = listener_open("localhost", port);
     ok(fd >= 0, "and at once free again");

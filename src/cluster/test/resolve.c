@@ -30,7 +30,8 @@ int main(void)
 
     if (!f)
         bail_out("no file in /tmp");
-    fputs("# 127.0.9.9 node1\n127.0.0.1 localhost\n127.0.1.1\tnode1 node1i # node7\n127.0.1.2 node2\n", f);
+    fputs("# 127.0.9.9 node1\n127.0.0.1 localhost\n127.0.1.1\tnode1 node1i # node7\n127.0.1.2 "
+          "node2\n", f);
     fclose(f);
     setenv("UNETCTL_HOSTS", path, 1);
     ok(strcmp(address_of("node1"), "127.0.1.1") == 0, "a name of the file");

@@ -19,7 +19,8 @@ int main(void)
     protobuf_add_varint(&b, 1, 150);
     check(&b, "\x08\x96\x01", 3, "field 1, 150");
     protobuf_add_varint(&b, 1, (uint64_t)-2);
-    check(&b, "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "a negative number has ten bytes");
+    check(&b, "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11,
+          "a negative number has ten bytes");
     protobuf_add_text(&b, 2, "testing");
     check(&b, "\x12\x07testing", 9, "field 2, \"testing\"");
     protobuf_add_varint(&inner, 1, 150);

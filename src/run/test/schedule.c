@@ -32,10 +32,12 @@ static void test_reference(enum schedule_shape shape, int last, int gpus)
     int bad = 0;
 
     for (int epoch = 0; epoch < 200; epoch++) {
-        double want = 0.001 * gpus * (epoch < 80 ? 1 : epoch < 120 ? 0.5 : epoch < last ? 0.25 : 0.125);
+        double want = 0.001 * gpus * (epoch < 80 ? 1 : epoch < 120 ? 0.5 : epoch < last ? 0.25
+                                      : 0.125);
         bad += fabs(rate(&s, epoch) - want) > 1e-17;
     }
-    is_int(bad, 0, "200 epochs, %d GPUs, 1/8 from %d: the reference's rate in every epoch", gpus, last);
+    is_int(bad, 0, "200 epochs, %d GPUs, 1/8 from %d: the reference's rate in every epoch", gpus,
+           last);
 }
 
 static void test_scaling(void)
@@ -51,8 +53,9 @@ static void test_scaling(void)
     }
 }
 
-/* Horovod: lr = initial / size ((epoch + 1 / steps) (size - 1) / warmup + 1), where epoch counts the
- * batches of the present one, too. The TensorFlow reference: base + epoch (base K - base) / 10. */
+/* Horovod: lr = initial / size ((epoch + 1 / steps) (size - 1) / warmup + 1), where epoch counts
+ * the batches of the present one, too. The TensorFlow reference: base + epoch (base K - base) /
+ * 10. */
 static void test_warmup(void)
 {
     struct schedule s = {.base = 0.01, .epochs = 100, .gpus = 4, .shape = SCHEDULE_CONSTANT,

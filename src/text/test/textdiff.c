@@ -48,8 +48,8 @@ static void check_with_patch(const char *dir)
     snprintf(old_path, sizeof old_path, "%s/old", dir);
     snprintf(new_path, sizeof new_path, "%s/new", dir);
     snprintf(diff_path, sizeof diff_path, "%s/diff", dir);
-    snprintf(command, sizeof command, "patch -s %s %s >/dev/null && cmp -s %s %s", old_path, diff_path, old_path,
-             new_path);
+    snprintf(command, sizeof command, "patch -s %s %s >/dev/null && cmp -s %s %s", old_path,
+             diff_path, old_path, new_path);
     for (int i = 0; i < 60; i++) {
         struct buf a = {0}, b = {0}, d = {0};
         struct err e = {0};
@@ -76,12 +76,14 @@ int main(void)
     diff_is("a\nb\n", "a\nb\n", "", "equal texts");
     diff_is("", "a\n", "--- a\n+++ b\n@@ -0,0 +1 @@\n+a\n", "from nothing");
     diff_is("a\n", "", "--- a\n+++ b\n@@ -1 +0,0 @@\n-a\n", "to nothing");
-    diff_is("a", "a\n", "--- a\n+++ b\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", "a last newline");
+    diff_is("a", "a\n", "--- a\n+++ b\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n",
+            "a last newline");
     diff_is("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n",
-            "--- a\n+++ b\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n", "three lines around");
+            "--- a\n+++ b\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n",
+            "three lines around");
     diff_is("a\n2\n3\n4\n5\n6\n7\n8\nb\n", "x\n2\n3\n4\n5\n6\n7\n8\ny\n",
-            "--- a\n+++ b\n@@ -1,4 +1,4 @@\n-a\n+x\n 2\n 3\n 4\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-b\n+y\n",
-            "two hunks");
+            "--- a\n+++ b\n@@ -1,4 +1,4 @@\n-a\n+x\n 2\n 3\n 4\n@@ -6,4 +6,4 @@\n 6\n 7\n "
+            "8\n-b\n+y\n", "two hunks");
     if (!mkdtemp(dir))
         bail_out("no folder in /tmp");
     if (system("command -v patch >/dev/null") == 0)

@@ -17,7 +17,8 @@ static void check_known(void)
 
     /* scipy 1.10.1: stats.bootstrap of np.median ratio, BCa, 200000 resamples: 2.4911, 3.0242.
      * Medians of so few values come in steps; 999 resamples find nearly the same step. */
-    ok(bootstrap_median_ratio(&i, a, 20, b, 15, 7, 0.95, &e) == 0 && i.method == INTERVAL_BCA, "BCa");
+    ok(bootstrap_median_ratio(&i, a, 20, b, 15, 7, 0.95, &e) == 0 && i.method == INTERVAL_BCA,
+       "BCa");
     near(i.low, 2.491096532333646, 0.02, "the lower end");
     near(i.high, 3.0241521068859196, 0.02, "the upper end");
     bootstrap_median_ratio(&again, a, 20, b, 15, 7, 0.95, &e);

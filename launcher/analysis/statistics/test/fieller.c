@@ -7,7 +7,8 @@
 
 static void check_known(void)
 {
-    static const double a[] = {10.1, 10.4, 9.8, 10.2}, b[] = {2.1, 1.9, 2.05}, near_zero[] = {-1, 1, 0.1};
+    static const double a[] = {10.1, 10.4, 9.8, 10.2}, b[] = {2.1, 1.9, 2.05},
+        near_zero[] = {-1, 1, 0.1};
     static const double same[] = {6, 6}, half[] = {3, 3};
     struct interval i = fieller_interval(a, 4, b, 3, 0.95);
 

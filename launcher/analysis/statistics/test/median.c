@@ -62,8 +62,10 @@ static void check_coverage(void)
         struct interval interval = median_interval(v, N, 0.95);
         covered += interval.low <= log(2) && log(2) <= interval.high;
     }
-    double share = (double)covered / TRIALS; /* 0.9614 is what theory says; 3 deviations are 0.009 */
-    ok(share > 0.952 && share < 0.971, "12 values cover their median as often as they should (%.4f)", share);
+    /* Theory: 0.9614; 3 deviations are 0.009. */
+    double share = (double)covered / TRIALS;
+    ok(share > 0.952 && share < 0.971, "12 values cover their median as often as they should "
+       "(%.4f)", share);
 }
 
 int main(void)

@@ -6,7 +6,8 @@
 
 int main(void)
 {
-    static const double d[] = {1.1, -0.3, 2.2, 0.7, -0.1, 1.9, 0.4}, ties[] = {1, 1, -1, 2, 0, 3, -2, 4, 1};
+    static const double d[] = {1.1, -0.3, 2.2, 0.7, -0.1, 1.9, 0.4},
+        ties[] = {1, 1, -1, 2, 0, 3, -2, 4, 1};
     static const double zeros[] = {0, 0}, up[] = {1, 2, 3, 4, 5, 6};
     double many[80];
 
@@ -17,7 +18,8 @@ int main(void)
     near(signed_rank_test(up, 5), 0.0625, 1e-12, "five can't be");
     for (int i = 0; i < 80; i++)
         many[i] = (i * 37 % 101) / 10. - 4.1;
-    near(signed_rank_test(many, 80), 0.010358712759964849, 1e-9, "many: normal, corrected for ties");
+    near(signed_rank_test(many, 80), 0.010358712759964849, 1e-9,
+         "many: normal, corrected for ties");
     near(signed_rank_test(zeros, 2), 1, 0, "no difference at all");
     near(signed_rank_test(d, 0), NAN, 0, "no pairs");
     return done_testing();

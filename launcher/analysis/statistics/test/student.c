@@ -6,7 +6,8 @@
 
 int main(void)
 {
-    static const double d[] = {1.1, -0.3, 2.2, 0.7, -0.1, 1.9, 0.4}, flat[] = {2, 2, 2}, zero[] = {0, 0};
+    static const double d[] = {1.1, -0.3, 2.2, 0.7, -0.1, 1.9, 0.4}, flat[] = {2, 2, 2},
+        zero[] = {0, 0};
     static const double a[] = {1.2, 3.4, 2.2, 5.1, 4.4}, b[] = {2.9, 6.1, 5.5, 7.2, 4.9, 8.0};
     struct student s = student_paired(d, 7, 0.95);
 

@@ -45,14 +45,16 @@ static void refused(const char *text, const char *why, const char *what)
 {
     int rc = read_text(text);
 
-    if (!ok(rc == -1 && e.code == ERR_DATA && strstr(e.text, path) && strstr(e.text, why) && !r.curve,
-            "refused: %s", what))
+    if (!ok(rc == -1 && e.code == ERR_DATA && strstr(e.text, path) && strstr(e.text, why) &&
+            !r.curve, "refused: %s", what))
         printf("# %s\n", rc ? e.text : "accepted");
 }
 
 static void check_reference(void)
 {
-    ok(read_text(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n") == 0,
+    ok(read_text(REFERENCE
+                 "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n") ==
+                     0,
        "the reference's table");
     ok(r.epochs == 3 && r.first_epoch_s == 30 && r.median_epoch_s == 10 && r.training_time == 50 &&
            r.test_time == 2 && r.loss == 0.2 && r.iou == 0.9,
@@ -60,8 +62,8 @@ static void check_reference(void)
     ok(r.curve && r.curve->n == 3 && r.curve->loss[1] == 0.25 && !r.curve->score, "and its curve");
     ok(isnan(r.images) && r.global_batch == 0, "what it does not say is not known");
     refused("", ":1: the file is empty", "nothing");
-    refused("\"\"\nme_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n", ":1: the header",
-            "another rank's bytes over the header");
+    refused("\"\"\nme_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
+            ":1: the header", "another rank's bytes over the header");
     refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.2", ":3: ", "a file that was cut");
     refused(REFERENCE "0,30,nan,0.001,50,2,0.9\n", ":2: loss is 'nan'", "NaN");
     refused(REFERENCE "0,30,0.5,0.001,50,2\n", ":2: the row is cut short", "too few cells");
@@ -70,11 +72,12 @@ static void check_reference(void)
     refused(REFERENCE "0,0,0.5,0.001,50,2,0.9\n", ": epoch 0 takes 0 s", "no time");
     refused(REFERENCE "0,2e9,0.5,0.001,3e9,2,0.9\n", "training takes 3e+09 s", "a lifetime");
     refused(REFERENCE "0,3,0.5,0.001,50,2,1.9\n", ":2: iou is 1.9", "an impossible IoU");
-    refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n", ":3: ", "a missing epoch");
-    refused(",time_per_epoch,loss,lr,training_time,test_time,iou\r\n0,1,1,1,1,1,0.5\r\n", "line ends",
-            "line ends of Windows");
-    refused("\xef\xbb\xbf,time_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n", "byte order",
-            "a byte order mark");
+    refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n", ":3: ",
+            "a missing epoch");
+    refused(",time_per_epoch,loss,lr,training_time,test_time,iou\r\n0,1,1,1,1,1,0.5\r\n",
+            "line ends", "line ends of Windows");
+    refused("\xef\xbb\xbf,time_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
+            "byte order", "a byte order mark");
     ok(read_bytes("\x89PNG\r\n\x1a\n\0\0", 10) == -1 && strstr(e.text, "binary"), "a picture");
 }
 
@@ -82,25 +85,29 @@ static void check_keras(void)
 {
     ok(read_text(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\r\n1,0.9,0.25,0.001,10,0.5,0.8\r\n") == 0,
        "a table of Keras, with Python's line ends");
-    ok(r.epochs == 2 && r.first_epoch_s == 30 && r.training_time == 40 && r.iou == 0.8, "times and IoU");
+    ok(r.epochs == 2 && r.first_epoch_s == 30 && r.training_time == 40 && r.iou == 0.8,
+       "times and IoU");
     ok(r.curve->score && r.curve->score[0] == 0.7, "a score for each epoch");
-    ok(read_text("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n") == 0, "with semicolons, without times");
-    ok(isnan(r.training_time) && isnan(r.median_epoch_s) && isnan(r.iou), "times are not known then");
+    ok(read_text("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n") == 0,
+       "with semicolons, without times");
+    ok(isnan(r.training_time) && isnan(r.median_epoch_s) && isnan(r.iou),
+       "times are not known then");
     ok(r.curve->score[1] == 0.9, "an accuracy is a score, and no IoU");
     refused(KERAS "0,0.8,nan,0.001,30,0.6,0.7\n", ":2: loss is 'nan'", "a loss that is NaN");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row has not the 7 cells", "a short row");
-    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n", ":3: this is epoch 0, not 1",
-            "two runs in one file");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n",
+            ":3: this is epoch 0, not 1", "two runs in one file");
     refused(KERAS "0,0.8,0.5,0.001,-30,0.6,0.7\n", "negative", "a negative time");
     refused(KERAS "0,0.8,0.5,0.001,0,0.6,0.7\n", ": epoch 0 takes 0 s", "no time");
-    refused(KERAS "0,0.8,0.5,0.001,1e308,0.6,0.7\n1,0.8,0.5,0.001,1e308,0.6,0.7\n", "a time is wrong",
-            "times whose sum is no number");
+    refused(KERAS "0,0.8,0.5,0.001,1e308,0.6,0.7\n1,0.8,0.5,0.001,1e308,0.6,0.7\n",
+            "a time is wrong", "times whose sum is no number");
     refused(KERAS "0,0.8,0x10,0.001,30,0.6,0.7\n", ":2: loss is '0x10'", "a hexadecimal number");
     refused(KERAS "0,0.8, 5,0.001,30,0.6,0.7\n", ":2: loss is ' 5'", "a blank");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\r0,0.8,0.5\r\n", ":2: ", "two rows in one line");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,7\n", "outside 0..1", "an impossible score");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7", "no epoch", "no whole row");
-    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n1,0", ":3: the last line has no newline", "a cut file");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n1,0", ":3: the last line has no newline",
+            "a cut file");
     refused(KERAS, "no epoch", "a header alone");
     refused("epoch,acc\n0,1\n", "no column 'loss'", "no loss");
 }
@@ -118,36 +125,42 @@ static void check_mllog(void)
                  MLLOG(21500, "INTERVAL_END", "eval_stop", "null", "") STOP) == 0,
        "MLLOG lines among others");
     ok(r.gpus == 4 && r.seed == 7 && r.global_batch == 64, "they tell what ran");
-    ok(r.epochs == 2 && r.first_epoch_s == 10 && r.median_epoch_s == 5 && r.training_time == 15, "epochs");
+    ok(r.epochs == 2 && r.first_epoch_s == 10 && r.median_epoch_s == 5 && r.training_time == 15,
+       "epochs");
     ok(r.startup_s == 3 && r.test_time == 2.5 && r.iou == 0.9, "start-up, evaluation, score");
     ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "losses where there are some");
     ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "images per second");
     refused(EPOCH1, "no run_stop", "a run that was killed");
-    refused(EPOCH1 MLLOG(2, "INTERVAL_END", "run_stop", "null", "\"status\": \"aborted\""), "not end with success",
-            "one that was aborted");
-    refused(MLLOG(5, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END", "epoch_stop", "null", "") STOP,
+    refused(EPOCH1 MLLOG(2, "INTERVAL_END", "run_stop", "null", "\"status\": \"aborted\""),
+            "not end with success", "one that was aborted");
+    refused(MLLOG(5, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END",
+                                                                        "epoch_stop", "null",
+                                                                        "") STOP,
             ": epoch 0 takes 0 s", "an epoch that takes no time");
     refused(STOP, "no epoch", "one without epochs");
     refused(EPOCH1 ":::MLLOG {\"key\": \n" STOP, ":4: what follows", "a line that is cut");
-    refused(EPOCH1 MLLOG(1, "INTERVAL_END", "epoch_stop", "null", "") STOP, ":4: an epoch stops that",
-            "a stop too many");
-    refused(MLLOG(9, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END", "epoch_stop", "null", ""),
+    refused(EPOCH1 MLLOG(1, "INTERVAL_END", "epoch_stop", "null", "") STOP,
+            ":4: an epoch stops that", "a stop too many");
+    refused(MLLOG(9, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END",
+                                                                        "epoch_stop", "null", ""),
             "before it starts", "a clock that runs backwards");
     refused(EPOCH1 MLLOG(30000, "INTERVAL_START", "eval_start", "null", "")
                 MLLOG(29000, "INTERVAL_END", "eval_stop", "null", "") STOP,
             "an evaluation stops before it starts", "in an evaluation, too");
-    refused(EPOCH1 MLLOG(2, "INTERVAL_START", "epoch_start", "null", "") STOP, "when the last one runs",
-            "two epochs at a time");
-    refused(MLLOG(99000, "INTERVAL_START", "init_start", "null", "") EPOCH1 STOP, "before init_start",
-            "an epoch before the program");
+    refused(EPOCH1 MLLOG(2, "INTERVAL_START", "epoch_start", "null", "") STOP,
+            "when the last one runs", "two epochs at a time");
+    refused(MLLOG(99000, "INTERVAL_START", "init_start", "null", "") EPOCH1 STOP,
+            "before init_start", "an epoch before the program");
     refused(EPOCH1 MLLOG(9, "POINT_IN_TIME", "eval_accuracy", "0.9", "\"epoch_num\": 1e300") STOP,
             "an epoch that did not start", "an epoch of a number that none has");
     curve_destroy(r.curve);
     result_init(&r);
     r.gpus = 8;
     atomicfile_write(path, MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP,
-                     strlen(MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP), 0600, &e);
-    ok(log_file_read(path, &r, &e) == -1 && strstr(e.text, "says 8 GPUs"), "a name that says another count");
+                     strlen(MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP),
+                     0600, &e);
+    ok(log_file_read(path, &r, &e) == -1 && strstr(e.text, "says 8 GPUs"),
+       "a name that says another count");
 }
 
 int main(void)

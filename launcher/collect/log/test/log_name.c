@@ -19,8 +19,10 @@ static void check_encode(const char *engine, int gpus, long seed, bool first, co
 int main(void)
 {
     static const char *const bad[] = {"log.csv", "log_.csv", "log_0.csv", "log_4.csv.tmp-12-1",
-                                      "log_4_s.csv", "log_4_s0.csv", "log_12345678.csv", "xlog_4.csv",
-                                      "log_a/b_4.csv", "log_<b>_4.csv", "log_hvd_.csv", "results.csv"};
+                                      "log_4_s.csv", "log_4_s0.csv", "log_12345678.csv",
+                                      "xlog_4.csv",
+                                      "log_a/b_4.csv", "log_<b>_4.csv", "log_hvd_.csv",
+                                      "results.csv"};
     char engine[8];
     int gpus;
     long seed;
@@ -29,7 +31,8 @@ int main(void)
     check_encode("embedded", 14, 3, false, "log_14_s3.csv");
     check_encode("horovod", 6, 1, true, "log_hvd_6.csv");
     check_encode("pytorch", 6, 2, false, "log_pytorch_6_s2.csv");
-    ok(log_name_decode("log_hvd_12.csv", engine, sizeof engine, &gpus, &seed), "the reference's name");
+    ok(log_name_decode("log_hvd_12.csv", engine, sizeof engine, &gpus, &seed),
+       "the reference's name");
     is_str(engine, "horovod", "is of horovod");
     ok(log_name_decode("log_2.csv", engine, sizeof engine, &gpus, &seed), "the plain name");
     is_str(engine, "native", "is native");

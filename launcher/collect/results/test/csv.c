@@ -30,7 +30,8 @@ int main(void)
     csv_add_cell(&b, "plain");
     buf_add(&b, ",");
     csv_add_cell(&b, "a,\"b\"\n\x01");
-    is_str(b.data, "plain,\"a,\"\"b\"\"  \"", "written: quoted where needed, no control characters");
+    is_str(b.data, "plain,\"a,\"\"b\"\"  \"",
+           "written: quoted where needed, no control characters");
     is_int(csv_split(b.data, cells, 4), 2, "what was written is read");
     is_str(cells[1], "a,\"b\"  ", "and is the same");
     buf_destroy(&b);

@@ -14,15 +14,16 @@ int main(void)
     struct err e;
     struct curve *c = curve_create(4, 0, &e);
 
-    ok(c && c->n == 4 && isnan(c->seconds[0]) && isnan(c->loss[3]) && !c->score, "a new curve knows nothing");
+    ok(c && c->n == 4 && isnan(c->seconds[0]) && isnan(c->loss[3]) && !c->score,
+       "a new curve knows nothing");
     for (int i = 0; i < 4; i++) {
         c->seconds[i] = i == 0 ? 9 : i;
         c->loss[i] = values[i];
     }
     result_init(&r);
     curve_measure(c, &r);
-    ok(r.epochs == 4 && r.first_epoch_s == 9 && r.second_epoch_s == 1 && r.median_epoch_s == 2 && r.loss == 0.2,
-       "what it tells of a run: the median leaves the first epoch out");
+    ok(r.epochs == 4 && r.first_epoch_s == 9 && r.second_epoch_s == 1 && r.median_epoch_s == 2 &&
+       r.loss == 0.2, "what it tells of a run: the median leaves the first epoch out");
     curve_destroy(c);
     c = curve_create(1, 1, &e);
     c->seconds[0] = 5;

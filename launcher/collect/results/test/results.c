@@ -70,7 +70,8 @@ static void check_refused(void)
     struct results table = {0};
     char text[160], big[200];
 
-    ok(read_text("a,b\n1,2\n", &table) == -1 && strstr(e.text, "'run'"), "another table is refused");
+    ok(read_text("a,b\n1,2\n", &table) == -1 && strstr(e.text, "'run'"),
+       "another table is refused");
     ok(read_text("", &table) == -1, "an empty file is refused");
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = '\0';

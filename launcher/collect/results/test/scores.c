@@ -23,7 +23,8 @@ static void refused(const char *text, const char *why, const char *what)
 {
     struct scores *s = read_text(text);
 
-    ok(!s && e.code == ERR_DATA && strstr(e.text, why), "refused: %s (%s)", what, s ? "accepted" : e.text);
+    ok(!s && e.code == ERR_DATA && strstr(e.text, why), "refused: %s (%s)", what,
+       s ? "accepted" : e.text);
     scores_destroy(s);
 }
 
@@ -33,7 +34,9 @@ int main(void)
     int fd = mkstemp(path);
 
     close(fd);
-    struct scores *a = read_text(HEADER "c,all,0.7,0,1\n\"a,b\",all,0.5,0,1\n\"a,b\",cell,0.1,0,1\nd,all,1,0,1\n");
+    struct scores *a = read_text(HEADER
+                                 "c,all,0.7,0,1\n\"a,b\",all,0.5,0,1\n\"a,b\",cell,0.1,0,1\n"
+                                 "d,all,1,0,1\n");
     struct scores *b = read_text(HEADER "d,all,0.75,0,1\nx,all,0.2,0,1\n\"a,b\",all,0.25,0,1\n");
     ok(a && b && a->count == 3 && b->count == 3, "rows of class all count");
     is_int(scores_match(a, b, iou_a, iou_b), 2, "two images are common");

@@ -27,8 +27,10 @@ static void check_plans(void)
         "\"split\":\"/s/split.json\",\"cache\":\"/s/c\"},\"model\":{\"name\":\"unet\"},"
         "\"train\":{\"lr\":0.001,\"optimizer\":\"sgd\",\"nesterov\":true,\"timeout_s\":7}}",
         "dnnl",
-        "data.height=32; data.cache=./c; train.optimizer=sgd; train.nesterov=true; train.backend=dnnl",
-        "built-in values and what changes no result are left out, the backend that computed is there");
+        "data.height=32; data.cache=./c; train.optimizer=sgd; train.nesterov=true; "
+        "train.backend=dnnl",
+        "built-in values and what changes no result are left out, the backend that computed is "
+        "there");
     encoded("{}", "cuda", "train.backend=cuda; device=Tesla V100", "the model of the GPU counts");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
             "of a global batch that of each GPU follows");
@@ -36,11 +38,13 @@ static void check_plans(void)
             "strategy=multi-worker", "processes on one node are not what strategy auto makes");
     encoded("{\"engine\":\"pytorch\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "", "",
             "but for engines with one process for each GPU");
-    encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":2,\"tasks\":2}}", "", "", "or several nodes");
+    encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":2,\"tasks\":2}}", "", "",
+            "or several nodes");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":0}}", "", "train.batch_per_gpu=4",
             "a batch of each GPU");
     encoded(
-        "{\"engine\":\"pytorch\",\"program\":{\"script\":\"/a;b\\\\c.py\",\"args\":[\"-x\",\"1\"]}}",
+        "{\"engine\":\"pytorch\",\"program\":"
+        "{\"script\":\"/a;b\\\\c.py\",\"args\":[\"-x\",\"1\"]}}",
         "", "pytorch.script=/a\\;b\\\\c.py; pytorch.args=-x 1", "what another engine runs");
 }
 

@@ -128,15 +128,16 @@ static void check_encoders(void)
     buf_destroy(&b);
     b = (struct buf){0};
     chart_gnuplot_encode_data(&c, &b);
-    ok(strstr(b.data, "\n1 4 3.5 4.5 0\n4 1 NaN NaN 0\n\n\n# guide\n0 0 NaN NaN 0\n"), "gnuplot: a block per series");
+    ok(strstr(b.data, "\n1 4 3.5 4.5 0\n4 1 NaN NaN 0\n\n\n# guide\n0 0 NaN NaN 0\n"),
+       "gnuplot: a block per series");
     buf_destroy(&b);
     b = (struct buf){0};
     chart_gnuplot_encode_script(&c, &b);
     ok(strstr(b.data, "title 'a<b>\xe2\x80\x99$(x)'"), "gnuplot: names are quoted");
     ok(strstr(b.data, "'n.dat' index 0 using 1:3:(0):($4-$3) with vectors heads") &&
            !strstr(b.data, "errorbars"), "gnuplot: an interval does not hide its mark");
-    ok(strstr(b.data, "pdfcairo") && strstr(b.data, "set output 'n.svg'") && strstr(b.data, "set output 'n.png'"),
-       "gnuplot: three forms");
+    ok(strstr(b.data, "pdfcairo") && strstr(b.data, "set output 'n.svg'") &&
+       strstr(b.data, "set output 'n.png'"), "gnuplot: three forms");
     buf_destroy(&b);
     chart_destroy(&c);
 }

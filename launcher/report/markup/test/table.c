@@ -32,9 +32,11 @@ int main(void)
     ok(!t.failed, "cells are added");
     check(table_encode_html, &t,
           "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>Runs &lt;all&gt;</caption>\n"
-          "<thead><tr><th scope=\"col\" class=\"left\">run</th><th scope=\"col\">IoU</th></tr></thead>\n"
+          "<thead><tr><th scope=\"col\" class=\"left\">run</th><th "
+          "scope=\"col\">IoU</th></tr></thead>\n"
           "<tbody>\n<tr><th scope=\"row\" class=\"left\">a|b</th><td>0.988</td></tr>\n"
-          "<tr><th scope=\"row\" class=\"left\">&lt;c&gt;</th><td>-</td></tr>\n</tbody></table></div>\n",
+          "<tr><th scope=\"row\" "
+          "class=\"left\">&lt;c&gt;</th><td>-</td></tr>\n</tbody></table></div>\n",
           "html, without the column that nobody knows");
     check(table_encode_markdown, &t,
           "*Runs &lt;all&gt;*\n\n| run | IoU |\n| :-- | --: |\n| a\\|b | 0.988 |\n"
@@ -42,10 +44,12 @@ int main(void)
           "markdown");
     check(table_encode_latex, &t,
           "\\begin{table}[htbp]\n\\caption{Runs \\textless{}all\\textgreater{}}\n"
-          "\\centering\\footnotesize\\smallskip\n\\fitline{\\begin{tabular}{lr}\n\\hline\nrun & IoU \\\\\n\\hline\n"
+          "\\centering\\footnotesize\\smallskip\n\\fitline{\\begin{tabular}{lr}\n\\hline\nrun & "
+          "IoU \\\\\n\\hline\n"
           "a\\textbar{}b & 0.988 \\\\\n\\textless{}c\\textgreater{} & - \\\\\n\\hline\n"
           "\\end{tabular}}\n\\end{table}\n\n", "latex");
-    check(table_encode_text, &t, "run    IoU\na|b  0.988\n<c>      -\n", "text: columns are aligned");
+    check(table_encode_text, &t, "run    IoU\na|b  0.988\n<c>      -\n",
+          "text: columns are aligned");
     table_destroy(&t);
     return done_testing();
 }

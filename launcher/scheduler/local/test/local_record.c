@@ -14,7 +14,8 @@ static struct err e;
 
 static struct local_record make(const char *id, time_t started, time_t ended)
 {
-    struct local_record r = {.state = {.state = "RUNNING", .reason = "none of \"yours\"", .exit_code = 3,
+    struct local_record r = {.state = {.state = "RUNNING", .reason = "none of \"yours\"",
+                                       .exit_code = 3,
                                        .signal = 9, .restarts = 2, .submitted = 100,
                                        .started = started, .ended = ended}};
 
@@ -56,10 +57,12 @@ static void check_damaged(void)
 
     if (local_record_path(dir, "14", path, &e) || atomicfile_write(path, "{\"sch", 5, 0666, &e))
         bail_out("%s", e.text);
-    ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "14.json is damaged"), "half of one");
+    ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "14.json is damaged"),
+       "half of one");
     if (atomicfile_write(path, "{\"schema\": 2}", 13, 0666, &e))
         bail_out("%s", e.text);
-    ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "another version"), "a later one");
+    ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "another version"),
+       "a later one");
     unlink(path);
     memset(deep, 'x', sizeof deep - 1);
     deep[sizeof deep - 1] = 0;
@@ -77,8 +80,8 @@ static void check_list(void)
     put(&a);
     if (local_record_path(dir, "last", path, &e) || atomicfile_write(path, "", 0, 0666, &e))
         bail_out("%s", e.text);
-    ok(local_record_list(dir, &ids, &n, &e) == 0 && n == 3 && ids[0] == 9 && ids[1] == 12 && ids[2] == 100,
-       "numbers in their order, and nothing else");
+    ok(local_record_list(dir, &ids, &n, &e) == 0 && n == 3 && ids[0] == 9 && ids[1] == 12 &&
+       ids[2] == 100, "numbers in their order, and nothing else");
     free(ids);
     ok(local_record_list("/nonexistent", &ids, &n, &e) == -1, "no folder: %s", e.text);
 }
@@ -104,7 +107,8 @@ static void check_judge(void)
     r = make("1", 110, 120);
     r.keeper.pid = gone;
     local_record_judge(&r);
-    ok(r.state.phase == JOB_ENDED && strcmp(r.state.state, "RUNNING") == 0, "one that has ended stays as it is");
+    ok(r.state.phase == JOB_ENDED && strcmp(r.state.state, "RUNNING") == 0,
+       "one that has ended stays as it is");
 }
 
 int main(void)

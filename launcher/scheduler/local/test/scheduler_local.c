@@ -68,7 +68,8 @@ static struct job_state wait_phase(struct scheduler *s, const char *tag, enum jo
 {
     struct job_state state = get(s, tag);
 
-    for (double end = clock_now() + 60; state.phase < phase && clock_now() < end; state = get(s, tag))
+    for (double end = clock_now() + 60; state.phase < phase && clock_now() < end;
+         state = get(s, tag))
         usleep(20000);
     return state;
 }
@@ -88,7 +89,8 @@ static void is_output(const char *id, const char *want, const char *what)
 static void test_results(void)
 {
     struct scheduler *s = open_queue(1);
-    const char *id = submit(s, "t:ok", "#!/bin/bash\npwd\necho err >&2\necho \"$SLURM_JOB_ID\"\n", 0);
+    const char *id = submit(s, "t:ok", "#!/bin/bash\npwd\necho err >&2\necho \"$SLURM_JOB_ID\"\n",
+                            0);
     char want[PATH_MAX + 16];
     struct job_state state = wait_phase(s, "t:ok", JOB_ENDED);
 
@@ -130,7 +132,8 @@ static void test_order(void)
     is_int(scheduler_cancel(s, get(s, "o:3").id, &e), 0, "cancel a waiting job");
     is_str(wait_phase(s, "o:3", JOB_ENDED).state, "CANCELLED", "it ends");
     snprintf(text, sizeof text, "%s/go", work_dir);
-    ok(atomicfile_write(text, "", 0, 0666, &e) == 0 && stat(text, &unused) == 0, "the first may end");
+    ok(atomicfile_write(text, "", 0, 0666, &e) == 0 && stat(text, &unused) == 0,
+       "the first may end");
     is_str(wait_phase(s, "o:2", JOB_ENDED).state, "COMPLETED", "then the second runs");
     is_str(wait_phase(s, "o:4", JOB_ENDED).state, "COMPLETED", "and the last");
     snprintf(text, sizeof text, "%s/order", work_dir);
@@ -147,7 +150,8 @@ static void test_cancel(void)
     struct err e;
     struct job_state state;
 
-    submit(s, "c:1", "#!/bin/bash\ntrap 'echo ending; exit 0' TERM\nsleep 1000 & echo up\nwait\n", 0);
+    submit(s, "c:1", "#!/bin/bash\ntrap 'echo ending; exit 0' TERM\nsleep 1000 & echo up\nwait\n",
+           0);
     state = wait_phase(s, "c:1", JOB_RUNNING);
     is_int(scheduler_cancel(s, state.id, &e), 0, "cancel a running job");
     is_str(wait_phase(s, "c:1", JOB_ENDED).state, "CANCELLED", "it ends");

@@ -256,7 +256,8 @@ static json_t *commands_prepare(const json_t *job, void **dst)
 {
     *dst = NULL;
     return json_array_size(json_object_get(job, "words")) ? NULL
-                                                          : message_refuse("the job has no \"words\"");
+                                                          : message_refuse("the job has no "
+                                                                           "\"words\"");
 }
 
 static json_t *load_script(void *prepared, const json_t *job)
@@ -390,7 +391,8 @@ static json_t *accounting(const json_t *request)
     bool has_filetxt = strstr(c.out.data, "jobcomp/filetxt");
     if (has_slurmdbd && read_sacct(ids, jobs))
         source = "slurmdbd";
-    else if (has_filetxt && history_read_jobcomp(find_setting(c.out.data, "JobCompLoc"), ids, jobs) == 0)
+    else if (has_filetxt && history_read_jobcomp(find_setting(c.out.data, "JobCompLoc"), ids,
+                                                 jobs) == 0)
         source = "filetxt";
     command_destroy(&c);
     return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);

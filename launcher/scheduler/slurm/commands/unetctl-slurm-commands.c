@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl-slurm-commands: the same conversation as unetctl-slurm (PROTOCOL.md), without libslurm. */
+/* unetctl-slurm-commands: the same conversation as unetctl-slurm (PROTOCOL.md), without
+ * libslurm. */
 #include "config.h"
 
 #include "launcher/scheduler/slurm/commands/commands.h"

@@ -91,7 +91,8 @@ static int add_task(struct description *d, const json_t *job)
     return *d->node_tres ? 0 : add_variable(d, "SLURM_GPUS_PER_TASK", gpus);
 }
 
-/* What sbatch hands to a job: our own environment but another job's variables, and its additions. */
+/* What sbatch hands to a job: our own environment but another job's variables, and its
+ * additions. */
 static int fill_environment(struct description *d, const json_t *job)
 {
     char host[256] = "", mask_text[8];
@@ -197,7 +198,8 @@ static void describe_tres(struct description *d, const json_t *job)
 static void describe_job(struct description *d, const json_t *job)
 {
     job_desc_msg_t *m = &d->msg;
-    uint32_t tasks = (uint32_t)message_number(job, "tasks"), cpus = (uint32_t)message_number(job, "cpus_per_task");
+    uint32_t tasks = (uint32_t)message_number(job, "tasks");
+    uint32_t cpus = (uint32_t)message_number(job, "cpus_per_task");
 
     slurm_init_job_desc_msg(m);
     m->name = (char *)message_text(job, "name");

@@ -16,8 +16,8 @@ struct description {
     char *argv[1];
 };
 
-/* All but the script; an empty one stands for it. NULL, or a refusal; either way description_free is due.
- * job must live as long. */
+/* All but the script; an empty one stands for it. NULL, or a refusal; either way description_free
+ * is due. job must live as long. */
 json_t *description_load(struct description *d, const json_t *job);
 void description_free(struct description *d);
 

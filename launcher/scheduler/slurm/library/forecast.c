@@ -57,7 +57,8 @@ static json_t *encode_forecast(const struct forecast *f, int away)
                                    message_string(f->expected->node_list));
         return answer;
     }
-    if (forecast_may_pass(f->code) || (f->code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE && away > 0))
+    if (forecast_may_pass(f->code) || (f->code == ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE &&
+                                       away > 0))
         return json_pack("{s:b, s:I, s:s}", "ok", 1, "start", (json_int_t)0, "nodes", "");
     return refusal_of_slurm(f->code);
 }
@@ -77,7 +78,8 @@ static void *look_ahead(void *arg)
     return NULL;
 }
 
-/* What was found out ahead of this job; false if it was another one. Either way nothing is ahead then. */
+/* What was found out ahead of this job; false if it was another one. Either way nothing is ahead
+ * then. */
 static bool take_ahead(const json_t *job, struct forecast *dst)
 {
     bool same = job && json_equal(ahead.job, job);

@@ -9,7 +9,8 @@
 /* The answer to "check" for a job that fits its partition, of which away nodes are down. */
 json_t *forecast_check(const json_t *job, int away);
 
-/* The answer to "foresee": Slurm is asked in a thread; forecast_check of the same job takes what it said. */
+/* The answer to "foresee": Slurm is asked in a thread; forecast_check of the same job takes what it
+ * said. */
 json_t *forecast_foresee(json_t *job);
 
 /* Waits for that thread, if it runs. */

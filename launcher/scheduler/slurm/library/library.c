@@ -135,14 +135,15 @@ static json_t *describe_job(const slurm_job_info_t *j)
 
     snprintf(id, sizeof id, "%u", j->job_id);
     /* A waiting job's start and a running job's end are only expected. */
-    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id, "state",
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id,
+                     "state",
                      names_state(j->job_state), "reason", message_string(reason), "exit_code",
                      ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
                      ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
                      (int)j->restart_cnt, "submitted", (json_int_t)j->submit_time, "started",
                      (json_int_t)(pending ? 0 : j->start_time), "ended",
-                     (json_int_t)(ended ? j->end_time : 0), "nodes", message_string(j->nodes), "tag",
-                     message_string(j->comment), "name", message_string(j->name));
+                     (json_int_t)(ended ? j->end_time : 0), "nodes", message_string(j->nodes),
+                     "tag", message_string(j->comment), "name", message_string(j->name));
 }
 
 static bool is_asked_for(const slurm_job_info_t *j, const char *prefix, const json_t *ids)
@@ -187,13 +188,13 @@ static json_t *cancel(const char *id)
 /* ---- submission ---- */
 
 /* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
- * its accounting's and plugins', and EAGAIN is its answer at MaxJobCount. Any other one (a timeout, a
- * broken connection) leaves it open whether Slurm got the request; only what could not even connect was
- * never sent. */
+ * its accounting's and plugins', and EAGAIN is its answer at MaxJobCount. Any other one (a timeout,
+ * a broken connection) leaves it open whether Slurm got the request; only what could not even
+ * connect was never sent. */
 static bool is_answered(int code)
 {
-    return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) || code >= ESLURM_DB_CONNECTION ||
-           code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
+    return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) ||
+           code >= ESLURM_DB_CONNECTION || code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
            code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between the releases of Slurm, 22.05 to 26.05. No other file asks for the release. */
+/* What differs between the releases of Slurm, 22.05 to 26.05. No other file asks for the
+ * release. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
 

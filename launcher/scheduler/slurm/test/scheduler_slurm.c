@@ -45,8 +45,8 @@ static bool sandbox(const char *verb)
 {
     char command[512];
 
-    snprintf(command, sizeof command, "env -u UNETCTL_LIBEXECDIR \"$builddir\"/unetctl sandbox %s >%s/sandbox.out 2>&1",
-             verb, folder);
+    snprintf(command, sizeof command, "env -u UNETCTL_LIBEXECDIR \"$builddir\"/unetctl sandbox %s "
+             ">%s/sandbox.out 2>&1", verb, folder);
     return system(command) == 0;
 }
 
@@ -56,7 +56,8 @@ static struct job_state wait_ended(struct scheduler *s, const char *tag)
     struct err e;
     size_t n;
 
-    for (double end = clock_now() + 60; found.phase != JOB_ENDED && clock_now() < end; usleep(100000)) {
+    for (double end = clock_now() + 60; found.phase != JOB_ENDED && clock_now() < end;
+         usleep(100000)) {
         if (scheduler_query(s, tag, &states, &n, &e) < 0)
             bail_out("query: %s", e.text);
         if (n > 0)
@@ -72,7 +73,8 @@ static void test_partition(struct scheduler *s)
     struct err e;
 
     ok(scheduler_partition(s, NULL, &p, &e) == 0, "the default partition");
-    ok(strcmp(p.name, "main") == 0 && p.nodes == 2 && p.gpus_per_node == 2 && p.cpus_per_node == 4 &&
+    ok(strcmp(p.name, "main") == 0 && p.nodes == 2 && p.gpus_per_node == 2 &&
+       p.cpus_per_node == 4 &&
        p.max_time_min == 0, "is %s: %d nodes, %d GPUs, %d CPUs", p.name, p.nodes, p.gpus_per_node,
        p.cpus_per_node);
     ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10, "another one by name");
@@ -80,8 +82,8 @@ static void test_partition(struct scheduler *s)
            strcmp(p.name, "short,main") == 0, "either of two");
     ok(scheduler_partition(s, "main,shor", &p, &e) == -1 && strstr(e.text, "partition 'shor'"),
        "an unknown one of two: %s", e.text);
-    ok(scheduler_partition(s, "nope", &p, &e) == -1 && e.code == ERR_SCHED && strstr(e.text, "main, short"),
-       "an unknown one: %s", e.text);
+    ok(scheduler_partition(s, "nope", &p, &e) == -1 && e.code == ERR_SCHED &&
+       strstr(e.text, "main, short"), "an unknown one: %s", e.text);
 }
 
 static void test_check(struct scheduler *s)
@@ -122,14 +124,17 @@ static void test_life(struct scheduler *s, const char *interface)
     is_int(state.exit_code, 3, "with the script's exit code");
     is_str(state.tag, tag, "tag");
     is_str(state.name, "test job", "name");
-    ok(state.submitted && state.started >= state.submitted && state.ended >= state.started, "times");
+    ok(state.submitted && state.started >= state.submitted && state.ended >= state.started,
+       "times");
     is_str(state.nodes, "node[1-2]", "nodes");
 
     held.options.hold = true;
     ok(scheduler_submit(s, &held, held_id, &e) == 0, "submit a held job");
-    ok(scheduler_query(s, prefix, &states, &n, &e) == 0 && n == 2, "both are found by their prefix");
+    ok(scheduler_query(s, prefix, &states, &n, &e) == 0 && n == 2,
+       "both are found by their prefix");
     ok(n == 2 && strcmp(states[1].id, held_id) == 0 && states[1].phase == JOB_PENDING &&
-       states[1].started == 0, "in order of their ids; the held one waits: %s", n == 2 ? states[1].reason : "");
+       states[1].started == 0, "in order of their ids; the held one waits: %s",
+       n == 2 ? states[1].reason : "");
     free(states);
     is_int(scheduler_cancel(s, held_id, &e), 0, "cancel");
     is_str(wait_ended(s, held_tag).state, "CANCELLED", "it ends");
@@ -146,7 +151,8 @@ static void test_unreachable(const char *interface)
     struct scheduler_partition p;
     struct err e;
 
-    ok(!scheduler_slurm_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s", e.text);
+    ok(!scheduler_slurm_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s",
+       e.text);
     config.sandbox = false;
     setenv("SLURM_CONF", "/nonexistent/slurm.conf", 1);
     struct scheduler *s = scheduler_slurm_open(&config, &e);
