@@ -500,6 +500,7 @@ static int run_connected(struct run_config *c, const struct strategy *strategy,
                          const struct start *start, struct err *e)
 {
     int rc = -1;
+    bool relayed = false;
     struct comm *comm = open_comm(c, strategy, start, e);
 
     if (!comm && start->lifeline)
@@ -510,6 +511,10 @@ static int run_connected(struct run_config *c, const struct strategy *strategy,
         *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)
         rc = run_replicas(c, strategy, comm, start, e);
+    /* mark_lost has marked the folder amid a checkpoint. */
+    if (rc < 0 && e->code == ERR_RESUMABLE && start->lifeline &&
+        lifeline_check(start->lifeline, &relayed, e))
+        comm->relayed = relayed;
     if (rc < 0 && strategy->tasks > 1 && !comm->relayed)
         comm_name_rank(e, strategy->task, strategy->host);
     if (rc < 0 && start->record)

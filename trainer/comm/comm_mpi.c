@@ -40,6 +40,7 @@ const char *comm_mpi_version(void)
 
 /* How long a failed rank waits for rank 0 to take notice and write the marker. */
 #define GRACE_S 60.0
+#define HEARSAY_S 1.0
 #define ALARM_TAG 1
 /* MPICH before 4.2 may never return from MPI_Finalize where UCX sends by TCP. */
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
@@ -92,12 +93,24 @@ static struct mpi *mpi_of(struct comm *c)
     return c->priv;
 }
 
+/* MPI may notice the loss of a rank before the lifeline does, which knows the rank. */
 static int fail(struct comm *c, int rc, const char *what, struct err *e)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
+    double deadline = clock_now() + HEARSAY_S;
+    bool relayed = false;
     int length = 0;
 
+    while (c->lifeline && clock_now() < deadline) {
+        if (lifeline_check(c->lifeline, &relayed, e)) {
+            c->relayed = relayed;
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
     MPI_Error_string(rc, text, &length);
+    for (char *line = text; (line = strchr(line, '\n'));)
+        *line = ' ';
     return err_set(e, ERR_PEER, "rank %d of %d on %s: %s failed: %s", c->rank, c->size,
                    mpi_of(c)->host, what, text);
 }

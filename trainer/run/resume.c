@@ -189,7 +189,7 @@ int resume_write(struct session *s, size_t items, bool must, struct err *e)
         rc = record_check(s->record, e);
     if (rc == 0 && s->record) {
         rc = write_snapshot(s, items, loss, e);
-        if (rc && !must) {
+        if (rc && !must && e->code != ERR_RESUMABLE) { /* the folder is this start's still */
             log_warn("no checkpoint: %s; the training continues", e->text);
             rc = 0;
         }
