@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The trainer with MPICH: configure takes its wrapper, ranks under its mpirun and under srun train to
-# the weights that threads have, a rank that is stuck ends the run with a text that names it. Only what
-# calls MPI is built again, and linked with this build's objects.
+# the weights that threads have; a rank that fails, is stuck or killed ends the run with a text that names
+# it, also in a study on a sandbox. Only what calls MPI is built again, and linked with this build's objects.
 # shellcheck source=t/lib.sh
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -110,4 +110,51 @@ like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "are exact"
 train[0]=$TMP/bin/unet-train
 ok "3 ranks of srun train on 2 nodes" "${PMI2[@]}" "${train[@]}" --epochs 3 --out "$TMP/nodes"
 is "$(weights nodes)" "$(weights threads)" "have the same weights"
+
+# --- studies there
+begin_study() { # DIR DATA PMI [UNETCTL INIT OPTIONS]
+    mkdir "$1"
+    { sed "s/--mpi=pmix/--mpi=$3/" "$srcdir/templates/sites/sandbox.yaml"; echo "trainer: $TMP/bin/unet-train"; } >"$1/site.yaml"
+    unetctl init "$1" --data "$2" --site "$TMP/$1/site.yaml" --set data.height=32 --set data.width=32 --set model.base=4 \
+        --set model.depth=2 --set train.batch_per_gpu=4 --set train.epochs=3 "${@:4}" 2>"$ERR" || diag <"$ERR"
+}
+attempt() { echo "$1/runs/unet-g03-s1/attempt-1"; }
+says() { cat "$(attempt "$1")"/slurm-*.out; }
+fails() { # STUDY TEXT: its marker and status say so, and of the ranks one or, if srun ends them first, none
+    like "$(attempt "$1")/FAILED" "\"error\":\"$2" "the marker has rank, host and reason"
+    like <(unetctl status -C "$1") "^unet-g03-s1 +FAILED .*$2" "so has status"
+    is "$(says "$1" | grep -E '^unet-train: (error|warning)' | sed 1d | paste -sd' ')" "" "one line of the ranks at most"
+    is "$(says "$1" | grep -E '^unet-train: (error|warning)' | grep -vE "^unet-train: error: $2")" "" "which says the same"
+}
+begin_study good data pmi2
+exits 0 "a study on 1, 2 and 3 GPUs" unetctl submit -C good --gpus 1..3 --wait --timeout 120
+exits 0 "is collected" unetctl collect -C good
+is "$(cut -d, -f3,4,7 good/logs/results.csv | paste -sd' ')" "gpus,nodes,state 1,1,done 2,1,done 3,2,done" "has its results"
+like "$(attempt good)/record.jsonl" '"mpi":"MPICH [0-9.]+"' "of MPICH's ranks"
+
+cp -r data broken
+begin_study bad "$TMP/broken" pmi2
+ok "its split" unet-train data split --data broken --out bad/split.json
+mapfile -t images < <(grep -o '"image":"[^"]*"' bad/split.json | sed 's/.*:"//; s/"$//')
+ok "an image changes" cp "broken/${images[1]}" "broken/${images[0]}"
+exits 1 "a rank that fails amid a sum ends the run" unetctl submit -C bad --gpus 3 --wait --timeout 120
+fails bad "rank [0-2] on node[12]: .*${images[0]}: the file is not the one"
+like "$(attempt bad)/FAILED" '"exit_code":7' "with its exit code"
+
+begin_study lost data pmi2 --set train.epochs=100000 --set train.checkpoint_epochs=1 --set train.timeout_s=20
+exits 0 "a run" unetctl submit -C lost --gpus 3
+ok "trains" wait_until 60 grep -q '"kind":"checkpoint"' "$(attempt lost)/record.jsonl"
+# shellcheck disable=SC2016 # expanded there
+ok "a rank is killed" login bash -c 'for p in $(pgrep -f "^$1 train"); do
+    if tr "\0" "\n" </proc/$p/environ | grep -qx PMI_RANK=2; then exec kill -KILL $p; fi; done; exit 1' - "$TMP/bin/unet-train"
+exits 1 "the others end within train.timeout_s" unetctl watch -C lost --timeout 20
+fails lost "rank 2 on node2 is gone: it was killed or has crashed"
+like "$(attempt lost)/FAILED" '"exit_code":5' "exit code 5"
+ok "no checkpoint is lost" compgen -G "$(attempt lost)/checkpoint/state-*"
+
+if login srun --mpi=list 2>&1 | grep -q pmix; then
+    begin_study pmix data pmix
+    exits 1 "srun --mpi=pmix, which Debian's MPICH does not know" unetctl submit -C pmix --gpus 3 --wait --timeout 120
+    like "$(attempt pmix)/FAILED" '"exit_code":5,"error":"rank [0-2] on node[12]: .* --mpi=pmi2 \(MPICH\)' "is refused, with what does"
+fi
 done_testing
