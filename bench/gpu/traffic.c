@@ -65,7 +65,7 @@ static const char *parameter_of(const struct op *op)
     for (int i = 0; i < op->kind->nin + op->kind->nout; i++) {
         const struct tensor *t = i < op->kind->nin ? op->in[i] : op->out[i - op->kind->nin];
 
-        if ((t->place == TENSOR_VALUE || t->place == TENSOR_GRAD) &&
+        if (t && (t->place == TENSOR_VALUE || t->place == TENSOR_GRAD) &&
             (!found || (found->shape.ndim < 4 && t->shape.ndim == 4)))
             found = t;
     }
@@ -112,13 +112,14 @@ static double bytes_now(const struct op *op)
 
     if (op->kind == &batch_norm_relu_coef_kind || op->kind == &batch_norm_relu_grad_coef_kind)
         return bytes;
-    if (op->kind == &batch_norm_relu_conv2d_grad_kind && !op_late_out(op)) /* the norm's is a pass */
+    if (op->kind == &batch_norm_relu_conv2d_grad_kind &&
+        !op->out[OP_OUT_COEF]) /* the norm's is a pass */
         return bytes + (double)tensor_nbytes(op->in[1]) + 2 * (double)tensor_nbytes(op->out[0]);
     if ((op->kind == &batch_norm_relu_conv2d_kind ||
          (is_norm(op->kind) && !has_suffix(op->kind, "infer"))) &&
-        !op_moments_in(op))
+        !op->in[OP_MOMENTS])
         bytes += (double)tensor_nbytes(op->in[0]);
-    if (is_norm_grad(op->kind) && !op_sums_in(op))
+    if (is_norm_grad(op->kind) && !op->in[OP_SUMS])
         bytes += (double)tensor_nbytes(op->in[1]);
     return bytes;
 }
@@ -139,7 +140,7 @@ static double bytes_fused(const struct graph *g, const struct op *op)
 
     if (is_norm(op->kind))
         return 0;
-    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op_late_in(op) &&
+    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op->in[OP_LATE_X] &&
         (has_suffix(op->kind, "grad_weights") || op->kind == &batch_norm_relu_conv2d_grad_kind))
         return bytes + (double)tensor_nbytes(op->in[0]);
     if (is_conv(op->kind) && has_suffix(op->kind, "grad_input"))

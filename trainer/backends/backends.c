@@ -36,41 +36,39 @@ const struct backend *backend_find(const char *name)
 
 static bool has_halves(const struct op *op)
 {
-    for (int i = 0; i < op_nin(op); i++)
-        if (op->in[i] && op->in[i]->dtype != DTYPE_F32)
+    for (int k = -1; op_next_in(op, &k);)
+        if (op->in[k]->dtype != DTYPE_F32)
             return true;
-    for (int i = 0; i < op_nout(op); i++)
-        if (op->out[i] && op->out[i]->dtype != DTYPE_F32)
+    for (int k = -1; op_next_out(op, &k);)
+        if (op->out[k]->dtype != DTYPE_F32)
             return true;
     return false;
 }
 
-static bool is_listed(const struct kernel *const *list, const struct kernel *kernel)
+static bool takes_types(const struct kernel *kernel, const struct op *op)
 {
-    for (; list && *list; list++)
-        if (*list == kernel)
-            return true;
-    return false;
+    return kernel->types == KERNEL_ANY || (kernel->types == KERNEL_HALVES) == has_halves(op);
 }
 
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)
 {
-    return kernel->kind == op->kind && (!op_has_more(op) || is_listed(backend->more, kernel)) &&
-           (!op->attr.raw || is_listed(backend->raw, kernel)) &&
-           (!kernel->supports || kernel->supports(op)) &&
+    unsigned form = op_form(op);
+
+    return kernel->kind == op->kind && !(form & ~(kernel->may | kernel->must)) &&
+        !(kernel->must & ~form) &&
+           takes_types(kernel, op) && (!kernel->supports || kernel->supports(op)) &&
            (!backend->trusts || backend->trusts(kernel, op));
 }
 
 static const struct kernel *find(const struct backend *backend, const struct op *op)
 {
     const struct kernel *first = backend->before ? find(backend->before, op) : NULL;
-    const struct kernel *const *kernels = has_halves(op) ? backend->mixed : backend->kernels;
 
     if (first)
         return first;
-    for (size_t i = 0; kernels && kernels[i]; i++)
-        if (backend_can(backend, kernels[i], op))
-            return kernels[i];
+    for (size_t i = 0; backend->kernels[i]; i++)
+        if (backend_can(backend, backend->kernels[i], op))
+            return backend->kernels[i];
     return NULL;
 }
 

@@ -13,8 +13,8 @@
 const struct tensor *trial_tensor(const struct op *op, int i)
 {
     if (i < OP_MAX_IN)
-        return i < op_nin(op) ? op->in[i] : NULL;
-    return i - OP_MAX_IN < op_nout(op) ? op->out[i - OP_MAX_IN] : NULL;
+        return op->in[i];
+    return op->out[i - OP_MAX_IN];
 }
 
 int64_t trial_least_height(const struct op *op, bool (*is_activation)(const struct tensor *t))
@@ -146,7 +146,7 @@ bool trial_is_clean(const struct trial *t)
 
 bool trial_is_complete(const struct trial *t)
 {
-    for (int i = 0; i < t->op.kind->nout; i++)
+    for (int i = -1; op_next_out(&t->op, &i);)
         for (size_t k = 0; k < tensor_count(t->op.out[i]); k++)
             if (is_marked(t->op.out[i]->bytes + k * sizeof(float), sizeof(float)))
                 return false;

@@ -60,7 +60,7 @@ static size_t count_params(const struct op *op)
 {
     size_t n = 0;
 
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = -1; op_next_in(op, &i);)
         n += op->in[i]->place == TENSOR_VALUE ? tensor_count(op->in[i]) : 0;
     return n;
 }
@@ -69,7 +69,7 @@ static size_t count_params(const struct op *op)
 static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
 {
     *dst = 0;
-    for (int i = 0; i < op->kind->nin && !*dst; i++)
+    for (int i = -1; !*dst && op_next_in(op, &i);)
         if (op->in[i]->place == TENSOR_VALUE)
             snprintf(dst, TENSOR_NAME_SIZE, "%s", op->in[i]->name);
     char *dot = strrchr(dst, '.');
@@ -87,7 +87,7 @@ static const char *layer_of(const struct op *op)
         return "conv_transpose";
     if (op->kind == &reshape_kind)
         return "flatten";
-    if ((op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind) &&
+    if (op->kind == &conv2d_kind &&
         op->in[0]->shape.dim[DIM_H] == 1 && op->in[0]->shape.dim[DIM_W] == 1)
         return "dense";
     for (const struct layer_kind *k = layer_kinds; k->name; k++)

@@ -82,7 +82,7 @@ static bool find_concat(const struct graph *g, size_t i, struct concat *c)
     const struct tensor *whole = g->ops[i]->out[0], *dwhole = whole->grad;
 
     *c = (struct concat){.concat = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, whole)};
-    if (g->ops[i]->kind != &concat_kind || whole->pinned || !c->conv)
+    if (g->ops[i]->kind != &concat_kind || whole->pinned || !c->conv || (*c->conv)->attr.bare)
         return false;
     if (!dwhole)
         return fuse_find_nreaders(g, whole) == 1;
@@ -149,13 +149,9 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
     const struct tensor *between = g->ops[i]->out[0], *gradient = between->grad;
 
     *c = (struct norm_conv){.norm = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, between)};
-    bool bias = c->conv != NULL;
-    if (!bias)
-        c->conv = fuse_find_reader(g, &conv2d_nobias_kind, 0, between);
     if (g->ops[i]->kind != &batch_norm_relu_kind || between->pinned || !c->conv || !gradient)
         return false;
-    c->weights = fuse_find_reader(g, bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, 1,
-                             between);
+    c->weights = fuse_find_reader(g, &conv2d_grad_weights_kind, 1, between);
     c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
     c->norm_grad = fuse_find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
     return c->weights && c->input && c->norm_grad && (*c->input)->out[0] == gradient &&
@@ -167,25 +163,20 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
 static void join_norm_conv(const struct norm_conv *c, struct op *forward, struct op *grad)
 {
     const struct op *norm = *c->norm, *conv = *c->conv, *weights = *c->weights, *back = *c->norm_grad;
-    bool bias = conv->kind == &conv2d_kind;
-    int n = 4;
 
     *forward = (struct op){
-        .kind = bias ? &batch_norm_relu_conv2d_kind : &batch_norm_relu_conv2d_nobias_kind,
-        .attr = norm->attr, .in = {norm->in[0], norm->in[1], norm->in[2], conv->in[1]},
+        .kind = &batch_norm_relu_conv2d_kind, .attr = norm->attr,
+        .in = {norm->in[0], norm->in[1], norm->in[2], conv->in[1], norm->in[3], norm->in[4],
+               conv->in[2]},
         .out = {conv->out[0], norm->out[1]}};
-    if (bias)
-        forward->in[n++] = conv->in[2];
-    forward->in[n++] = norm->in[3];
-    forward->in[n] = norm->in[4];
+    forward->attr.bare = conv->attr.bare;
     forward->attr.kernel = conv->attr.kernel;
     forward->attr.stride = conv->attr.stride;
     *grad = (struct op){
-        .kind = bias ? &batch_norm_relu_conv2d_grad_kind : &batch_norm_relu_conv2d_nobias_grad_kind,
-        .attr = (*c->input)->attr,
+        .kind = &batch_norm_relu_conv2d_grad_kind, .attr = (*c->input)->attr,
         .in = {weights->in[0], back->in[1], back->in[2], back->in[3], back->in[4], conv->in[1]},
-        .out = {back->out[0], back->out[1], back->out[2], weights->out[0],
-                bias ? weights->out[1] : NULL}};
+        .out = {back->out[0], back->out[1], back->out[2], weights->out[0], weights->out[1]}};
+    grad->attr.bare = conv->attr.bare;
     grad->attr.eps = norm->attr.eps;
     grad->attr.momentum = norm->attr.momentum;
     grad->attr.sync = norm->attr.sync;
@@ -271,7 +262,6 @@ static const struct conv_grads {
     int nparts;
 } conv_grads[] = {
     {&conv2d_grad_weights_kind, &conv2d_grad_input_kind, &conv2d_grad_kind, 1},
-    {&conv2d_nobias_grad_weights_kind, &conv2d_grad_input_kind, &conv2d_nobias_grad_kind, 1},
     {&concat_conv2d_grad_weights_kind, &concat_conv2d_grad_input_kind, &concat_conv2d_grad_kind, 2},
     {&conv_transpose2d_grad_weights_kind, &conv_transpose2d_grad_input_kind,
      &conv_transpose2d_grad_kind, 1},
@@ -292,6 +282,7 @@ static void fuse_conv_grads_as(struct graph *g, const struct backend *backend, s
         both.in[1 + k] = weights->in[1 + k];
         both.out[k] = (*input)->out[k];
     }
+    both.attr.bare = weights->attr.bare;
     both.in[1 + nparts] = (*input)->in[1];
     both.out[nparts] = weights->out[0];
     both.out[nparts + 1] = weights->out[1];

@@ -15,7 +15,7 @@ size_t fuse_find_nreaders(const struct graph *g, const struct tensor *t)
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
+        for (int k = -1; g->ops[i] && op_next_in(g->ops[i], &k);)
             n += g->ops[i]->in[k] == t;
     return n;
 }

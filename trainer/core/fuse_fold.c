@@ -2,24 +2,21 @@
 #include "config.h"
 #include "trainer/core/fuse_fold.h"
 
-/* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, b, gamma, ...) -> w', b',
+/* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, gamma, ...,
+ * b) -> w', b',
  * conv2d (x, w', b') -> z; so without b. With activations of 16 bits kernels that read them take a ReLU along
  * with the norm, not with the convolution. */
 static int fold(struct graph *g, const struct backend *backend, struct op *conv, struct op *norm, struct err *e)
 {
-    bool bias = conv->kind == &conv2d_kind;
     struct tensor *x = conv->in[0], *w = conv->in[1], *y = conv->out[0], *z = norm->out[0];
-    struct op folded = {.kind = bias ? &fold_norm_kind : &fold_norm_nobias_kind, .attr = norm->attr, .in = {w}};
-    int n = 1;
+    struct op folded = {.kind = &fold_norm_kind, .attr = norm->attr,
+                        .in = {w, norm->in[1], norm->in[2], norm->in[3], norm->in[4], conv->in[2]}};
 
-    if ((!bias && conv->kind != &conv2d_nobias_kind) || norm->kind != &batch_norm_infer_kind ||
+    folded.attr.bare = conv->attr.bare;
+    if (conv->kind != &conv2d_kind || norm->kind != &batch_norm_infer_kind ||
         norm->in[0] != y || !graph_is_private(g, conv, norm) || x->dtype != DTYPE_F32 ||
         y->dtype != DTYPE_F32 || z->dtype != DTYPE_F32)
         return 0;
-    if (bias)
-        folded.in[n++] = conv->in[2];
-    for (int k = 1; k < norm->kind->nin; k++)
-        folded.in[n++] = norm->in[k];
     if (!backend_kernel(backend, &folded)) /* the reference's will do: weights are few */
         return 0;
     folded.out[0] = graph_tensor(g, "folded_weight", w->shape, e);
@@ -28,6 +25,7 @@ static int fold(struct graph *g, const struct backend *backend, struct op *conv,
         return -1;
     *norm = (struct op){.kind = &conv2d_kind, .attr = conv->attr,
                         .in = {x, folded.out[0], folded.out[1]}, .out = {z}};
+    norm->attr.bare = false;
     *conv = folded;
     return 0;
 }

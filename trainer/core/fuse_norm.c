@@ -4,15 +4,14 @@
 
 static bool gives_moments(const struct op_kind *kind)
 {
-    return kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &concat_conv2d_kind ||
-           kind == &batch_norm_relu_conv2d_kind || kind == &batch_norm_relu_conv2d_nobias_kind;
+    return kind == &conv2d_kind || kind == &concat_conv2d_kind ||
+        kind == &batch_norm_relu_conv2d_kind;
 }
 
 static bool takes_moments(const struct op_kind *kind)
 {
     return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
-           kind == &batch_norm_relu_coef_kind || kind == &batch_norm_relu_conv2d_kind ||
-           kind == &batch_norm_relu_conv2d_nobias_kind;
+           kind == &batch_norm_relu_coef_kind || kind == &batch_norm_relu_conv2d_kind;
 }
 
 static struct op *find_writer(const struct graph *g, const struct tensor *t)
@@ -48,12 +47,12 @@ static int change(struct graph *g, const struct backend *backend, struct op *con
     return 0;
 }
 
-/* Inputs that may come before their norm and ReLU. */
-static bool takes_raw(const struct op *op, int k)
+/* May input k be read before its norm and ReLU? */
+static bool takes_coef(const struct op *op, int k)
 {
     const struct op_kind *kind = op->kind;
 
-    if (op_has_more(op))
+    if (op_form(op))
         return false;
     return ((kind == &max_pool2d_kind || kind == &conv_transpose2d_kind) && k == 0) ||
            (kind == &max_pool2d_grad_add_kind && k == 2) ||
@@ -64,7 +63,7 @@ static bool takes_raw(const struct op *op, int k)
 
 /* A tensor that batch_norm_relu writes is never written, where all who read it can make it. */
 #define MAX_READERS 8
-static int fuse_raw(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+static int fuse_coef(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
     struct op *ops[MAX_READERS + 1] = {norm}, planned[MAX_READERS + 1] = {*norm};
     struct tensor *y = norm->out[0];
@@ -76,18 +75,17 @@ static int fuse_raw(struct graph *g, const struct backend *backend, struct op *n
     planned[0].kind = &batch_norm_relu_coef_kind;
     planned[0].out[0] = &coef;
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; k < op_nin(g->ops[i]); k++) {
+        for (int k = -1; op_next_in(g->ops[i], &k);) {
             struct op *reader = g->ops[i];
 
             if (reader->in[k] != y)
                 continue;
-            if (!takes_raw(reader, k) || n > MAX_READERS || ops[n - 1] == reader)
+            if (!takes_coef(reader, k) || n > MAX_READERS || ops[n - 1] == reader)
                 return 0;
             ops[n] = reader;
             planned[n] = *reader;
             planned[n].in[k] = norm->in[0];
-            planned[n].in[reader->kind->nin] = &coef;
-            planned[n++].attr.raw = k + 1;
+            planned[n++].in[k == op_source(reader) ? OP_COEF : OP_SECOND_COEF] = &coef;
         }
     return change(g, backend, ops, planned, n, &coef, "coef", e);
 }
@@ -100,12 +98,12 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
                             ? find_writer(g, norm->in[0])
                             : NULL;
 
-    if (!writer || !writer->attr.raw || writer->in[writer->attr.raw - 1] != norm->in[1] ||
+    if (!writer || !writer->in[OP_COEF] || writer->in[op_source(writer)] != norm->in[1] ||
         (writer->kind != &max_pool2d_grad_add_kind && writer->kind != &conv_transpose2d_grad_kind))
         return 0;
     struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
     struct op planned[] = {*writer, *norm};
-    planned[0].out[writer->kind->nout] = planned[1].in[norm->kind->nin] = &sums;
+    planned[0].out[OP_OUT_SUMS] = planned[1].in[OP_SUMS] = &sums;
     return change(g, backend, (struct op *[]){writer, norm}, planned, 2, &sums, "sums", e);
 }
 
@@ -115,25 +113,19 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
 {
     struct op *conv = takes_moments(norm->kind) ? find_writer(g, norm->in[0]) : NULL;
 
-    if (!conv || !gives_moments(conv->kind) || op_moments_out(conv))
+    if (!conv || !gives_moments(conv->kind) || conv->out[OP_OUT_MOMENTS])
         return 0;
     struct tensor moments = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}};
     struct op planned[] = {*conv, *norm};
-    planned[0].out[conv->kind->nout] = planned[1].in[norm->kind->nin] = &moments;
+    planned[0].out[OP_OUT_MOMENTS] = planned[1].in[OP_MOMENTS] = &moments;
     return change(g, backend, (struct op *[]){conv, norm}, planned, 2, &moments, "moments", e);
-}
-
-static bool is_norm_conv_grad(const struct op_kind *kind)
-{
-    return kind == &batch_norm_relu_conv2d_grad_kind ||
-           kind == &batch_norm_relu_conv2d_nobias_grad_kind;
 }
 
 static bool takes_late(const struct op_kind *kind)
 {
-    return kind == &conv2d_grad_kind || kind == &conv2d_nobias_grad_kind || kind == &concat_conv2d_grad_kind ||
-           kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind ||
-           is_norm_conv_grad(kind);
+    return kind == &conv2d_grad_kind || kind == &concat_conv2d_grad_kind ||
+        kind == &conv2d_grad_weights_kind ||
+           kind == &batch_norm_relu_conv2d_grad_kind;
 }
 
 /* Who alone reads t, as its first input and once; NULL. */
@@ -142,7 +134,7 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
     struct op *reader = NULL;
 
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; k < op_nin(g->ops[i]); k++) {
+        for (int k = -1; op_next_in(g->ops[i], &k);) {
             if (g->ops[i]->in[k] != t)
                 continue;
             if (reader || k > 0)
@@ -160,7 +152,7 @@ static int fuse_late(struct graph *g, const struct backend *backend, struct op *
     struct tensor *dx = norm->out[0];
     struct op *reader;
 
-    if ((!alone && !is_norm_conv_grad(norm->kind)) || dx->pinned)
+    if ((!alone && norm->kind != &batch_norm_relu_conv2d_grad_kind) || dx->pinned)
         return 0;
     reader = find_only_reader(g, dx);
     if (!reader || !takes_late(reader->kind))
@@ -172,18 +164,17 @@ static int fuse_late(struct graph *g, const struct backend *backend, struct op *
         planned[0].out[0] = &coef;
         planned[1].in[0] = norm->in[0];
     } else {
-        planned[0].out[norm->kind->nout] = &coef;
+        planned[0].out[OP_OUT_COEF] = &coef;
     }
-    int n = op_nin(reader);
-    planned[1].in[n] = norm->in[1];
-    planned[1].in[n + 1] = &coef;
+    planned[1].in[OP_LATE_X] = norm->in[1];
+    planned[1].in[OP_LATE_COEF] = &coef;
     return change(g, backend, (struct op *[]){norm, reader}, planned, 2, &coef, "coef", e);
 }
 
 int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (fuse_raw(g, backend, g->ops[i], e) < 0)
+        if (fuse_coef(g, backend, g->ops[i], e) < 0)
             return -1;
     for (size_t i = 0; i < g->nops; i++)
         if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_late(g, backend, g->ops[i], e) < 0 ||

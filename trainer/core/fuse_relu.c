@@ -12,7 +12,7 @@ static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_
                                                                      : NULL;
     struct op **relu = kind ? fuse_find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
 
-    if (!relu || op_has_more(conv) || !graph_is_private(g, conv, *relu))
+    if (!relu || op_form(conv) || !graph_is_private(g, conv, *relu))
         return;
     struct op both = *conv;
     both.kind = kind;
@@ -43,7 +43,7 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
     const struct op *conv = g->ops[i];
     struct op **second = fuse_find_reader(g, &conv2d_kind, 0, conv->out[0]), both = *conv;
 
-    if (!second || op_has_more(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
+    if (!second || op_form(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
         !graph_is_private(g, conv, *second))
         return;
     both.kind = &conv2d_relu_conv2d_kind;
@@ -64,7 +64,7 @@ static void fuse_front(struct graph *g, const struct backend *backend, struct op
 
     if (up || conv->kind == &conv2d_relu_max_pool2d_kind)
         front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_relu_kind, conv->in[0]);
-    if (!front || op_has_more(*front) || !graph_is_private(g, *front, conv) ||
+    if (!front || op_form(*front) || !graph_is_private(g, *front, conv) ||
         (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 || conv->attr.stride > 1)
         return; /* one attr is for both */
     both.kind = up ? &conv_transpose2d_concat_conv2d_relu_kind : &conv2d_relu_conv2d_relu_max_pool2d_kind;

@@ -22,7 +22,7 @@ static size_t find_reader(const struct graph *g, const struct op *writer, const 
 static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = g->nforward; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
+        for (int k = -1; g->ops[i] && op_next_in(g->ops[i], &k);)
             if (g->ops[i]->in[k] == t)
                 return i;
     return g->nops;
@@ -37,7 +37,7 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     size_t at_relu = at_add ? find_reader(g, g->ops[at_add], &relu_kind) : 0;
 
     *place = 0;
-    if (!at_relu || op_has_more(norm))
+    if (!at_relu || op_form(norm))
         return 0;
     struct op *add = g->ops[at_add], *relu = g->ops[at_relu];
     struct tensor *x = norm->in[0], *shortcut = add->in[add->in[0] == norm->out[0]];
@@ -72,7 +72,7 @@ static int make_again(struct graph *g, const struct op *op, size_t place, struct
     memmove(g->ops + place + 1, g->ops + place, (g->nops - 1 - place) * sizeof(struct op *));
     g->ops[place] = again;
     for (size_t i = place + 1; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && k < op_nin(g->ops[i]); k++)
+        for (int k = -1; g->ops[i] && op_next_in(g->ops[i], &k);)
             if (g->ops[i]->in[k] == op->out[0])
                 g->ops[i]->in[k] = again->out[0];
     return 0;

@@ -105,13 +105,15 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
 
 static int fill_outputs(struct graph *g, struct op *op, struct tensor *const *out, struct err *e)
 {
-    struct shape shapes[OP_MAX_OUT];
+    struct shape shapes[OP_MAX_OUT] = {0};
 
     if (op->kind->infer(&op->attr, op->in, shapes, e) < 0)
         return -1;
     for (int i = 0; i < op->kind->nout; i++) {
         char suffix[32];
 
+        if (!shapes[i].ndim)
+            continue;
         if (out && out[i]) {
             if (!shape_equal(&out[i]->shape, &shapes[i]))
                 return err_set(e, ERR_INTERNAL, "%s: result %s has the wrong shape",
@@ -123,7 +125,7 @@ static int fill_outputs(struct graph *g, struct op *op, struct tensor *const *ou
         op->out[i] = create_tensor(g, op->kind->name, suffix, TENSOR_ARENA, shapes[i], e);
         if (!op->out[i])
             return -1;
-        for (int k = 0; k < op->kind->nin; k++)
+        for (int k = -1; op_next_in(op, &k);)
             op->out[i]->needs_grad = op->out[i]->needs_grad || op->in[k]->needs_grad;
     }
     return 0;
@@ -135,7 +137,7 @@ struct op *graph_append(struct graph *g, const struct op_kind *kind, const struc
     struct op *op;
 
     for (int i = 0; i < kind->nin; i++)
-        if (!in[i])
+        if (!in[i] && !(attr && attr->bare && i == kind->nin - 1))
             return NULL;
     if (grow((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
         return NULL;
@@ -169,7 +171,7 @@ bool graph_is_private(const struct graph *g, const struct op *writer, const stru
     if (t->pinned || t->place != TENSOR_ARENA)
         return false;
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; g->ops[i] && g->ops[i] != reader && k < op_nin(g->ops[i]); k++)
+        for (int k = -1; g->ops[i] && g->ops[i] != reader && op_next_in(g->ops[i], &k);)
             if (g->ops[i]->in[k] == t)
                 return false;
     return true;
@@ -242,7 +244,7 @@ static void find_ready(struct graph *g, size_t nparams)
         struct op *op = g->ops[i];
 
         op->ready = i < g->nforward ? 0 : ready;
-        for (int k = 0; k < op_nout(op); k++)
+        for (int k = -1; op_next_out(op, &k);)
             if (op->out[k]->place == TENSOR_GRAD && op->out[k]->offset < ready)
                 ready = op->out[k]->offset;
     }
@@ -361,14 +363,14 @@ uint64_t graph_hash(const struct graph *g)
         hash_number(&hash, op->attr.kernel);
         hash_number(&hash, op->attr.stride);
         hash_number(&hash, op->attr.split);
-        hash_number(&hash, op->attr.raw);
+        hash_number(&hash, op_form(op));
         hash_number(&hash, op->attr.sync);
         hash_bytes(&hash, &op->attr.rate, sizeof op->attr.rate);
         hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);
         hash_bytes(&hash, &op->attr.momentum, sizeof op->attr.momentum);
-        for (int k = 0; k < op_nin(op); k++)
+        for (int k = -1; op_next_in(op, &k);)
             hash_tensor(&hash, op->in[k]);
-        for (int k = 0; k < op_nout(op); k++)
+        for (int k = -1; op_next_out(op, &k);)
             hash_tensor(&hash, op->out[k]);
     }
     for (size_t i = 0; i < g->nparams; i++)

@@ -34,6 +34,9 @@ struct exec {
     bool queues; /* sum takes numbers in the device's memory, and queues their sum there */
 };
 
+/* Of an op's tensors: floats only, some of 16 bits, or either. */
+enum kernel_types { KERNEL_FLOATS, KERNEL_HALVES, KERNEL_ANY };
+
 struct kernel {
     const struct op_kind *kind;
     /* Can it do this op (shapes and attributes are known)? NULL: always. */
@@ -45,15 +48,13 @@ struct kernel {
      * within one). Allocates nothing. Uses the calling thread's OpenMP thread count. */
     int (*run)(struct op *op, struct exec *x, struct err *e);
     void (*release)(struct op *op); /* NULL: nothing to free */
+    unsigned may, must; /* forms (op.h) that it knows; and that an op must have, as it is for them */
+    enum kernel_types types;
 };
 
 struct backend {
     const char *name;
     const struct kernel *const *kernels; /* NULL-terminated; the first that supports an op does it */
-    const struct kernel *const *mixed;   /* likewise, for ops with tensors of 16 bits; NULL: none */
-    const struct kernel *const *more;    /* those of either that know inputs and outputs behind those
-                                          * of the kind (op.h); NULL: none does */
-    const struct kernel *const *raw;     /* those of these that know attr.raw; NULL: none does */
     /* Asked last about a kernel of the tables: may it be used? NULL: any. */
     bool (*trusts)(const struct kernel *kernel, const struct op *op);
     const struct backend *before;        /* whose kernels come first; NULL: none */
@@ -69,7 +70,7 @@ extern const struct backend *const backends[];
 /* NULL if it was not built in. */
 const struct backend *backend_find(const char *name);
 
-/* Can a kernel of the backend's tables do this op? Its types are not looked at. */
+/* Can a kernel of the backend's table do this op? */
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
 /* Has the backend a kernel for this op, apart from the reference's that it falls back to? */

@@ -14,9 +14,40 @@
 #include "src/err.h"
 #include "trainer/core/tensor.h"
 
-#define OP_MAX_IN 8
-#define OP_MAX_OUT 6
 #define OP_OVERS 2
+
+/* Places of inputs and outputs. The first are the kind's own, by position; the others, which fusion
+ * fills (fuse.h), mean the same for every kind. What an op does without is NULL. */
+#define OP_OWN 7
+enum op_in {
+    /* [2][C]: the source is read as max(0, coef0 x + coef1), what a norm and its ReLU make of it,
+     * which nobody writes; and that of the second source. */
+    OP_COEF = OP_OWN,
+    OP_SECOND_COEF,
+    OP_MOMENTS, /* [2][C] of in[0]: each channel's mean and biased variance over all pixels */
+    /* [2][C] of the gradient g = in[0] where the ReLU behind a norm let x through: of g, of g x. */
+    OP_SUMS,
+    /* in[0] is the gradient g of what a norm and its ReLU made of this x; in its place is read
+     * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, the norm's gradient, of coef[5][C]. */
+    OP_LATE_X,
+    OP_LATE_COEF,
+    OP_MAX_IN
+};
+enum op_out {
+    OP_OUT_MOMENTS = OP_OWN, /* as OP_MOMENTS, of out[0] */
+    OP_OUT_SUMS,             /* as OP_SUMS, of out[0] and the source with OP_COEF */
+    OP_OUT_COEF, /* as OP_LATE_COEF; out[0] is the gradient g of what the op's norm and ReLU gave */
+    OP_MAX_OUT
+};
+
+/* What an op does besides what its kind says, which a kernel has to know (kernel.h). */
+enum op_form {
+    OP_BARE = 1 << 0, /* attr.bare */
+    OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
+    OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
+    OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
+    OP_TAKES_LATE = 1 << 7, OP_GIVES_COEF = 1 << 8,
+};
 
 struct graph;
 struct kernel;
@@ -32,7 +63,7 @@ struct op_attr {
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
-    int raw;       /* which input is read before its norm and ReLU (below), from 1; 0: none */
+    bool bare; /* a convolution without bias: the kind's last input is missing, and its gradient */
     bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
     bool measures; /* losses: no gradient, adds to device_counts.losses. On a device. */
 };
@@ -51,7 +82,7 @@ struct op_kind {
 struct op {
     const struct op_kind *kind;
     struct op_attr attr;
-    struct tensor *in[OP_MAX_IN + 1], *out[OP_MAX_OUT + 1]; /* NULL behind the last */
+    struct tensor *in[OP_MAX_IN], *out[OP_MAX_OUT];
     /* Filled when the graph is compiled: */
     const struct kernel *kernel;
     void *priv;              /* the kernel's own */
@@ -63,42 +94,37 @@ struct op {
     double seconds;          /* of all runs with graph.timed: processor time, or a device's */
 };
 
-/* Fusion gives an op inputs and outputs behind those of its kind (fuse.h), where the backend has a
- * kernel that knows them (kernel.h):
- *
- *   moments[2][C]  of each channel of a convolution's result here, over all its pixels: mean and
- *                  biased variance. Output of conv2d, concat_conv2d and batch_norm_relu_conv2d;
- *                  input of the batch_norm, batch_norm_relu or batch_norm_relu_conv2d behind it,
- *                  which takes its statistics from there.
- *   x, coef[5][C]  in place of the gradient of a norm, with ReLU, that reads x. It is
- *                  (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, and who reads it makes it
- *                  of g, its in[0]: inputs of conv2d_grad, concat_conv2d_grad, conv2d_grad_weights
- *                  and batch_norm_relu_conv2d_grad. coef is also an output of the latter: then
- *                  out[0] is the gradient g of what its norm and ReLU gave.
- * So with the kinds without bias.
- *   coef[2][C]     in place of what batch_norm_relu makes of x: out[0] of batch_norm_relu_coef. Who
- *                  reads it makes max(0, coef0 x + coef1) of x, its input attr.raw: input of
- *                  max_pool2d, max_pool2d_grad_add, conv_transpose2d, conv_transpose2d_grad,
- *                  concat_conv2d and concat_conv2d_grad, before others behind those of the kind.
- *   sums[2][C]     of the gradient g of that, out[0] here, where coef0 x + coef1 > 0, and of g x:
- *                  output of max_pool2d_grad_add and conv_transpose2d_grad with coef; input of the
- *                  batch_norm_relu_grad or batch_norm_relu_grad_coef that reads g and x. */
-static inline int op_nin(const struct op *op)
+/* The next input, or output, behind place *k that the op has: *k is its place. Begins with -1;
+ * false: no more. */
+static inline bool op_next_in(const struct op *op, int *k)
 {
-    int n = op->kind->nin;
-
-    while (op->in[n])
-        n++;
-    return n;
+    while (++*k < OP_MAX_IN)
+        if (op->in[*k])
+            return true;
+    return false;
 }
 
-static inline int op_nout(const struct op *op)
+static inline bool op_next_out(const struct op *op, int *k)
 {
-    int n = op->kind->nout;
+    while (++*k < OP_MAX_OUT)
+        if (op->out[*k])
+            return true;
+    return false;
+}
 
-    while (op->out[n])
-        n++;
-    return n;
+/* The place of the source, which OP_COEF belongs to. */
+int op_source(const struct op *op);
+
+/* Of enum op_form. */
+static inline unsigned op_form(const struct op *op)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+
+    return (op->attr.bare ? OP_BARE : 0) |
+           (in[OP_COEF] ? OP_HAS_COEF : 0) | (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
+           (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
+           (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
+           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (out[OP_OUT_COEF] ? OP_GIVES_COEF : 0);
 }
 
 /* The input whose memory out[k] may take, if it has the same size and is not read later; NULL: none. */
@@ -107,56 +133,6 @@ static inline struct tensor *op_over(const struct op *op, int k)
     if (k < OP_OVERS && op->over[k])
         return op->in[op->over[k] - 1];
     return k == 0 && op->kind->inplace ? op->in[0] : NULL;
-}
-
-static inline bool op_has_more(const struct op *op)
-{
-    return op->in[op->kind->nin] || op->out[op->kind->nout];
-}
-
-/* x, where a norm's gradient comes late; NULL: it does not. Then coef. */
-static inline struct tensor *op_late_in(const struct op *op)
-{
-    return op->in[op->kind->nin + (op->attr.raw != 0)];
-}
-
-static inline struct tensor *op_late_coef(const struct op *op)
-{
-    return op->in[op->kind->nin + (op->attr.raw != 0) + 1];
-}
-
-/* coef that it gives in place of a gradient; NULL: none. */
-static inline struct tensor *op_late_out(const struct op *op)
-{
-    return op->out[op->kind->nout];
-}
-
-/* The moments that it takes, or gives; NULL: none. */
-static inline struct tensor *op_moments_in(const struct op *op)
-{
-    return op->in[op->kind->nin];
-}
-
-static inline struct tensor *op_moments_out(const struct op *op)
-{
-    return op->out[op->kind->nout];
-}
-
-/* Of input attr.raw; only where that is not 0. */
-static inline struct tensor *op_raw_coef(const struct op *op)
-{
-    return op->in[op->kind->nin];
-}
-
-/* The sums that a norm's gradient takes, and that the op in front of it gives; NULL: none. */
-static inline struct tensor *op_sums_in(const struct op *op)
-{
-    return op->in[op->kind->nin];
-}
-
-static inline struct tensor *op_sums_out(const struct op *op)
-{
-    return op->out[op->kind->nout];
 }
 
 /* y = x * w + b, K / 2 zeros around x, H and W divided by the stride and rounded up.
@@ -180,11 +156,6 @@ extern const struct op_kind conv_transpose2d_concat_conv2d_relu_kind; /* (x, wt,
 /* Both at once, of the same convolution (fuse.h). */
 extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
 
-/* The same without b, for where a batch norm follows. Its input's gradient is conv2d's. */
-extern const struct op_kind conv2d_nobias_kind;              /* (x, w) -> y */
-extern const struct op_kind conv2d_nobias_grad_weights_kind; /* (dy, x) -> dw */
-extern const struct op_kind conv2d_nobias_grad_kind; /* both (fuse.h): (dy, x, w) -> dx, dw */
-
 /* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size */
 extern const struct op_kind conv_transpose2d_kind;
 extern const struct op_kind conv_transpose2d_grad_input_kind;   /* (dy, w) -> dx */
@@ -203,10 +174,10 @@ extern const struct op_kind batch_norm_relu_kind;
 extern const struct op_kind batch_norm_relu_grad_kind;
 extern const struct op_kind batch_norm_relu_infer_kind;
 
-/* batch_norm_infer done to the weights and the bias of the convolution in front of it, with or without bias
- * (fuse.h).   (w, b, gamma, beta, running mean, running var) -> w of the same shape, b[O] */
+/* batch_norm_infer done to the weights and the bias, if any, of the convolution in front of it
+ * (fuse.h).
+ * (w, gamma, beta, running mean, running var, b) -> w of the same shape, b[O] */
 extern const struct op_kind fold_norm_kind;
-extern const struct op_kind fold_norm_nobias_kind; /* the same from w alone */
 
 /* batch_norm_relu without y, which coef tells (above).
  * (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
@@ -217,14 +188,10 @@ extern const struct op_kind batch_norm_relu_coef_kind;
 extern const struct op_kind batch_norm_relu_grad_coef_kind;
 
 /* batch_norm_relu and the conv2d behind it without the tensor in between (fuse.h).
- * (x, gamma, beta, w, b, running mean, running var) -> y, saved
+ * (x, gamma, beta, w, running mean, running var, b) -> y, saved
  * grad, both of the convolution as well: (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */
 extern const struct op_kind batch_norm_relu_conv2d_kind;
 extern const struct op_kind batch_norm_relu_conv2d_grad_kind;
-
-/* The same with conv2d_nobias: without b and db. */
-extern const struct op_kind batch_norm_relu_conv2d_nobias_kind;
-extern const struct op_kind batch_norm_relu_conv2d_nobias_grad_kind;
 
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */

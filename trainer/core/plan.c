@@ -39,9 +39,9 @@ static void find_lifetimes(struct graph *g)
     for (size_t i = 0; i < g->nops; i++) {
         struct op *op = g->ops[i];
 
-        for (int k = 0; k < op_nin(op); k++)
+        for (int k = -1; op_next_in(op, &k);)
             use(op->in[k], (int)i);
-        for (int k = 0; k < op_nout(op); k++)
+        for (int k = -1; op_next_out(op, &k);)
             use(op->out[k], (int)i);
     }
     for (size_t i = 0; i < g->ntensors; i++)
@@ -77,7 +77,7 @@ static void continue_block(struct plan *p, const struct tensor *in, struct tenso
 
 static void add_op(struct plan *p, struct op *op, int i)
 {
-    for (int k = 0; k < op_nout(op); k++) {
+    for (int k = -1; op_next_out(op, &k);) {
         struct tensor *t = op->out[k];
 
         if (t->place != TENSOR_ARENA || t->pinned)

@@ -44,7 +44,7 @@ void precision_mark(struct graph *g, enum dtype t)
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
 
-        for (int k = 0; k < op_nout(op); k++)
+        for (int k = -1; op_next_out(op, &k);)
             if (has_type(g, op, op->out[k]))
                 op->out[k]->dtype = t;
     }
@@ -73,14 +73,14 @@ static int widen_inputs(struct graph *g, struct casts *c, size_t i, struct err *
 {
     struct op *op = g->ops[i];
 
-    for (int k = 0; k < op_nin(op); k++) {
+    for (int k = -1; op_next_in(op, &k);) {
         struct tensor *half = op->in[k], *wide = NULL;
 
         if (half->dtype == DTYPE_F32)
             continue;
         if (append_cast(g, c, 2 * i, half, &wide, e) < 0)
             return -1;
-        for (int j = k; j < op_nin(op); j++)
+        for (int j = k; j < OP_MAX_IN; j++)
             if (op->in[j] == half)
                 op->in[j] = wide;
     }
@@ -91,7 +91,7 @@ static int widen_outputs(struct graph *g, struct casts *c, size_t i, struct err 
 {
     struct op *op = g->ops[i];
 
-    for (int k = 0; k < op_nout(op); k++) {
+    for (int k = -1; op_next_out(op, &k);) {
         struct tensor *half = op->out[k];
 
         if (half->dtype == DTYPE_F32)
@@ -128,10 +128,10 @@ static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
 
 static bool is_wide(const struct op *op)
 {
-    for (int k = 0; k < op_nin(op); k++)
+    for (int k = -1; op_next_in(op, &k);)
         if (op->in[k]->dtype != DTYPE_F32)
             return false;
-    for (int k = 0; k < op_nout(op); k++)
+    for (int k = -1; op_next_out(op, &k);)
         if (op->out[k]->dtype != DTYPE_F32)
             return false;
     return true;

@@ -15,13 +15,12 @@ struct total {
 
 static bool is_norm_conv_grad(const struct op *op)
 {
-    return op->kind == &batch_norm_relu_conv2d_grad_kind ||
-           op->kind == &batch_norm_relu_conv2d_nobias_grad_kind;
+    return op->kind == &batch_norm_relu_conv2d_grad_kind;
 }
 
 static const struct tensor *find_weights(const struct op *op)
 {
-    if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind || op->kind == &conv2d_relu_kind ||
+    if (op->kind == &conv2d_kind || op->kind == &conv2d_relu_kind ||
         op->kind == &conv2d_relu_max_pool2d_kind || op->kind == &conv2d_relu_conv2d_kind ||
         op->kind == &conv2d_grad_input_kind ||
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
@@ -29,10 +28,9 @@ static const struct tensor *find_weights(const struct op *op)
         return op->in[1];
     if (op->kind == &concat_conv2d_kind || op->kind == &concat_conv2d_relu_kind ||
         op->kind == &conv2d_grad_kind ||
-        op->kind == &conv2d_nobias_grad_kind ||
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];
-    if (op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind ||
+    if (op->kind == &batch_norm_relu_conv2d_kind ||
         op->kind == &concat_conv2d_grad_kind || op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind)
         return op->in[3];
     if (op->kind == &conv_transpose2d_concat_conv2d_relu_kind)
@@ -40,7 +38,6 @@ static const struct tensor *find_weights(const struct op *op)
     if (is_norm_conv_grad(op))
         return op->in[5];
     if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
-        op->kind == &conv2d_nobias_grad_weights_kind ||
         op->kind == &conv_transpose2d_grad_weights_kind)
         return op->out[0];
     return NULL;
@@ -48,7 +45,7 @@ static const struct tensor *find_weights(const struct op *op)
 
 static bool is_both_grads(const struct op *op)
 {
-    return is_norm_conv_grad(op) || op->kind == &conv2d_grad_kind || op->kind == &conv2d_nobias_grad_kind ||
+    return is_norm_conv_grad(op) || op->kind == &conv2d_grad_kind ||
            op->kind == &concat_conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
 }
 
@@ -83,17 +80,17 @@ double profile_flop(const struct op *op)
 static int count_unread(const struct op *op)
 {
     if (op->kind == &batch_norm_relu_coef_kind)
-        return op_moments_in(op) != NULL;
-    return op->kind == &batch_norm_relu_grad_coef_kind && op_sums_in(op) ? 2 : 0;
+        return op->in[OP_MOMENTS] != NULL;
+    return op->kind == &batch_norm_relu_grad_coef_kind && op->in[OP_SUMS] ? 2 : 0;
 }
 
 double profile_bytes(const struct op *op)
 {
     size_t nbytes = 0;
 
-    for (int i = count_unread(op); i < op_nin(op); i++)
+    for (int i = count_unread(op) - 1; op_next_in(op, &i);)
         nbytes += tensor_nbytes(op->in[i]);
-    for (int i = 0; i < op_nout(op); i++)
+    for (int i = -1; op_next_out(op, &i);)
         nbytes += tensor_nbytes(op->out[i]);
     return (double)nbytes;
 }

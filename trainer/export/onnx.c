@@ -68,7 +68,7 @@ static const char *name_of(const struct graph *g, const struct tensor *t)
 /* What ONNX calls an op of ours, and its attributes; NULL: it does not know it. */
 static const char *describe(const struct op *op, struct buf *node)
 {
-    if (op->kind == &conv2d_kind || op->kind == &conv2d_nobias_kind) {
+    if (op->kind == &conv2d_kind) {
         add_ints(node, "kernel_shape", 2, op->attr.kernel);
         add_ints(node, "pads", 4, op->attr.kernel / 2);
         add_ints(node, "strides", 2, op->attr.stride > 1 ? op->attr.stride : 1);
@@ -202,7 +202,7 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
         buf_destroy(&node);
         return err_set(e, ERR_INTERNAL, "ONNX: no operator for %s", op->kind->name);
     }
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = -1; op_next_in(op, &i);)
         protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[i]));
     if (bias)
         protobuf_add_text(&node, NODE_INPUT, name_of(g, bias->in[1]));

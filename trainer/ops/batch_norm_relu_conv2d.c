@@ -2,56 +2,37 @@
 #include "config.h"
 #include "trainer/ops/ops.h"
 
-/* running: mean and variance. */
-static int infer(const struct op_attr *attr, struct tensor *const *in, struct tensor *const *running,
-                 struct shape *out, struct err *e)
-{
-    if (batch_norm_relu_kind.infer(attr, (struct tensor *[]){in[0], in[1], in[2], running[0], running[1]},
-                                   out, e) < 0)
-        return -1;
-    return conv2d_nobias_kind.infer(attr, (struct tensor *[]){in[0], in[3]}, out, e);
-}
-
 static int infer_forward(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                          struct err *e)
 {
-    return infer(attr, in, in + 5, out, e);
-}
-
-static int infer_nobias(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                        struct err *e)
-{
-    return infer(attr, in, in + 4, out, e);
-}
-
-static int infer_nobias_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                             struct err *e)
-{
-    if (batch_norm_relu_grad_kind.infer(attr, (struct tensor *[]){in[1], in[1], in[2], in[3], in[4]},
-                                        out, e) < 0)
+    if (batch_norm_relu_kind.infer(attr, (struct tensor *[]){in[0], in[1], in[2], in[4], in[5]},
+                                   out, e) < 0)
         return -1;
-    return conv2d_nobias_grad_weights_kind.infer(attr, (struct tensor *[]){in[0], in[1]}, out + 3, e);
+    return conv2d_kind.infer(attr, (struct tensor *[]){in[0], in[3]}, out, e);
 }
 
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    out[4] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
-    return infer_nobias_grad(attr, in, out, e);
+    if (batch_norm_relu_grad_kind.infer(attr, (struct tensor *[]){in[1], in[1], in[2], in[3],
+        in[4]},
+                                        out, e) < 0)
+        return -1;
+    return conv2d_grad_weights_kind.infer(attr, (struct tensor *[]){in[0], in[1]}, out + 3, e);
 }
 
 static int grad_forward(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *w = op->in[3];
-    bool bias = op->kind == &batch_norm_relu_conv2d_kind;
     struct op_attr attr = op->attr;
 
     attr.height = x->shape.dim[DIM_H];
     attr.width = x->shape.dim[DIM_W];
     struct op *grad = graph_append(
-        g, bias ? &batch_norm_relu_conv2d_grad_kind : &batch_norm_relu_conv2d_nobias_grad_kind, &attr,
+        g, &batch_norm_relu_conv2d_grad_kind, &attr,
         (struct tensor *[]){op->out[0]->grad, x, gamma, op->out[1], beta, w},
-        (struct tensor *[]){NULL, gamma->grad, beta->grad, w->grad, bias ? op->in[4]->grad : NULL}, e);
+        (struct tensor *[]){NULL, gamma->grad, beta->grad, w->grad, op->in[6] ? op->in[6]->grad
+                            : NULL}, e);
     return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
 }
 
@@ -59,7 +40,3 @@ const struct op_kind batch_norm_relu_conv2d_kind = {"batch_norm_relu_conv2d", 7,
                                                     infer_forward, grad_forward};
 const struct op_kind batch_norm_relu_conv2d_grad_kind = {"batch_norm_relu_conv2d_grad", 6, 5, false,
                                                          infer_grad, NULL};
-const struct op_kind batch_norm_relu_conv2d_nobias_kind = {"batch_norm_relu_conv2d_nobias", 6, 2, false,
-                                                           infer_nobias, grad_forward};
-const struct op_kind batch_norm_relu_conv2d_nobias_grad_kind = {"batch_norm_relu_conv2d_nobias_grad", 6, 4,
-                                                                false, infer_nobias_grad, NULL};

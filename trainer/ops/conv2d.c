@@ -45,8 +45,9 @@ static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in
     return 0;
 }
 
-static int infer_nobias_grad_weights(const struct op_attr *attr, struct tensor *const *in,
-                                     struct shape *out, struct err *e)
+static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
+                              struct shape *out,
+                              struct err *e)
 {
     const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
 
@@ -54,18 +55,12 @@ static int infer_nobias_grad_weights(const struct op_attr *attr, struct tensor *
         dy->dim[DIM_W] != divide(attr, x->dim[DIM_W]))
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
     out[0] = (struct shape){4, {dy->dim[DIM_C], x->dim[DIM_C], attr->kernel, attr->kernel}};
+    out[1] = attr->bare ? (struct shape){0} : (struct shape){1, {dy->dim[DIM_C]}};
     return 0;
 }
 
-static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
-                              struct shape *out, struct err *e)
-{
-    out[1] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
-    return infer_nobias_grad_weights(attr, in, out, e);
-}
-
-static int infer_nobias_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                             struct err *e)
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
 {
     struct op_attr of_x = *attr;
 
@@ -73,30 +68,22 @@ static int infer_nobias_grad(const struct op_attr *attr, struct tensor *const *i
     of_x.width = in[1]->shape.dim[DIM_W];
     if (infer_grad_input(&of_x, (struct tensor *[]){in[0], in[2]}, out, e) < 0)
         return -1;
-    return infer_nobias_grad_weights(attr, in, out + 1, e);
-}
-
-static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
-{
-    out[2] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
-    return infer_nobias_grad(attr, in, out, e);
+    return infer_grad_weights(attr, in, out + 1, e);
 }
 
 /* Weights first: their gradient can travel while the input's is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
-    bool bias = op->kind == &conv2d_kind;
     struct op_attr attr = op->attr;
     struct op *dx;
 
-    if (!graph_append(g, bias ? &conv2d_grad_weights_kind : &conv2d_nobias_grad_weights_kind, &attr,
-                      (struct tensor *[]){dy, x},
-                      (struct tensor *[]){w->grad, bias ? op->in[2]->grad : NULL}, e))
+    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, attr.bare ? NULL : op->in[2]->grad}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
+    attr.bare = false;
     attr.height = x->shape.dim[DIM_H];
     attr.width = x->shape.dim[DIM_W];
     dx = graph_append(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){dy, w}, NULL, e);
@@ -107,15 +94,15 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
-    struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride};
+    struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride, .bare = true};
     struct op *dx;
 
-    if (!graph_append(g, &conv2d_nobias_grad_weights_kind, &attr, (struct tensor *[]){x, dy},
-                      (struct tensor *[]){w->grad}, e))
+    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){x, dy},
+                      (struct tensor *[]){w->grad, NULL}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    dx = graph_append(g, &conv2d_nobias_kind, &attr, (struct tensor *[]){dy, w}, NULL, e);
+    dx = graph_append(g, &conv2d_kind, &attr, (struct tensor *[]){dy, w, NULL}, NULL, e);
     return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
 }
 
@@ -125,15 +112,11 @@ const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false,
 const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
                                                  infer_grad_weights, NULL};
 const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad, NULL};
-const struct op_kind conv2d_nobias_kind = {"conv2d_nobias", 2, 1, false, infer_conv2d, grad_conv2d};
-const struct op_kind conv2d_nobias_grad_weights_kind = {"conv2d_nobias_grad_weights", 2, 1, false,
-                                                        infer_nobias_grad_weights, NULL};
-const struct op_kind conv2d_nobias_grad_kind = {"conv2d_nobias_grad", 3, 2, false, infer_nobias_grad, NULL};
 
 struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
                                 int64_t channels, int kernel, int stride, bool bias, struct err *e)
 {
-    struct op_attr attr = {.kernel = kernel, .stride = stride};
+    struct op_attr attr = {.kernel = kernel, .stride = stride, .bare = !bias};
     struct tensor *in[3] = {x};
     struct shape shape;
     double bound;
@@ -148,7 +131,7 @@ struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor
     shape = (struct shape){1, {channels}};
     if (in[1] && bias)
         in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
-    op = graph_append(g, bias ? &conv2d_kind : &conv2d_nobias_kind, &attr, in, NULL, e);
+    op = graph_append(g, &conv2d_kind, &attr, in, NULL, e);
     return op ? op->out[0] : NULL;
 }
 

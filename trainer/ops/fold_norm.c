@@ -4,11 +4,12 @@
 
 enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */
 
-static int infer(struct tensor *const *in, int nin, struct shape *out, struct err *e)
+static int infer(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                 struct err *e)
 {
     int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
 
-    for (int i = 1; i < nin; i++)
+    for (int i = 1; i < 6 - attr->bare; i++)
         if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
             return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name, in[0]->name);
     out[0] = in[0]->shape;
@@ -16,19 +17,4 @@ static int infer(struct tensor *const *in, int nin, struct shape *out, struct er
     return 0;
 }
 
-static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                           struct err *e)
-{
-    (void)attr;
-    return infer(in, 6, out, e);
-}
-
-static int infer_nobias(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                        struct err *e)
-{
-    (void)attr;
-    return infer(in, 5, out, e);
-}
-
-const struct op_kind fold_norm_kind = {"fold_norm", 6, 2, false, infer_fold_norm, NULL};
-const struct op_kind fold_norm_nobias_kind = {"fold_norm_nobias", 5, 2, false, infer_nobias, NULL};
+const struct op_kind fold_norm_kind = {"fold_norm", 6, 2, false, infer, NULL};

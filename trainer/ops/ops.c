@@ -13,9 +13,6 @@ const struct op_kind *const op_kinds[] = {
     &conv2d_relu_conv2d_relu_max_pool2d_kind,
     &conv_transpose2d_concat_conv2d_relu_kind,
     &conv2d_grad_kind,
-    &conv2d_nobias_kind,
-    &conv2d_nobias_grad_weights_kind,
-    &conv2d_nobias_grad_kind,
     &conv_transpose2d_kind,
     &conv_transpose2d_grad_input_kind,
     &conv_transpose2d_grad_weights_kind,
@@ -29,7 +26,6 @@ const struct op_kind *const op_kinds[] = {
     &batch_norm_relu_grad_coef_kind,
     &batch_norm_relu_infer_kind,
     &fold_norm_kind,
-    &fold_norm_nobias_kind,
     &relu_kind,
     &relu_grad_kind,
     &max_pool2d_kind,
@@ -45,8 +41,6 @@ const struct op_kind *const op_kinds[] = {
     &dropout_kind,
     &batch_norm_relu_conv2d_kind,
     &batch_norm_relu_conv2d_grad_kind,
-    &batch_norm_relu_conv2d_nobias_kind,
-    &batch_norm_relu_conv2d_nobias_grad_kind,
     &concat_kind,
     &concat_grad_kind,
     &concat_conv2d_kind,
@@ -66,6 +60,15 @@ const struct op_kind *const op_kinds[] = {
     &dice_kind,
     NULL,
 };
+
+int op_source(const struct op *op)
+{
+    const struct op_kind *kind = op->kind;
+
+    return kind == &max_pool2d_grad_add_kind ? 2
+           : kind == &conv_transpose2d_grad_kind || kind == &concat_conv2d_grad_kind ||
+               kind == &conv2d_grad_kind;
+}
 
 bool op_is_loss(const struct op_kind *kind)
 {

@@ -143,7 +143,7 @@ double *cuda_norm_parts(const struct op *op)
 static const struct tensor *coef_of(const struct op *op)
 {
     return op->kind == &batch_norm_relu_grad_coef_kind ? op->out[0]
-           : op->kind == &batch_norm_relu_grad_kind    ? op_late_out(op)
+           : op->kind == &batch_norm_relu_grad_kind    ? op->out[OP_OUT_COEF]
                                                        : NULL;
 }
 
@@ -232,7 +232,7 @@ int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
 
-    if (op_moments_in(op))
+    if (op->in[OP_MOMENTS])
         cuda_moments_sums(op, sums_of(op), x);
     else
         sum(op, op->in[0], op->in[0], NULL, stream);
@@ -319,7 +319,7 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
     const float *mask = op_norm_has_relu(op->kind) ? cuda_norm_mask(op, x) : NULL;
 
-    if (op_sums_in(op))
+    if (op->in[OP_SUMS])
         cuda_sums_widen(op, sums_of(op), x);
     else
         sum(op, op->in[0], op->in[1], mask, x->device->stream);
@@ -337,21 +337,29 @@ static bool supports_grad_coef(const struct op *op)
     return supports_coef(op) && op->in[1]->dtype == DTYPE_BF16;
 }
 
-const struct kernel cuda_batch_norm = {&batch_norm_kind, cuda_supports_one_type, batch_norm_prepare,
-                                       run_batch_norm, NULL};
-const struct kernel cuda_batch_norm_grad = {&batch_norm_grad_kind, cuda_supports_one_type,
-                                            batch_norm_prepare, run_batch_norm_grad, NULL};
-const struct kernel cuda_batch_norm_infer = {&batch_norm_infer_kind, cuda_supports_one_type,
-                                             batch_norm_prepare, run_batch_norm_infer, NULL};
-const struct kernel cuda_batch_norm_relu = {&batch_norm_relu_kind, cuda_supports_one_type,
-                                            batch_norm_prepare, run_batch_norm, NULL};
-const struct kernel cuda_batch_norm_relu_coef = {&batch_norm_relu_coef_kind, supports_coef,
-                                                 batch_norm_prepare, run_batch_norm_coef, NULL};
-const struct kernel cuda_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, cuda_supports_one_type,
-                                                 batch_norm_prepare, run_batch_norm_grad, NULL};
+const struct kernel cuda_batch_norm = {
+    &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
+    OP_TAKES_MOMENTS, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_grad = {
+    &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL, 0,
+    0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_infer = {
+    &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
+    0, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_relu = {
+    &batch_norm_relu_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
+    OP_TAKES_MOMENTS, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_relu_coef = {
+    &batch_norm_relu_coef_kind, supports_coef, batch_norm_prepare, run_batch_norm_coef, NULL,
+    OP_TAKES_MOMENTS, 0, KERNEL_HALVES};
+const struct kernel cuda_batch_norm_relu_grad = {
+    &batch_norm_relu_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad,
+    NULL, OP_TAKES_SUMS, 0, KERNEL_ANY};
 const struct kernel cuda_batch_norm_relu_grad_coef = {
-    &batch_norm_relu_grad_coef_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad, NULL};
-const struct kernel cuda_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, cuda_supports_one_type,
-                                                  batch_norm_prepare, run_batch_norm_infer, NULL};
+    &batch_norm_relu_grad_coef_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad,
+    NULL, OP_TAKES_SUMS, 0, KERNEL_HALVES};
+const struct kernel cuda_batch_norm_relu_infer = {
+    &batch_norm_relu_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer,
+    NULL, 0, 0, KERNEL_ANY};
 
 C_END

@@ -203,7 +203,7 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)e;
-    convolve(op, op->kind->nin > 2 ? op->in[2]->data : NULL, false, x->device->stream);
+    convolve(op, op->in[2] ? op->in[2]->data : NULL, false, x->device->stream);
     return 0;
 }
 
@@ -228,7 +228,7 @@ static struct weigh_args weigh_of(const struct op *op)
     k.nd = (unsigned)tensor_channels(dy);
     k.side = (unsigned)op->attr.kernel;
     k.count = (unsigned)tensor_count(op->out[0]);
-    if (op->kind->nout > 1)
+    if (op->out[1])
         k.count += (unsigned)tensor_count(op->out[1]);
     while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
            (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
@@ -252,7 +252,7 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
                             k.nparts};
 
     (void)e;
-    if (op->kind->nout > 1)
+    if (op->out[1])
         g.db = op->out[1]->data;
     if (k.dy_type == k.src_type)
         LAUNCH_AS(k.src_type, weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
@@ -262,16 +262,13 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_conv2d = {&conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL};
-const struct kernel cuda_conv2d_nobias = {&conv2d_nobias_kind, cuda_supports, conv2d_prepare,
-                                          run_conv2d, NULL};
-const struct kernel cuda_conv2d_grad_input = {&conv2d_grad_input_kind, cuda_supports,
-                                              conv2d_prepare, run_conv2d_grad_input, NULL};
+const struct kernel cuda_conv2d = {
+    &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_BARE, 0, KERNEL_ANY};
+const struct kernel cuda_conv2d_grad_input = {
+    &conv2d_grad_input_kind, cuda_supports, conv2d_prepare, run_conv2d_grad_input, NULL, 0, 0,
+    KERNEL_ANY};
 const struct kernel cuda_conv2d_grad_weights = {
-    &conv2d_grad_weights_kind, cuda_supports, conv2d_prepare_grad_weights,
-    run_conv2d_grad_weights, NULL};
-const struct kernel cuda_conv2d_nobias_grad_weights = {
-    &conv2d_nobias_grad_weights_kind, cuda_supports, conv2d_prepare_grad_weights,
-    run_conv2d_grad_weights, NULL};
+    &conv2d_grad_weights_kind, cuda_supports, conv2d_prepare_grad_weights, run_conv2d_grad_weights,
+    NULL, OP_BARE, 0, KERNEL_ANY};
 
 C_END

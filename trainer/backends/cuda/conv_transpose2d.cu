@@ -250,13 +250,14 @@ static int run_conv_transpose2d_grad_weights(struct op *op, struct exec *x, stru
     return 0;
 }
 
-const struct kernel cuda_conv_transpose2d = {&conv_transpose2d_kind, cuda_supports,
-                                             transpose_prepare, run_conv_transpose2d, NULL};
+const struct kernel cuda_conv_transpose2d = {
+    &conv_transpose2d_kind, cuda_supports, transpose_prepare, run_conv_transpose2d, NULL, 0, 0,
+    KERNEL_ANY};
 const struct kernel cuda_conv_transpose2d_grad_input = {
     &conv_transpose2d_grad_input_kind, cuda_supports, transpose_prepare,
-    run_conv_transpose2d_grad_input, NULL};
+    run_conv_transpose2d_grad_input, NULL, 0, 0, KERNEL_ANY};
 const struct kernel cuda_conv_transpose2d_grad_weights = {
     &conv_transpose2d_grad_weights_kind, cuda_supports_one_type, transpose_prepare_grad_weights,
-    run_conv_transpose2d_grad_weights, NULL};
+    run_conv_transpose2d_grad_weights, NULL, 0, 0, KERNEL_ANY};
 
 C_END

@@ -6,70 +6,18 @@
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
 
+/* Losses do their work in floats: logits are floats (core/precision.h). */
 static const struct kernel *const kernels[] = {
     &cudnn_conv_conv2d,
     &cudnn_conv_conv2d_relu,
     &cudnn_conv_conv2d_grad_input,
     &cudnn_conv_conv2d_grad_weights,
-    &cudnn_conv_conv2d_nobias,
-    &cudnn_conv_conv2d_nobias_grad_weights,
-    &cudnn_conv_conv_transpose2d,
-    &cudnn_conv_conv_transpose2d_grad_input,
-    &cudnn_conv_conv_transpose2d_grad_weights,
-    &cuda_conv2d,
-    &cuda_conv2d_grad_input,
-    &cuda_conv2d_grad_weights,
-    &cuda_conv2d_nobias,
-    &cuda_conv2d_nobias_grad_weights,
-    &cuda_conv_transpose2d,
-    &cuda_conv_transpose2d_grad_input,
-    &cuda_conv_transpose2d_grad_weights,
-    &cuda_batch_norm,
-    &cuda_batch_norm_grad,
-    &cuda_batch_norm_infer,
-    &cuda_batch_norm_relu,
-    &cuda_batch_norm_relu_grad,
-    &cuda_batch_norm_relu_infer,
-    &cuda_relu,
-    &cuda_relu_grad,
-    &cuda_max_pool2d,
-    &cuda_max_pool2d_grad,
-    &cuda_max_pool2d_grad_add,
-    &cuda_avg_pool2d,
-    &cuda_avg_pool2d_grad,
-    &cuda_global_avg_pool,
-    &cuda_global_avg_pool_grad,
-    &cuda_subsample,
-    &cuda_subsample_grad,
-    &cuda_bias,
-    &cuda_bias_grad,
-    &cuda_reshape,
-    &cuda_dropout,
-    &cuda_concat,
-    &cuda_concat_grad,
-    &cuda_add,
-    &cuda_bce,
-    &cuda_softmax_ce,
-    &cuda_dice,
-    NULL,
-};
-
-/* Losses do their work in floats: logits are floats (core/precision.h). */
-static const struct kernel *const mixed[] = {
-    &cudnn_conv_conv2d,
-    &cudnn_conv_conv2d_relu,
-    &cudnn_conv_conv2d_grad_input,
-    &cudnn_conv_conv2d_grad_weights,
-    &cudnn_conv_conv2d_nobias,
-    &cudnn_conv_conv2d_nobias_grad_weights,
     &cudnn_conv_conv_transpose2d,
     &cudnn_conv_conv_transpose2d_grad_input,
     &cudnn_conv_conv_transpose2d_grad_weights,
     &cuda_narrow_conv2d,
     &cuda_narrow_conv2d_grad_input,
     &cuda_narrow_conv2d_grad_weights,
-    &cuda_narrow_conv2d_nobias,
-    &cuda_narrow_conv2d_nobias_grad_weights,
     &cuda_narrow_concat_conv2d,
     &cuda_narrow_concat_conv2d_grad_input,
     &cuda_narrow_concat_conv2d_grad_weights,
@@ -105,8 +53,6 @@ static const struct kernel *const mixed[] = {
     &cuda_conv2d,
     &cuda_conv2d_grad_input,
     &cuda_conv2d_grad_weights,
-    &cuda_conv2d_nobias,
-    &cuda_conv2d_nobias_grad_weights,
     &cuda_conv_transpose2d,
     &cuda_conv_transpose2d_grad_input,
     &cuda_conv_transpose2d_grad_weights,
@@ -129,51 +75,18 @@ static const struct kernel *const mixed[] = {
     &cuda_reshape,
     &cuda_dropout,
     &cuda_cast,
-    NULL,
-};
-
-static const struct kernel *const fused[] = {
-    &cudnn_conv_conv2d,
-    &cudnn_conv_conv2d_nobias,
-    &cuda_narrow_conv2d,
-    &cuda_narrow_conv2d_nobias,
-    &cuda_narrow_concat_conv2d,
-    &cuda_narrow_norm_conv2d,
-    &cuda_norm_head,
-    &cuda_batch_norm,
-    &cuda_batch_norm_relu,
-    &cuda_narrow_conv2d_grad,
-    &cuda_narrow_conv2d_grad_weights,
-    &cuda_narrow_conv2d_nobias_grad_weights,
-    &cuda_narrow_concat_conv2d_grad,
-    &cuda_narrow_norm_conv2d_grad,
-    &cuda_norm_head_grad,
-    &cuda_batch_norm_relu_coef,
-    &cuda_batch_norm_relu_grad,
-    &cuda_batch_norm_relu_grad_coef,
-    &cuda_narrow_conv_transpose2d,
-    &cuda_narrow_conv_transpose2d_grad,
-    &cuda_pass_max_pool2d,
-    &cuda_pass_max_pool2d_grad_add,
-    NULL,
-};
-
-static const struct kernel *const raw[] = {
-    &cuda_narrow_concat_conv2d,
-    &cuda_narrow_concat_conv2d_grad,
-    &cuda_narrow_conv_transpose2d,
-    &cuda_narrow_conv_transpose2d_grad,
-    &cuda_pass_max_pool2d,
-    &cuda_pass_max_pool2d_grad_add,
+    &cuda_bce,
+    &cuda_softmax_ce,
+    &cuda_dice,
     NULL,
 };
 
 bool cuda_supports(const struct op *op)
 {
-    for (int i = 0; i < op_nin(op); i++)
+    for (int i = -1; op_next_in(op, &i);)
         if (tensor_count(op->in[i]) >> 31)
             return false;
-    for (int i = 0; i < op_nout(op); i++)
+    for (int i = -1; op_next_out(op, &i);)
         if (tensor_count(op->out[i]) >> 31)
             return false;
     return true;
@@ -184,15 +97,15 @@ bool cuda_supports_one_type(const struct op *op)
 {
     enum dtype t = op->in[0]->dtype;
 
-    for (int i = 0; i < op_nin(op); i++)
+    for (int i = -1; op_next_in(op, &i);)
         if (op->in[i]->place == TENSOR_ARENA && op->in[i]->shape.ndim == 4 && op->in[i]->dtype != t)
             return false;
-    for (int i = 0; i < op_nout(op); i++)
+    for (int i = -1; op_next_out(op, &i);)
         if (op->out[i]->place == TENSOR_ARENA && op->out[i]->shape.ndim == 4 && op->out[i]->dtype != t)
             return false;
     return cuda_supports(op);
 }
 
-const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .mixed = mixed, .more = fused,
-                                     .raw = raw, .trusts = cuda_check, .fuses = true,
+const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .trusts = cuda_check,
+                                     .fuses = true,
                                      .device = &cuda_device_ops};

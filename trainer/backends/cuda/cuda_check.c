@@ -27,7 +27,8 @@
 /* What tells a problem: what is tried. */
 struct trial_problem {
     const struct kernel *kernel;
-    int side, stride, raw;
+    int side, stride;
+    unsigned form;
     enum dtype types[TRIAL_TENSORS];
     struct shape shapes[TRIAL_TENSORS]; /* ndim 0: there is none */
 };
@@ -128,7 +129,7 @@ static struct trial_problem problem_to_try(const struct kernel *kernel, const st
     p.kernel = kernel;
     p.side = op->attr.kernel;
     p.stride = op->attr.stride;
-    p.raw = op->attr.raw;
+    p.form = op_form(op);
     for (int i = 0; i < TRIAL_TENSORS; i++) {
         const struct tensor *t = trial_tensor(op, i);
 
@@ -177,7 +178,7 @@ static bool trial_fits(const struct trial *t)
     if (t->op.kind->infer(&t->op.attr, t->op.in, shapes, &e) < 0)
         return false;
     for (int i = 0; i < t->op.kind->nout; i++)
-        if (!shape_equal(&shapes[i], &t->op.out[i]->shape))
+        if (t->op.out[i] && !shape_equal(&shapes[i], &t->op.out[i]->shape))
             return false;
     return true;
 }

@@ -60,17 +60,17 @@ static int use_of_cudnn(void)
 static struct operands operands_of(const struct op *op)
 {
     const struct op_kind *kind = op->kind;
-    const struct tensor *in[] = {op->in[0], op->in[1], kind->nin > 2 ? op->in[2] : NULL};
-    const struct tensor *out = op->out[0], *db = kind->nout > 1 ? op->out[1] : NULL;
+    const struct tensor *in[] = {op->in[0], op->in[1], op->in[2]};
+    const struct tensor *out = op->out[0], *db = op->out[1];
     int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
 
-    if (kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &conv2d_relu_kind)
+    if (kind == &conv2d_kind || kind == &conv2d_relu_kind)
         return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad,
                                  kind == &conv2d_relu_kind};
     if (kind == &conv2d_grad_input_kind)
         return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL,
                                  stride, pad, false};
-    if (kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind)
+    if (kind == &conv2d_grad_weights_kind)
         return (struct operands){CUDNN_WEIGHTS, in[1], in[0], out, NULL, NULL, db, in[0],
                                  stride, pad, false};
     if (kind == &conv_transpose2d_kind)
@@ -136,10 +136,9 @@ static struct op relu_of(const struct op *op)
 /* The next kernel of the backend's table that can do it. */
 static const struct kernel *find_own(const struct op *op)
 {
-    const struct kernel *const *list =
-        op->in[0]->dtype == DTYPE_F32 ? cuda_backend.kernels : cuda_backend.mixed;
+    const struct kernel *const *list = cuda_backend.kernels;
 
-    for (size_t i = 0; list && list[i]; i++)
+    for (size_t i = 0; list[i]; i++)
         if (list[i]->supports != can_convolve && backend_can(&cuda_backend, list[i], op))
             return list[i];
     return NULL;
@@ -189,7 +188,7 @@ static int prepare_conv(struct op *op, struct err *e)
     c->room = images < LEAST_ROOM ? LEAST_ROOM : images < MOST_ROOM ? round_up(images) : MOST_ROOM;
     if (o.db && c->room < cuda_sum_bias_size(o.summed))
         c->room = round_up(cuda_sum_bias_size(o.summed));
-    if (op_has_more(op) && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
+    if (op->out[OP_OUT_MOMENTS] && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
         c->room = round_up(cuda_moments_size(op, CUDA_MOMENTS_PARTS));
     if (op->workspace_size < c->packed + c->room + ALIGN)
         op->workspace_size = c->packed + c->room + ALIGN;
@@ -242,7 +241,7 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
         return -1;
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
-    if (op_has_more(op))
+    if (op->out[OP_OUT_MOMENTS])
         cuda_moments_pass(op, (double *)room, x);
     return 0;
 }
@@ -354,7 +353,7 @@ static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
     char key[CUDNN_KEY_SIZE];
     struct cudnn_choice choice;
 
-    describe_problem(dnn, &c->problem, op_has_more(a->op), key);
+    describe_problem(dnn, &c->problem, a->op->out[OP_OUT_MOMENTS] != NULL, key);
     bool known = cudnn_choices_find(key, &choice);
     if (known && !choice.own) {
         struct cudnn_search *of = choice.engine.tail == CUDNN_ALONE ? c->search : c->fused;
@@ -477,15 +476,15 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
     return c->plan ? run_plan(op, x, e) : run_own(op, x, e);
 }
 
-#define CUDNN_KERNEL(name) \
-    const struct kernel cudnn_conv_##name = {&name##_kind, can_convolve, prepare_conv, run_conv, release_conv}
+#define CUDNN_KERNEL(name, forms)                                                                 \
+    const struct kernel cudnn_conv_##name = {                                                     \
+        .kind = &name##_kind, .supports = can_convolve, .prepare = prepare_conv, .run = run_conv, \
+        .release = release_conv, .may = forms, .types = KERNEL_ANY}
 
-CUDNN_KERNEL(conv2d);
-CUDNN_KERNEL(conv2d_grad_input);
-CUDNN_KERNEL(conv2d_grad_weights);
-CUDNN_KERNEL(conv2d_relu);
-CUDNN_KERNEL(conv2d_nobias);
-CUDNN_KERNEL(conv2d_nobias_grad_weights);
-CUDNN_KERNEL(conv_transpose2d);
-CUDNN_KERNEL(conv_transpose2d_grad_input);
-CUDNN_KERNEL(conv_transpose2d_grad_weights);
+CUDNN_KERNEL(conv2d, OP_BARE | OP_GIVES_MOMENTS);
+CUDNN_KERNEL(conv2d_grad_input, 0);
+CUDNN_KERNEL(conv2d_grad_weights, OP_BARE);
+CUDNN_KERNEL(conv2d_relu, 0);
+CUDNN_KERNEL(conv_transpose2d, 0);
+CUDNN_KERNEL(conv_transpose2d_grad_input, 0);
+CUDNN_KERNEL(conv_transpose2d_grad_weights, 0);

@@ -19,8 +19,6 @@ extern const struct kernel cudnn_conv_conv2d;
 extern const struct kernel cudnn_conv_conv2d_relu;
 extern const struct kernel cudnn_conv_conv2d_grad_input;
 extern const struct kernel cudnn_conv_conv2d_grad_weights;
-extern const struct kernel cudnn_conv_conv2d_nobias;
-extern const struct kernel cudnn_conv_conv2d_nobias_grad_weights;
 extern const struct kernel cudnn_conv_conv_transpose2d;
 extern const struct kernel cudnn_conv_conv_transpose2d_grad_input;
 extern const struct kernel cudnn_conv_conv_transpose2d_grad_weights;

@@ -80,7 +80,9 @@ static int run_reshape(struct op *op, struct exec *x, struct err *e)
     return cuda_device_ops.copy(x->device, dst, src, tensor_nbytes(op->out[0]), e);
 }
 
-const struct kernel cuda_dropout = {&dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL};
-const struct kernel cuda_reshape = {&reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL};
+const struct kernel cuda_dropout = {
+    &dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_reshape = {
+    &reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL, 0, 0, KERNEL_ANY};
 
 C_END

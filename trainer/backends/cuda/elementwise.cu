@@ -160,12 +160,17 @@ static int run_cast(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_add = {&add_kind, cuda_supports_one_type, NULL, run_add, NULL};
-const struct kernel cuda_cast = {&cast_kind, cuda_supports, NULL, run_cast, NULL};
-const struct kernel cuda_relu = {&relu_kind, cuda_supports_one_type, NULL, run_relu, NULL};
-const struct kernel cuda_relu_grad = {&relu_grad_kind, cuda_supports_one_type, NULL, run_relu_grad, NULL};
-const struct kernel cuda_concat = {&concat_kind, cuda_supports_one_type, NULL, run_concat, NULL};
-const struct kernel cuda_concat_grad = {&concat_grad_kind, cuda_supports_one_type, NULL, run_concat_grad,
-                                        NULL};
+const struct kernel cuda_add = {
+    &add_kind, cuda_supports_one_type, NULL, run_add, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_cast = {
+    &cast_kind, cuda_supports, NULL, run_cast, NULL, 0, 0, KERNEL_HALVES};
+const struct kernel cuda_relu = {
+    &relu_kind, cuda_supports_one_type, NULL, run_relu, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_relu_grad = {
+    &relu_grad_kind, cuda_supports_one_type, NULL, run_relu_grad, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_concat = {
+    &concat_kind, cuda_supports_one_type, NULL, run_concat, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_concat_grad = {
+    &concat_grad_kind, cuda_supports_one_type, NULL, run_concat_grad, NULL, 0, 0, KERNEL_ANY};
 
 C_END

@@ -116,11 +116,13 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_max_pool2d = {&max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d,
-                                       NULL};
-const struct kernel cuda_max_pool2d_grad = {&max_pool2d_grad_kind, cuda_supports_one_type, NULL,
-                                            run_max_pool2d_grad, NULL};
-const struct kernel cuda_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, cuda_supports_one_type, NULL,
-                                                run_max_pool2d_grad, NULL};
+const struct kernel cuda_max_pool2d = {
+    &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_max_pool2d_grad = {
+    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, 0, 0,
+        KERNEL_ANY};
+const struct kernel cuda_max_pool2d_grad_add = {
+    &max_pool2d_grad_add_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, 0, 0,
+    KERNEL_ANY};
 
 C_END

@@ -54,12 +54,14 @@ C_BEGIN
 
 size_t cuda_moments_size(const struct op *op, unsigned nparts)
 {
-    return op_moments_out(op) ? (size_t)2 * nparts * tensor_channels(op->out[0]) * sizeof(double) : 0;
+    size_t n = op->out[OP_OUT_MOMENTS] ? tensor_channels(op->out[0]) : 0;
+
+    return 2 * nparts * n * sizeof(double);
 }
 
 void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
 {
-    const struct tensor *y = op->out[0], *moments = op_moments_out(op);
+    const struct tensor *y = op->out[0], *moments = op->out[OP_OUT_MOMENTS];
     struct moments_args k = {parts, moments ? moments->data : NULL, (unsigned)tensor_channels(y), nparts,
                              (unsigned)tensor_pixels(y)};
 
@@ -80,7 +82,8 @@ void cuda_moments_pass(const struct op *op, double *parts, struct exec *x)
 
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x)
 {
-    struct moments_sums_args k = {op_moments_in(op)->data, sums, (unsigned)tensor_channels(op->in[0]),
+    struct moments_sums_args k = {op->in[OP_MOMENTS]->data, sums,
+                                  (unsigned)tensor_channels(op->in[0]),
                                   (unsigned)tensor_pixels(op->in[0])};
 
     LAUNCH(moments_to_sums, gpu_blocks(k.channels), x->device->stream, k);

@@ -24,7 +24,8 @@ static unsigned channels_in(const struct op *op)
 
 static bool supports_grads(const struct op *op)
 {
-    if (op->in[0]->dtype != DTYPE_BF16 || (op_late_in(op) && op_late_in(op)->dtype != DTYPE_BF16))
+    if (op->in[0]->dtype != DTYPE_BF16 ||
+        (op->in[OP_LATE_X] && op->in[OP_LATE_X]->dtype != DTYPE_BF16))
         return false;
     for (int i = 0; i < count_parts(op); i++)
         if (op->in[1 + i]->dtype != DTYPE_BF16 || op->out[i]->dtype != DTYPE_BF16 ||
@@ -65,11 +66,12 @@ static int run_grads(struct op *op, struct exec *x, struct err *e)
         .input = {.field = narrow_op_field(op->in[0]), .src.first = narrow_op_gradient(op),
                   .w = op->in[1 + n]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
                   .nw = narrow_op_channels(op->in[0]), .first = grad_result(op->out[0])},
-        .act.first = narrow_op_input(op, 1), .partials = op->workspace, .with_bias = true};
+        .act.first = narrow_op_source(op->in[1], op->in[OP_COEF]), .partials = op->workspace,
+            .with_bias = true};
 
     (void)e;
     if (n > 1) {
-        k.act.second = narrow_op_input(op, 2);
+        k.act.second = narrow_op_source(op->in[2], op->in[OP_SECOND_COEF]);
         k.input.second = grad_result(op->out[1]);
     }
     narrow_back_run(&k, count_blocks(op), op->out[n]->data, op->out[n + 1]->data, x->device->stream);
@@ -106,16 +108,17 @@ static int run_up_grads(struct op *op, struct exec *x, struct err *e)
 {
     unsigned out = narrow_op_channels(op->in[0]), nblocks = count_up_blocks(op);
     struct narrow_back_args k = {
-        .input = {.field = narrow_op_field(op->in[1]), .src.first = narrow_op_input(op, 0),
+        .input = {.field = narrow_op_field(op->in[1]), .src.first = narrow_op_source(op->in[0],
+                                                                                     NULL),
                   .w = op->in[2]->data, .w_out = 4 * out, .w_in = 4, .nw = out,
                   .first = grad_result(op->out[0])},
-        .act.first = narrow_op_input(op, 1), .with_bias = true,
+        .act.first = narrow_op_source(op->in[1], op->in[OP_COEF]), .with_bias = true,
         .partials = (float *)((char *)op->workspace + cuda_sums_size(op, nblocks))};
 
     (void)e;
-    if (op_sums_out(op)) {
+    if (op->out[OP_OUT_SUMS]) {
         k.input.first.x = op->in[1]->half;
-        k.input.first.coef = op_raw_coef(op)->data;
+        k.input.first.coef = op->in[OP_COEF]->data;
         k.input.form = NARROW_NORM_SUMS;
         k.input.sums = op->workspace;
     }
@@ -124,9 +127,13 @@ static int run_up_grads(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_narrow_conv2d_grad = {&conv2d_grad_kind, supports_grads, prepare_grads,
-                                               run_grads, NULL};
-const struct kernel cuda_narrow_concat_conv2d_grad = {&concat_conv2d_grad_kind, supports_grads,
-                                                      prepare_grads, run_grads, NULL};
-const struct kernel cuda_narrow_conv_transpose2d_grad = {&conv_transpose2d_grad_kind, supports_up_grads,
-                                                         prepare_up_grads, run_up_grads, NULL};
+const struct kernel cuda_narrow_conv2d_grad = {
+    .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
+    .run = run_grads, .may = OP_TAKES_LATE, .types = KERNEL_HALVES};
+const struct kernel cuda_narrow_concat_conv2d_grad = {
+    .kind = &concat_conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
+    .run = run_grads, .may = OP_TAKES_LATE | OP_HAS_COEF | OP_HAS_SECOND_COEF,
+    .types = KERNEL_HALVES};
+const struct kernel cuda_narrow_conv_transpose2d_grad = {
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_up_grads, .prepare = prepare_up_grads,
+    .run = run_up_grads, .may = OP_GIVES_SUMS | OP_HAS_COEF, .types = KERNEL_HALVES};

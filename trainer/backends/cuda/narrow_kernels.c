@@ -81,7 +81,7 @@ static void run_narrow(const struct op *op, struct narrow_args *k, struct exec *
     unsigned nblocks = cuda_resident(narrow_conv_resident(narrow_channels(&k->src), out),
                                      k->field.ntiles);
 
-    k->form = op_moments_out(op) ? NARROW_SQUARES : NARROW_NO_SUMS;
+    k->form = op->out[OP_OUT_MOMENTS] ? NARROW_SQUARES : NARROW_NO_SUMS;
     k->sums = op->workspace;
     narrow_conv_run(k, nblocks, x->device->stream);
     cuda_moments_finish(op, k->sums, nblocks, x);
@@ -118,7 +118,7 @@ static void narrow_convolve(const struct op *op, const float *bias, bool backwar
 static int run_narrow_conv(struct op *op, struct exec *x, struct err *e)
 {
     (void)e;
-    narrow_convolve(op, op->kind->nin > 2 ? op->in[2]->data : NULL, false, x);
+    narrow_convolve(op, op->in[2] ? op->in[2]->data : NULL, false, x);
     return 0;
 }
 
@@ -149,7 +149,9 @@ static int run_narrow_concat(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *a = op->in[0], *b = op->in[1], *y = op->out[0];
     unsigned in = narrow_op_channels(a) + narrow_op_channels(b), out = narrow_op_channels(y);
-    struct narrow_args k = {.field = narrow_op_field(y), .src = {narrow_op_input(op, 0), narrow_op_input(op, 1)},
+    struct narrow_args k = {.field = narrow_op_field(y), 
+                            .src = {narrow_op_source(op->in[0], op->in[OP_COEF]),
+                                    narrow_op_source(op->in[1], op->in[OP_SECOND_COEF])},
                             .w = op->in[2]->data, .bias = op->in[3]->data, .w_out = 9 * in,
                             .w_in = 9, .nw = in, .first = {y->half, NULL, NULL, out}};
 
@@ -186,14 +188,14 @@ static int run_narrow_concat_grad(struct op *op, struct exec *x, struct err *e)
 /* (dy, x) or (dy, a, b) -> dw, and perhaps db. */
 static unsigned weights_channels(const struct op *op)
 {
-    return op->kind->nin > 2 ? narrow_op_channels(op->in[1]) + narrow_op_channels(op->in[2])
+    return op->in[2] ? narrow_op_channels(op->in[1]) + narrow_op_channels(op->in[2])
                              : source_channels(op->in[1]);
 }
 
 static bool supports_narrow_weights(const struct op *op)
 {
-    const struct tensor *dy = op->in[0], *x = op->in[1], *last = op->in[op->kind->nin - 1];
-    const struct tensor *late = op_late_in(op);
+    const struct tensor *dy = op->in[0], *x = op->in[1], *last = op->in[2] ? op->in[2] : x;
+    const struct tensor *late = op->in[OP_LATE_X];
 
     return is_bf16(dy) && (!late || is_bf16(late)) &&
            (last == x || (is_bf16(x) && is_bf16(last) && are_chunks(x, last))) &&
@@ -214,7 +216,7 @@ static int prepare_narrow_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = narrow_back_bytes(weights_channels(op), narrow_op_channels(op->in[0]),
-                                           weights_blocks(op), op->kind->nout > 1, NARROW_TAPS);
+                                           weights_blocks(op), op->out[1] != NULL, NARROW_TAPS);
     return 0;
 }
 
@@ -223,10 +225,10 @@ static int run_narrow_weights(struct op *op, struct exec *x, struct err *e)
     const struct tensor *dy = op->in[0];
     struct narrow_back_args k = {.input = {.field = narrow_op_field(dy), .src.first = narrow_op_gradient(op)},
                                  .act = source_of(op->in[1]), .partials = op->workspace,
-                                 .with_bias = op->kind->nout > 1};
+                                 .with_bias = op->out[1] != NULL};
 
     (void)e;
-    if (op->kind->nin > 2)
+    if (op->in[2])
         k.act.second = source_of(op->in[2]).first;
     narrow_back_run(&k, weights_blocks(op), op->out[0]->data,
                     k.with_bias ? op->out[1]->data : NULL, x->device->stream);
@@ -246,7 +248,8 @@ static int run_narrow_up(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     unsigned in = narrow_op_channels(src), out = narrow_op_channels(dst);
-    struct narrow_args k = {.field = narrow_op_field(src), .src.first = narrow_op_input(op, 0),
+    struct narrow_args k = {.field = narrow_op_field(src), 
+                            .src.first = narrow_op_source(op->in[0], op->in[OP_COEF]),
                             .w = op->in[1]->data, .bias = op->in[2]->data, .w_out = 4, .w_in = 4 * out, .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
 
@@ -294,7 +297,7 @@ static int prepare_narrow_up_weights(struct op *op, struct err *e)
     (void)e;
     op->workspace_size =
         narrow_back_bytes(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0]), back_up_blocks(op),
-                          op->kind->nout > 1, NARROW_UP_TAPS);
+                          op->out[1] != NULL, NARROW_UP_TAPS);
     return 0;
 }
 
@@ -302,7 +305,7 @@ static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct narrow_back_args k = {
         .input = {.field = narrow_op_field(op->in[1]), .src = source_of(op->in[0])},
-        .act = source_of(op->in[1]), .partials = op->workspace, .with_bias = op->kind->nout > 1};
+        .act = source_of(op->in[1]), .partials = op->workspace, .with_bias = op->out[1] != NULL};
 
     (void)e;
     narrow_back_up_run(&k, back_up_blocks(op), op->out[0]->data,
@@ -310,27 +313,32 @@ static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_narrow_conv2d = {&conv2d_kind, supports_narrow_conv, prepare_narrow_conv,
-                                          run_narrow_conv, NULL};
-const struct kernel cuda_narrow_conv2d_nobias = {&conv2d_nobias_kind, supports_narrow_conv,
-                                                 prepare_narrow_conv, run_narrow_conv, NULL};
-const struct kernel cuda_narrow_conv2d_grad_input = {&conv2d_grad_input_kind, supports_narrow_conv, NULL,
-                                                     run_narrow_grad_input, NULL};
+const struct kernel cuda_narrow_conv2d = {
+    .kind = &conv2d_kind, .supports = supports_narrow_conv, .prepare = prepare_narrow_conv,
+    .run = run_narrow_conv, .may = OP_BARE | OP_GIVES_MOMENTS, .types = KERNEL_HALVES};
+const struct kernel cuda_narrow_conv2d_grad_input = {
+    .kind = &conv2d_grad_input_kind, .supports = supports_narrow_conv, .run = run_narrow_grad_input,
+    .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_conv2d_grad_weights = {
-    &conv2d_grad_weights_kind, supports_narrow_weights, prepare_narrow_weights, run_narrow_weights, NULL};
-const struct kernel cuda_narrow_conv2d_nobias_grad_weights = {
-    &conv2d_nobias_grad_weights_kind, supports_narrow_weights, prepare_narrow_weights, run_narrow_weights, NULL};
-const struct kernel cuda_narrow_concat_conv2d = {&concat_conv2d_kind, supports_narrow_concat,
-                                                 prepare_narrow_concat, run_narrow_concat, NULL};
+    .kind = &conv2d_grad_weights_kind, .supports = supports_narrow_weights,
+    .prepare = prepare_narrow_weights, .run = run_narrow_weights, .may = OP_BARE | OP_TAKES_LATE,
+    .types = KERNEL_HALVES};
+const struct kernel cuda_narrow_concat_conv2d = {
+    .kind = &concat_conv2d_kind, .supports = supports_narrow_concat,
+    .prepare = prepare_narrow_concat, .run = run_narrow_concat,
+    .may = OP_GIVES_MOMENTS | OP_HAS_COEF | OP_HAS_SECOND_COEF, .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_concat_conv2d_grad_input = {
-    &concat_conv2d_grad_input_kind, supports_narrow_concat_grad, NULL, run_narrow_concat_grad, NULL};
+    .kind = &concat_conv2d_grad_input_kind, .supports = supports_narrow_concat_grad,
+    .run = run_narrow_concat_grad, .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_concat_conv2d_grad_weights = {
-    &concat_conv2d_grad_weights_kind, supports_narrow_weights, prepare_narrow_weights,
-    run_narrow_weights, NULL};
-const struct kernel cuda_narrow_conv_transpose2d = {&conv_transpose2d_kind, supports_narrow_up, NULL,
-                                                    run_narrow_up, NULL};
+    .kind = &concat_conv2d_grad_weights_kind, .supports = supports_narrow_weights,
+    .prepare = prepare_narrow_weights, .run = run_narrow_weights, .types = KERNEL_HALVES};
+const struct kernel cuda_narrow_conv_transpose2d = {
+    .kind = &conv_transpose2d_kind, .supports = supports_narrow_up, .run = run_narrow_up,
+    .may = OP_HAS_COEF, .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_conv_transpose2d_grad_input = {
-    &conv_transpose2d_grad_input_kind, supports_narrow_back_up, NULL, run_narrow_down, NULL};
+    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_narrow_back_up,
+    .run = run_narrow_down, .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_conv_transpose2d_grad_weights = {
-    &conv_transpose2d_grad_weights_kind, supports_narrow_back_up, prepare_narrow_up_weights,
-    run_narrow_up_weights, NULL};
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_narrow_back_up,
+    .prepare = prepare_narrow_up_weights, .run = run_narrow_up_weights, .types = KERNEL_HALVES};

@@ -27,7 +27,7 @@ static bool supports_norm_conv(const struct op *op)
 static bool supports_norm_conv_grad(const struct op *op)
 {
     return is_narrow(op, op->in[1], op->in[0]) && op->out[0]->dtype == DTYPE_BF16 &&
-           (!op_late_in(op) || op_late_in(op)->dtype == DTYPE_BF16) &&
+           (!op->in[OP_LATE_X] || op->in[OP_LATE_X]->dtype == DTYPE_BF16) &&
            narrow_back_resident(narrow_op_channels(op->in[1]), narrow_op_channels(op->in[0]), true);
 }
 
@@ -53,11 +53,11 @@ static int run_norm_conv(struct op *op, struct exec *x, struct err *e)
     unsigned in = narrow_op_channels(op->in[0]), out = narrow_op_channels(op->out[0]);
     unsigned nblocks = conv_blocks(op);
     struct narrow_args k = {.field = narrow_op_field(op->in[0]), .w = op->in[3]->data,
-                            .bias = op->in[4]->data, .w_out = 9 * in, .w_in = 9, .nw = in,
+                            .bias = op->in[6]->data, .w_out = 9 * in, .w_in = 9, .nw = in,
                             .src.first = {.x = op->in[0]->half, .channels = in,
                                           .form = NARROW_NORM_RELU},
                             .first = {.y = op->out[0]->half, .channels = out},
-                            .form = op_moments_out(op) ? NARROW_SQUARES : NARROW_NO_SUMS,
+                            .form = op->out[OP_OUT_MOMENTS] ? NARROW_SQUARES : NARROW_NO_SUMS,
                             .sums = (double *)((char *)op->workspace +
                                                cuda_norm_workspace(in, NORM_PARTS))};
 
@@ -105,8 +105,11 @@ static int run_norm_conv_grad(struct op *op, struct exec *x, struct err *e)
     return cuda_norm_finish_grad(&norm, nblocks, x, e);
 }
 
-const struct kernel cuda_narrow_norm_conv2d = {&batch_norm_relu_conv2d_kind, supports_norm_conv,
-                                               prepare_norm_conv, run_norm_conv, NULL};
-const struct kernel cuda_narrow_norm_conv2d_grad = {&batch_norm_relu_conv2d_grad_kind,
-                                                    supports_norm_conv_grad, prepare_norm_conv_grad,
-                                                    run_norm_conv_grad, NULL};
+const struct kernel cuda_narrow_norm_conv2d = {
+    .kind = &batch_norm_relu_conv2d_kind, .supports = supports_norm_conv,
+    .prepare = prepare_norm_conv, .run = run_norm_conv, .may = OP_GIVES_MOMENTS | OP_TAKES_MOMENTS,
+    .types = KERNEL_HALVES};
+const struct kernel cuda_narrow_norm_conv2d_grad = {
+    .kind = &batch_norm_relu_conv2d_grad_kind, .supports = supports_norm_conv_grad,
+    .prepare = prepare_norm_conv_grad, .run = run_norm_conv_grad,
+    .may = OP_TAKES_LATE | OP_GIVES_COEF, .types = KERNEL_HALVES};

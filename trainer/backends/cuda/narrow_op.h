@@ -17,14 +17,15 @@ static inline struct narrow_field narrow_op_field(const struct tensor *t)
                         (unsigned)t->shape.dim[DIM_W]);
 }
 
-/* Input i, which may come before its norm and ReLU (core/op.h). */
-static inline struct narrow_part narrow_op_input(const struct op *op, int i)
+/* A source, which may come before its norm and ReLU (core/op.h), then with coef; NULL: it does
+ * not. */
+static inline struct narrow_part narrow_op_source(const struct tensor *x, const struct tensor *coef)
 {
-    struct narrow_part part = {.x = op->in[i]->half, .channels = narrow_op_channels(op->in[i])};
+    struct narrow_part part = {.x = x->half, .channels = narrow_op_channels(x)};
 
-    if (op->attr.raw == i + 1) {
+    if (coef) {
         part.form = NARROW_NORM_RELU;
-        part.coef = op_raw_coef(op)->data;
+        part.coef = coef->data;
     }
     return part;
 }
@@ -37,7 +38,7 @@ static inline bool narrow_op_is_3x3(const struct op *op)
 /* in[0] of a gradient's op, or what it makes of it (core/op.h). */
 static inline struct narrow_part narrow_op_gradient(const struct op *op)
 {
-    const struct tensor *g = op->in[0], *x = op_late_in(op);
+    const struct tensor *g = op->in[0], *x = op->in[OP_LATE_X];
     struct narrow_part plain = {.x = g->half, .channels = narrow_op_channels(g)};
     struct narrow_part late = plain;
 
@@ -45,7 +46,7 @@ static inline struct narrow_part narrow_op_gradient(const struct op *op)
         return plain;
     late.x = x->half;
     late.g = g->half;
-    late.coef = op_late_coef(op)->data;
+    late.coef = op->in[OP_LATE_COEF]->data;
     late.form = NARROW_NORM_GRAD;
     return late;
 }

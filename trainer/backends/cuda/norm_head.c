@@ -16,7 +16,7 @@ static unsigned nchannels(const struct tensor *t)
 
 static bool supports_norm_head(const struct op *op)
 {
-    return !op_moments_out(op) && pass_is_head(op, op->in[0], op->out[0]);
+    return pass_is_head(op, op->in[0], op->out[0]);
 }
 
 static int prepare_norm_head(struct op *op, struct err *e)
@@ -29,7 +29,7 @@ static int prepare_norm_head(struct op *op, struct err *e)
 static int run_norm_head(struct op *op, struct exec *x, struct err *e)
 {
     struct op norm = norm_op_forward(op);
-    struct pass_head_args k = {.x = op->in[0]->half, .w = op->in[3]->data, .bias = op->in[4]->data,
+    struct pass_head_args k = {.x = op->in[0]->half, .w = op->in[3]->data, .bias = op->in[6]->data,
                                .z = op->out[0]->data, .npixels = (unsigned)tensor_pixels(op->in[0]),
                                .channels = nchannels(op->in[0]), .logits = nchannels(op->out[0])};
 
@@ -41,7 +41,7 @@ static int run_norm_head(struct op *op, struct exec *x, struct err *e)
 
 static bool supports_norm_head_grad(const struct op *op)
 {
-    return !op_late_in(op) && op->out[0]->dtype == DTYPE_BF16 && pass_is_head(op, op->in[1], op->in[0]);
+    return op->out[0]->dtype == DTYPE_BF16 && pass_is_head(op, op->in[1], op->in[0]);
 }
 
 static unsigned head_parts(const struct op *op)
@@ -76,7 +76,11 @@ static int run_norm_head_grad(struct op *op, struct exec *x, struct err *e)
     return cuda_norm_finish_grad(&norm, nparts, x, e);
 }
 
-const struct kernel cuda_norm_head = {&batch_norm_relu_conv2d_kind, supports_norm_head,
-                                      prepare_norm_head, run_norm_head, NULL};
-const struct kernel cuda_norm_head_grad = {&batch_norm_relu_conv2d_grad_kind, supports_norm_head_grad,
-                                           prepare_norm_head_grad, run_norm_head_grad, NULL};
+const struct kernel cuda_norm_head = {
+    .kind = &batch_norm_relu_conv2d_kind, .supports = supports_norm_head,
+    .prepare = prepare_norm_head, .run = run_norm_head, .may = OP_TAKES_MOMENTS,
+    .types = KERNEL_HALVES};
+const struct kernel cuda_norm_head_grad = {
+    .kind = &batch_norm_relu_conv2d_grad_kind, .supports = supports_norm_head_grad,
+    .prepare = prepare_norm_head_grad, .run = run_norm_head_grad,
+    .may = OP_GIVES_COEF, .types = KERNEL_HALVES};

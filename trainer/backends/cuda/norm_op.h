@@ -6,12 +6,12 @@
 
 #include "trainer/core/op.h"
 
-/* (x, gamma, beta, w, b, running mean, running var) -> y, saved */
+/* (x, gamma, beta, w, running mean, running var, b) -> y, saved */
 static inline struct op norm_op_forward(const struct op *op)
 {
     return (struct op){.kind = &batch_norm_relu_kind, .attr = op->attr, .workspace = op->workspace,
-                       .in = {op->in[0], op->in[1], op->in[2], op->in[5], op->in[6],
-                              op_moments_in(op)},
+                       .in = {op->in[0], op->in[1], op->in[2], op->in[4], op->in[5],
+                              [OP_MOMENTS] = op->in[OP_MOMENTS]},
                        .out = {op->in[0], op->out[1]}};
 }
 
@@ -22,7 +22,8 @@ static inline struct op norm_op_grad(const struct op *op)
     return (struct op){.kind = &batch_norm_relu_grad_kind, .attr = op->attr,
                        .workspace = op->workspace,
                        .in = {op->out[0], op->in[1], op->in[2], op->in[3], op->in[4]},
-                       .out = {op->out[0], op->out[1], op->out[2], op_late_out(op)}};
+                       .out = {op->out[0], op->out[1], op->out[2],
+                               [OP_OUT_COEF] = op->out[OP_OUT_COEF]}};
 }
 
 #endif

@@ -135,12 +135,15 @@ static int run_split_chunks(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_pass_add = {&add_kind, pass_supports, NULL, run_add_chunks, NULL};
-const struct kernel cuda_pass_relu = {&relu_kind, pass_supports, NULL, run_relu_chunks, NULL};
-const struct kernel cuda_pass_relu_grad = {&relu_grad_kind, pass_supports, NULL, run_relu_chunks,
-                                           NULL};
-const struct kernel cuda_pass_concat = {&concat_kind, pass_supports, NULL, run_concat_chunks, NULL};
-const struct kernel cuda_pass_concat_grad = {&concat_grad_kind, pass_supports, NULL,
-                                             run_split_chunks, NULL};
+const struct kernel cuda_pass_add = {
+    &add_kind, pass_supports, NULL, run_add_chunks, NULL, 0, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_relu = {
+    &relu_kind, pass_supports, NULL, run_relu_chunks, NULL, 0, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_relu_grad = {
+    &relu_grad_kind, pass_supports, NULL, run_relu_chunks, NULL, 0, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_concat = {
+    &concat_kind, pass_supports, NULL, run_concat_chunks, NULL, 0, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_concat_grad = {
+    &concat_grad_kind, pass_supports, NULL, run_split_chunks, NULL, 0, 0, KERNEL_HALVES};
 
 C_END

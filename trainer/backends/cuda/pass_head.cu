@@ -266,7 +266,7 @@ void pass_head(const struct pass_head_args *k, cudaStream_t stream)
 static int run_head(struct op *op, struct exec *x, struct err *e)
 {
     struct pass_head_args k = {op->in[0]->half, NULL, op->in[1]->data,
-                               op->kind->nin > 2 ? op->in[2]->data : NULL, op->out[0]->data,
+                               op->in[2] ? op->in[2]->data : NULL, op->out[0]->data,
                                (unsigned)tensor_pixels(op->in[0]),
                                (unsigned)tensor_channels(op->in[0]),
                                (unsigned)tensor_channels(op->out[0])};
@@ -317,7 +317,7 @@ static int run_head_weights(struct op *op, struct exec *x, struct err *e)
                                   (unsigned)tensor_channels(op->in[0]),
                                   pass_head_parts(tensor_pixels(op->in[0]))};
     struct head_total_args t = {k.parts, op->out[0]->data,
-                                op->kind->nout > 1 ? op->out[1]->data : NULL, k.channels, k.logits,
+                                op->out[1] ? op->out[1]->data : NULL, k.channels, k.logits,
                                 k.nparts};
 
     (void)e;
@@ -334,10 +334,12 @@ void pass_head_back(const struct pass_head_back_args *k, float *dw, float *db, c
     total_head(&t, stream);
 }
 
-const struct kernel cuda_pass_head = {&conv2d_kind, supports_head, NULL, run_head, NULL};
-const struct kernel cuda_pass_head_grad_input = {&conv2d_grad_input_kind, supports_head_grad, NULL,
-                                                 run_head_grad, NULL};
+const struct kernel cuda_pass_head = {
+    &conv2d_kind, supports_head, NULL, run_head, NULL, 0, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_head_grad_input = {
+    &conv2d_grad_input_kind, supports_head_grad, NULL, run_head_grad, NULL, 0, 0, KERNEL_HALVES};
 const struct kernel cuda_pass_head_grad_weights = {
-    &conv2d_grad_weights_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL};
+    &conv2d_grad_weights_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL,
+    0, 0, KERNEL_HALVES};
 
 C_END

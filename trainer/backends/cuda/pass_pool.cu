@@ -207,7 +207,7 @@ C_BEGIN
 static struct pool_args chunks_pool_of(const struct op *op, const struct tensor *small,
                                        const struct tensor *large)
 {
-    struct pool_args k = {large->half, NULL, NULL, op->attr.raw ? op_raw_coef(op)->data : NULL,
+    struct pool_args k = {large->half, NULL, NULL, op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL,
                           op->out[0]->half, NULL, (unsigned)small->shape.dim[DIM_H],
                           (unsigned)small->shape.dim[DIM_W], (unsigned)tensor_channels(small) / 8,
                           (unsigned)large->shape.dim[DIM_H], (unsigned)large->shape.dim[DIM_W],
@@ -257,16 +257,19 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
     k.more = op->kind->nin > 2 ? op->in[0]->half : NULL;
     k.n = count_windows(in[1]);
     k.nparts = pool_parts(in[1]);
-    k.parts = op_sums_out(op) ? (double *)op->workspace : NULL;
+    k.parts = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;
     LAUNCH(pool_back_part, k.nparts, x->device->stream, k);
     cuda_sums_finish(op, k.parts, k.nparts, x);
     return 0;
 }
 
-const struct kernel cuda_pass_max_pool2d = {&max_pool2d_kind, pass_supports, NULL, run_pool, NULL};
-const struct kernel cuda_pass_max_pool2d_grad = {&max_pool2d_grad_kind, pass_supports,
-                                                 prepare_pool_grad, run_pool_grad, NULL};
-const struct kernel cuda_pass_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, pass_supports,
-                                                     prepare_pool_grad, run_pool_grad, NULL};
+const struct kernel cuda_pass_max_pool2d = {
+    &max_pool2d_kind, pass_supports, NULL, run_pool, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_max_pool2d_grad = {
+    &max_pool2d_grad_kind, pass_supports, prepare_pool_grad, run_pool_grad, NULL, 0, 0,
+    KERNEL_HALVES};
+const struct kernel cuda_pass_max_pool2d_grad_add = {
+    &max_pool2d_grad_add_kind, pass_supports, prepare_pool_grad, run_pool_grad, NULL,
+    OP_GIVES_SUMS | OP_HAS_COEF, 0, KERNEL_HALVES};
 
 C_END

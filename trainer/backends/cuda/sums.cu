@@ -39,14 +39,14 @@ C_BEGIN
 
 size_t cuda_sums_size(const struct op *op, unsigned nparts)
 {
-    const struct tensor *sums = op_sums_out(op);
+    const struct tensor *sums = op->out[OP_OUT_SUMS];
 
     return sums ? nparts * tensor_count(sums) * sizeof(double) : 0;
 }
 
 void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
 {
-    const struct tensor *sums = op_sums_out(op);
+    const struct tensor *sums = op->out[OP_OUT_SUMS];
     struct sums_args k = {parts, sums ? sums->data : NULL, sums ? (unsigned)tensor_count(sums) : 0, nparts};
 
     if (sums)
@@ -55,7 +55,7 @@ void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts,
 
 void cuda_sums_widen(const struct op *op, double *wide, struct exec *x)
 {
-    const struct tensor *sums = op_sums_in(op);
+    const struct tensor *sums = op->in[OP_SUMS];
     struct sums_widen_args k = {sums->data, wide, (unsigned)tensor_count(sums),
                                 (unsigned)tensor_pixels(op->in[0])};
 

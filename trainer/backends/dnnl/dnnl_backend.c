@@ -11,8 +11,6 @@ static const struct kernel *const kernels[] = {
     &dnnl_conv2d,
     &dnnl_conv2d_grad_input,
     &dnnl_conv2d_grad_weights,
-    &dnnl_conv2d_nobias,
-    &dnnl_conv2d_nobias_grad_weights,
     &dnnl_conv_transpose2d,
     &dnnl_conv_transpose2d_grad_input,
     &dnnl_conv_transpose2d_grad_weights,

@@ -9,8 +9,6 @@
 extern const struct kernel dnnl_conv2d;
 extern const struct kernel dnnl_conv2d_grad_input;
 extern const struct kernel dnnl_conv2d_grad_weights;
-extern const struct kernel dnnl_conv2d_nobias;
-extern const struct kernel dnnl_conv2d_nobias_grad_weights;
 extern const struct kernel dnnl_conv_transpose2d;
 extern const struct kernel dnnl_conv_transpose2d_grad_input;
 extern const struct kernel dnnl_conv_transpose2d_grad_weights;

@@ -28,6 +28,7 @@ struct roles {
 /* What tells a problem. */
 struct problem {
     const struct op_kind *kind;
+    bool bare;
     int side, stride, nthreads;
     struct shape fine, coarse, weights;
 };
@@ -38,17 +39,16 @@ static bool is_transposed(const struct op_kind *kind)
            kind == &conv_transpose2d_grad_weights_kind;
 }
 
-static struct roles roles_of(const struct op_kind *kind)
+static struct roles roles_of(const struct op_kind *kind, bool bare)
 {
     bool transposed = is_transposed(kind);
     bool back = kind == &conv2d_grad_input_kind || kind == &conv_transpose2d_grad_input_kind;
 
-    if (kind == &conv2d_grad_weights_kind || kind == &conv2d_nobias_grad_weights_kind ||
-        kind == &conv_transpose2d_grad_weights_kind)
+    if (kind == &conv2d_grad_weights_kind || kind == &conv_transpose2d_grad_weights_kind)
         return (struct roles){WEIGHTS, transposed ? 0 : 1, transposed ? 1 : 0, OP_MAX_IN, -1};
     if (back == transposed)
-        return (struct roles){COARSE, 0, OP_MAX_IN, 1, kind->nin > 2 ? 2 : -1};
-    return (struct roles){FINE, OP_MAX_IN, 0, 1, kind->nin > 2 ? 2 : -1};
+        return (struct roles){COARSE, 0, OP_MAX_IN, 1, kind->nin > 2 && !bare ? 2 : -1};
+    return (struct roles){FINE, OP_MAX_IN, 0, 1, kind->nin > 2 && !bare ? 2 : -1};
 }
 
 static int count_threads(void)
@@ -62,11 +62,12 @@ static int count_threads(void)
 
 static struct problem problem_of(const struct op *op)
 {
-    struct roles r = roles_of(op->kind);
+    struct roles r = roles_of(op->kind, op->attr.bare);
     struct problem p;
 
     memset(&p, 0, sizeof p); /* compared as bytes */
     p.kind = op->kind;
+    p.bare = op->attr.bare;
     p.side = (int)trial_tensor(op, r.weights)->shape.dim[2];
     p.stride = is_transposed(op->kind) ? 2 : op->attr.stride > 1 ? op->attr.stride : 1;
     p.nthreads = count_threads();
@@ -81,7 +82,7 @@ static struct problem problem_of(const struct op *op)
 /* With few images. */
 static bool create(struct trial *t, const struct op *op, const struct problem *p)
 {
-    struct roles r = roles_of(op->kind);
+    struct roles r = roles_of(op->kind, op->attr.bare);
 
     trial_create(t, op);
     for (int i = 0; i < TRIAL_TENSORS; i++) {
@@ -119,7 +120,7 @@ static double weight_at(const struct tensor *w, int64_t coarse, int64_t fine, in
 static double place_sum(const struct trial *t, const struct problem *p, const int64_t at[4],
                         int64_t i, int64_t j)
 {
-    const struct roles r = roles_of(p->kind);
+    const struct roles r = roles_of(p->kind, p->bare);
     const struct tensor *w = &t->tensors[r.weights];
     int64_t pad = is_transposed(p->kind) ? 0 : p->side / 2, s = p->stride;
     int64_t y = at[DIM_H], x = at[DIM_W], c = at[DIM_C];
@@ -142,7 +143,7 @@ static double place_sum(const struct trial *t, const struct problem *p, const in
 /* Of a weight: at[] is its place. */
 static double weight_sum(const struct trial *t, const struct problem *p, const int64_t at[4])
 {
-    const struct roles r = roles_of(p->kind);
+    const struct roles r = roles_of(p->kind, p->bare);
     const struct tensor *coarse = &t->tensors[r.coarse];
     int64_t pad = is_transposed(p->kind) ? 0 : p->side / 2, s = p->stride;
     double sum = 0;
@@ -158,7 +159,7 @@ static double weight_sum(const struct trial *t, const struct problem *p, const i
 
 static double expected(const struct trial *t, const struct problem *p, size_t index)
 {
-    const struct roles r = roles_of(p->kind);
+    const struct roles r = roles_of(p->kind, p->bare);
     const struct tensor *result = t->op.out[0];
     int64_t at[4];
     double sum = 0;

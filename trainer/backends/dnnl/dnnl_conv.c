@@ -91,17 +91,17 @@ static dnnl_status_t init_problem(const struct op *op, struct problem *p)
     p->stride = op->attr.stride > 1 ? op->attr.stride : 1;
     p->transposed = kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_input_kind ||
                     kind == &conv_transpose2d_grad_weights_kind;
-    if (kind == &conv2d_kind || kind == &conv2d_nobias_kind || kind == &conv_transpose2d_kind) {
+    if (kind == &conv2d_kind || kind == &conv_transpose2d_kind) {
         p->direction = FORWARD;
         p->src = op->in[0], p->weights = op->in[1], p->dst = op->out[0];
-        p->bias = kind->nin > 2 ? op->in[2] : NULL;
+        p->bias = op->in[2];
     } else if (kind == &conv2d_grad_input_kind || kind == &conv_transpose2d_grad_input_kind) {
         p->direction = GRAD_INPUT;
         p->dst = op->in[0], p->weights = op->in[1], p->src = op->out[0];
     } else {
         p->direction = GRAD_WEIGHTS;
         p->dst = op->in[0], p->src = op->in[1], p->weights = op->out[0];
-        p->bias = kind->nout > 1 ? op->out[1] : NULL;
+        p->bias = op->out[1];
     }
     status = init_activation(p->src, &p->src_desc);
     if (!status)
@@ -424,17 +424,21 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel dnnl_conv2d = {&conv2d_kind, supports, prepare, run, release};
-const struct kernel dnnl_conv2d_nobias = {&conv2d_nobias_kind, supports, prepare, run, release};
-const struct kernel dnnl_conv2d_nobias_grad_weights = {&conv2d_nobias_grad_weights_kind, supports,
-                                                       prepare, run, release};
-const struct kernel dnnl_conv2d_grad_input = {&conv2d_grad_input_kind, supports, prepare, run,
-                                              release};
-const struct kernel dnnl_conv2d_grad_weights = {&conv2d_grad_weights_kind, supports, prepare, run,
-                                                release};
-const struct kernel dnnl_conv_transpose2d = {&conv_transpose2d_kind, supports, prepare, run,
-                                             release};
-const struct kernel dnnl_conv_transpose2d_grad_input = {&conv_transpose2d_grad_input_kind, supports,
-                                                        prepare, run, release};
-const struct kernel dnnl_conv_transpose2d_grad_weights = {&conv_transpose2d_grad_weights_kind,
-                                                          supports, prepare, run, release};
+const struct kernel dnnl_conv2d = {
+    .kind = &conv2d_kind, .supports = supports, .prepare = prepare, .run = run, .release = release,
+    .may = OP_BARE};
+const struct kernel dnnl_conv2d_grad_input = {
+    .kind = &conv2d_grad_input_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release};
+const struct kernel dnnl_conv2d_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_BARE};
+const struct kernel dnnl_conv_transpose2d = {
+    .kind = &conv_transpose2d_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release};
+const struct kernel dnnl_conv_transpose2d_grad_input = {
+    .kind = &conv_transpose2d_grad_input_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release};
+const struct kernel dnnl_conv_transpose2d_grad_weights = {
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports, .prepare = prepare,
+    .run = run, .release = release};

@@ -16,4 +16,4 @@ static int run_add(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_add = {&add_kind, NULL, NULL, run_add, NULL};
+const struct kernel ref_add = {.kind = &add_kind, .run = run_add};

@@ -52,5 +52,5 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_avg_pool2d = {&avg_pool2d_kind, NULL, NULL, run_pool, NULL};
-const struct kernel ref_avg_pool2d_grad = {&avg_pool2d_grad_kind, NULL, NULL, run_grad, NULL};
+const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = run_pool};
+const struct kernel ref_avg_pool2d_grad = {.kind = &avg_pool2d_grad_kind, .run = run_grad};

@@ -136,8 +136,8 @@ static int find_norm(struct op *op, struct coefficients k, struct exec *x, struc
     const float *mean = op->out[1]->data, *scale = mean + nchannels;
     double *sums = op->workspace;
 
-    if (op_moments_in(op))
-        moments_sums(op_moments_in(op), npixels, sums);
+    if (op->in[OP_MOMENTS])
+        moments_sums(op->in[OP_MOMENTS], npixels, sums);
     else
         chunks_sum(src, src, npixels, nchannels, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
@@ -243,9 +243,9 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
         dy = masked;
     }
     *grad = dy;
-    if (op_sums_in(op))
+    if (op->in[OP_SUMS])
         for (size_t i = 0; i < 2 * nchannels; i++)
-            sums[i] = (double)op_sums_in(op)->data[i];
+            sums[i] = (double)op->in[OP_SUMS]->data[i];
     else
         chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
@@ -296,17 +296,23 @@ static int run_grad_coef(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_batch_norm = {&batch_norm_kind, NULL, prepare, run_batch_norm, NULL};
-const struct kernel ref_batch_norm_grad = {&batch_norm_grad_kind, NULL, prepare, run_grad, NULL};
-const struct kernel ref_batch_norm_infer = {&batch_norm_infer_kind, NULL, prepare, run_infer,
-                                            NULL};
-const struct kernel ref_batch_norm_relu = {&batch_norm_relu_kind, NULL, prepare, run_batch_norm,
-                                           NULL};
-const struct kernel ref_batch_norm_relu_coef = {&batch_norm_relu_coef_kind, NULL, prepare, run_coef,
-                                                NULL};
-const struct kernel ref_batch_norm_relu_grad = {&batch_norm_relu_grad_kind, NULL,
-                                                prepare_relu_grad, run_grad, NULL};
-const struct kernel ref_batch_norm_relu_grad_coef = {&batch_norm_relu_grad_coef_kind, NULL,
-                                                     prepare_relu_grad, run_grad_coef, NULL};
-const struct kernel ref_batch_norm_relu_infer = {&batch_norm_relu_infer_kind, NULL, prepare,
-                                                 run_infer, NULL};
+const struct kernel ref_batch_norm = {
+    .kind = &batch_norm_kind, .prepare = prepare, .run = run_batch_norm, .may = OP_TAKES_MOMENTS};
+const struct kernel ref_batch_norm_grad = {
+    .kind = &batch_norm_grad_kind, .prepare = prepare, .run = run_grad};
+const struct kernel ref_batch_norm_infer = {
+    .kind = &batch_norm_infer_kind, .prepare = prepare, .run = run_infer};
+const struct kernel ref_batch_norm_relu = {
+    .kind = &batch_norm_relu_kind, .prepare = prepare, .run = run_batch_norm,
+    .may = OP_TAKES_MOMENTS};
+const struct kernel ref_batch_norm_relu_coef = {
+    .kind = &batch_norm_relu_coef_kind, .prepare = prepare, .run = run_coef, .may =
+        OP_TAKES_MOMENTS};
+const struct kernel ref_batch_norm_relu_grad = {
+    .kind = &batch_norm_relu_grad_kind, .prepare = prepare_relu_grad, .run = run_grad,
+    .may = OP_TAKES_SUMS};
+const struct kernel ref_batch_norm_relu_grad_coef = {
+    .kind = &batch_norm_relu_grad_coef_kind, .prepare = prepare_relu_grad, .run = run_grad_coef,
+    .may = OP_TAKES_SUMS};
+const struct kernel ref_batch_norm_relu_infer = {
+    .kind = &batch_norm_relu_infer_kind, .prepare = prepare, .run = run_infer};

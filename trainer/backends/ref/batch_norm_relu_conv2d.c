@@ -25,33 +25,30 @@ static void add(struct steps *s, const struct op *op, const struct kernel *kerne
 
 static bool is_forward(const struct op *op)
 {
-    return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind;
+    return op->kind == &batch_norm_relu_conv2d_kind;
 }
 
-/* The running statistics are last. */
 static void split_forward(const struct op *op, struct steps *s)
 {
-    bool bias = op->kind == &batch_norm_relu_conv2d_kind;
     struct tensor *const *in = op->in;
 
     add(s, op, &ref_batch_norm_relu);
     for (int i = 0; i < 5; i++)
-        s->op[0].in[i] = in[i < 3 ? i : bias ? i + 2 : i + 1];
-    s->op[0].in[5] = op_moments_in(op);
+        s->op[0].in[i] = in[i < 3 ? i : i + 1];
+    s->op[0].in[OP_MOMENTS] = in[OP_MOMENTS];
     s->op[0].out[0] = &s->normed, s->op[0].out[1] = op->out[1];
-    add(s, op, bias ? &ref_conv2d : &ref_conv2d_nobias);
-    s->op[1].in[0] = &s->normed, s->op[1].in[1] = in[3], s->op[1].in[2] = bias ? in[4] : NULL;
-    s->op[1].out[0] = op->out[0], s->op[1].out[1] = op_moments_out(op);
+    add(s, op, &ref_conv2d);
+    s->op[1].in[0] = &s->normed, s->op[1].in[1] = in[3], s->op[1].in[2] = in[6];
+    s->op[1].out[0] = op->out[0], s->op[1].out[OP_OUT_MOMENTS] = op->out[OP_OUT_MOMENTS];
 }
 
 /* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, and db */
 static void split_grad(const struct op *op, struct steps *s)
 {
-    struct tensor *const *in = op->in, *const *out = op->out, *coef = op_late_out(op);
-    struct tensor *dy = op_late_in(op) ? &s->late : in[0];
+    struct tensor *const *in = op->in, *const *out = op->out, *coef = op->out[OP_OUT_COEF];
+    struct tensor *dy = in[OP_LATE_X] ? &s->late : in[0];
 
-    add(s, op, op->kind == &batch_norm_relu_conv2d_grad_kind ? &ref_conv2d_grad_weights
-                                                             : &ref_conv2d_nobias_grad_weights);
+    add(s, op, &ref_conv2d_grad_weights);
     s->op[0].in[0] = dy, s->op[0].in[1] = &s->normed;
     s->op[0].out[0] = out[3], s->op[0].out[1] = out[4];
     add(s, op, &ref_conv2d_grad_input);
@@ -137,10 +134,9 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(kind) {&kind, NULL, prepare, run, NULL}
-
-const struct kernel ref_batch_norm_relu_conv2d = KERNEL_OF(batch_norm_relu_conv2d_kind);
-const struct kernel ref_batch_norm_relu_conv2d_grad = KERNEL_OF(batch_norm_relu_conv2d_grad_kind);
-const struct kernel ref_batch_norm_relu_conv2d_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_kind);
-const struct kernel ref_batch_norm_relu_conv2d_nobias_grad =
-    KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind);
+const struct kernel ref_batch_norm_relu_conv2d = {
+    .kind = &batch_norm_relu_conv2d_kind, .prepare = prepare, .run = run,
+    .may = OP_BARE | OP_GIVES_MOMENTS | OP_TAKES_MOMENTS};
+const struct kernel ref_batch_norm_relu_conv2d_grad = {
+    .kind = &batch_norm_relu_conv2d_grad_kind, .prepare = prepare, .run = run,
+    .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

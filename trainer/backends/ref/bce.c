@@ -62,4 +62,4 @@ static int run_bce(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_bce = {&bce_kind, NULL, prepare, run_bce, NULL};
+const struct kernel ref_bce = {.kind = &bce_kind, .prepare = prepare, .run = run_bce};

@@ -39,5 +39,6 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_bias = {&bias_kind, NULL, NULL, run_bias, NULL};
-const struct kernel ref_bias_grad = {&bias_grad_kind, NULL, prepare_grad, run_grad, NULL};
+const struct kernel ref_bias = {.kind = &bias_kind, .run = run_bias};
+const struct kernel ref_bias_grad = {
+    .kind = &bias_grad_kind, .prepare = prepare_grad, .run = run_grad};

@@ -25,4 +25,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_cast = {.kind = &cast_kind, .run = run};
+const struct kernel ref_cast = {.kind = &cast_kind, .run = run, .types = KERNEL_HALVES};

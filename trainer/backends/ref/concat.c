@@ -38,6 +38,8 @@ static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_concat = {&concat_kind, move_supports, NULL, run_concat, NULL};
-const struct kernel ref_concat_grad = {&concat_grad_kind, move_supports, NULL, run_concat_grad,
-                                       NULL};
+const struct kernel ref_concat = {
+    .kind = &concat_kind, .supports = move_supports, .run = run_concat, .types = KERNEL_ANY};
+const struct kernel ref_concat_grad = {
+    .kind = &concat_grad_kind, .supports = move_supports, .run = run_concat_grad,
+    .types = KERNEL_ANY};

@@ -48,7 +48,7 @@ static void split(const struct op *op, struct pair *p)
         p->concat.in[0] = in[0], p->concat.in[1] = in[1];
         p->conv.kind = op->kind == &concat_conv2d_relu_kind ? &conv2d_relu_kind : &conv2d_kind;
         p->conv.in[0] = whole, p->conv.in[1] = in[2], p->conv.in[2] = in[3];
-        p->conv.out[0] = out[0], p->conv.out[1] = op_moments_out(op);
+        p->conv.out[0] = out[0], p->conv.out[OP_OUT_MOMENTS] = out[OP_OUT_MOMENTS];
     }
     p->concat.out[0] = whole;
 }
@@ -114,11 +114,13 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     return ref_concat.run(&p.concat, x, e) || ref_conv2d_grad_weights.run(&p.conv, x, e) ? -1 : 0;
 }
 
-const struct kernel ref_concat_conv2d = {&concat_conv2d_kind, NULL, prepare_conv2d, run_conv2d,
-                                         NULL};
-const struct kernel ref_concat_conv2d_relu = {&concat_conv2d_relu_kind, NULL, prepare_conv2d, run_conv2d,
-                                              NULL};
-const struct kernel ref_concat_conv2d_grad_input = {&concat_conv2d_grad_input_kind, NULL,
-                                                    prepare_grad_input, run_grad_input, NULL};
+const struct kernel ref_concat_conv2d = {
+    .kind = &concat_conv2d_kind, .prepare = prepare_conv2d, .run = run_conv2d,
+    .may = OP_GIVES_MOMENTS};
+const struct kernel ref_concat_conv2d_relu = {
+    .kind = &concat_conv2d_relu_kind, .prepare = prepare_conv2d, .run = run_conv2d};
+const struct kernel ref_concat_conv2d_grad_input = {
+    .kind = &concat_conv2d_grad_input_kind, .prepare = prepare_grad_input, .run = run_grad_input};
 const struct kernel ref_concat_conv2d_grad_weights = {
-    &concat_conv2d_grad_weights_kind, NULL, prepare_grad_weights, run_grad_weights, NULL};
+    .kind = &concat_conv2d_grad_weights_kind, .prepare = prepare_grad_weights,
+    .run = run_grad_weights};

@@ -125,7 +125,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
         for (size_t ci = 0; ci < g.src_channels; ci++)
             for (size_t k = 0; k < taps; k++)
                 *packed_at(&g, packed, co, k, ci) = *w++;
-    correlate(&g, op->in[0]->data, packed, op->kind->nin > 2 ? op->in[2]->data : NULL,
+    correlate(&g, op->in[0]->data, packed, op->in[2] ? op->in[2]->data : NULL,
               op->out[0]->data);
     moments_write(op, (double *)((char *)op->workspace + packed_size(op)));
     return 0;
@@ -210,7 +210,7 @@ static int prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = tensor_count(op->out[0]) * sizeof(double);
-    if (op->kind->nout > 1)
+    if (op->out[1])
         op->workspace_size += chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
     op->workspace_size += late_size(op);
     return 0;
@@ -235,7 +235,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t co = 0; co < co_n; co++)
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
-    if (op->kind->nout == 1)
+    if (!op->out[1])
         return 0;
     chunks_sum(dy->data, NULL, tensor_pixels(dy), co_n, bias_sums);
     for (size_t co = 0; co < co_n; co++)
@@ -243,13 +243,13 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_conv2d = {&conv2d_kind, NULL, prepare_packed, run_conv2d, NULL};
-const struct kernel ref_conv2d_relu = {&conv2d_relu_kind, NULL, prepare_packed, run_conv2d_relu, NULL};
-const struct kernel ref_conv2d_nobias = {&conv2d_nobias_kind, NULL, prepare_packed, run_conv2d,
-                                         NULL};
-const struct kernel ref_conv2d_grad_input = {&conv2d_grad_input_kind, NULL, prepare_packed,
-                                             run_grad_input, NULL};
-const struct kernel ref_conv2d_grad_weights = {&conv2d_grad_weights_kind, NULL,
-                                               prepare_grad_weights, run_grad_weights, NULL};
-const struct kernel ref_conv2d_nobias_grad_weights = {&conv2d_nobias_grad_weights_kind, NULL,
-                                                      prepare_grad_weights, run_grad_weights, NULL};
+const struct kernel ref_conv2d = {
+    .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d,
+    .may = OP_BARE | OP_GIVES_MOMENTS};
+const struct kernel ref_conv2d_relu = {
+    .kind = &conv2d_relu_kind, .prepare = prepare_packed, .run = run_conv2d_relu};
+const struct kernel ref_conv2d_grad_input = {
+    .kind = &conv2d_grad_input_kind, .prepare = prepare_packed, .run = run_grad_input};
+const struct kernel ref_conv2d_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
+    .may = OP_BARE | OP_TAKES_LATE};

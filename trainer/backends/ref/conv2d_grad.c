@@ -15,7 +15,6 @@ struct recipe {
 
 static const struct recipe recipes[] = {
     {&conv2d_grad_kind, &ref_conv2d_grad_weights, &ref_conv2d_grad_input, 1},
-    {&conv2d_nobias_grad_kind, &ref_conv2d_nobias_grad_weights, &ref_conv2d_grad_input, 1},
     {&concat_conv2d_grad_kind, &ref_concat_conv2d_grad_weights, &ref_concat_conv2d_grad_input, 2},
     {&conv_transpose2d_grad_kind, &ref_conv_transpose2d_grad_weights,
      &ref_conv_transpose2d_grad_input, 1},
@@ -74,7 +73,9 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_conv2d_grad = {&conv2d_grad_kind, NULL, prepare, run, NULL};
-const struct kernel ref_conv2d_nobias_grad = {&conv2d_nobias_grad_kind, NULL, prepare, run, NULL};
-const struct kernel ref_concat_conv2d_grad = {&concat_conv2d_grad_kind, NULL, prepare, run, NULL};
-const struct kernel ref_conv_transpose2d_grad = {&conv_transpose2d_grad_kind, NULL, prepare, run, NULL};
+const struct kernel ref_conv2d_grad = {
+    .kind = &conv2d_grad_kind, .prepare = prepare, .run = run, .may = OP_BARE | OP_TAKES_LATE};
+const struct kernel ref_concat_conv2d_grad = {
+    .kind = &concat_conv2d_grad_kind, .prepare = prepare, .run = run, .may = OP_TAKES_LATE};
+const struct kernel ref_conv_transpose2d_grad = {
+    .kind = &conv_transpose2d_grad_kind, .prepare = prepare, .run = run};

@@ -93,7 +93,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(kind) {&kind, NULL, prepare, run, NULL}
+#define KERNEL_OF(_kind) {.kind = &_kind, .prepare = prepare, .run = run}
 
 const struct kernel ref_conv2d_relu_max_pool2d = KERNEL_OF(conv2d_relu_max_pool2d_kind);
 const struct kernel ref_conv2d_relu_conv2d = KERNEL_OF(conv2d_relu_conv2d_kind);

@@ -144,9 +144,10 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_conv_transpose2d = {&conv_transpose2d_kind, NULL, prepare_packed,
-                                            run_conv_transpose2d, NULL};
-const struct kernel ref_conv_transpose2d_grad_input = {&conv_transpose2d_grad_input_kind, NULL,
-                                                       prepare_packed, run_grad_input, NULL};
+const struct kernel ref_conv_transpose2d = {
+    .kind = &conv_transpose2d_kind, .prepare = prepare_packed, .run = run_conv_transpose2d};
+const struct kernel ref_conv_transpose2d_grad_input = {
+    .kind = &conv_transpose2d_grad_input_kind, .prepare = prepare_packed, .run = run_grad_input};
 const struct kernel ref_conv_transpose2d_grad_weights = {
-    &conv_transpose2d_grad_weights_kind, NULL, prepare_grad_weights, run_grad_weights, NULL};
+    .kind = &conv_transpose2d_grad_weights_kind, .prepare = prepare_grad_weights,
+    .run = run_grad_weights};

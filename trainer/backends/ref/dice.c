@@ -127,4 +127,4 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_dice = {&dice_kind, NULL, prepare, run_dice, NULL};
+const struct kernel ref_dice = {.kind = &dice_kind, .prepare = prepare, .run = run_dice};

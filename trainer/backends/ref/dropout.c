@@ -26,4 +26,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_dropout = {&dropout_kind, NULL, NULL, run, NULL};
+const struct kernel ref_dropout = {.kind = &dropout_kind, .run = run};

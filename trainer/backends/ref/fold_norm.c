@@ -15,10 +15,8 @@ VECTOR_CLONES static void scale(const float *src, float factor, size_t n, float 
 
 static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 {
-    bool bias = op->kind == &fold_norm_kind;
-    struct tensor *const *in = op->in, *const *norm = in + (bias ? 2 : 1);
-    const float *gamma = norm[0]->data, *beta = norm[1]->data;
-    const float *mean = norm[2]->data, *var = norm[3]->data;
+    struct tensor *const *in = op->in;
+    const float *gamma = in[1]->data, *beta = in[2]->data, *mean = in[3]->data, *var = in[4]->data;
     size_t nchannels = tensor_count(op->out[1]), window = tensor_count(in[0]) / nchannels;
 
     (void)x;
@@ -26,7 +24,7 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 #pragma omp parallel for schedule(static)
     for (size_t c = 0; c < nchannels; c++) {
         double factor = (double)gamma[c] / sqrt((double)var[c] + op->attr.eps);
-        double b = bias ? (double)in[1]->data[c] : 0;
+        double b = in[5] ? (double)in[5]->data[c] : 0;
 
         scale(in[0]->data + c * window, (float)factor, window, op->out[0]->data + c * window);
         op->out[1]->data[c] = (float)((double)beta[c] + (b - (double)mean[c]) * factor);
@@ -34,5 +32,4 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_fold_norm = {&fold_norm_kind, NULL, NULL, run_fold_norm, NULL};
-const struct kernel ref_fold_norm_nobias = {&fold_norm_nobias_kind, NULL, NULL, run_fold_norm, NULL};
+const struct kernel ref_fold_norm = {.kind = &fold_norm_kind, .run = run_fold_norm, .may = OP_BARE};

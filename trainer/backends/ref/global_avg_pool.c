@@ -40,6 +40,6 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_global_avg_pool = {&global_avg_pool_kind, NULL, NULL, run_pool, NULL};
-const struct kernel ref_global_avg_pool_grad = {&global_avg_pool_grad_kind, NULL, NULL, run_grad,
-                                                NULL};
+const struct kernel ref_global_avg_pool = {.kind = &global_avg_pool_kind, .run = run_pool};
+const struct kernel ref_global_avg_pool_grad = {
+    .kind = &global_avg_pool_grad_kind, .run = run_grad};

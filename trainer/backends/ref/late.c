@@ -6,14 +6,16 @@
 
 size_t late_size(const struct op *op)
 {
-    return op_late_in(op) ? (tensor_count(op->in[0]) * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN : 0;
+    size_t nbytes = op->in[OP_LATE_X] ? tensor_nbytes(op->in[0]) : 0;
+
+    return (nbytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 const struct tensor *late_gradient(const struct op *op, struct tensor *late, void *memory)
 {
-    if (!op_late_in(op))
+    if (!op->in[OP_LATE_X])
         return op->in[0];
-    const float *g = op->in[0]->data, *x = op_late_in(op)->data, *k = op_late_coef(op)->data;
+    const float *g = op->in[0]->data, *x = op->in[OP_LATE_X]->data, *k = op->in[OP_LATE_COEF]->data;
     size_t n = tensor_channels(op->in[0]), count = tensor_count(op->in[0]);
 
     *late = *op->in[0];

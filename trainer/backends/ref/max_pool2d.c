@@ -108,7 +108,7 @@ static int run_grad_add(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_max_pool2d = {&max_pool2d_kind, NULL, NULL, run_max_pool2d, NULL};
-const struct kernel ref_max_pool2d_grad = {&max_pool2d_grad_kind, NULL, NULL, run_grad, NULL};
-const struct kernel ref_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, NULL, prepare_grad_add,
-                                               run_grad_add, NULL};
+const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = run_max_pool2d};
+const struct kernel ref_max_pool2d_grad = {.kind = &max_pool2d_grad_kind, .run = run_grad};
+const struct kernel ref_max_pool2d_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .prepare = prepare_grad_add, .run = run_grad_add};

@@ -8,12 +8,12 @@
 
 size_t moments_workspace(const struct op *op)
 {
-    return op_moments_out(op) ? chunks_workspace(tensor_channels(op->out[0])) : 0;
+    return op->out[OP_OUT_MOMENTS] ? chunks_workspace(tensor_channels(op->out[0])) : 0;
 }
 
 void moments_write(const struct op *op, double *workspace)
 {
-    const struct tensor *y = op->out[0], *moments = op_moments_out(op);
+    const struct tensor *y = op->out[0], *moments = op->out[OP_OUT_MOMENTS];
     size_t n = tensor_channels(y);
 
     if (!moments)

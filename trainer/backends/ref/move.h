@@ -29,10 +29,10 @@ static inline size_t move_pixel(const struct tensor *t)
 /* Are all of the op's tensors of one type? */
 static inline bool move_supports(const struct op *op)
 {
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = -1; op_next_in(op, &i);)
         if (op->in[i]->dtype != op->in[0]->dtype)
             return false;
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = -1; op_next_out(op, &i);)
         if (op->out[i]->dtype != op->in[0]->dtype)
             return false;
     return true;

@@ -47,4 +47,5 @@ static int run_norm_add_relu(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_norm_add_relu = {&norm_add_relu_kind, NULL, prepare, run_norm_add_relu, NULL};
+const struct kernel ref_norm_add_relu = {
+    .kind = &norm_add_relu_kind, .prepare = prepare, .run = run_norm_add_relu};

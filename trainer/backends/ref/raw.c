@@ -26,25 +26,24 @@ static const struct kernel *kernel_of(const struct op_kind *kind)
     return kernels[i];
 }
 
-static const struct tensor *sums_of(const struct op *op)
+/* Where the source is that goes through the norm: the first, or the one beside it. */
+static int place_of(const struct op *op)
 {
-    bool is_grad = op->kind == &conv_transpose2d_grad_kind || op->kind == &max_pool2d_grad_add_kind;
+    return op_source(op) + (op->in[OP_COEF] ? 0 : 1);
+}
 
-    return is_grad ? op_sums_out(op) : NULL;
+static const struct tensor *coef_of(const struct op *op)
+{
+    return op->in[OP_COEF] ? op->in[OP_COEF] : op->in[OP_SECOND_COEF];
 }
 
 /* p stays where it is: its op points into it. */
 static void split(const struct op *op, struct plain *p)
 {
-    int nin = op->kind->nin, n = op_nin(op);
-
-    *p = (struct plain){*op->in[op->attr.raw - 1], *op, kernel_of(op->kind)};
-    p->op.in[op->attr.raw - 1] = &p->normed;
-    for (int i = nin; i < n; i++)
-        p->op.in[i] = op->in[i + 1];
-    if (sums_of(op))
-        p->op.out[op->kind->nout] = NULL;
-    p->op.attr.raw = 0;
+    *p = (struct plain){*op->in[place_of(op)], *op, kernel_of(op->kind)};
+    p->op.in[place_of(op)] = &p->normed;
+    p->op.in[OP_COEF] = p->op.in[OP_SECOND_COEF] = NULL;
+    p->op.out[OP_OUT_SUMS] = NULL;
     p->op.workspace_size = 0;
 }
 
@@ -71,8 +70,8 @@ static float norm(const float *coef, size_t nchannels, size_t c, float x)
 
 static void add_up(const struct op *op, float *sums)
 {
-    const struct tensor *x = op->in[op->attr.raw - 1];
-    const float *g = op->out[0]->data, *coef = op_raw_coef(op)->data;
+    const struct tensor *x = op->in[place_of(op)];
+    const float *g = op->out[0]->data, *coef = coef_of(op)->data;
     size_t n = tensor_channels(x);
 
 #pragma omp parallel for schedule(static)
@@ -91,8 +90,8 @@ static void add_up(const struct op *op, float *sums)
 
 static int run(struct op *op, struct exec *exec, struct err *e)
 {
-    const struct tensor *x = op->in[op->attr.raw - 1];
-    const float *coef = op_raw_coef(op)->data;
+    const struct tensor *x = op->in[place_of(op)];
+    const float *coef = coef_of(op)->data;
     size_t n = tensor_channels(x);
     float *dst = op->workspace;
     struct plain p;
@@ -108,21 +107,20 @@ static int run(struct op *op, struct exec *exec, struct err *e)
     }
     if (p.kernel->run(&p.op, exec, e) < 0)
         return -1;
-    if (sums_of(op))
-        add_up(op, sums_of(op)->data);
+    if (op->out[OP_OUT_SUMS])
+        add_up(op, op->out[OP_OUT_SUMS]->data);
     return 0;
 }
 
-static bool is_raw(const struct op *op)
-{
-    return op->attr.raw != 0;
-}
+#define KERNEL_OF(_kind, forms) {.kind = &_kind, .prepare = prepare, .run = run, .may = forms}
+#define COEFS (OP_HAS_COEF | OP_HAS_SECOND_COEF)
 
-#define KERNEL_OF(kind) {&kind, is_raw, prepare, run, NULL}
-
-const struct kernel ref_raw_concat_conv2d = KERNEL_OF(concat_conv2d_kind);
-const struct kernel ref_raw_concat_conv2d_grad = KERNEL_OF(concat_conv2d_grad_kind);
-const struct kernel ref_raw_conv_transpose2d = KERNEL_OF(conv_transpose2d_kind);
-const struct kernel ref_raw_conv_transpose2d_grad = KERNEL_OF(conv_transpose2d_grad_kind);
-const struct kernel ref_raw_max_pool2d = KERNEL_OF(max_pool2d_kind);
-const struct kernel ref_raw_max_pool2d_grad_add = KERNEL_OF(max_pool2d_grad_add_kind);
+const struct kernel ref_raw_concat_conv2d = KERNEL_OF(concat_conv2d_kind, COEFS | OP_GIVES_MOMENTS);
+const struct kernel ref_raw_concat_conv2d_grad = KERNEL_OF(concat_conv2d_grad_kind,
+                                                           COEFS | OP_TAKES_LATE);
+const struct kernel ref_raw_conv_transpose2d = KERNEL_OF(conv_transpose2d_kind, OP_HAS_COEF);
+const struct kernel ref_raw_conv_transpose2d_grad =
+    KERNEL_OF(conv_transpose2d_grad_kind, OP_HAS_COEF | OP_GIVES_SUMS);
+const struct kernel ref_raw_max_pool2d = KERNEL_OF(max_pool2d_kind, OP_HAS_COEF);
+const struct kernel ref_raw_max_pool2d_grad_add = KERNEL_OF(max_pool2d_grad_add_kind, OP_HAS_COEF |
+                                                            OP_GIVES_SUMS);

@@ -53,5 +53,5 @@ static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_relu = {&relu_kind, NULL, NULL, run_relu, NULL};
-const struct kernel ref_relu_grad = {&relu_grad_kind, NULL, NULL, run_relu_grad, NULL};
+const struct kernel ref_relu = {.kind = &relu_kind, .run = run_relu};
+const struct kernel ref_relu_grad = {.kind = &relu_grad_kind, .run = run_relu_grad};

@@ -65,5 +65,6 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_relu_max_pool2d = {&relu_max_pool2d_kind, NULL, NULL, run_forward, NULL};
-const struct kernel ref_relu_max_pool2d_grad = {&relu_max_pool2d_grad_kind, NULL, NULL, run_grad, NULL};
+const struct kernel ref_relu_max_pool2d = {.kind = &relu_max_pool2d_kind, .run = run_forward};
+const struct kernel ref_relu_max_pool2d_grad = {
+    .kind = &relu_max_pool2d_grad_kind, .run = run_grad};

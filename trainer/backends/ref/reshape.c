@@ -14,4 +14,5 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_reshape = {&reshape_kind, move_supports, NULL, run, NULL};
+const struct kernel ref_reshape = {
+    .kind = &reshape_kind, .supports = move_supports, .run = run, .types = KERNEL_ANY};

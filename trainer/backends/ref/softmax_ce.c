@@ -56,4 +56,5 @@ static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_softmax_ce = {&softmax_ce_kind, NULL, prepare, run_softmax_ce, NULL};
+const struct kernel ref_softmax_ce = {
+    .kind = &softmax_ce_kind, .prepare = prepare, .run = run_softmax_ce};

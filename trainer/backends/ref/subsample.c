@@ -57,6 +57,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_subsample = {&subsample_kind, move_supports, NULL, run_subsample, NULL};
-const struct kernel ref_subsample_grad = {&subsample_grad_kind, move_supports, NULL, run_grad,
-                                          NULL};
+const struct kernel ref_subsample = {
+    .kind = &subsample_kind, .supports = move_supports, .run = run_subsample, .types = KERNEL_ANY};
+const struct kernel ref_subsample_grad = {
+    .kind = &subsample_grad_kind, .supports = move_supports, .run = run_grad, .types = KERNEL_ANY};

@@ -31,15 +31,14 @@ struct both {
 static bool supports(const struct op *op)
 {
     struct conv_parts p = conv_parts_grad(op);
-    bool concat = op->kind == &concat_conv2d_grad_kind, bias = p.weights.out[1] != NULL;
+    bool concat = op->kind == &concat_conv2d_grad_kind;
 
     if (p.norm.kind && !(norm_rows_fit(op->in[1]) && simd_batch_norm_relu_grad.supports(&p.norm)))
         return false;
     return late_rows_support(op, DTYPE_BF16) &&
            (concat ? simd_amx_conv_concat_grad_input : simd_amx_conv_grad_input).supports(&p.input) &&
            (concat ? simd_amx_conv_concat_grad_weights
-            : bias ? simd_amx_conv_grad_weights
-                   : simd_amx_conv_nobias_grad_weights).supports(&p.weights);
+            : simd_amx_conv_grad_weights).supports(&p.weights);
 }
 
 static void release(struct op *op)
@@ -196,9 +195,12 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return b->parts.norm.kind ? batch_norm_grad_finish(&b->parts.norm, x, p.norm_sums, b->w.nchunks, e) : 0;
 }
 
-#define KERNEL_OF(kind) {&kind, supports, prepare, run, release}
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release, \
+    .types = KERNEL_HALVES
 
-const struct kernel simd_amx_both = KERNEL_OF(conv2d_grad_kind);
-const struct kernel simd_amx_both_concat = KERNEL_OF(concat_conv2d_grad_kind);
-const struct kernel simd_amx_both_norm = KERNEL_OF(batch_norm_relu_conv2d_grad_kind);
-const struct kernel simd_amx_both_norm_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind);
+const struct kernel simd_amx_both = {KERNEL_OF(conv2d_grad_kind), .may = OP_TAKES_LATE};
+const struct kernel simd_amx_both_concat = {KERNEL_OF(concat_conv2d_grad_kind),
+                                            .may = OP_TAKES_LATE};
+const struct kernel simd_amx_both_norm = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind),
+                                          .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

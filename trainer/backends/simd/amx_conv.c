@@ -241,7 +241,7 @@ static void correlate(const struct op *op, bool turned, const struct batch_norm_
         c->tiles->end();
     }
     if (p.moments.rows)
-        norm_moments_write(&p.moments, p.parts, op_moments_out(op));
+        norm_moments_write(&p.moments, p.parts, op->out[OP_OUT_MOMENTS]);
 }
 
 void amx_conv_run_normed(const struct op *op, const struct batch_norm_map *norm)
@@ -284,26 +284,32 @@ static bool fits(const struct op *op)
 /* Of lines that are whole vectors. The trial knows nothing of moments, which are no work of tiles. */
 static bool supports(const struct op *op)
 {
-    static const struct kernel forward = {NULL, NULL, amx_conv_prepare, run_conv2d, amx_conv_release};
+    static const struct kernel forward = {.prepare = amx_conv_prepare, .run = run_conv2d,
+                                         .release = amx_conv_release};
     struct op plain = *op;
 
-    plain.out[op->kind->nout] = NULL;
+    plain.out[OP_OUT_MOMENTS] = NULL;
     return fits(op) && norm_moments_support(op, DTYPE_BF16) &&
-           (!op_moments_out(op) || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
+           (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
 }
 
 static bool supports_grad_input(const struct op *op)
 {
-    static const struct kernel backward = {NULL, NULL, amx_conv_prepare, run_grad_input, amx_conv_release};
+    static const struct kernel backward = {.prepare = amx_conv_prepare, .run = run_grad_input,
+                                          .release = amx_conv_release};
 
     return fits(op) && amx_check(&backward, op);
 }
 
-#define FORWARD(kind) {&kind, supports, amx_conv_prepare, run_conv2d, amx_conv_release}
-#define BACKWARD(kind) {&kind, supports_grad_input, amx_conv_prepare, run_grad_input, amx_conv_release}
+#define KERNEL_OF(_kind, _supports, _run)                                                         \
+    .kind = &_kind, .supports = _supports, .prepare = amx_conv_prepare, .run = _run,              \
+    .release = amx_conv_release, .types = KERNEL_HALVES
 
-const struct kernel simd_amx_conv = FORWARD(conv2d_kind);
-const struct kernel simd_amx_conv_nobias = FORWARD(conv2d_nobias_kind);
-const struct kernel simd_amx_conv_concat = FORWARD(concat_conv2d_kind);
-const struct kernel simd_amx_conv_grad_input = BACKWARD(conv2d_grad_input_kind);
-const struct kernel simd_amx_conv_concat_grad_input = BACKWARD(concat_conv2d_grad_input_kind);
+const struct kernel simd_amx_conv = {KERNEL_OF(conv2d_kind, supports, run_conv2d),
+                                     .may = OP_BARE | OP_GIVES_MOMENTS};
+const struct kernel simd_amx_conv_concat = {KERNEL_OF(concat_conv2d_kind, supports, run_conv2d),
+                                            .may = OP_GIVES_MOMENTS};
+const struct kernel simd_amx_conv_grad_input = {
+    KERNEL_OF(conv2d_grad_input_kind, supports_grad_input, run_grad_input)};
+const struct kernel simd_amx_conv_concat_grad_input = {
+    KERNEL_OF(concat_conv2d_grad_input_kind, supports_grad_input, run_grad_input)};

@@ -40,7 +40,7 @@ void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, s
                     size_t nlines, const uint16_t *source, const uint16_t *packed, const float *bias,
                     float *results);
 
-/* Of the kernels of conv2d_kind and conv2d_nobias_kind; the source under a norm and ReLU on its way in. */
+/* Of the kernels of conv2d_kind; the source under a norm and ReLU on its way in. */
 int amx_conv_prepare(struct op *op, struct err *e);
 void amx_conv_run_normed(const struct op *op, const struct batch_norm_map *norm);
 void amx_conv_release(struct op *op);

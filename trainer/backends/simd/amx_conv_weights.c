@@ -235,7 +235,7 @@ static void release(struct op *op)
 
 static bool supports(const struct op *op)
 {
-    static const struct kernel kernel = {NULL, NULL, prepare, run, release};
+    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
     const struct roles r = roles_of(op);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
 
@@ -244,9 +244,9 @@ static bool supports(const struct op *op)
            KERNEL * KERNEL * ns * nd <= MAX_SUMS / MIN_CHUNKS && amx_check(&kernel, op);
 }
 
-const struct kernel simd_amx_conv_grad_weights = {&conv2d_grad_weights_kind, supports, prepare, run,
-                                                  release};
-const struct kernel simd_amx_conv_nobias_grad_weights = {&conv2d_nobias_grad_weights_kind, supports,
-                                                         prepare, run, release};
-const struct kernel simd_amx_conv_concat_grad_weights = {&concat_conv2d_grad_weights_kind, supports,
-                                                         prepare, run, release};
+const struct kernel simd_amx_conv_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_BARE, .types = KERNEL_HALVES};
+const struct kernel simd_amx_conv_concat_grad_weights = {
+    .kind = &concat_conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .types = KERNEL_HALVES};

@@ -16,7 +16,7 @@ static bool supports(const struct op *op)
     struct conv_parts p = conv_parts_forward(op);
 
     return norm_rows_fit(p.norm.in[0]) && simd_batch_norm_relu.supports(&p.norm) &&
-           (p.conv.in[2] ? simd_amx_conv : simd_amx_conv_nobias).supports(&p.conv);
+           simd_amx_conv.supports(&p.conv);
 }
 
 static void release(struct op *op)
@@ -66,5 +66,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel simd_amx_norm = {&batch_norm_relu_conv2d_kind, supports, prepare, run, release};
-const struct kernel simd_amx_norm_nobias = {&batch_norm_relu_conv2d_nobias_kind, supports, prepare, run, release};
+const struct kernel simd_amx_norm = {
+    .kind = &batch_norm_relu_conv2d_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_BARE | OP_GIVES_MOMENTS | OP_TAKES_MOMENTS, .types =
+        KERNEL_HALVES};

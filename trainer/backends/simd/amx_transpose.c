@@ -391,11 +391,14 @@ static bool supports_grad_weights(const struct op *op)
     return can_do(op->in[1], op->in[0]) && amx_check(&simd_amx_transpose_grad_weights, op);
 }
 
-const struct kernel simd_amx_transpose = {&conv_transpose2d_kind, supports_up, prepare_up, run_up,
-                                          release};
-const struct kernel simd_amx_transpose_grad_input = {&conv_transpose2d_grad_input_kind,
-                                                     supports_grad_input, prepare_grad_input,
-                                                     run_grad_input, release};
-const struct kernel simd_amx_transpose_grad_weights = {&conv_transpose2d_grad_weights_kind,
-                                                       supports_grad_weights, prepare_grad_weights,
-                                                       run_grad_weights, release};
+const struct kernel simd_amx_transpose = {
+    .kind = &conv_transpose2d_kind, .supports = supports_up, .prepare = prepare_up, .run = run_up,
+    .release = release, .types = KERNEL_HALVES};
+const struct kernel simd_amx_transpose_grad_input = {
+    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_grad_input,
+    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .types =
+        KERNEL_HALVES};
+const struct kernel simd_amx_transpose_grad_weights = {
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_grad_weights,
+    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .types = KERNEL_HALVES};

@@ -50,8 +50,8 @@ static void finish_statistics(const struct op *op, const struct norm_work *w)
 
 static void sum_input(const struct op *op, const struct norm_work *w)
 {
-    if (op_moments_in(op)) {
-        moments_sums(op_moments_in(op), w->plan->npixels, w->sums);
+    if (op->in[OP_MOMENTS]) {
+        moments_sums(op->in[OP_MOMENTS], w->plan->npixels, w->sums);
         return;
     }
     if (op->in[0]->dtype == DTYPE_F32)
@@ -132,10 +132,18 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(kind, run) {&kind, norm_work_supports, norm_work_prepare, run, norm_work_release}
+#define KERNEL_OF(_kind, _run)                                                                    \
+    .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare, .run = _run,    \
+    .release = norm_work_release
 
-const struct kernel simd_batch_norm = KERNEL_OF(batch_norm_kind, run_batch_norm);
-const struct kernel simd_batch_norm_relu = KERNEL_OF(batch_norm_relu_kind, run_batch_norm);
-const struct kernel simd_batch_norm_relu_coef = KERNEL_OF(batch_norm_relu_coef_kind, run_coef);
-const struct kernel simd_batch_norm_infer = KERNEL_OF(batch_norm_infer_kind, run_infer);
-const struct kernel simd_batch_norm_relu_infer = KERNEL_OF(batch_norm_relu_infer_kind, run_infer);
+const struct kernel simd_batch_norm = {KERNEL_OF(batch_norm_kind, run_batch_norm),
+                                       .may = OP_TAKES_MOMENTS,
+                                       .types = KERNEL_ANY};
+const struct kernel simd_batch_norm_relu = {KERNEL_OF(batch_norm_relu_kind, run_batch_norm),
+                                            .may = OP_TAKES_MOMENTS, .types = KERNEL_ANY};
+const struct kernel simd_batch_norm_relu_coef = {KERNEL_OF(batch_norm_relu_coef_kind, run_coef),
+                                                 .may = OP_TAKES_MOMENTS};
+const struct kernel simd_batch_norm_infer = {KERNEL_OF(batch_norm_infer_kind, run_infer),
+                                             .types = KERNEL_ANY};
+const struct kernel simd_batch_norm_relu_infer = {KERNEL_OF(batch_norm_relu_infer_kind, run_infer),
+                                                  .types = KERNEL_ANY};

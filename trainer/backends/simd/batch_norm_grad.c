@@ -93,7 +93,7 @@ int batch_norm_grad_finish(struct op *op, struct exec *x, const double *parts, s
 /* Of x into those of x - mean. */
 static void take_sums(const struct op *op, const struct norm_work *w)
 {
-    const float *sums = op_sums_in(op)->data;
+    const float *sums = op->in[OP_SUMS]->data;
     size_t n = w->plan->nchannels;
 
     for (size_t c = 0; c < n; c++) {
@@ -107,15 +107,19 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     struct norm_work w = norm_work_of(op);
 
     find_map(op, &w);
-    if (op_sums_in(op))
+    if (op->in[OP_SUMS])
         take_sums(op, &w);
     else
         norm_work_sum(op, &w, op->in[0]->data, op->in[1]->data);
     return finish(op, &w, x, e);
 }
 
-#define KERNEL_OF(kind) {&kind, norm_work_supports, norm_work_prepare, run_grad, norm_work_release}
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare, .run = run_grad, \
+    .release = norm_work_release, .types = KERNEL_ANY
 
-const struct kernel simd_batch_norm_grad = KERNEL_OF(batch_norm_grad_kind);
-const struct kernel simd_batch_norm_relu_grad = KERNEL_OF(batch_norm_relu_grad_kind);
-const struct kernel simd_batch_norm_relu_grad_coef = KERNEL_OF(batch_norm_relu_grad_coef_kind);
+const struct kernel simd_batch_norm_grad = {KERNEL_OF(batch_norm_grad_kind)};
+const struct kernel simd_batch_norm_relu_grad = {KERNEL_OF(batch_norm_relu_grad_kind),
+                                                 .may = OP_TAKES_SUMS};
+const struct kernel simd_batch_norm_relu_grad_coef = {KERNEL_OF(batch_norm_relu_grad_coef_kind),
+                                                      .may = OP_TAKES_SUMS};

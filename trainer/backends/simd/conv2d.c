@@ -191,7 +191,7 @@ void conv2d_begin(const struct op *op)
     float *packed = op->workspace;
 
     pack(c, op->in[1]->data, false, packed);
-    pack_bias(c, op->kind->nin > 2 ? op->in[2]->data : NULL, packed + c->packed);
+    pack_bias(c, op->in[2] ? op->in[2]->data : NULL, packed + c->packed);
 }
 
 void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
@@ -232,7 +232,7 @@ static void correlate(const struct op *op)
                               (to - from) * c->w, parts + i * c->moments.size);
     }
     if (c->moments.rows)
-        norm_moments_write(&c->moments, parts, op_moments_out(op));
+        norm_moments_write(&c->moments, parts, op->out[OP_OUT_MOMENTS]);
 }
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
@@ -281,9 +281,12 @@ static void release(struct op *op)
     free(op->priv);
 }
 
-#define KERNEL_OF(kind, run) {&kind, supports, prepare, run, release}
+#define KERNEL_OF(_kind, _run)                                                                    \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = _run, .release = release
 
-const struct kernel simd_conv2d = KERNEL_OF(conv2d_kind, run_conv2d);
-const struct kernel simd_conv2d_relu = KERNEL_OF(conv2d_relu_kind, run_conv2d);
-const struct kernel simd_conv2d_nobias = KERNEL_OF(conv2d_nobias_kind, run_conv2d);
-const struct kernel simd_conv2d_grad_input = KERNEL_OF(conv2d_grad_input_kind, run_grad_input);
+const struct kernel simd_conv2d = {KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE |
+                                   OP_GIVES_MOMENTS,
+                                   .types = KERNEL_ANY};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_relu_kind, run_conv2d)};
+const struct kernel simd_conv2d_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
+                                              .types = KERNEL_ANY};

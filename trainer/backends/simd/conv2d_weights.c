@@ -116,7 +116,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < nd * ns; i++)
             finish_weights(c, sums, i % ns, i / ns, dw + i * CONV2D_KERNEL * CONV2D_KERNEL);
     }
-    if (op->kind->nout > 1)
+    if (op->out[1])
         finish_bias(c, sums, op->out[1]->data);
     return 0;
 }
@@ -143,7 +143,7 @@ static void release(struct op *op)
     free(op->priv);
 }
 
-#define KERNEL_OF(kind) {&kind, supports, prepare, run_grad_weights, release}
-
-const struct kernel simd_conv2d_grad_weights = KERNEL_OF(conv2d_grad_weights_kind);
-const struct kernel simd_conv2d_nobias_grad_weights = KERNEL_OF(conv2d_nobias_grad_weights_kind);
+const struct kernel simd_conv2d_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run =
+        run_grad_weights,
+    .release = release, .may = OP_BARE | OP_TAKES_LATE, .types = KERNEL_ANY};

@@ -296,7 +296,7 @@ static int run_weights(struct op *op, const struct tensor *dx)
 {
     const struct conv *c = op->priv;
     struct pass p = {.c = c, .op = op, .dx = dx, .packed = op->workspace};
-    const struct tensor *norm_sums = dx ? op_sums_out(op) : NULL;
+    const struct tensor *norm_sums = dx ? op->out[OP_OUT_SUMS] : NULL;
     struct tensor *const *out = op->out + (dx ? 1 : 0);
 
     p.bias = p.packed + (dx ? c->packed : 0);
@@ -414,13 +414,16 @@ static void release(struct op *op)
     free(op->priv);
 }
 
-const struct kernel simd_conv_transpose2d = {&conv_transpose2d_kind, supports_forward,
-                                             prepare_forward, run_forward, release};
+const struct kernel simd_conv_transpose2d = {
+    .kind = &conv_transpose2d_kind, .supports = supports_forward, .prepare = prepare_forward,
+    .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    &conv_transpose2d_grad_input_kind, supports_grad_input, prepare_grad_input, run_grad_input,
-    release};
+    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_grad_input,
+    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_weights = {
-    &conv_transpose2d_grad_weights_kind, supports_grad_weights, prepare_grad_weights,
-    run_grad_weights, release};
-const struct kernel simd_conv_transpose2d_grad = {&conv_transpose2d_grad_kind, supports_grad_weights,
-                                                  prepare_grad, run_grad, release};
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_grad_weights,
+    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .types = KERNEL_ANY};
+const struct kernel simd_conv_transpose2d_grad = {
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_weights, .prepare = prepare_grad,
+    .run = run_grad, .release = release, .may = OP_GIVES_SUMS | OP_HAS_COEF};

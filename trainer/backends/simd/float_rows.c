@@ -39,9 +39,9 @@ bool float_rows_support(const struct op *op)
 {
     bool f16 = false;
 
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = -1; op_next_in(op, &i);)
         f16 = f16 || is_f16(op->in[i]);
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = -1; op_next_out(op, &i);)
         f16 = f16 || is_f16(op->out[i]);
     return !f16;
 }

@@ -31,10 +31,10 @@ static inline uint16_t half_narrow(float v)
 /* Are all inputs and results bf16? */
 static inline bool half_all(const struct op *op)
 {
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = -1; op_next_in(op, &i);)
         if (op->in[i]->dtype != DTYPE_BF16)
             return false;
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = -1; op_next_out(op, &i);)
         if (op->out[i]->dtype != DTYPE_BF16)
             return false;
     return true;

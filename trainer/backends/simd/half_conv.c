@@ -259,12 +259,15 @@ static void release(struct op *op)
     free(op->priv);
 }
 
-const struct kernel simd_half_conv = {&conv2d_kind, supports, prepare, run_conv2d, release};
-const struct kernel simd_half_conv_nobias = {&conv2d_nobias_kind, supports, prepare, run_conv2d,
-                                             release};
-const struct kernel simd_half_conv_concat = {&concat_conv2d_kind, supports, prepare, run_conv2d,
-                                             release};
-const struct kernel simd_half_conv_grad_input = {&conv2d_grad_input_kind, supports, prepare,
-                                                 run_grad_input, release};
-const struct kernel simd_half_conv_concat_grad_input = {&concat_conv2d_grad_input_kind, supports,
-                                                        prepare, run_grad_input, release};
+const struct kernel simd_half_conv = {
+    .kind = &conv2d_kind, .supports = supports, .prepare = prepare, .run = run_conv2d,
+    .release = release, .may = OP_BARE, .types = KERNEL_HALVES};
+const struct kernel simd_half_conv_concat = {
+    .kind = &concat_conv2d_kind, .supports = supports, .prepare = prepare, .run = run_conv2d,
+    .release = release, .types = KERNEL_HALVES};
+const struct kernel simd_half_conv_grad_input = {
+    .kind = &conv2d_grad_input_kind, .supports = supports, .prepare = prepare,
+    .run = run_grad_input, .release = release, .types = KERNEL_HALVES};
+const struct kernel simd_half_conv_concat_grad_input = {
+    .kind = &concat_conv2d_grad_input_kind, .supports = supports, .prepare = prepare,
+    .run = run_grad_input, .release = release, .types = KERNEL_HALVES};

@@ -281,9 +281,9 @@ static void release(struct op *op)
     free(op->priv);
 }
 
-const struct kernel simd_half_conv_grad_weights = {&conv2d_grad_weights_kind, supports, prepare, run,
-                                                   release};
-const struct kernel simd_half_conv_nobias_grad_weights = {&conv2d_nobias_grad_weights_kind, supports,
-                                                          prepare, run, release};
-const struct kernel simd_half_conv_concat_grad_weights = {&concat_conv2d_grad_weights_kind, supports,
-                                                          prepare, run, release};
+const struct kernel simd_half_conv_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_BARE, .types = KERNEL_HALVES};
+const struct kernel simd_half_conv_concat_grad_weights = {
+    .kind = &concat_conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .types = KERNEL_HALVES};

@@ -74,6 +74,9 @@ static int run_add(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel simd_half_relu = {&relu_kind, half_all, NULL, run_relu, NULL};
-const struct kernel simd_half_relu_grad = {&relu_grad_kind, half_all, NULL, run_relu_grad, NULL};
-const struct kernel simd_half_add = {&add_kind, half_all, NULL, run_add, NULL};
+const struct kernel simd_half_relu = {
+    .kind = &relu_kind, .supports = half_all, .run = run_relu, .types = KERNEL_HALVES};
+const struct kernel simd_half_relu_grad = {
+    .kind = &relu_grad_kind, .supports = half_all, .run = run_relu_grad, .types = KERNEL_HALVES};
+const struct kernel simd_half_add = {
+    .kind = &add_kind, .supports = half_all, .run = run_add, .types = KERNEL_HALVES};

@@ -195,12 +195,17 @@ static bool supports_global(const struct op *op)
     return simd_isa() >= SIMD_AVX2 && half_all(op) && tensor_channels(op->in[0]) % LANES == 0;
 }
 
-const struct kernel simd_half_max_pool2d = {&max_pool2d_kind, supports, NULL, run_max_pool2d, NULL};
-const struct kernel simd_half_max_pool2d_grad = {&max_pool2d_grad_kind, supports, NULL,
-                                                 run_max_pool2d_grad, NULL};
-const struct kernel simd_half_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, supports, NULL,
-                                                     run_max_pool2d_grad_add, NULL};
-const struct kernel simd_half_global_avg_pool = {&global_avg_pool_kind, supports_global, NULL,
-                                                 run_global_avg_pool, NULL};
-const struct kernel simd_half_global_avg_pool_grad = {&global_avg_pool_grad_kind, supports_global,
-                                                      NULL, run_global_avg_pool_grad, NULL};
+const struct kernel simd_half_max_pool2d = {
+    .kind = &max_pool2d_kind, .supports = supports, .run = run_max_pool2d, .types = KERNEL_HALVES};
+const struct kernel simd_half_max_pool2d_grad = {
+    .kind = &max_pool2d_grad_kind, .supports = supports, .run = run_max_pool2d_grad,
+    .types = KERNEL_HALVES};
+const struct kernel simd_half_max_pool2d_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .supports = supports, .run = run_max_pool2d_grad_add,
+    .types = KERNEL_HALVES};
+const struct kernel simd_half_global_avg_pool = {
+    .kind = &global_avg_pool_kind, .supports = supports_global, .run = run_global_avg_pool,
+    .types = KERNEL_HALVES};
+const struct kernel simd_half_global_avg_pool_grad = {
+    .kind = &global_avg_pool_grad_kind, .supports = supports_global,
+    .run = run_global_avg_pool_grad, .types = KERNEL_HALVES};

@@ -32,7 +32,7 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct head_rows *rows = head_rows_of(op, op->in[0], op->out[0]);
     size_t npixels = tensor_pixels(op->in[0]), n = tensor_channels(op->in[0]);
-    float bias = op->kind->nin > 2 ? op->in[2]->data[0] : 0;
+    float bias = op->in[2] ? op->in[2]->data[0] : 0;
 
     (void)x;
     (void)e;
@@ -123,8 +123,11 @@ static bool supports_grad_weights(const struct op *op)
     return head_rows_of(op, op->in[1], op->in[0]) != NULL;
 }
 
-const struct kernel simd_head = {&conv2d_kind, supports_forward, NULL, run_forward, NULL};
-const struct kernel simd_head_grad_input = {&conv2d_grad_input_kind, supports_grad_input, NULL,
-                                            run_grad_input, NULL};
-const struct kernel simd_head_grad_weights = {&conv2d_grad_weights_kind, supports_grad_weights,
-                                              prepare_grad_weights, run_grad_weights, NULL};
+const struct kernel simd_head = {
+    .kind = &conv2d_kind, .supports = supports_forward, .run = run_forward, .types = KERNEL_ANY};
+const struct kernel simd_head_grad_input = {
+    .kind = &conv2d_grad_input_kind, .supports = supports_grad_input, .run = run_grad_input,
+    .types = KERNEL_ANY};
+const struct kernel simd_head_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports_grad_weights,
+    .prepare = prepare_grad_weights, .run = run_grad_weights, .types = KERNEL_ANY};

@@ -23,14 +23,15 @@ struct head_norm {
     size_t copy;                 /* bytes of a block that went through the norm */
 };
 
-/* (x, gamma, beta, w, b, running mean, running var) -> y, saved. The norm's result has the shape of x, and
+/* (x, gamma, beta, w, running mean, running var, b) -> y, saved. The norm's result has the shape
+ * of x, and
  * nobody reads what it holds: x stands for it. */
 static struct op norm_forward(const struct op *op)
 {
     struct tensor *const *in = op->in;
 
     return (struct op){.kind = &batch_norm_relu_kind, .attr = op->attr,
-                       .in = {in[0], in[1], in[2], in[5], in[6], op_moments_in(op)},
+                       .in = {in[0], in[1], in[2], in[4], in[5], [OP_MOMENTS] = in[OP_MOMENTS]},
                        .out = {in[0], op->out[1]}};
 }
 
@@ -38,7 +39,7 @@ static struct op norm_forward(const struct op *op)
  * until that of the norm takes its place, if it is not left to who reads it. */
 static struct op norm_grad(const struct op *op)
 {
-    struct tensor *const *in = op->in, *const *out = op->out, *coef = op_late_out(op);
+    struct tensor *const *in = op->in, *const *out = op->out, *coef = op->out[OP_OUT_COEF];
 
     return (struct op){.kind = coef ? &batch_norm_relu_grad_coef_kind : &batch_norm_relu_grad_kind,
                        .attr = op->attr, .in = {out[0], in[1], in[2], in[3], in[4]},
@@ -57,7 +58,7 @@ static bool supports_grad(const struct op *op)
 {
     struct op norm = norm_grad(op);
 
-    return !op_late_in(op) && head_rows_of(op, op->in[1], op->in[0]) == &head_rows_float &&
+    return head_rows_of(op, op->in[1], op->in[0]) == &head_rows_float &&
            op->out[0]->dtype == DTYPE_F32 && simd_batch_norm_relu_grad.supports(&norm);
 }
 
@@ -147,7 +148,7 @@ static const float *normalise(const struct pass *p, const float *x, size_t npixe
 static int run_forward(struct op *op, struct exec *x, struct err *e)
 {
     struct pass p = pass_of(op);
-    const float *src = op->in[0]->data, *w = op->in[3]->data, bias = op->in[4]->data[0];
+    const float *src = op->in[0]->data, *w = op->in[3]->data, bias = op->in[6]->data[0];
     size_t n = p.h->n;
 
     if (batch_norm_statistics(&p.h->norm, x, &p.map, e) < 0)
@@ -192,7 +193,9 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return batch_norm_grad_finish(&p.h->norm, x, p.norm, CHUNKS, e);
 }
 
-const struct kernel simd_head_norm = {&batch_norm_relu_conv2d_kind, supports_forward, prepare,
-                                      run_forward, release};
-const struct kernel simd_head_norm_grad = {&batch_norm_relu_conv2d_grad_kind, supports_grad, prepare,
-                                           run_grad, release};
+const struct kernel simd_head_norm = {
+    .kind = &batch_norm_relu_conv2d_kind, .supports = supports_forward, .prepare = prepare,
+    .run = run_forward, .release = release, .may = OP_TAKES_MOMENTS};
+const struct kernel simd_head_norm_grad = {
+    .kind = &batch_norm_relu_conv2d_grad_kind, .supports = supports_grad, .prepare = prepare,
+    .run = run_grad, .release = release, .may = OP_GIVES_COEF};

@@ -119,7 +119,9 @@ bool max_pool2d_supports(const struct op *op)
            x->shape.dim[DIM_W] % 2 == 0;
 }
 
-const struct kernel simd_max_pool2d = {&max_pool2d_kind, max_pool2d_supports, NULL, run_max_pool2d, NULL};
-const struct kernel simd_max_pool2d_grad = {&max_pool2d_grad_kind, max_pool2d_supports, NULL, run_grad, NULL};
-const struct kernel simd_max_pool2d_grad_add = {&max_pool2d_grad_add_kind, max_pool2d_supports, NULL,
-                                                run_grad_add, NULL};
+const struct kernel simd_max_pool2d = {
+    .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = run_max_pool2d};
+const struct kernel simd_max_pool2d_grad = {
+    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports, .run = run_grad};
+const struct kernel simd_max_pool2d_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .supports = max_pool2d_supports, .run = run_grad_add};

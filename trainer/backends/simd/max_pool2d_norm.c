@@ -20,13 +20,13 @@ struct pool {
 
 static bool supports(const struct op *op)
 {
-    return op->attr.raw && raw_norm_support(op) && max_pool2d_supports(op);
+    return raw_norm_support(op) && max_pool2d_supports(op);
 }
 
 /* Workspace: sums of chunks [CHUNKS][2C], coefficients, copies of each thread. */
 static int prepare(struct op *op, struct err *e)
 {
-    const struct tensor *x = op->in[op->attr.raw - 1];
+    const struct tensor *x = op->in[op_source(op)];
     struct pool *p = malloc(sizeof *p);
 
     if (!p)
@@ -87,7 +87,7 @@ static void run_chunk(const struct op *op, const struct raw_norm *norm, size_t i
 
         max_pool2d_grad_rows(op->in[1]->data + row * (p->width / 2) * p->n, normalise(p, norm, x, copy), a,
                              p->width, p->n, dx);
-        if (op_sums_out(op))
+        if (op->out[OP_OUT_SUMS])
             raw_norm_add(norm, dx, x, 2 * p->width, sums);
     }
 }
@@ -105,11 +105,14 @@ static int run_grad_add(struct op *op, struct exec *x, struct err *e)
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t i = 0; i < CHUNKS; i++)
         run_chunk(op, &norm, i, copies + simd_thread() * p->copies, sums + i * 2 * p->n);
-    if (op_sums_out(op))
-        raw_norm_write(&norm, sums, CHUNKS, op_sums_out(op));
+    if (op->out[OP_OUT_SUMS])
+        raw_norm_write(&norm, sums, CHUNKS, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
-const struct kernel simd_max_pool2d_norm = {&max_pool2d_kind, supports, prepare, run_forward, release};
-const struct kernel simd_max_pool2d_norm_grad_add = {&max_pool2d_grad_add_kind, supports, prepare,
-                                                     run_grad_add, release};
+const struct kernel simd_max_pool2d_norm = {
+    .kind = &max_pool2d_kind, .supports = supports, .prepare = prepare, .run = run_forward,
+    .release = release, .must = OP_HAS_COEF};
+const struct kernel simd_max_pool2d_norm_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .supports = supports, .prepare = prepare,
+    .run = run_grad_add, .release = release, .may = OP_GIVES_SUMS, .must = OP_HAS_COEF};

@@ -13,7 +13,7 @@ bool norm_moments_support(const struct op *op, enum dtype t)
 {
     const struct tensor *y = op->out[0];
 
-    return !op_moments_out(op) || (y->dtype == t && norm_rows_best(tensor_channels(y), t));
+    return !op->out[OP_OUT_MOMENTS] || (y->dtype == t && norm_rows_best(tensor_channels(y), t));
 }
 
 struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
@@ -21,7 +21,7 @@ struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
     size_t nchannels = tensor_channels(op->out[0]);
     struct norm_moments m = {.nchannels = nchannels, .nparts = nparts};
 
-    if (!op_moments_out(op))
+    if (!op->out[OP_OUT_MOMENTS])
         return (struct norm_moments){0};
     m.rows = norm_rows_best(nchannels, op->out[0]->dtype);
     m.step = norm_rows_step(m.rows, nchannels);

@@ -10,7 +10,7 @@ enum { A, C, SHIFT, VALUES };
 
 static const struct tensor *raw_of(const struct op *op)
 {
-    return op->in[op->attr.raw - 1];
+    return op->in[op_source(op) + raw_norm_part(op)];
 }
 
 static size_t step_of(const struct op *op)
@@ -22,9 +22,9 @@ static size_t step_of(const struct op *op)
 
 bool raw_norm_support(const struct op *op)
 {
-    if (!op->attr.raw)
+    if (!raw_norm_of(op))
         return true;
-    for (int i = 0; i < op_nin(op); i++)
+    for (int i = -1; op_next_in(op, &i);)
         if (op->in[i]->dtype != DTYPE_F32)
             return false;
     return norm_rows_fit(raw_of(op));
@@ -32,15 +32,15 @@ bool raw_norm_support(const struct op *op)
 
 size_t raw_norm_size(const struct op *op)
 {
-    return op->attr.raw ? (VALUES * step_of(op) + LINE - 1) / LINE * LINE : 0;
+    return raw_norm_of(op) ? (VALUES * step_of(op) + LINE - 1) / LINE * LINE : 0;
 }
 
 void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
 {
-    if (!op->attr.raw)
+    if (!raw_norm_of(op))
         return;
     size_t n = tensor_channels(raw_of(op)), step = step_of(op);
-    const float *coef = op_raw_coef(op)->data;
+    const float *coef = raw_norm_of(op)->data;
     float *a = memory + A * step, *c = memory + C * step, *shift = memory + SHIFT * step;
 
     r->plan = (struct norm_work_plan){.rows = norm_rows_best(n, DTYPE_F32), .nchannels = n,

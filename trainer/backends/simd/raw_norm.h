@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A norm with its ReLU that an op makes of its input attr.raw (core/op.h), and the sums that this norm's
+/* A norm with its ReLU that an op makes of a source on its way in, of OP_COEF or OP_SECOND_COEF
+ * (core/op.h), and the sums that this norm's
  * gradient needs. Floats only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_SIMD_RAW_NORM_H
 #define UNETCTL_TRAINER_BACKENDS_SIMD_RAW_NORM_H
@@ -11,6 +12,17 @@ struct raw_norm {
     struct norm_work work;
     struct batch_norm_map map;
 };
+
+/* The coefficients; NULL: it has no such source. Which of the two sources it is. */
+static inline const struct tensor *raw_norm_of(const struct op *op)
+{
+    return op->in[OP_COEF] ? op->in[OP_COEF] : op->in[OP_SECOND_COEF];
+}
+
+static inline int raw_norm_part(const struct op *op)
+{
+    return op->in[OP_SECOND_COEF] != NULL;
+}
 
 /* Does the op have no such input, or can it be done? Then rows of pixels are whole steps of the map. */
 bool raw_norm_support(const struct op *op);

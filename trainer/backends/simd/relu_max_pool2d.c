@@ -115,7 +115,7 @@ static bool supports_grad(const struct op *op)
     return tensor_channels(op->out[0]) % LANES == 0;
 }
 
-const struct kernel simd_relu_max_pool2d = {&relu_max_pool2d_kind, supports_forward, NULL, run_forward,
-                                            NULL};
-const struct kernel simd_relu_max_pool2d_grad = {&relu_max_pool2d_grad_kind, supports_grad, NULL,
-                                                 run_grad, NULL};
+const struct kernel simd_relu_max_pool2d = {
+    .kind = &relu_max_pool2d_kind, .supports = supports_forward, .run = run_forward};
+const struct kernel simd_relu_max_pool2d_grad = {
+    .kind = &relu_max_pool2d_grad_kind, .supports = supports_grad, .run = run_grad};

@@ -12,9 +12,9 @@ struct roles roles_of(const struct op *op)
         return (struct roles){{in[0]}, {out[0], out[1]}, in[1], NULL, {NULL}, NULL};
     if (op->kind == &concat_conv2d_grad_weights_kind)
         return (struct roles){{in[1], in[2]}, {in[0]}, out[0], out[1], {NULL}, NULL};
-    if (op->kind == &conv2d_grad_weights_kind || op->kind == &conv2d_nobias_grad_weights_kind)
-        return (struct roles){{in[1]}, {in[0]}, out[0], op->kind->nout > 1 ? out[1] : NULL, {NULL}, NULL};
-    return (struct roles){{in[0]}, {out[0]}, in[1], op->kind->nin > 2 ? in[2] : NULL, {NULL}, NULL};
+    if (op->kind == &conv2d_grad_weights_kind)
+        return (struct roles){{in[1]}, {in[0]}, out[0], out[1], {NULL}, NULL};
+    return (struct roles){{in[0]}, {out[0]}, in[1], in[2], {NULL}, NULL};
 }
 
 size_t roles_channels(const struct tensor *const *parts)

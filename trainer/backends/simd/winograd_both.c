@@ -31,8 +31,7 @@ struct both {
 
 static bool has_norm(const struct op *op)
 {
-    return op->kind == &batch_norm_relu_conv2d_grad_kind ||
-           op->kind == &batch_norm_relu_conv2d_nobias_grad_kind;
+    return op->kind == &batch_norm_relu_conv2d_grad_kind;
 }
 
 static void split(const struct op *op, struct both *b)
@@ -46,10 +45,10 @@ static void split(const struct op *op, struct both *b)
 
 static bool has_floats(const struct op *op)
 {
-    for (int i = 0; i < op_nin(op); i++)
+    for (int i = -1; op_next_in(op, &i);)
         if (op->in[i]->dtype != DTYPE_F32)
             return false;
-    for (int i = 0; i < op_nout(op); i++)
+    for (int i = -1; op_next_out(op, &i);)
         if (op->out[i]->dtype != DTYPE_F32)
             return false;
     return true;
@@ -65,7 +64,7 @@ static void plan(const struct op *op, struct both *b)
     struct roles in = roles_of(&b->input), w = roles_of(&b->weights);
 
     b->in = winograd_of(&in, false);
-    b->w = winograd_of(&w, has_norm(op) || op->attr.raw);
+    b->w = winograd_of(&w, has_norm(op) || raw_norm_of(op));
     b->w.coef = raw_norm_size(op);
     b->w.nchunks = winograd_weights_chunks(&b->w);
     b->coef = late_rows_size(op);
@@ -127,8 +126,8 @@ static int prepare(struct op *op, struct err *e)
          b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
     op->over[0] = 1;
-    if (op_late_in(op) && !has_norm(op)) /* of two parts the other where the norm's x was */
-        op->over[1] = op->kind->nin + (op->attr.raw != 0) + 1;
+    if (op->in[OP_LATE_X] && !has_norm(op)) /* of two parts the other where the norm's x was */
+        op->over[1] = OP_LATE_X + 1;
     return 0;
 }
 
@@ -325,9 +324,9 @@ static int run(struct op *op, struct exec *x, struct err *e)
         batch_norm_grad_again(&b->norm, &p.map);
         p.w.norm[0] = &p.map;
     }
-    if (op->attr.raw) { /* of a or b, behind dy */
+    if (raw_norm_of(op)) {
         raw_norm_init(&raw, op, p.raw);
-        p.w.norm[op->attr.raw - 2] = &raw.map;
+        p.w.norm[raw_norm_part(op)] = &raw.map;
     }
 #pragma omp parallel num_threads(b->w.nthreads)
     {
@@ -348,10 +347,12 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return b->norm.kind ? batch_norm_grad_finish(&b->norm, x, p.norm_sums, b->w.nchunks, e) : 0;
 }
 
-#define KERNEL_OF(kind) {&kind, supports, prepare, run, release}
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
 
-const struct kernel simd_winograd_both = KERNEL_OF(conv2d_grad_kind);
-const struct kernel simd_winograd_both_nobias = KERNEL_OF(conv2d_nobias_grad_kind);
-const struct kernel simd_winograd_both_concat = KERNEL_OF(concat_conv2d_grad_kind);
-const struct kernel simd_winograd_both_norm = KERNEL_OF(batch_norm_relu_conv2d_grad_kind);
-const struct kernel simd_winograd_both_norm_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind);
+const struct kernel simd_winograd_both = {KERNEL_OF(conv2d_grad_kind), .may = OP_BARE |
+                                          OP_TAKES_LATE};
+const struct kernel simd_winograd_both_concat = {
+    KERNEL_OF(concat_conv2d_grad_kind), .may = OP_TAKES_LATE | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+const struct kernel simd_winograd_both_norm = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind),
+                                               .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

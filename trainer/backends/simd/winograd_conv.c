@@ -101,7 +101,7 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, co
 
     raw_norm_init(&raw, op, packed + g->parts);
     roles.made = ends->made;
-    roles.norm[op->attr.raw > 1] = op->attr.raw ? &raw.map : norm;
+    roles.norm[raw_norm_part(op)] = raw_norm_of(op) ? &raw.map : norm;
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
     if (roles.bias)
@@ -125,7 +125,7 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, co
         }
     }
     if (g->moments.rows)
-        norm_moments_write(&g->moments, parts, op_moments_out(op));
+        norm_moments_write(&g->moments, parts, op->out[OP_OUT_MOMENTS]);
 }
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
@@ -147,7 +147,7 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 static int prepare_as(struct op *op, bool normed, struct err *e)
 {
     struct roles roles = roles_of(op);
-    struct winograd *g = winograd_create(&roles, normed || op->attr.raw);
+    struct winograd *g = winograd_create(&roles, normed || raw_norm_of(op));
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -181,13 +181,20 @@ void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends
     correlate(conv, NULL, ends, false);
 }
 
-#define KERNEL_OF(kind, run) {&kind, winograd_supports, prepare, run, winograd_release}
+#define KERNEL_OF(_kind, _run)                                                                    \
+    .kind = &_kind, .supports = winograd_supports, .prepare = prepare, .run = _run, .release = \
+        winograd_release
 
-const struct kernel simd_winograd = KERNEL_OF(conv2d_kind, run_conv2d);
-const struct kernel simd_winograd_relu = KERNEL_OF(conv2d_relu_kind, run_conv2d);
-const struct kernel simd_winograd_nobias = KERNEL_OF(conv2d_nobias_kind, run_conv2d);
-const struct kernel simd_winograd_grad_input = KERNEL_OF(conv2d_grad_input_kind, run_grad_input);
-const struct kernel simd_winograd_concat = KERNEL_OF(concat_conv2d_kind, run_conv2d);
-const struct kernel simd_winograd_concat_relu = KERNEL_OF(concat_conv2d_relu_kind, run_conv2d);
-const struct kernel simd_winograd_concat_grad_input =
-    KERNEL_OF(concat_conv2d_grad_input_kind, run_grad_input);
+const struct kernel simd_winograd = {KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE |
+                                     OP_GIVES_MOMENTS,
+                                     .types = KERNEL_ANY};
+const struct kernel simd_winograd_relu = {KERNEL_OF(conv2d_relu_kind, run_conv2d)};
+const struct kernel simd_winograd_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
+                                                .types = KERNEL_ANY};
+const struct kernel simd_winograd_concat = {
+    KERNEL_OF(concat_conv2d_kind, run_conv2d), .may = OP_GIVES_MOMENTS | OP_HAS_COEF |
+        OP_HAS_SECOND_COEF,
+    .types = KERNEL_ANY};
+const struct kernel simd_winograd_concat_relu = {KERNEL_OF(concat_conv2d_relu_kind, run_conv2d)};
+const struct kernel simd_winograd_concat_grad_input = {
+    KERNEL_OF(concat_conv2d_grad_input_kind, run_grad_input), .types = KERNEL_ANY};

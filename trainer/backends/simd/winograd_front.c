@@ -112,7 +112,10 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(kind) {&kind, supports, prepare, run, release}
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
 
-const struct kernel simd_winograd_front_conv2d = KERNEL_OF(conv2d_relu_conv2d_relu_max_pool2d_kind);
-const struct kernel simd_winograd_front_transpose = KERNEL_OF(conv_transpose2d_concat_conv2d_relu_kind);
+const struct kernel simd_winograd_front_conv2d =
+    {KERNEL_OF(conv2d_relu_conv2d_relu_max_pool2d_kind)};
+const struct kernel simd_winograd_front_transpose =
+    {KERNEL_OF(conv_transpose2d_concat_conv2d_relu_kind)};

@@ -20,7 +20,7 @@ struct parts {
 
 static bool is_forward(const struct op *op)
 {
-    return op->kind == &batch_norm_relu_conv2d_kind || op->kind == &batch_norm_relu_conv2d_nobias_kind;
+    return op->kind == &batch_norm_relu_conv2d_kind;
 }
 
 static struct parts split_forward(const struct op *op)
@@ -132,10 +132,11 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return simd_batch_norm_relu_grad.run(&p->norm, x, e);
 }
 
-#define KERNEL_OF(kind, direction) {&kind, supports_##direction, prepare, run_##direction, release}
+#define KERNEL_OF(_kind, direction)                                                               \
+    .kind = &_kind, .supports = supports_##direction, .prepare = prepare, .run = run_##direction, \
+        .release = release
 
-const struct kernel simd_winograd_norm = KERNEL_OF(batch_norm_relu_conv2d_kind, forward);
-const struct kernel simd_winograd_norm_grad = KERNEL_OF(batch_norm_relu_conv2d_grad_kind, grad);
-const struct kernel simd_winograd_norm_nobias = KERNEL_OF(batch_norm_relu_conv2d_nobias_kind, forward);
-const struct kernel simd_winograd_norm_nobias_grad =
-    KERNEL_OF(batch_norm_relu_conv2d_nobias_grad_kind, grad);
+const struct kernel simd_winograd_norm = {KERNEL_OF(batch_norm_relu_conv2d_kind, forward),
+                                          .may = OP_BARE | OP_GIVES_MOMENTS | OP_TAKES_MOMENTS};
+const struct kernel simd_winograd_norm_grad = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind, grad),
+                                               .may = OP_BARE};

@@ -84,7 +84,9 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(kind) {&kind, supports, prepare, run, winograd_release}
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = \
+        winograd_release
 
-const struct kernel simd_winograd_relu_max_pool2d = KERNEL_OF(conv2d_relu_max_pool2d_kind);
-const struct kernel simd_winograd_relu_conv2d = KERNEL_OF(conv2d_relu_conv2d_kind);
+const struct kernel simd_winograd_relu_max_pool2d = {KERNEL_OF(conv2d_relu_max_pool2d_kind)};
+const struct kernel simd_winograd_relu_conv2d = {KERNEL_OF(conv2d_relu_conv2d_kind)};

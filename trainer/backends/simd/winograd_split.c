@@ -23,13 +23,12 @@ static struct split split_of(const struct op *op)
                             .in = {op->in[0], op->in[1], op->in[2]}, .out = {op->out[2], op->out[3]}};
     s.input = (struct op){.kind = &concat_conv2d_grad_input_kind, .attr = op->attr,
                           .in = {op->in[0], op->in[3]}, .out = {op->out[0], op->out[1]}};
-    s.weights.attr.raw = s.input.attr.raw = 0;
     return s;
 }
 
 static bool supports(const struct op *op)
 {
-    if (op_late_in(op) || !raw_norm_support(op))
+    if (!raw_norm_support(op))
         return false;
     struct split s = split_of(op);
 
@@ -77,11 +76,13 @@ static int run(struct op *op, struct exec *x, struct err *e)
 
     s->weights.workspace = s->input.workspace = coef + s->coef;
     raw_norm_init(&norm, op, coef);
-    if (op->attr.raw) /* a or b, behind dy */
-        winograd_weights_run_normed(&s->weights, op->attr.raw - 2, &norm.map);
+    if (raw_norm_of(op))
+        winograd_weights_run_normed(&s->weights, raw_norm_part(op), &norm.map);
     else if (simd_winograd_concat_grad_weights.run(&s->weights, x, e) < 0)
         return -1;
     return simd_winograd_concat_grad_input.run(&s->input, x, e);
 }
 
-const struct kernel simd_winograd_split = {&concat_conv2d_grad_kind, supports, prepare, run, release};
+const struct kernel simd_winograd_split = {
+    .kind = &concat_conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_HAS_COEF | OP_HAS_SECOND_COEF};

@@ -221,8 +221,12 @@ void winograd_weights_run_normed(struct op *op, int part, const struct batch_nor
     sum_weights(op, part, norm);
 }
 
-#define KERNEL_OF(kind) {&kind, winograd_supports, prepare, run, winograd_release}
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = winograd_supports, .prepare = prepare, .run = run, .release = \
+        winograd_release, \
+    .types = KERNEL_ANY
 
-const struct kernel simd_winograd_grad_weights = KERNEL_OF(conv2d_grad_weights_kind);
-const struct kernel simd_winograd_nobias_grad_weights = KERNEL_OF(conv2d_nobias_grad_weights_kind);
-const struct kernel simd_winograd_concat_grad_weights = KERNEL_OF(concat_conv2d_grad_weights_kind);
+const struct kernel simd_winograd_grad_weights = {KERNEL_OF(conv2d_grad_weights_kind),
+                                                  .may = OP_BARE};
+const struct kernel simd_winograd_concat_grad_weights =
+    {KERNEL_OF(concat_conv2d_grad_weights_kind)};

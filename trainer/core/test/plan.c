@@ -54,7 +54,7 @@ static size_t live_at(const struct graph *g, int i, struct piece *pieces)
 /* May the op write b where its input a was? */
 static bool takes(const struct op *op, const struct tensor *a, const struct tensor *b)
 {
-    for (int k = 0; k < op_nout(op); k++)
+    for (int k = -1; op_next_out(op, &k);)
         if (b == op->out[k] && op_over(op, k) == a)
             return true;
     return false;

@@ -52,12 +52,12 @@ static size_t count_casts(const struct graph *g, size_t n)
 static bool is_in_order(const struct graph *g)
 {
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = 0; k < op_nin(g->ops[i]); k++) {
+        for (int k = -1; op_next_in(g->ops[i], &k);) {
             const struct tensor *t = g->ops[i]->in[k];
             bool written = false, later = false;
 
             for (size_t j = 0; j < g->nops; j++)
-                for (int o = 0; o < op_nout(g->ops[j]); o++)
+                for (int o = -1; op_next_out(g->ops[j], &o);)
                     if (g->ops[j]->out[o] == t)
                         *(j < i ? &written : &later) = true;
             if (later && !written)

@@ -9,227 +9,245 @@
 #define NHWC(n, h, w, c) {4, {n, h, w, c}}
 #define VECTOR(c) {1, {c}}
 
-#define CONV(n, h, w, ci, co, k)                                                      \
+#define CONV(n, h, w, ci, co, k) \
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
-     {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
-#define CONV_RELU(n, h, w, ci, co, k)                                                      \
+     {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, 0, 0}
+#define CONV_RELU(n, h, w, ci, co, k) \
     {&conv2d_relu_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
-     {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
-#define CONV_RELU_POOL(n, h, w, ci, co)                                                    \
+     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+#define CONV_RELU_POOL(n, h, w, ci, co) \
     {&conv2d_relu_max_pool2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
-     {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
-#define CONV_RELU_HEAD(n, h, w, ci, co, classes)                                           \
-    {&conv2d_relu_conv2d_kind, {.kernel = 3},                                              \
+     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+#define CONV_RELU_HEAD(n, h, w, ci, co, classes) \
+    {&conv2d_relu_conv2d_kind, {.kernel = 3}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), NHWC(classes, co, 1, 1), VECTOR(classes)}, \
-     {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
-#define CONV_RELU_TWICE_POOL(n, h, w, ci, c, co)                                           \
-    {&conv2d_relu_conv2d_relu_max_pool2d_kind, {.kernel = 3},                              \
-     {NHWC(n, h, w, ci), NHWC(c, ci, 3, 3), VECTOR(c), NHWC(co, c, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, \
-     false, false, 0}
-#define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co)                                      \
-    {&conv_transpose2d_concat_conv2d_relu_kind, {.kernel = 3},                             \
+     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+#define CONV_RELU_TWICE_POOL(n, h, w, ci, c, co) \
+    {&conv2d_relu_conv2d_relu_max_pool2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, ci), NHWC(c, ci, 3, 3), VECTOR(c), NHWC(co, c, 3, 3), VECTOR(co)}, \
+         {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+#define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co) \
+    {&conv_transpose2d_concat_conv2d_relu_kind, {.kernel = 3}, \
      {NHWC(n, h, w, ci), NHWC(ci, c, 2, 2), VECTOR(c), NHWC(n, 2 * h, 2 * w, skip), NHWC(co, c + skip, 3, 3), \
-      VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
-#define CONCAT_CONV_RELU(n, h, w, a, b, co)                                                      \
-    {&concat_conv2d_relu_kind, {.kernel = 3},                                                     \
+      VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+#define CONCAT_CONV_RELU(n, h, w, a, b, co) \
+    {&concat_conv2d_relu_kind, {.kernel = 3}, \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, \
-     0, 0, false, false, 0}
-#define FOLD_NORM(ci, co, k)                                                             \
+         0, 0, false, 0, 0}
+#define FOLD_NORM(ci, co, k) \
     {&fold_norm_kind, {.eps = 1e-5}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co), \
-      VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
-     0, 0, 0, false, false, 0}
-#define FOLD_NORM_NOBIAS(ci, co, k)                                                      \
-    {&fold_norm_nobias_kind, {.eps = 1e-5}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), \
       VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
-     0, 0, 0, false, false, 0}
-#define HEAD(n, h, w, ci, co)                                                        \
+     0, 0, 0, false, 0, 0}
+#define FOLD_NORM_NOBIAS(ci, co, k) \
+    {&fold_norm_kind, {.eps = 1e-5, .bare = true}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), \
+                                                    VECTOR(co), \
+      VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+     0, 0, 0, false, 0, 0}
+#define HEAD(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 1}, {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co)}, \
-     {VALUES_NORMAL}, 1, 2, 0.5, true, false, 0}
-#define CONV_STRIDED(n, h, w, ci, co, k)                                                  \
-    {&conv2d_kind, {.kernel = k, .stride = 2},                                            \
-     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
-#define CONV_NOBIAS(n, h, w, ci, co, k, s)                                                    \
-    {&conv2d_nobias_kind, {.kernel = k, .stride = s}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
-     {VALUES_NORMAL}, 1, 1, 0.5, false, false, 0}
-#define CONV_TRANSPOSE(n, h, w, ci, co)                                                        \
-    {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)},         \
-     {VALUES_NORMAL}, 1, 2, 0.5, false, false, 0}
-#define BATCH_NORM(kind, n, h, w, c, step)                                             \
-    {&kind, {.eps = 1e-5, .momentum = 0.1},                                            \
-     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                   \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 2, step, \
-     false, false, 0}
+     {VALUES_NORMAL}, 0x1, 0x6, 0.5, true, 0, 0}
+#define CONV_STRIDED(n, h, w, ci, co, k) \
+    {&conv2d_kind, {.kernel = k, .stride = 2}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, \
+         0, 0}
+#define CONV_NOBIAS(n, h, w, ci, co, k, s) \
+    {&conv2d_kind, {.kernel = k, .stride = s, .bare = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
+     {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0, 0}
+#define CONV_TRANSPOSE(n, h, w, ci, co) \
+    {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)}, \
+     {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, 0, 0}
+#define BATCH_NORM(kind, n, h, w, c, step) \
+    {&kind, {.eps = 1e-5, .momentum = 0.1}, \
+     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0x6, \
+         step, false, 0, 0}
 /* beta is far from 0: a difference across the ReLU's kink says nothing. */
-#define NORM_CONV(n, h, w, ci, co)                                                           \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},               \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
-      VECTOR(ci)},                                                                            \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
-      VALUES_POSITIVE}, 1, 4, 0.08, false, false, 0}
-#define NORM_CONV_NOBIAS(n, h, w, ci, co)                                                    \
-    {&batch_norm_relu_conv2d_nobias_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},        \
+#define NORM_CONV(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1}, \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci), \
+      VECTOR(co)}, \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+         0x1, 0x4e, 0.08, false, 0, 0}
+#define NORM_CONV_NOBIAS(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1, .bare = true}, \
      {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci)}, \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL,                 \
-      VALUES_POSITIVE}, 1, 3, 0.08, false, false, 0}
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+         0x1, 0xe, 0.08, false, 0, 0}
 /* To logits; gradients as in NORM_CONV. */
-#define NORM_HEAD(n, h, w, ci, co)                                                           \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 1, .eps = 1e-5, .momentum = 0.1},               \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 1, 1), VECTOR(co), VECTOR(ci),  \
-      VECTOR(ci)},                                                                            \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,  \
-      VALUES_POSITIVE}, 1, 4, 0.08, true, false, 0}
+#define NORM_HEAD(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 1, .eps = 1e-5, .momentum = 0.1}, \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 1, 1), VECTOR(ci), VECTOR(ci), \
+      VECTOR(co)}, \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+         0x1, 0x4e, 0.08, true, 0, 0}
 /* With the moments that fusion adds (op.h): given, and taken. */
-#define CONV_MOMENTS(n, h, w, ci, co)                                                         \
-    {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)},         \
-     {VALUES_NORMAL}, 1, 2, 0.5, false, true, 0}
-#define CONV_NOBIAS_MOMENTS(n, h, w, ci, co)                                                  \
-    {&conv2d_nobias_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)},              \
-     {VALUES_NORMAL}, 1, 1, 0.5, false, true, 0}
-#define CONCAT_CONV_MOMENTS(n, h, w, a, b, co)                                                \
-    {&concat_conv2d_kind, {.kernel = 3},                                                      \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 2, \
-     2, 0.5, false, true, 0}
-#define BATCH_NORM_MOMENTS(kind, n, h, w, c)                                                  \
-    {&kind, {.eps = 1e-5, .momentum = 0.1},                                                   \
-     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c), {2, {2, c}}},             \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE,            \
-      VALUES_POSITIVE}, 1, 0, 0, false, false, 0}
-#define NORM_CONV_MOMENTS(n, h, w, ci, co)                                                    \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},               \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(co), VECTOR(ci),  \
-      VECTOR(ci), {2, {2, ci}}},                                                              \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, \
-      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, true, 0}
-#define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co)                                             \
-    {&batch_norm_relu_conv2d_nobias_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1},        \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci),  \
-      {2, {2, ci}}},                                                                          \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL,                \
-      VALUES_POSITIVE, VALUES_POSITIVE}, 1, 0, 0, false, true, 0}
+#define CONV_MOMENTS(n, h, w, ci, co) \
+    {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
+     {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, OP_OUT_MOMENTS, 0}
+#define CONV_NOBIAS_MOMENTS(n, h, w, ci, co) \
+    {&conv2d_kind, {.kernel = 3, .bare = true}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
+     {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, OP_OUT_MOMENTS, 0}
+#define CONCAT_CONV_MOMENTS(n, h, w, a, b, co) \
+    {&concat_conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, \
+         0x3, 0xc, 0.5, false, OP_OUT_MOMENTS, 0}
+#define BATCH_NORM_MOMENTS(kind, n, h, w, c) \
+    {&kind, {.eps = 1e-5, .momentum = 0.1}, \
+     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c), [OP_MOMENTS] = {2, {2, c}}}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
+      [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, 0, 0}
+#define NORM_CONV_MOMENTS(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1}, \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci), \
+      VECTOR(co), \
+      [OP_MOMENTS] = {2, {2, ci}}}, \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
+      [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
+#define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1, .bare = true}, \
+     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci), \
+      [OP_MOMENTS] = {2, {2, ci}}}, \
+     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
+      [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 /* Gradients of a convolution, and with a norm's gradient that they make (op.h). */
-#define CONV_GRAD(n, h, w, ci, co)                                                            \
+#define CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
-     {VALUES_NORMAL}, 2, 0, 0, false, false, 6}
-#define CONV_GRAD_LATE(n, h, w, ci, co)                                                       \
-    {&conv2d_grad_kind, {.kernel = 3},                                                        \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}}, \
-     {VALUES_NORMAL}, 2, 0, 0, false, false, 6}
-#define CONV_NOBIAS_GRAD(n, h, w, ci, co)                                                     \
-    {&conv2d_nobias_grad_kind, {.kernel = 3},                                                 \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, {VALUES_NORMAL}, 2, 0, 0,    \
-     false, false, 2}
-#define CONV_NOBIAS_GRAD_LATE(n, h, w, ci, co)                                                \
-    {&conv2d_nobias_grad_kind, {.kernel = 3},                                                 \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}}, \
-     {VALUES_NORMAL}, 2, 0, 0, false, false, 2}
-#define CONV_WEIGHTS_LATE(n, h, w, ci, co)                                                    \
-    {&conv2d_grad_weights_kind, {.kernel = 3},                                                \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(n, h, w, co), {2, {5, co}}},                 \
-     {VALUES_NORMAL}, 2, 0, 0, false, false, 3}
-#define CONV_TRANSPOSE_GRAD(n, h, w, ci, co)                                                  \
-    {&conv_transpose2d_grad_kind, {0},                                                        \
-     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2)}, {VALUES_NORMAL}, 2, 0, 0, \
-     false, false, 6}
-#define CONCAT_CONV_GRAD(n, h, w, a, b, co)                                                   \
-    {&concat_conv2d_grad_kind, {.kernel = 3},                                                 \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3)},          \
-     {VALUES_NORMAL}, 3, 0, 0, false, false, 12}
-#define CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co)                                              \
-    {&concat_conv2d_grad_kind, {.kernel = 3},                                                 \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
-      NHWC(n, h, w, co), {2, {5, co}}}, {VALUES_NORMAL}, 3, 0, 0, false, false, 12}
-#define NORM_GRAD_COEF(n, h, w, c)                                                            \
-    {&batch_norm_relu_grad_coef_kind, {.eps = 1e-5},                                          \
-     {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)},                 \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 6}
-#define NORM_CONV_GRAD_LATE(n, h, w, ci, co)                                                  \
-    {&batch_norm_relu_conv2d_grad_kind, {.kernel = 3, .eps = 1e-5},                           \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci),             \
-      NHWC(co, ci, 3, 3), NHWC(n, h, w, co), {2, {5, co}}},                                   \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, true, 30}
-#define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co)                                                \
-    {&batch_norm_relu_conv2d_nobias_grad_kind, {.kernel = 3, .eps = 1e-5},                    \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci),             \
-      NHWC(co, ci, 3, 3)},                                                                    \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 14}
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 6}
+#define CONV_GRAD_LATE(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_LATE_X] = NHWC(n, h, w, co), \
+      [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 6}
+#define CONV_NOBIAS_GRAD(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, {VALUES_NORMAL}, 0x3, 0, 0, \
+         false, 0, 2}
+#define CONV_NOBIAS_GRAD_LATE(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_LATE_X] = NHWC(n, h, w, co), \
+      [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 2}
+#define CONV_WEIGHTS_LATE(n, h, w, ci, co) \
+    {&conv2d_grad_weights_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
+      [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 3}
+#define CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
+    {&conv_transpose2d_grad_kind, {0}, \
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2)}, {VALUES_NORMAL}, 0x3, 0, \
+         0, false, 0, 6}
+#define CONCAT_CONV_GRAD(n, h, w, a, b, co) \
+    {&concat_conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3)}, \
+     {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 12}
+#define CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co) \
+    {&concat_conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), \
+      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, {VALUES_NORMAL}, 0x7, 0, \
+          0, false, 0, 12}
+#define NORM_GRAD_COEF(n, h, w, c) \
+    {&batch_norm_relu_grad_coef_kind, {.eps = 1e-5}, \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
+#define NORM_CONV_GRAD_LATE(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_grad_kind, {.kernel = 3, .eps = 1e-5}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci), \
+      NHWC(co, ci, 3, 3), [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, \
+         OP_OUT_COEF, 30}
+#define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co) \
+    {&batch_norm_relu_conv2d_grad_kind, {.kernel = 3, .eps = 1e-5, .bare = true}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci), \
+      NHWC(co, ci, 3, 3)}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 14}
 /* With an input before its norm and ReLU, and sums (op.h). */
-#define RAW_POOL(n, h, w, c)                                                                  \
-    {&max_pool2d_kind, {.raw = 1}, {NHWC(n, h, w, c), {2, {2, c}}}, {VALUES_NORMAL}, 1, 0, 0, false, \
-     false, 0}
-#define RAW_POOL_ADD(n, h, w, c)                                                              \
-    {&max_pool2d_grad_add_kind, {.raw = 3},                                                   \
-     {NHWC(n, h, w, c), NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), {2, {2, c}}},         \
-     {VALUES_NORMAL}, 3, 0, 0, false, true, 0}
-#define RAW_CONV_TRANSPOSE(n, h, w, ci, co)                                                   \
-    {&conv_transpose2d_kind, {.raw = 1},                                                      \
-     {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), {2, {2, ci}}}, {VALUES_NORMAL}, 1, 0, 0, \
-     false, false, 0}
-#define RAW_CONV_TRANSPOSE_GRAD(n, h, w, ci, co)                                              \
-    {&conv_transpose2d_grad_kind, {.raw = 2},                                                 \
-     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), {2, {2, ci}}},        \
-     {VALUES_NORMAL}, 2, 0, 0, false, true, 6}
-#define RAW_CONCAT_CONV(n, h, w, a, b, co, which)                                             \
-    {&concat_conv2d_kind, {.kernel = 3, .raw = which},                                        \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co),                  \
-      {2, {2, (which) == 1 ? a : b}}}, {VALUES_NORMAL}, 2, 0, 0, false, true, 0}
-#define RAW_CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co, which)                                   \
-    {&concat_conv2d_grad_kind, {.kernel = 3, .raw = which},                                   \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
-      {2, {2, (which) == 2 ? a : b}}, NHWC(n, h, w, co), {2, {5, co}}}, {VALUES_NORMAL}, 3, 0, 0, \
-     false, false, 12}
-#define RAW_CONCAT_CONV_GRAD(n, h, w, a, b, co, which)                                        \
-    {&concat_conv2d_grad_kind, {.kernel = 3, .raw = which},                                   \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3),           \
-      {2, {2, (which) == 2 ? a : b}}}, {VALUES_NORMAL}, 3, 0, 0, false, false, 12}
-#define NORM_COEF(n, h, w, c)                                                                 \
-    {&batch_norm_relu_coef_kind, {.eps = 1e-5, .momentum = 0.1},                              \
-     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)},                          \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 1, 0, 0, false, \
-     false, 0}
-#define NORM_GRAD_SUMS(kind, n, h, w, c)                                                      \
-    {&kind, {.eps = 1e-5},                                                                    \
-     {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c), {2, {2, c}}},    \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 2, 0, 0, false, false, 6}
+#define RAW_POOL(n, h, w, c) \
+    {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
+     0, false, 0, 0}
+#define RAW_POOL_ADD(n, h, w, c) \
+    {&max_pool2d_grad_add_kind, {0}, \
+     {NHWC(n, h, w, c), NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
+     {VALUES_NORMAL}, 0x7, 0, 0, false, OP_OUT_SUMS, 0}
+#define RAW_CONV_TRANSPOSE(n, h, w, ci, co) \
+    {&conv_transpose2d_kind, {0}, \
+     {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+         {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
+#define RAW_CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
+    {&conv_transpose2d_grad_kind, {0}, \
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 6}
+#define RAW_CONCAT_CONV(n, h, w, a, b, co, which) \
+    {&concat_conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co), \
+      [(which) == 1 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 1 ? a : b}}}, \
+          {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_MOMENTS, 0}
+#define RAW_CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co, which) \
+    {&concat_conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), \
+      [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}, [OP_LATE_X] = \
+          NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, {VALUES_NORMAL}, 0x7, 0, 0, false, \
+              0, 12}
+#define RAW_CONCAT_CONV_GRAD(n, h, w, a, b, co, which) \
+    {&concat_conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), \
+      [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}}, \
+          {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 12}
+#define NORM_COEF(n, h, w, c) \
+    {&batch_norm_relu_coef_kind, {.eps = 1e-5, .momentum = 0.1}, \
+     {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0, 0, \
+         false, 0, 0}
+#define NORM_GRAD_SUMS(kind, n, h, w, c) \
+    {&kind, {.eps = 1e-5}, \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c), \
+      [OP_SUMS] = {2, {2, c}}}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
 #define UNARY(kind, n, h, w, c) \
-    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 1, 0, 0.008, false, false, 0}
+    {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0, 0}
 #define AVG_POOL(n, h, w, c) \
-    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
+    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 /* Of an image, which is of floats: the backend needs a cast. */
 #define IMAGE_POOL(n, h, w, c) \
-    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, false, 0}
+    {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define BIAS(n, h, w, c) \
-    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false, 0}
-#define RESHAPE(n, h, w, c)                                                                     \
-    {&reshape_kind, {.height = 1, .width = 1, .channels = h * w * c}, {NHWC(n, h, w, c)},       \
-     {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
+    {&bias_kind, {0}, {NHWC(n, h, w, c), VECTOR(c)}, {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0, 0}
+#define RESHAPE(n, h, w, c) \
+    {&reshape_kind, {.height = 1, .width = 1, .channels = h * w * c}, {NHWC(n, h, w, c)}, \
+     {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 #define DROPOUT(n, h, w, c, r) \
-    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
-#define CONV_TRANSPOSE3(n, h, w, ci, co)                                                       \
-    {&conv2d_grad_input_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w},     \
-     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 1, 1, 0.5, false, false, 0}
+    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, \
+     false, 0, 0}
+#define CONV_TRANSPOSE3(n, h, w, ci, co) \
+    {&conv2d_grad_input_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w}, \
+     {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0, 0}
 #define CONCAT(n, h, w, a, b) \
-    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false, 0}
-#define CONCAT_CONV(n, h, w, a, b, co)                                                           \
-    {&concat_conv2d_kind, {.kernel = 3},                                                          \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 2, \
-     2, 0.5, false, false, 0}
+    {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 0x3, 0, 0.5, \
+     false, 0, 0}
+#define CONCAT_CONV(n, h, w, a, b, co) \
+    {&concat_conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, \
+         0x3, 0xc, 0.5, false, 0, 0}
 #define ADD(n, h, w, c) \
-    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 2, 0, 0.5, false, false, 0}
-#define NORM_ADD_RELU(n, h, w, c)                                                          \
-    {&norm_add_relu_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c), {2, {2, c}}}, {VALUES_NORMAL}, 2, 0, 0, \
-     false, false, 0}
-#define POOL_ADD(n, h, w, c)                                                                \
-    {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c),           \
-                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 3, 0, 0, false, false, 0}
+    {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x3, 0, 0.5, false, \
+     0, 0}
+#define NORM_ADD_RELU(n, h, w, c) \
+    {&norm_add_relu_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c), {2, {2, c}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
+#define POOL_ADD(n, h, w, c) \
+    {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c), \
+                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 0x7, 0, 0, \
+                                          false, 0, 0}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
-    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
+    {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 #define SUBSAMPLE(n, h, w, a, b) \
-    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 1, 0, 0.5, false, false, 0}
+    {&subsample_kind, {.channels = b}, {NHWC(n, h, w, a)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, \
+     0, 0}
 #define BCE(n, h, w) \
-    {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 1, 0, 0.02, \
-     false, false, 0}
-#define LOSS(kind, n, h, w, c, values, weights)                                          \
-    {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)},            \
-     {VALUES_NORMAL, values}, 1, 0, 0.04, false, false, 0}
+    {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 0x1, 0, \
+     0.02, false, 0, 0}
+#define LOSS(kind, n, h, w, c, values, weights) \
+    {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, \
+     {VALUES_NORMAL, values}, 0x1, 0, 0.04, false, 0, 0}
 
 #endif

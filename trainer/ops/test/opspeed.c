@@ -84,7 +84,7 @@ static bool has(const struct kernel *const *kernels, const struct kernel *kernel
 const struct backend *opspeed_owner(const struct kernel *kernel)
 {
     for (size_t i = 0; kernel && backends[i]; i++)
-        if (has(backends[i]->kernels, kernel) || has(backends[i]->mixed, kernel))
+        if (has(backends[i]->kernels, kernel))
             return backends[i];
     return NULL;
 }

@@ -69,7 +69,7 @@ static double normal_of(uint64_t seed, uint64_t stream, size_t i)
         uint64_t seed, stream;
         size_t n;
         float *values;
-    } all[16];
+    } all[24];
     struct drawn *d = all;
 
     while (d->values && (d->seed != seed || d->stream != stream))
@@ -108,20 +108,10 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
 static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        for (int k = 0; k < op_nout(r->graph->ops[i]); k++)
+        for (int k = -1; op_next_out(r->graph->ops[i], &k);)
             if (r->graph->ops[i]->out[k] == t)
                 return true;
     return false;
-}
-
-/* Inputs of the kind, and behind them. */
-static int count_inputs(const struct test_case *t)
-{
-    int n = t->kind->nin;
-
-    while (n < OP_MAX_IN && t->in[n].ndim)
-        n++;
-    return n;
 }
 
 /* A ReLU's gradient jumps where its source is 0, and a difference across that says nothing: results
@@ -129,7 +119,7 @@ static int count_inputs(const struct test_case *t)
 static void weigh_kinks(struct rig *r)
 {
     const float *x = r->numbers[0], *gamma = r->numbers[1], *beta = r->numbers[2];
-    float *dy = r->numbers[count_inputs(r->test)];
+    float *dy = r->numbers[OP_MAX_IN];
     size_t nchannels = tensor_channels(r->in[0]), n = tensor_pixels(r->in[0]);
 
     for (size_t c = 0; c < nchannels; c++) {
@@ -148,16 +138,17 @@ static void weigh_kinks(struct rig *r)
     }
 }
 
+/* NULL: there is none. */
 static struct tensor *input_of(const struct rig *r, int i)
 {
-    return i < count_inputs(r->test) ? r->in[i] : r->dy;
+    return i < OP_MAX_IN ? r->in[i] : r->dy;
 }
 
 static bool is_activation(const struct rig *r, int i)
 {
-    if (i >= r->test->kind->nin)
-        return i == count_inputs(r->test) || r->test->in[i].ndim == 4;
-    return i < r->test->ndata && !op_is_loss(r->test->kind);
+    if (i >= OP_OWN)
+        return i == OP_MAX_IN || r->test->in[i].ndim == 4;
+    return r->test->data >> i & 1 && !op_is_loss(r->test->kind);
 }
 
 /* Numbers that the type has. */
@@ -173,16 +164,16 @@ static void round_numbers(enum dtype t, float *values, size_t n)
 
 static void make_numbers(struct rig *r)
 {
-    int nin = count_inputs(r->test), n = nin + (r->dy != NULL);
-
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i <= OP_MAX_IN; i++) {
+        if (!input_of(r, i))
+            continue;
         size_t count = tensor_count(input_of(r, i));
 
         r->numbers[i] = malloc(count * sizeof(float));
         if (!r->numbers[i])
             bail_out("out of memory");
         for (size_t k = 0; k < count; k++)
-            r->numbers[i][k] = (float)(i < nin ? value_of(r->test->values[i], (uint64_t)i, k)
+            r->numbers[i][k] = (float)(i < OP_MAX_IN ? value_of(r->test->values[i], (uint64_t)i, k)
                                                : normal_of(14, 0, k));
         if (is_activation(r, i))
             round_numbers(r->numbers_of, r->numbers[i], count);
@@ -193,9 +184,11 @@ static void make_numbers(struct rig *r)
 
 void rig_fill(struct rig *r)
 {
-    for (int i = 0; i < count_inputs(r->test) + (r->dy != NULL); i++) {
+    for (int i = 0; i <= OP_MAX_IN; i++) {
         struct tensor *t = input_of(r, i);
 
+        if (!t)
+            continue;
         if (t->dtype == DTYPE_F32)
             memcpy(t->data, r->numbers[i], tensor_nbytes(t));
         else
@@ -207,9 +200,11 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
 {
     struct op *op = g->ops[0];
 
-    for (int i = 0; i < t->ndata + t->nparams; i++)
-        op->in[i]->needs_grad = true;
-    for (int i = t->ndata; i < t->ndata + t->nparams; i++) {
+    for (int i = 0; i < OP_MAX_IN; i++) {
+        if ((t->data | t->params) >> i & 1)
+            op->in[i]->needs_grad = true;
+        if (!(t->params >> i & 1))
+            continue;
         op->in[i]->grad = graph_input(g, "grad", t->in[i], e);
         op->in[i]->place = TENSOR_VALUE;
         op->in[i]->grad->place = TENSOR_GRAD;
@@ -232,20 +227,20 @@ struct graph *rig_graph(const struct test_case *test)
 {
     struct err e = {0};
     struct graph *g = graph_create(true, &e);
-    struct tensor *in[OP_MAX_IN];
+    struct tensor *in[OP_MAX_IN] = {NULL};
     struct op *op;
 
     if (!g)
         bail_out("%s", e.text);
-    for (int i = 0; i < count_inputs(test); i++)
-        in[i] = graph_input(g, "in", test->in[i], &e);
+    for (int i = 0; i < OP_MAX_IN; i++)
+        in[i] = !test->in[i].ndim ? NULL : graph_input(g, "in", test->in[i], &e);
     op = graph_append(g, test->kind, &test->attr, in, NULL, &e);
     if (!op)
         bail_out("%s: %s", test->kind->name, e.text);
-    for (int i = test->kind->nin; i < count_inputs(test); i++)
+    for (int i = OP_OWN; i < OP_MAX_IN; i++)
         op->in[i] = in[i];
     if (test->more)
-        op->out[test->kind->nout] = graph_tensor(g, "more", shape_of_more(op), &e);
+        op->out[test->more] = graph_tensor(g, "more", shape_of_more(op), &e);
     for (int i = 0; i < test->kind->nout; i++)
         if (test->grads >> i & 1)
             op->out[i]->place = TENSOR_GRAD;
@@ -261,10 +256,9 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
     struct op *op = g->ops[0];
     struct err e;
 
-    for (int i = 0; i < test->ndata && !op_is_loss(test->kind); i++)
-        op->in[i]->dtype = t;
-    for (int i = test->kind->nin; i < op_nin(op); i++)
-        if (op->in[i]->shape.ndim == 4)
+    for (int i = -1; op_next_in(op, &i);)
+        if (i < OP_OWN ? test->data >> i & 1 && !op_is_loss(test->kind)
+            : op->in[i]->shape.ndim == 4)
             op->in[i]->dtype = t;
     if (test->logits)
         g->logits = op->out[0];

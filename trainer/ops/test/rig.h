@@ -24,12 +24,11 @@ struct test_case {
     struct op_attr attr;
     struct shape in[OP_MAX_IN];
     enum values values[OP_MAX_IN];
-    int ndata;   /* the first inputs: activations with a gradient */
-    int nparams; /* the next: parameters; the rest has no gradient */
+    unsigned data;   /* bit i: input i is an activation with a gradient */
+    unsigned params; /* or a parameter; the rest has no gradient */
     double step; /* of the central difference; 0: the kind has no gradient */
     bool logits; /* the result is the network's: always of floats */
-    bool more;      /* the op has an output behind those of its kind (op.h); who has such inputs has
-                     * their shapes behind those of its kind's */
+    int more;       /* the place of an output beside the kind's own (op.h); 0: none */
     unsigned grads; /* bit i: output i is the gradient of a parameter */
 };
 
@@ -47,7 +46,7 @@ struct rig {
     const struct device_ops *ops;
     struct device *device; /* NULL: the host */
     struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS];
-    float *numbers[OP_MAX_IN + 1]; /* of each input and dy, as rig_fill puts them there */
+    float *numbers[OP_MAX_IN + 1]; /* of each input, then dy, as rig_fill puts them there */
     enum dtype numbers_of;         /* the type that those of activations are rounded to */
     double loss;
 };

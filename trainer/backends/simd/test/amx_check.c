@@ -65,7 +65,8 @@ static struct graph *build(int64_t channels, struct op **op)
 static void check(int (*run)(struct op *, struct exec *, struct err *), int64_t channels, bool works,
                   const char *what)
 {
-    const struct kernel kernel = {NULL, NULL, simd_amx_conv.prepare, run, simd_amx_conv.release};
+    const struct kernel kernel = {
+        .prepare = simd_amx_conv.prepare, .run = run, .release = simd_amx_conv.release};
     struct op *op;
     struct graph *g = build(channels, &op);
 
