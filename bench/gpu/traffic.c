@@ -46,7 +46,7 @@ static bool is_norm(const struct op_kind *kind)
 
 static bool is_norm_grad(const struct op_kind *kind)
 {
-    return kind == &batch_norm_grad_kind || kind == &batch_norm_relu_grad_kind;
+    return kind == &batch_norm_grad_kind;
 }
 
 static bool has_suffix(const struct op_kind *kind, const char *suffix)
@@ -110,7 +110,7 @@ static double bytes_now(const struct op *op)
 {
     double bytes = profile_bytes(op);
 
-    if (op->kind == &batch_norm_relu_coef_kind || op->kind == &batch_norm_relu_grad_coef_kind)
+    if (op->attr.coef)
         return bytes;
     if (op->kind == &batch_norm_relu_conv2d_grad_kind &&
         !op->out[OP_OUT_COEF]) /* the norm's is a pass */

@@ -11,42 +11,43 @@
 /* (x, gamma, beta, mean, var) -> y, saved becomes what relu has written. */
 static bool fuse_relu(struct op *norm, struct op *relu)
 {
-    const struct op_kind *kind = norm->kind == &batch_norm_kind ? &batch_norm_relu_kind
-                                 : norm->kind == &batch_norm_infer_kind
-                                     ? &batch_norm_relu_infer_kind
-                                     : NULL;
-
-    if (!kind || relu->kind != &relu_kind || relu->in[0] != norm->out[0])
+    if ((norm->kind != &batch_norm_kind && norm->kind != &batch_norm_infer_kind) ||
+        norm->attr.relu ||
+        relu->kind != &relu_kind || relu->in[0] != norm->out[0])
         return false;
     norm->out[0] = relu->out[0];
     *relu = *norm;
-    relu->kind = kind;
+    relu->attr.relu = true;
     return true;
+}
+
+static bool is_norm_relu(const struct op *op)
+{
+    return op->kind == &batch_norm_kind && op->attr.relu;
 }
 
 /* The fused op whose statistics are `saved`. */
 static const struct op *find_norm_relu(const struct graph *g, const struct tensor *saved)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i] && g->ops[i]->kind == &batch_norm_relu_kind && g->ops[i]->out[1] == saved)
+        if (g->ops[i] && is_norm_relu(g->ops[i]) && g->ops[i]->out[1] == saved)
             return g->ops[i];
     return NULL;
 }
 
-/* (dy, y), (d, x, gamma, saved) -> dx becomes (dy, x, gamma, saved, beta) -> dx. */
+/* (dy, y), (d, x, gamma, saved, beta) -> dx becomes (dy, x, gamma, saved, beta) -> dx. */
 static bool fuse_relu_grad(const struct graph *g, const struct op *relu, struct op *norm)
 {
     const struct op *forward;
 
     if (relu->kind != &relu_grad_kind || norm->kind != &batch_norm_grad_kind ||
-        norm->in[0] != relu->out[0])
+        norm->attr.relu || norm->in[0] != relu->out[0])
         return false;
     forward = find_norm_relu(g, norm->in[3]);
     if (!forward || forward->out[0] != relu->in[1])
         return false;
-    norm->kind = &batch_norm_relu_grad_kind;
+    norm->attr.relu = true;
     norm->in[0] = relu->in[0];
-    norm->in[4] = forward->in[2];
     return true;
 }
 
@@ -137,7 +138,7 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
     fuse_drop(c.split);
 }
 
-/* The ops around a tensor that batch_norm_relu writes: it, the convolution, with or without bias, that
+/* The ops around a tensor that batch_norm with ReLU writes: it, the convolution, with or without bias, that
  * reads it, and their gradients. */
 struct norm_conv {
     struct op **norm, **conv, **weights, **input, **norm_grad;
@@ -149,12 +150,13 @@ static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
     const struct tensor *between = g->ops[i]->out[0], *gradient = between->grad;
 
     *c = (struct norm_conv){.norm = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, between)};
-    if (g->ops[i]->kind != &batch_norm_relu_kind || between->pinned || !c->conv || !gradient)
+    if (!is_norm_relu(g->ops[i]) || between->pinned || !c->conv || !gradient)
         return false;
     c->weights = fuse_find_reader(g, &conv2d_grad_weights_kind, 1, between);
     c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
-    c->norm_grad = fuse_find_reader(g, &batch_norm_relu_grad_kind, 0, gradient);
-    return c->weights && c->input && c->norm_grad && (*c->input)->out[0] == gradient &&
+    c->norm_grad = fuse_find_reader(g, &batch_norm_grad_kind, 0, gradient);
+    return c->weights && c->input && c->norm_grad && (*c->norm_grad)->attr.relu &&
+        (*c->input)->out[0] == gradient &&
            (*c->norm_grad)->in[3] == (*c->norm)->out[1] && fuse_find_nreaders(g, between) == 2 &&
            fuse_find_nreaders(g, gradient) == 1;
 }
@@ -170,6 +172,7 @@ static void join_norm_conv(const struct norm_conv *c, struct op *forward, struct
                conv->in[2]},
         .out = {conv->out[0], norm->out[1]}};
     forward->attr.bare = conv->attr.bare;
+    forward->attr.relu = false; /* that behind the convolution */
     forward->attr.kernel = conv->attr.kernel;
     forward->attr.stride = conv->attr.stride;
     *grad = (struct op){

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fusion: neighbouring ops become one that reads and writes memory once.
  *
- *     batch_norm, relu              ->  batch_norm_relu
- *     relu_grad, batch_norm_grad    ->  batch_norm_relu_grad
+ *     batch_norm, relu              ->  batch_norm with attr.relu
+ *     relu_grad, batch_norm_grad    ->  batch_norm_grad with attr.relu
  *     conv2d, batch_norm_infer      ->  fold_norm (of the weights), conv2d; where it can't, then
- *     batch_norm_infer, relu        ->  batch_norm_relu_infer
+ *     batch_norm_infer, relu        ->  batch_norm_infer with attr.relu
  *     max_pool2d_grad, add          ->  max_pool2d_grad_add
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
- *     batch_norm_relu, conv2d       ->  batch_norm_relu_conv2d, and so their three gradients
+ *     batch_norm, relu, conv2d      ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
- *     conv2d, relu                  ->  conv2d_relu, and so concat_conv2d; with what is around them (fuse_relu.h)
+ *     conv2d, relu                  ->  conv2d with attr.relu, and so concat_conv2d (fuse_relu.h)
  *     conv2d_relu, max_pool2d       ->  conv2d_relu_max_pool2d
  *     conv2d_relu, conv2d of 1x1    ->  conv2d_relu_conv2d
  *     conv2d_relu, conv2d_relu_max_pool2d   ->  conv2d_relu_conv2d_relu_max_pool2d
  *     conv_transpose2d, concat_conv2d_relu  ->  conv_transpose2d_concat_conv2d_relu
- *     batch_norm, add, relu         ->  batch_norm_relu_coef, norm_add_relu (fuse_residual.h)
+ *     batch_norm, add, relu         ->  batch_norm with attr.coef, norm_add_relu (fuse_residual.h)
  *
  * They are fused where nothing else reads what is between; where a convolution, an addition or what is behind a
  * ReLU is among them, only if the backend has kernels of its own for what becomes of them, but for fold_norm and

@@ -10,8 +10,7 @@ static bool gives_moments(const struct op_kind *kind)
 
 static bool takes_moments(const struct op_kind *kind)
 {
-    return kind == &batch_norm_kind || kind == &batch_norm_relu_kind ||
-           kind == &batch_norm_relu_coef_kind || kind == &batch_norm_relu_conv2d_kind;
+    return kind == &batch_norm_kind || kind == &batch_norm_relu_conv2d_kind;
 }
 
 static struct op *find_writer(const struct graph *g, const struct tensor *t)
@@ -61,7 +60,7 @@ static bool takes_coef(const struct op *op, int k)
            (kind == &concat_conv2d_grad_kind && (k == 1 || k == 2));
 }
 
-/* A tensor that batch_norm_relu writes is never written, where all who read it can make it. */
+/* A tensor that batch_norm with ReLU writes is never written, where all who read it can make it. */
 #define MAX_READERS 8
 static int fuse_coef(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
@@ -69,10 +68,10 @@ static int fuse_coef(struct graph *g, const struct backend *backend, struct op *
     struct tensor *y = norm->out[0];
     int n = 1;
 
-    if (norm->kind != &batch_norm_relu_kind || y->pinned)
+    if (norm->kind != &batch_norm_kind || !norm->attr.relu || norm->attr.coef || y->pinned)
         return 0;
     struct tensor coef = {.shape = {2, {2, y->shape.dim[DIM_C]}}};
-    planned[0].kind = &batch_norm_relu_coef_kind;
+    planned[0].attr.coef = true;
     planned[0].out[0] = &coef;
     for (size_t i = 0; i < g->nops; i++)
         for (int k = -1; op_next_in(g->ops[i], &k);) {
@@ -93,10 +92,8 @@ static int fuse_coef(struct graph *g, const struct backend *backend, struct op *
 /* The gradient of such a tensor: who writes it has x at hand, and adds up what its norm's needs. */
 static int fuse_sums(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
-    struct op *writer = norm->kind == &batch_norm_relu_grad_kind ||
-                                norm->kind == &batch_norm_relu_grad_coef_kind
-                            ? find_writer(g, norm->in[0])
-                            : NULL;
+    bool fits = norm->kind == &batch_norm_grad_kind && norm->attr.relu;
+    struct op *writer = fits ? find_writer(g, norm->in[0]) : NULL;
 
     if (!writer || !writer->in[OP_COEF] || writer->in[op_source(writer)] != norm->in[1] ||
         (writer->kind != &max_pool2d_grad_add_kind && writer->kind != &conv_transpose2d_grad_kind))
@@ -113,7 +110,7 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
 {
     struct op *conv = takes_moments(norm->kind) ? find_writer(g, norm->in[0]) : NULL;
 
-    if (!conv || !gives_moments(conv->kind) || conv->out[OP_OUT_MOMENTS])
+    if (!conv || conv->attr.relu || !gives_moments(conv->kind) || conv->out[OP_OUT_MOMENTS])
         return 0;
     struct tensor moments = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}};
     struct op planned[] = {*conv, *norm};
@@ -148,7 +145,7 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
  * other result; behind a convolution its out[0] holds the gradient before the norm's. */
 static int fuse_late(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
-    bool alone = norm->kind == &batch_norm_relu_grad_kind;
+    bool alone = norm->kind == &batch_norm_grad_kind && norm->attr.relu && !norm->attr.coef;
     struct tensor *dx = norm->out[0];
     struct op *reader;
 
@@ -160,7 +157,7 @@ static int fuse_late(struct graph *g, const struct backend *backend, struct op *
     struct tensor coef = {.shape = {2, {5, dx->shape.dim[DIM_C]}}};
     struct op planned[] = {*norm, *reader};
     if (alone) {
-        planned[0].kind = &batch_norm_relu_grad_coef_kind;
+        planned[0].attr.coef = true;
         planned[0].out[0] = &coef;
         planned[1].in[0] = norm->in[0];
     } else {

@@ -7,15 +7,13 @@
 static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
 {
     const struct op *conv = g->ops[i];
-    const struct op_kind *kind = conv->kind == &conv2d_kind          ? &conv2d_relu_kind
-                                 : conv->kind == &concat_conv2d_kind ? &concat_conv2d_relu_kind
-                                                                     : NULL;
-    struct op **relu = kind ? fuse_find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
+    bool fits = conv->kind == &conv2d_kind || conv->kind == &concat_conv2d_kind;
+    struct op **relu = fits ? fuse_find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
 
     if (!relu || op_form(conv) || !graph_is_private(g, conv, *relu))
         return;
     struct op both = *conv;
-    both.kind = kind;
+    both.attr.relu = true;
     both.out[0] = (*relu)->out[0];
     if (!backend_has_kernel(backend, &both))
         return;
@@ -31,6 +29,7 @@ static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, 
     if (!pool)
         return;
     both.kind = &conv2d_relu_max_pool2d_kind;
+    both.attr.relu = false;
     both.out[1] = (*pool)->out[0];
     if (!backend_has_kernel(backend, &both))
         return;
@@ -47,6 +46,7 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
         !graph_is_private(g, conv, *second))
         return;
     both.kind = &conv2d_relu_conv2d_kind;
+    both.attr.relu = false;
     both.in[3] = (*second)->in[1];
     both.in[4] = (*second)->in[2];
     both.out[0] = (*second)->out[0];
@@ -59,14 +59,15 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
 /* What makes the input of one that has a kind for that. */
 static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
 {
-    bool up = conv->kind == &concat_conv2d_relu_kind;
+    bool up = conv->kind == &concat_conv2d_kind && conv->attr.relu;
     struct op **front = NULL, both = *conv;
 
     if (up || conv->kind == &conv2d_relu_max_pool2d_kind)
-        front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_relu_kind, conv->in[0]);
-    if (!front || op_form(*front) || !graph_is_private(g, *front, conv) ||
+        front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_kind, conv->in[0]);
+    if (!front || op_form(*front) != (up ? 0 : OP_RELU) || !graph_is_private(g, *front, conv) ||
         (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 || conv->attr.stride > 1)
         return; /* one attr is for both */
+    both.attr.relu = false;
     both.kind = up ? &conv_transpose2d_concat_conv2d_relu_kind : &conv2d_relu_conv2d_relu_max_pool2d_kind;
     for (int k = 0; k < 3; k++)
         both.in[k] = (*front)->in[k];
@@ -78,11 +79,16 @@ static void fuse_front(struct graph *g, const struct backend *backend, struct op
     fuse_drop(front);
 }
 
+static bool is_conv_relu(const struct op *op)
+{
+    return op->kind == &conv2d_kind && op->attr.relu;
+}
+
 static void fuse_behind(struct graph *g, const struct backend *backend, size_t i)
 {
-    if (g->ops[i]->kind == &conv2d_relu_kind)
+    if (is_conv_relu(g->ops[i]))
         fuse_conv_relu_pool(g, backend, g->ops[i]);
-    if (g->ops[i]->kind == &conv2d_relu_kind)
+    if (is_conv_relu(g->ops[i]))
         fuse_conv_relu_conv(g, backend, i);
 }
 

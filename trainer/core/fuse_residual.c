@@ -28,7 +28,7 @@ static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
     return g->nops;
 }
 
-/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm_relu_coef (x, ...) ->
+/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm, attr.coef (x, ...) ->
  * coef; norm_add_relu (x, shortcut, coef) -> z, in the place of relu. *place: that; 0: there is none. */
 static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place, struct err *e)
 {
@@ -45,7 +45,7 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     struct op first = *norm, end = {.kind = &norm_add_relu_kind, .in = {x, shortcut, &planned},
                                     .out = {relu->out[0]}};
 
-    first.kind = &batch_norm_relu_coef_kind;
+    first.attr.relu = first.attr.coef = true;
     first.out[0] = &planned;
     /* Of the second the reference's will do: it is as fast as memory. */
     if (!backend_has_kernel(backend, &first) || !backend_kernel(backend, &end))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Part of fusion (fuse.h): how a residual block ends when training.
  *
- *     batch_norm, add, relu   ->  batch_norm_relu_coef, norm_add_relu
+ *     batch_norm, add, relu   ->  batch_norm with attr.coef, norm_add_relu
  *
  * Neither the norm's result nor the sum is written. Of two such results in a row, each the other's shortcut, one
  * is not kept for the gradients, but made again from the other where the first of them reads it: norm_add_relu a

@@ -380,7 +380,9 @@ uint64_t graph_hash(const struct graph *g)
 
 static void print_op(const struct op *op, size_t i, FILE *out)
 {
-    fprintf(out, "%4zu  %-28s", i, op->kind->name);
+    char name[OP_NAME_SIZE];
+
+    fprintf(out, "%4zu  %-28s", i, op_name(op, name));
     if (op->kind->nout > 0) {
         const struct tensor *t = op->out[0];
         char shape[64] = "";

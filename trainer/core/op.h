@@ -47,6 +47,7 @@ enum op_form {
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_TAKES_LATE = 1 << 7, OP_GIVES_COEF = 1 << 8,
+    OP_RELU = 1 << 9, OP_AS_COEF = 1 << 10, /* attr.relu, attr.coef */
 };
 
 struct graph;
@@ -63,6 +64,8 @@ struct op_attr {
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
+    bool relu; /* behind a convolution, a norm, or what a norm's gradient belongs to */
+    bool coef; /* norms: in place of the result out[0] tells what it is made by (below) */
     bool bare; /* a convolution without bias: the kind's last input is missing, and its gradient */
     bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
     bool measures; /* losses: no gradient, adds to device_counts.losses. On a device. */
@@ -120,7 +123,8 @@ static inline unsigned op_form(const struct op *op)
 {
     struct tensor *const *in = op->in, *const *out = op->out;
 
-    return (op->attr.bare ? OP_BARE : 0) |
+    return (op->attr.bare ? OP_BARE : 0) | (op->attr.relu ? OP_RELU : 0) |
+           (op->attr.coef ? OP_AS_COEF : 0) |
            (in[OP_COEF] ? OP_HAS_COEF : 0) | (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
            (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
            (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
@@ -135,14 +139,12 @@ static inline struct tensor *op_over(const struct op *op, int k)
     return k == 0 && op->kind->inplace ? op->in[0] : NULL;
 }
 
-/* y = x * w + b, K / 2 zeros around x, H and W divided by the stride and rounded up.
+/* y = x * w + b, with attr.relu at least 0 (fuse.h), K / 2 zeros around x, H and W divided by the
+ * stride and rounded up.
  * (x, w[O][I][K][K], b[O]) -> y */
 extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx: a transposed convolution */
 extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
-
-/* conv2d with a ReLU behind it (fuse.h).   (x, w, b) -> y */
-extern const struct op_kind conv2d_relu_kind;
 
 /* conv2d_relu and what is behind it at inference (fuse.h): max_pool2d, or conv2d with one tap and without the
  * tensor in between. */
@@ -162,30 +164,19 @@ extern const struct op_kind conv_transpose2d_grad_input_kind;   /* (dy, w) -> dx
 extern const struct op_kind conv_transpose2d_grad_weights_kind; /* (dy, x) -> dw, db */
 extern const struct op_kind conv_transpose2d_grad_kind; /* both (fuse.h): (dy, x, w) -> dx, dw, db */
 
-/* Normalise by the statistics of the batch and update the running ones (var: unbiased).
- * (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps) */
-extern const struct op_kind batch_norm_kind;
-extern const struct op_kind batch_norm_grad_kind;  /* (dy, x, gamma, saved) -> dx, dgamma, dbeta */
-extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the running ones -> y */
-
-/* The same with a ReLU behind it (fuse.h). The gradient computes y again.
+/* Normalise by the statistics of the batch and update the running ones (var: unbiased). With
+ * attr.relu, which fusion sets, a ReLU is behind it, and the gradient computes y again.
+ * With attr.coef as well out[0] is [2][C] as OP_COEF, or of the gradient [5][C] as OP_LATE_COEF.
+ * (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps)
  * grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
-extern const struct op_kind batch_norm_relu_kind;
-extern const struct op_kind batch_norm_relu_grad_kind;
-extern const struct op_kind batch_norm_relu_infer_kind;
+extern const struct op_kind batch_norm_kind;
+extern const struct op_kind batch_norm_grad_kind;
+extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the running ones -> y */
 
 /* batch_norm_infer done to the weights and the bias, if any, of the convolution in front of it
  * (fuse.h).
  * (w, gamma, beta, running mean, running var, b) -> w of the same shape, b[O] */
 extern const struct op_kind fold_norm_kind;
-
-/* batch_norm_relu without y, which coef tells (above).
- * (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
-extern const struct op_kind batch_norm_relu_coef_kind;
-
-/* batch_norm_relu_grad without dx, which coef tells (above).
- * (dy, x, gamma, saved, beta) -> coef[5][C], dgamma, dbeta */
-extern const struct op_kind batch_norm_relu_grad_coef_kind;
 
 /* batch_norm_relu and the conv2d behind it without the tensor in between (fuse.h).
  * (x, gamma, beta, w, running mean, running var, b) -> y, saved
@@ -227,14 +218,13 @@ extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
 /* concat and conv2d without the tensor in between (fuse.h). */
 extern const struct op_kind concat_conv2d_kind;              /* (a, b, w, bias) -> y */
-extern const struct op_kind concat_conv2d_relu_kind;         /* likewise, with a ReLU behind it */
 extern const struct op_kind concat_conv2d_grad_input_kind;   /* (dy, w) -> da, db */
 extern const struct op_kind concat_conv2d_grad_weights_kind; /* (dy, a, b) -> dw, dbias */
 extern const struct op_kind concat_conv2d_grad_kind; /* (dy, a, b, w) -> da, db, dw, dbias */
 
 extern const struct op_kind add_kind; /* (a, b) -> a + b */
 
-/* batch_norm_relu_coef's x, normalised, a shortcut added, a ReLU behind it (fuse.h).
+/* A norm's x, normalised, a shortcut added, a ReLU behind it (fuse.h).
  * (x, shortcut, coef) -> max(0, coef0 x + coef1 + shortcut) */
 extern const struct op_kind norm_add_relu_kind;
 
@@ -262,7 +252,8 @@ extern const struct op_kind *const op_kinds[];
 /* Losses begin the gradients: they wait for none. */
 bool op_is_loss(const struct op_kind *kind);
 
-/* Does a batch norm, or its gradient, do the ReLU behind it, too? */
-bool op_norm_has_relu(const struct op_kind *kind);
+/* The kind's name and, of what fusion added, a ReLU and coefficients in place of a result. */
+#define OP_NAME_SIZE 64
+const char *op_name(const struct op *op, char dst[OP_NAME_SIZE]);
 
 #endif

@@ -20,13 +20,13 @@ static bool is_norm_conv_grad(const struct op *op)
 
 static const struct tensor *find_weights(const struct op *op)
 {
-    if (op->kind == &conv2d_kind || op->kind == &conv2d_relu_kind ||
+    if (op->kind == &conv2d_kind ||
         op->kind == &conv2d_relu_max_pool2d_kind || op->kind == &conv2d_relu_conv2d_kind ||
         op->kind == &conv2d_grad_input_kind ||
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
         op->kind == &conv_transpose2d_grad_input_kind)
         return op->in[1];
-    if (op->kind == &concat_conv2d_kind || op->kind == &concat_conv2d_relu_kind ||
+    if (op->kind == &concat_conv2d_kind ||
         op->kind == &conv2d_grad_kind ||
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];
@@ -79,9 +79,9 @@ double profile_flop(const struct op *op)
 /* Activations that the op knows, but what it needs of them comes in other inputs. */
 static int count_unread(const struct op *op)
 {
-    if (op->kind == &batch_norm_relu_coef_kind)
-        return op->in[OP_MOMENTS] != NULL;
-    return op->kind == &batch_norm_relu_grad_coef_kind && op->in[OP_SUMS] ? 2 : 0;
+    if (!op->attr.coef)
+        return 0;
+    return op->in[OP_MOMENTS] ? 1 : op->in[OP_SUMS] ? 2 : 0;
 }
 
 double profile_bytes(const struct op *op)
@@ -166,12 +166,12 @@ void profile_print(const struct graph *g, const struct profile_peak *peak, FILE 
         const struct op *op = g->ops[i];
         const struct shape *s = &op->in[0]->shape;
         struct total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
-        char shape[64];
+        char shape[64], name[OP_NAME_SIZE];
 
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],
                  s->dim[1], s->dim[2], s->dim[3]);
         t.least = least_time(&t, peak);
-        print_line(op->kind->name, shape, &t, whole, out);
+        print_line(op_name(op, name), shape, &t, whole, out);
         add(totals, &n, op->kind, &t);
         add(&all, &(size_t){1}, NULL, &t);
     }

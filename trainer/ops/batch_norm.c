@@ -16,9 +16,8 @@ static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in
 {
     int64_t channels = in[0]->shape.dim[DIM_C];
 
-    (void)attr;
-    out[0] = in[0]->shape;
     out[1] = (struct shape){2, {2, channels}};
+    out[0] = attr->coef ? out[1] : in[0]->shape;
     return check_channels(in, 1, 5, channels, e);
 }
 
@@ -35,17 +34,16 @@ static int infer_batch_norm_grad(const struct op_attr *attr, struct tensor *cons
 {
     int64_t channels = in[0]->shape.dim[DIM_C];
 
-    (void)attr;
-    out[0] = in[0]->shape;
+    out[0] = attr->coef ? (struct shape){2, {5, channels}} : in[0]->shape;
     out[1] = out[2] = (struct shape){1, {channels}};
-    return check_channels(in, 1, 4, channels, e);
+    return check_channels(in, 1, 5, channels, e);
 }
 
 static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
     struct op *grad = graph_append(g, &batch_norm_grad_kind, &op->attr,
-                                   (struct tensor *[]){op->out[0]->grad, x, gamma, saved},
+                                   (struct tensor *[]){op->out[0]->grad, x, gamma, saved, beta},
                                    (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
 
     return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
@@ -53,57 +51,10 @@ static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
 
 const struct op_kind batch_norm_kind = {"batch_norm", 5, 2, false, infer_batch_norm,
                                         grad_batch_norm};
-const struct op_kind batch_norm_grad_kind = {"batch_norm_grad", 4, 3, true, infer_batch_norm_grad,
+const struct op_kind batch_norm_grad_kind = {"batch_norm_grad", 5, 3, true, infer_batch_norm_grad,
                                              NULL};
 const struct op_kind batch_norm_infer_kind = {"batch_norm_infer", 5, 1, true,
                                               infer_batch_norm_infer, NULL};
-
-static int infer_batch_norm_relu_grad(const struct op_attr *attr, struct tensor *const *in,
-                                      struct shape *out, struct err *e)
-{
-    if (infer_batch_norm_grad(attr, in, out, e) < 0)
-        return -1;
-    return check_channels(in, 4, 5, in[0]->shape.dim[DIM_C], e);
-}
-
-static int infer_grad_coef(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                           struct err *e)
-{
-    if (infer_batch_norm_relu_grad(attr, in, out, e) < 0)
-        return -1;
-    out[0] = (struct shape){2, {5, in[0]->shape.dim[DIM_C]}};
-    return 0;
-}
-
-static int infer_coef(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
-{
-    if (infer_batch_norm(attr, in, out, e) < 0)
-        return -1;
-    out[0] = out[1];
-    return 0;
-}
-
-static int grad_batch_norm_relu(struct graph *g, const struct op *op, struct err *e)
-{
-    struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
-    struct op *grad = graph_append(g, &batch_norm_relu_grad_kind, &op->attr,
-                                   (struct tensor *[]){op->out[0]->grad, x, gamma, saved, beta},
-                                   (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
-
-    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
-}
-
-const struct op_kind batch_norm_relu_kind = {"batch_norm_relu", 5, 2, false, infer_batch_norm,
-                                             grad_batch_norm_relu};
-const struct op_kind batch_norm_relu_coef_kind = {"batch_norm_relu_coef", 5, 2, false, infer_coef,
-                                                  NULL};
-const struct op_kind batch_norm_relu_grad_kind = {"batch_norm_relu_grad", 5, 3, true,
-                                                  infer_batch_norm_relu_grad, NULL};
-const struct op_kind batch_norm_relu_grad_coef_kind = {"batch_norm_relu_grad_coef", 5, 3, false,
-                                                       infer_grad_coef, NULL};
-const struct op_kind batch_norm_relu_infer_kind = {"batch_norm_relu_infer", 5, 1, true,
-                                                   infer_batch_norm_infer, NULL};
 
 static struct tensor *param(struct graph *g, const char *name, const char *what,
                             enum weights_role role, int64_t channels, double value, struct err *e)

@@ -5,7 +5,7 @@
 static int infer_forward(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                          struct err *e)
 {
-    if (batch_norm_relu_kind.infer(attr, (struct tensor *[]){in[0], in[1], in[2], in[4], in[5]},
+    if (batch_norm_kind.infer(attr, (struct tensor *[]){in[0], in[1], in[2], in[4], in[5]},
                                    out, e) < 0)
         return -1;
     return conv2d_kind.infer(attr, (struct tensor *[]){in[0], in[3]}, out, e);
@@ -14,7 +14,7 @@ static int infer_forward(const struct op_attr *attr, struct tensor *const *in, s
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    if (batch_norm_relu_grad_kind.infer(attr, (struct tensor *[]){in[1], in[1], in[2], in[3],
+    if (batch_norm_grad_kind.infer(attr, (struct tensor *[]){in[1], in[1], in[2], in[3],
         in[4]},
                                         out, e) < 0)
         return -1;

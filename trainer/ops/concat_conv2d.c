@@ -70,7 +70,6 @@ static int grad_concat_conv2d(struct graph *g, const struct op *op, struct err *
 
 const struct op_kind concat_conv2d_kind = {"concat_conv2d", 4, 1, false, infer_concat_conv2d,
                                            grad_concat_conv2d};
-const struct op_kind concat_conv2d_relu_kind = {"concat_conv2d_relu", 4, 1, false, infer_concat_conv2d, NULL};
 const struct op_kind concat_conv2d_grad_input_kind = {"concat_conv2d_grad_input", 2, 2, false,
                                                       infer_grad_input, NULL};
 const struct op_kind concat_conv2d_grad_kind = {"concat_conv2d_grad", 4, 4, false, infer_grad, NULL};

@@ -2,12 +2,6 @@
 #include "config.h"
 #include "trainer/ops/ops.h"
 
-static int infer_conv2d_relu(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                             struct err *e)
-{
-    return conv2d_kind.infer(attr, in, out, e);
-}
-
 static int infer_max_pool2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                             struct err *e)
 {
@@ -38,7 +32,6 @@ static int infer_conv2d_relu_max_pool2d(const struct op_attr *attr, struct tenso
     return infer_max_pool2d(attr, (struct tensor *[]){&y, in[3], in[4]}, out, e);
 }
 
-const struct op_kind conv2d_relu_kind = {"conv2d_relu", 3, 1, false, infer_conv2d_relu, NULL};
 const struct op_kind conv2d_relu_max_pool2d_kind = {"conv2d_relu_max_pool2d", 3, 2, false, infer_max_pool2d, NULL};
 const struct op_kind conv2d_relu_conv2d_kind = {"conv2d_relu_conv2d", 5, 1, false, infer_conv2d, NULL};
 const struct op_kind conv2d_relu_conv2d_relu_max_pool2d_kind = {"conv2d_relu_conv2d_relu_max_pool2d", 5, 2, false,

@@ -3,11 +3,12 @@
 #include "config.h"
 #include "trainer/core/op.h"
 
+#include <stdio.h>
+
 const struct op_kind *const op_kinds[] = {
     &conv2d_kind,
     &conv2d_grad_input_kind,
     &conv2d_grad_weights_kind,
-    &conv2d_relu_kind,
     &conv2d_relu_max_pool2d_kind,
     &conv2d_relu_conv2d_kind,
     &conv2d_relu_conv2d_relu_max_pool2d_kind,
@@ -20,11 +21,6 @@ const struct op_kind *const op_kinds[] = {
     &batch_norm_kind,
     &batch_norm_grad_kind,
     &batch_norm_infer_kind,
-    &batch_norm_relu_kind,
-    &batch_norm_relu_coef_kind,
-    &batch_norm_relu_grad_kind,
-    &batch_norm_relu_grad_coef_kind,
-    &batch_norm_relu_infer_kind,
     &fold_norm_kind,
     &relu_kind,
     &relu_grad_kind,
@@ -44,7 +40,6 @@ const struct op_kind *const op_kinds[] = {
     &concat_kind,
     &concat_grad_kind,
     &concat_conv2d_kind,
-    &concat_conv2d_relu_kind,
     &concat_conv2d_grad_input_kind,
     &concat_conv2d_grad_weights_kind,
     &concat_conv2d_grad_kind,
@@ -75,8 +70,9 @@ bool op_is_loss(const struct op_kind *kind)
     return kind == &bce_kind || kind == &softmax_ce_kind || kind == &dice_kind;
 }
 
-bool op_norm_has_relu(const struct op_kind *kind)
+const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
 {
-    return kind == &batch_norm_relu_kind || kind == &batch_norm_relu_grad_kind ||
-           kind == &batch_norm_relu_grad_coef_kind || kind == &batch_norm_relu_infer_kind;
+    snprintf(dst, OP_NAME_SIZE, "%s%s%s", op->kind->name, op->attr.relu ? "_relu" : "",
+             op->attr.coef ? "_coef" : "");
+    return dst;
 }

@@ -142,9 +142,9 @@ double *cuda_norm_parts(const struct op *op)
 /* In place of a gradient; NULL: the gradient itself. */
 static const struct tensor *coef_of(const struct op *op)
 {
-    return op->kind == &batch_norm_relu_grad_coef_kind ? op->out[0]
-           : op->kind == &batch_norm_relu_grad_kind    ? op->out[OP_OUT_COEF]
-                                                       : NULL;
+    if (op->kind != &batch_norm_grad_kind)
+        return NULL;
+    return op->attr.coef ? op->out[0] : op->out[OP_OUT_COEF];
 }
 
 static struct finish_args finish_of(const struct op *op)
@@ -158,7 +158,7 @@ static struct finish_args finish_of(const struct op *op)
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
-    if (op->kind == &batch_norm_relu_coef_kind) {
+    if (op->kind == &batch_norm_kind && op->attr.coef) {
         k.a = op->out[0]->data;
         k.c = k.a + k.channels;
     }
@@ -208,7 +208,7 @@ static void apply_to(const struct op *op, const struct finish_args *f, const str
                      const struct tensor *v, const float *mask, cudaStream_t stream)
 {
     const struct tensor *dst = op->out[0];
-    bool relu = op_norm_has_relu(op->kind) && !v;
+    bool relu = op->attr.relu && !v;
     struct norm_pass_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
                                      f->channels, (unsigned)tensor_count(dst), relu};
     struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
@@ -317,7 +317,7 @@ int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, 
 
 static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
-    const float *mask = op_norm_has_relu(op->kind) ? cuda_norm_mask(op, x) : NULL;
+    const float *mask = op->attr.relu ? cuda_norm_mask(op, x) : NULL;
 
     if (op->in[OP_SUMS])
         cuda_sums_widen(op, sums_of(op), x);
@@ -339,27 +339,18 @@ static bool supports_grad_coef(const struct op *op)
 
 const struct kernel cuda_batch_norm = {
     &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
-    OP_TAKES_MOMENTS, 0, KERNEL_ANY};
+    OP_RELU | OP_TAKES_MOMENTS, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_coef = {
+    &batch_norm_kind, supports_coef, batch_norm_prepare, run_batch_norm_coef, NULL,
+    OP_TAKES_MOMENTS, OP_RELU | OP_AS_COEF, KERNEL_HALVES};
 const struct kernel cuda_batch_norm_grad = {
-    &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL, 0,
-    0, KERNEL_ANY};
+    &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL,
+    OP_RELU | OP_TAKES_SUMS, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_grad_coef = {
+    &batch_norm_grad_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad, NULL,
+    OP_TAKES_SUMS, OP_RELU | OP_AS_COEF, KERNEL_HALVES};
 const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
-    0, 0, KERNEL_ANY};
-const struct kernel cuda_batch_norm_relu = {
-    &batch_norm_relu_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
-    OP_TAKES_MOMENTS, 0, KERNEL_ANY};
-const struct kernel cuda_batch_norm_relu_coef = {
-    &batch_norm_relu_coef_kind, supports_coef, batch_norm_prepare, run_batch_norm_coef, NULL,
-    OP_TAKES_MOMENTS, 0, KERNEL_HALVES};
-const struct kernel cuda_batch_norm_relu_grad = {
-    &batch_norm_relu_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad,
-    NULL, OP_TAKES_SUMS, 0, KERNEL_ANY};
-const struct kernel cuda_batch_norm_relu_grad_coef = {
-    &batch_norm_relu_grad_coef_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad,
-    NULL, OP_TAKES_SUMS, 0, KERNEL_HALVES};
-const struct kernel cuda_batch_norm_relu_infer = {
-    &batch_norm_relu_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer,
-    NULL, 0, 0, KERNEL_ANY};
+    OP_RELU, 0, KERNEL_ANY};
 
 C_END

@@ -9,7 +9,6 @@
 /* Losses do their work in floats: logits are floats (core/precision.h). */
 static const struct kernel *const kernels[] = {
     &cudnn_conv_conv2d,
-    &cudnn_conv_conv2d_relu,
     &cudnn_conv_conv2d_grad_input,
     &cudnn_conv_conv2d_grad_weights,
     &cudnn_conv_conv_transpose2d,
@@ -34,11 +33,8 @@ static const struct kernel *const kernels[] = {
     &cuda_batch_norm,
     &cuda_batch_norm_grad,
     &cuda_batch_norm_infer,
-    &cuda_batch_norm_relu,
-    &cuda_batch_norm_relu_grad,
-    &cuda_batch_norm_relu_coef,
-    &cuda_batch_norm_relu_grad_coef,
-    &cuda_batch_norm_relu_infer,
+    &cuda_batch_norm_coef,
+    &cuda_batch_norm_grad_coef,
     &cuda_pass_add,
     &cuda_pass_concat,
     &cuda_pass_concat_grad,

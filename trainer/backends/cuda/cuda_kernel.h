@@ -65,9 +65,6 @@ extern const struct kernel cuda_avg_pool2d_grad;
 extern const struct kernel cuda_batch_norm;
 extern const struct kernel cuda_batch_norm_grad;
 extern const struct kernel cuda_batch_norm_infer;
-extern const struct kernel cuda_batch_norm_relu; /* like the three before for bfloat16, too */
-extern const struct kernel cuda_batch_norm_relu_grad;
-extern const struct kernel cuda_batch_norm_relu_infer;
 extern const struct kernel cuda_bce;
 extern const struct kernel cuda_bias;
 extern const struct kernel cuda_bias_grad;
@@ -95,8 +92,8 @@ extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
 /* For tensors of bfloat16. */
-extern const struct kernel cuda_batch_norm_relu_coef;
-extern const struct kernel cuda_batch_norm_relu_grad_coef;
+extern const struct kernel cuda_batch_norm_coef;
+extern const struct kernel cuda_batch_norm_grad_coef;
 extern const struct kernel cuda_narrow_concat_conv2d;
 extern const struct kernel cuda_narrow_concat_conv2d_grad;
 extern const struct kernel cuda_narrow_concat_conv2d_grad_input;
@@ -128,7 +125,7 @@ extern const struct kernel cuda_pass_relu_grad;
 extern const struct device_ops cuda_device_ops;
 
 /* Batch norm with a ReLU for kernels that make some of its passes themselves (batch_norm.cu). op: one of
- * batch_norm_relu's or of its gradient's with a workspace of cuda_norm_workspace bytes. A gradient's may
+ * batch_norm's or of its gradient's with a workspace of cuda_norm_workspace bytes. A gradient's may
  * give coefficients in place of out[0], which is not written then (core/op.h).
  *   statistics  sums of in[0], or those of the moments that op takes; what out[1] and the running
  *               ones become; *coef: [2][channels], the norm is coef0 x + coef1

@@ -64,9 +64,9 @@ static struct operands operands_of(const struct op *op)
     const struct tensor *out = op->out[0], *db = op->out[1];
     int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
 
-    if (kind == &conv2d_kind || kind == &conv2d_relu_kind)
+    if (kind == &conv2d_kind)
         return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad,
-                                 kind == &conv2d_relu_kind};
+                                 op->attr.relu};
     if (kind == &conv2d_grad_input_kind)
         return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL,
                                  stride, pad, false};
@@ -123,8 +123,7 @@ static struct op alone_of(const struct op *op)
 {
     struct op alone = *op;
 
-    if (op->kind == &conv2d_relu_kind)
-        alone.kind = &conv2d_kind;
+    alone.attr.relu = false;
     return alone;
 }
 
@@ -155,7 +154,7 @@ static bool has_own(const struct op *op)
 {
     struct op relu = relu_of(op);
 
-    return own_kernel(op) && (op->kind != &conv2d_relu_kind || find_own(&relu));
+    return own_kernel(op) && (!op->attr.relu || find_own(&relu));
 }
 
 static size_t round_up(size_t nbytes)
@@ -481,10 +480,9 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
         .kind = &name##_kind, .supports = can_convolve, .prepare = prepare_conv, .run = run_conv, \
         .release = release_conv, .may = forms, .types = KERNEL_ANY}
 
-CUDNN_KERNEL(conv2d, OP_BARE | OP_GIVES_MOMENTS);
+CUDNN_KERNEL(conv2d, OP_BARE | OP_GIVES_MOMENTS | OP_RELU);
 CUDNN_KERNEL(conv2d_grad_input, 0);
 CUDNN_KERNEL(conv2d_grad_weights, OP_BARE);
-CUDNN_KERNEL(conv2d_relu, 0);
 CUDNN_KERNEL(conv_transpose2d, 0);
 CUDNN_KERNEL(conv_transpose2d_grad_input, 0);
 CUDNN_KERNEL(conv_transpose2d_grad_weights, 0);

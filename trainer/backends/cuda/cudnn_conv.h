@@ -16,7 +16,6 @@
 
 /* Before the others of their kinds in the backend's tables. */
 extern const struct kernel cudnn_conv_conv2d;
-extern const struct kernel cudnn_conv_conv2d_relu;
 extern const struct kernel cudnn_conv_conv2d_grad_input;
 extern const struct kernel cudnn_conv_conv2d_grad_weights;
 extern const struct kernel cudnn_conv_conv_transpose2d;

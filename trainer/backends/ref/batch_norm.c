@@ -100,7 +100,7 @@ static void apply(const struct coefficients *k, const float *u, const float *v, 
 static void relu(const struct op *op)
 {
     float *y = op->out[0]->data;
-    size_t n = op_norm_has_relu(op->kind) ? tensor_count(op->out[0]) : 0;
+    size_t n = op->attr.relu ? tensor_count(op->out[0]) : 0;
 
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++)
@@ -219,11 +219,11 @@ static void mask(const struct op *op, float *dst)
 }
 
 /* Behind the rest of the workspace: dy masked. */
-static int prepare_relu_grad(struct op *op, struct err *e)
+static int prepare_grad(struct op *op, struct err *e)
 {
     if (prepare(op, e) < 0)
         return -1;
-    op->workspace_size += tensor_count(op->in[0]) * sizeof(float);
+    op->workspace_size += op->attr.relu ? tensor_count(op->in[0]) * sizeof(float) : 0;
     return 0;
 }
 
@@ -236,7 +236,7 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
     const float *mean = op->in[3]->data, *scale = mean + nchannels;
     double *sums = op->workspace;
 
-    if (op_norm_has_relu(op->kind)) {
+    if (op->attr.relu) {
         float *masked = k.c + vector_period(nchannels);
 
         mask(op, masked);
@@ -297,22 +297,16 @@ static int run_grad_coef(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_batch_norm = {
-    .kind = &batch_norm_kind, .prepare = prepare, .run = run_batch_norm, .may = OP_TAKES_MOMENTS};
+    .kind = &batch_norm_kind, .prepare = prepare, .run = run_batch_norm,
+    .may = OP_RELU | OP_TAKES_MOMENTS};
+const struct kernel ref_batch_norm_coef = {
+    .kind = &batch_norm_kind, .prepare = prepare, .run = run_coef, .may = OP_TAKES_MOMENTS,
+    .must = OP_RELU | OP_AS_COEF};
 const struct kernel ref_batch_norm_grad = {
-    .kind = &batch_norm_grad_kind, .prepare = prepare, .run = run_grad};
+    .kind = &batch_norm_grad_kind, .prepare = prepare_grad, .run = run_grad,
+    .may = OP_RELU | OP_TAKES_SUMS};
+const struct kernel ref_batch_norm_grad_coef = {
+    .kind = &batch_norm_grad_kind, .prepare = prepare_grad, .run = run_grad_coef,
+    .may = OP_TAKES_SUMS, .must = OP_RELU | OP_AS_COEF};
 const struct kernel ref_batch_norm_infer = {
-    .kind = &batch_norm_infer_kind, .prepare = prepare, .run = run_infer};
-const struct kernel ref_batch_norm_relu = {
-    .kind = &batch_norm_relu_kind, .prepare = prepare, .run = run_batch_norm,
-    .may = OP_TAKES_MOMENTS};
-const struct kernel ref_batch_norm_relu_coef = {
-    .kind = &batch_norm_relu_coef_kind, .prepare = prepare, .run = run_coef, .may =
-        OP_TAKES_MOMENTS};
-const struct kernel ref_batch_norm_relu_grad = {
-    .kind = &batch_norm_relu_grad_kind, .prepare = prepare_relu_grad, .run = run_grad,
-    .may = OP_TAKES_SUMS};
-const struct kernel ref_batch_norm_relu_grad_coef = {
-    .kind = &batch_norm_relu_grad_coef_kind, .prepare = prepare_relu_grad, .run = run_grad_coef,
-    .may = OP_TAKES_SUMS};
-const struct kernel ref_batch_norm_relu_infer = {
-    .kind = &batch_norm_relu_infer_kind, .prepare = prepare, .run = run_infer};
+    .kind = &batch_norm_infer_kind, .prepare = prepare, .run = run_infer, .may = OP_RELU};

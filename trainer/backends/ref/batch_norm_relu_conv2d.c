@@ -32,7 +32,8 @@ static void split_forward(const struct op *op, struct steps *s)
 {
     struct tensor *const *in = op->in;
 
-    add(s, op, &ref_batch_norm_relu);
+    add(s, op, &ref_batch_norm);
+    s->op[0].attr.relu = true;
     for (int i = 0; i < 5; i++)
         s->op[0].in[i] = in[i < 3 ? i : i + 1];
     s->op[0].in[OP_MOMENTS] = in[OP_MOMENTS];
@@ -54,7 +55,8 @@ static void split_grad(const struct op *op, struct steps *s)
     add(s, op, &ref_conv2d_grad_input);
     s->op[1].in[0] = dy, s->op[1].in[1] = in[5];
     s->op[1].out[0] = coef ? out[0] : &s->gradient;
-    add(s, op, coef ? &ref_batch_norm_relu_grad_coef : &ref_batch_norm_relu_grad);
+    add(s, op, coef ? &ref_batch_norm_grad_coef : &ref_batch_norm_grad);
+    s->op[2].attr.relu = true;
     s->op[2].in[0] = s->op[1].out[0];
     for (int i = 1; i < 5; i++)
         s->op[2].in[i] = in[i];

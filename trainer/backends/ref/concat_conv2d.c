@@ -46,7 +46,7 @@ static void split(const struct op *op, struct pair *p)
     } else {
         p->whole = join(in[0], in[1]);
         p->concat.in[0] = in[0], p->concat.in[1] = in[1];
-        p->conv.kind = op->kind == &concat_conv2d_relu_kind ? &conv2d_relu_kind : &conv2d_kind;
+        p->conv.kind = &conv2d_kind;
         p->conv.in[0] = whole, p->conv.in[1] = in[2], p->conv.in[2] = in[3];
         p->conv.out[0] = out[0], p->conv.out[OP_OUT_MOMENTS] = out[OP_OUT_MOMENTS];
     }
@@ -93,8 +93,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
     struct pair p;
 
     split_bound(op, &p);
-    const struct kernel *conv = p.conv.kind == &conv2d_relu_kind ? &ref_conv2d_relu : &ref_conv2d;
-    return ref_concat.run(&p.concat, x, e) || conv->run(&p.conv, x, e) ? -1 : 0;
+    return ref_concat.run(&p.concat, x, e) || ref_conv2d.run(&p.conv, x, e) ? -1 : 0;
 }
 
 static int run_grad_input(struct op *op, struct exec *x, struct err *e)
@@ -116,9 +115,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel ref_concat_conv2d = {
     .kind = &concat_conv2d_kind, .prepare = prepare_conv2d, .run = run_conv2d,
-    .may = OP_GIVES_MOMENTS};
-const struct kernel ref_concat_conv2d_relu = {
-    .kind = &concat_conv2d_relu_kind, .prepare = prepare_conv2d, .run = run_conv2d};
+    .may = OP_RELU | OP_GIVES_MOMENTS};
 const struct kernel ref_concat_conv2d_grad_input = {
     .kind = &concat_conv2d_grad_input_kind, .prepare = prepare_grad_input, .run = run_grad_input};
 const struct kernel ref_concat_conv2d_grad_weights = {

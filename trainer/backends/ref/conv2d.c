@@ -127,19 +127,9 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
                 *packed_at(&g, packed, co, k, ci) = *w++;
     correlate(&g, op->in[0]->data, packed, op->in[2] ? op->in[2]->data : NULL,
               op->out[0]->data);
+    for (size_t i = 0; op->attr.relu && i < tensor_count(op->out[0]); i++)
+        op->out[0]->data[i] = op->out[0]->data[i] > 0 ? op->out[0]->data[i] : 0;
     moments_write(op, (double *)((char *)op->workspace + packed_size(op)));
-    return 0;
-}
-
-static int run_conv2d_relu(struct op *op, struct exec *x, struct err *e)
-{
-    size_t n = tensor_count(op->out[0]);
-    float *y = op->out[0]->data;
-
-    if (run_conv2d(op, x, e))
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        y[i] = y[i] > 0 ? y[i] : 0;
     return 0;
 }
 
@@ -245,9 +235,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel ref_conv2d = {
     .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d,
-    .may = OP_BARE | OP_GIVES_MOMENTS};
-const struct kernel ref_conv2d_relu = {
-    .kind = &conv2d_relu_kind, .prepare = prepare_packed, .run = run_conv2d_relu};
+    .may = OP_BARE | OP_RELU | OP_GIVES_MOMENTS};
 const struct kernel ref_conv2d_grad_input = {
     .kind = &conv2d_grad_input_kind, .prepare = prepare_packed, .run = run_grad_input};
 const struct kernel ref_conv2d_grad_weights = {

@@ -14,10 +14,11 @@ struct chain {
     int n;
 };
 
-static void add(struct chain *c, const struct kernel *kernel, const struct op *op)
+static void add(struct chain *c, const struct kernel *kernel, bool relu, const struct op *op)
 {
     c->ops[c->n] = *op;
     c->ops[c->n].kind = kernel->kind;
+    c->ops[c->n].attr.relu = relu;
     c->kernels[c->n++] = kernel;
 }
 
@@ -37,24 +38,29 @@ static void split(const struct op *op, struct chain *c)
 
     *c = (struct chain){.n = 0};
     if (op->kind == &conv2d_relu_max_pool2d_kind) {
-        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]}, .out = {out[0]}});
-        add(c, &ref_max_pool2d, &(struct op){.in = {out[0]}, .out = {out[1]}});
+        add(c, &ref_conv2d, true, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]},
+                                               .out = {out[0]}});
+        add(c, &ref_max_pool2d, false, &(struct op){.in = {out[0]}, .out = {out[1]}});
     } else if (op->kind == &conv2d_relu_conv2d_kind) {
         struct tensor *y = between(c, in[0], in[1]->shape.dim[0]);
 
-        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]}, .out = {y}});
-        add(c, &ref_conv2d, &(struct op){.attr = {.kernel = 1}, .in = {y, in[3], in[4]}, .out = {out[0]}});
+        add(c, &ref_conv2d, true, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]},
+                                               .out = {y}});
+        add(c, &ref_conv2d, false, &(struct op){.attr = {.kernel = 1}, .in = {y, in[3], in[4]},
+                                                .out = {out[0]}});
     } else if (op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind) {
         struct tensor *y = between(c, in[0], in[1]->shape.dim[0]);
 
-        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]}, .out = {y}});
-        add(c, &ref_conv2d_relu, &(struct op){.attr = *attr, .in = {y, in[3], in[4]}, .out = {out[0]}});
-        add(c, &ref_max_pool2d, &(struct op){.in = {out[0]}, .out = {out[1]}});
+        add(c, &ref_conv2d, true, &(struct op){.attr = *attr, .in = {in[0], in[1], in[2]},
+                                               .out = {y}});
+        add(c, &ref_conv2d, true, &(struct op){.attr = *attr, .in = {y, in[3], in[4]},
+                                               .out = {out[0]}});
+        add(c, &ref_max_pool2d, false, &(struct op){.in = {out[0]}, .out = {out[1]}});
     } else {
         struct tensor *y = between(c, in[3], in[1]->shape.dim[1]);
 
-        add(c, &ref_conv_transpose2d, &(struct op){.in = {in[0], in[1], in[2]}, .out = {y}});
-        add(c, &ref_concat_conv2d_relu,
+        add(c, &ref_conv_transpose2d, false, &(struct op){.in = {in[0], in[1], in[2]}, .out = {y}});
+        add(c, &ref_concat_conv2d, true,
             &(struct op){.attr = *attr, .in = {y, in[3], in[4], in[5]}, .out = {out[0]}});
     }
 }

@@ -33,7 +33,7 @@ static bool supports(const struct op *op)
     struct conv_parts p = conv_parts_grad(op);
     bool concat = op->kind == &concat_conv2d_grad_kind;
 
-    if (p.norm.kind && !(norm_rows_fit(op->in[1]) && simd_batch_norm_relu_grad.supports(&p.norm)))
+    if (p.norm.kind && !(norm_rows_fit(op->in[1]) && simd_batch_norm_grad.supports(&p.norm)))
         return false;
     return late_rows_support(op, DTYPE_BF16) &&
            (concat ? simd_amx_conv_concat_grad_input : simd_amx_conv_grad_input).supports(&p.input) &&
@@ -46,7 +46,7 @@ static void release(struct op *op)
     struct both *b = op->priv;
 
     if (b->parts.norm.priv)
-        simd_batch_norm_relu_grad.release(&b->parts.norm);
+        simd_batch_norm_grad.release(&b->parts.norm);
     free(b);
 }
 
@@ -74,7 +74,7 @@ static int prepare(struct op *op, struct err *e)
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
     b->parts = conv_parts_grad(op);
-    if (b->parts.norm.kind && simd_batch_norm_relu_grad.prepare(&b->parts.norm, e) < 0) {
+    if (b->parts.norm.kind && simd_batch_norm_grad.prepare(&b->parts.norm, e) < 0) {
         free(b);
         return -1;
     }

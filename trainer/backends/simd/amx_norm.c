@@ -15,7 +15,7 @@ static bool supports(const struct op *op)
 {
     struct conv_parts p = conv_parts_forward(op);
 
-    return norm_rows_fit(p.norm.in[0]) && simd_batch_norm_relu.supports(&p.norm) &&
+    return norm_rows_fit(p.norm.in[0]) && simd_batch_norm.supports(&p.norm) &&
            simd_amx_conv.supports(&p.conv);
 }
 
@@ -24,7 +24,7 @@ static void release(struct op *op)
     struct conv_parts *p = op->priv;
 
     if (p->norm.priv)
-        simd_batch_norm_relu.release(&p->norm);
+        simd_batch_norm.release(&p->norm);
     if (p->conv.priv)
         amx_conv_release(&p->conv);
     free(p);
@@ -44,7 +44,7 @@ static int prepare(struct op *op, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     *p = conv_parts_forward(op);
     op->priv = p;
-    if (simd_batch_norm_relu.prepare(&p->norm, e) < 0 || amx_conv_prepare(&p->conv, e) < 0) {
+    if (simd_batch_norm.prepare(&p->norm, e) < 0 || amx_conv_prepare(&p->conv, e) < 0) {
         release(op);
         op->priv = NULL;
         return -1;

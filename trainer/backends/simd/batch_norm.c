@@ -137,13 +137,10 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
     .release = norm_work_release
 
 const struct kernel simd_batch_norm = {KERNEL_OF(batch_norm_kind, run_batch_norm),
-                                       .may = OP_TAKES_MOMENTS,
-                                       .types = KERNEL_ANY};
-const struct kernel simd_batch_norm_relu = {KERNEL_OF(batch_norm_relu_kind, run_batch_norm),
-                                            .may = OP_TAKES_MOMENTS, .types = KERNEL_ANY};
-const struct kernel simd_batch_norm_relu_coef = {KERNEL_OF(batch_norm_relu_coef_kind, run_coef),
-                                                 .may = OP_TAKES_MOMENTS};
+                                       .may = OP_RELU | OP_TAKES_MOMENTS, .types = KERNEL_ANY};
+const struct kernel simd_batch_norm_coef = {KERNEL_OF(batch_norm_kind, run_coef),
+                                            .may = OP_TAKES_MOMENTS,
+                                            .must = OP_RELU | OP_AS_COEF};
 const struct kernel simd_batch_norm_infer = {KERNEL_OF(batch_norm_infer_kind, run_infer),
+                                             .may = OP_RELU,
                                              .types = KERNEL_ANY};
-const struct kernel simd_batch_norm_relu_infer = {KERNEL_OF(batch_norm_relu_infer_kind, run_infer),
-                                                  .types = KERNEL_ANY};

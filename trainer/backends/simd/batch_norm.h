@@ -14,11 +14,11 @@ struct batch_norm_map {
     const float *a, *c;
 };
 
-/* op: of batch_norm_relu_kind, prepared by its kernel. Writes what it saves and the running
+/* op: of batch_norm_kind with ReLU, prepared by its kernel. Writes what it saves and the running
  * statistics, but not out[0]. */
 int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *map, struct err *e);
 
-/* op: of batch_norm_relu_grad_kind, prepared by its kernel. What the forward pass has done. */
+/* op: of batch_norm_grad_kind with ReLU, prepared by its kernel. What the forward pass has done. */
 void batch_norm_grad_again(struct op *op, struct batch_norm_map *map);
 
 /* total[2][C] += what the gradient of such an op needs of npixels of dy and x, after
@@ -26,7 +26,7 @@ void batch_norm_grad_again(struct op *op, struct batch_norm_map *map);
 void batch_norm_grad_add(const struct op *op, const void *dy, const void *x, size_t npixels, double *total);
 
 /* The rest of the gradient, after batch_norm_grad_again(), from the sums of all pixels,
- * parts[nparts][2][C]: of such an op or one of batch_norm_relu_grad_coef_kind. */
+ * parts[nparts][2][C]: of such an op, with attr.coef or not. */
 int batch_norm_grad_finish(struct op *op, struct exec *x, const double *parts, size_t nparts, struct err *e);
 
 /* n numbers of map->rows' type, whole steps; y may be x. */

@@ -17,7 +17,7 @@ static void find_map(const struct op *op, const struct norm_work *w)
     for (size_t c = 0; c < nchannels; c++) {
         w->k[NORM_WORK_A][c] = gamma[c] * scale[c];
         w->k[NORM_WORK_C][c] =
-            op_norm_has_relu(op->kind) ? op->in[4]->data[c] - mean[c] * w->k[NORM_WORK_A][c] : 0;
+            op->attr.relu ? op->in[4]->data[c] - mean[c] * w->k[NORM_WORK_A][c] : 0;
         w->k[NORM_WORK_B][c] = 0;
         w->k[NORM_WORK_SHIFT][c] = mean[c];
     }
@@ -69,7 +69,7 @@ static int finish(const struct op *op, const struct norm_work *w, struct exec *x
         w->k[NORM_WORK_B][c] = (float)b;
         w->k[NORM_WORK_SHIFT][c] = (float)(-a * w->sums[c] / count - b * (double)mean[c]);
     }
-    if (op->kind == &batch_norm_relu_grad_coef_kind) {
+    if (op->attr.coef) {
         write_coef(w, op->out[0]->data);
         return 0;
     }
@@ -114,12 +114,8 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return finish(op, &w, x, e);
 }
 
-#define KERNEL_OF(_kind)                                                                          \
-    .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare, .run = run_grad, \
-    .release = norm_work_release, .types = KERNEL_ANY
-
-const struct kernel simd_batch_norm_grad = {KERNEL_OF(batch_norm_grad_kind)};
-const struct kernel simd_batch_norm_relu_grad = {KERNEL_OF(batch_norm_relu_grad_kind),
-                                                 .may = OP_TAKES_SUMS};
-const struct kernel simd_batch_norm_relu_grad_coef = {KERNEL_OF(batch_norm_relu_grad_coef_kind),
-                                                      .may = OP_TAKES_SUMS};
+/* Plain and with coefficients; sums are taken only with the ReLU. */
+const struct kernel simd_batch_norm_grad = {
+    .kind = &batch_norm_grad_kind, .supports = norm_work_supports, .prepare = norm_work_prepare,
+    .run = run_grad, .release = norm_work_release, .may = OP_RELU | OP_AS_COEF | OP_TAKES_SUMS,
+    .types = KERNEL_ANY};

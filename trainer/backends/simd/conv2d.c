@@ -269,7 +269,7 @@ static int prepare(struct op *op, struct err *e)
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     c->moments = norm_moments_of(op, c->n * ((c->h + BAND - 1) / BAND));
-    c->relu = op->kind == &conv2d_relu_kind;
+    c->relu = op->attr.relu;
     c->parts = round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
     op->workspace_size = c->parts * sizeof(float) + c->moments.nparts * c->moments.size * sizeof(double);
     op->priv = c;
@@ -287,6 +287,6 @@ static void release(struct op *op)
 const struct kernel simd_conv2d = {KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE |
                                    OP_GIVES_MOMENTS,
                                    .types = KERNEL_ANY};
-const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_relu_kind, run_conv2d)};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
 const struct kernel simd_conv2d_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
                                               .types = KERNEL_ANY};

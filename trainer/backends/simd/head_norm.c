@@ -30,9 +30,12 @@ static struct op norm_forward(const struct op *op)
 {
     struct tensor *const *in = op->in;
 
-    return (struct op){.kind = &batch_norm_relu_kind, .attr = op->attr,
-                       .in = {in[0], in[1], in[2], in[4], in[5], [OP_MOMENTS] = in[OP_MOMENTS]},
+    struct op norm = {.kind = &batch_norm_kind, .attr = op->attr,
+                      .in = {in[0], in[1], in[2], in[4], in[5], [OP_MOMENTS] = in[OP_MOMENTS]},
                        .out = {in[0], op->out[1]}};
+
+    norm.attr.relu = true;
+    return norm;
 }
 
 /* (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db. dx holds the gradient of what the norm gave
@@ -41,9 +44,13 @@ static struct op norm_grad(const struct op *op)
 {
     struct tensor *const *in = op->in, *const *out = op->out, *coef = op->out[OP_OUT_COEF];
 
-    return (struct op){.kind = coef ? &batch_norm_relu_grad_coef_kind : &batch_norm_relu_grad_kind,
-                       .attr = op->attr, .in = {out[0], in[1], in[2], in[3], in[4]},
+    struct op norm = {.kind = &batch_norm_grad_kind, .attr = op->attr,
+                      .in = {out[0], in[1], in[2], in[3], in[4]},
                        .out = {coef ? coef : out[0], out[1], out[2]}};
+
+    norm.attr.relu = true;
+    norm.attr.coef = coef != NULL;
+    return norm;
 }
 
 static bool supports_forward(const struct op *op)
@@ -51,7 +58,7 @@ static bool supports_forward(const struct op *op)
     struct op norm = norm_forward(op);
 
     return head_rows_of(op, op->in[0], op->out[0]) == &head_rows_float &&
-           simd_batch_norm_relu.supports(&norm);
+           simd_batch_norm.supports(&norm);
 }
 
 static bool supports_grad(const struct op *op)
@@ -59,7 +66,7 @@ static bool supports_grad(const struct op *op)
     struct op norm = norm_grad(op);
 
     return head_rows_of(op, op->in[1], op->in[0]) == &head_rows_float &&
-           op->out[0]->dtype == DTYPE_F32 && simd_batch_norm_relu_grad.supports(&norm);
+           op->out[0]->dtype == DTYPE_F32 && simd_batch_norm_grad.supports(&norm);
 }
 
 static size_t round_up(size_t n)
@@ -74,7 +81,7 @@ static bool is_forward(const struct op *op)
 
 static const struct kernel *norm_kernel(const struct op *op)
 {
-    return is_forward(op) ? &simd_batch_norm_relu : &simd_batch_norm_relu_grad;
+    return is_forward(op) ? &simd_batch_norm : &simd_batch_norm_grad;
 }
 
 static int prepare(struct op *op, struct err *e)

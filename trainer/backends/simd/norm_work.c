@@ -13,8 +13,7 @@
 
 static bool has_dy(const struct op *op)
 {
-    return op->kind == &batch_norm_grad_kind || op->kind == &batch_norm_relu_grad_kind ||
-           op->kind == &batch_norm_relu_grad_coef_kind;
+    return op->kind == &batch_norm_grad_kind;
 }
 
 static const struct norm_rows *choose(const struct tensor *t)
@@ -22,17 +21,12 @@ static const struct norm_rows *choose(const struct tensor *t)
     return norm_rows_best(tensor_channels(t), t->dtype);
 }
 
-static bool gives_coef(const struct op *op)
-{
-    return op->kind == &batch_norm_relu_coef_kind || op->kind == &batch_norm_relu_grad_coef_kind;
-}
-
 /* x, y, dy and dx are of one type. */
 bool norm_work_supports(const struct op *op)
 {
     const struct tensor *x = op->in[0];
 
-    return (gives_coef(op) || x->dtype == op->out[0]->dtype) &&
+    return (op->attr.coef || x->dtype == op->out[0]->dtype) &&
            x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype && choose(x) != NULL;
 }
 
@@ -167,7 +161,7 @@ void norm_work_add(const struct norm_work *w, const void *dy, const void *x, siz
 void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x)
 {
     size_t nchannels = w->plan->nchannels;
-    bool relu = op_norm_has_relu(op->kind);
+    bool relu = op->attr.relu;
 
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < CHUNKS; i++) {
@@ -217,7 +211,7 @@ void norm_work_apply(const struct op *op, const struct norm_work *w, const void 
     size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
     float last[3][MAX_LANES] = {{0}}; /* or as many halves */
     void *dst = op->out[0]->data;     /* either member of the union */
-    bool relu = op_norm_has_relu(op->kind);
+    bool relu = op->attr.relu;
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < r.nsteps; i += block)

@@ -6,7 +6,7 @@ struct roles roles_of(const struct op *op)
 {
     struct tensor *const *in = op->in, *const *out = op->out;
 
-    if (op->kind == &concat_conv2d_kind || op->kind == &concat_conv2d_relu_kind)
+    if (op->kind == &concat_conv2d_kind)
         return (struct roles){{in[0], in[1]}, {out[0]}, in[2], in[3], {NULL}, NULL};
     if (op->kind == &concat_conv2d_grad_input_kind)
         return (struct roles){{in[0]}, {out[0], out[1]}, in[1], NULL, {NULL}, NULL};

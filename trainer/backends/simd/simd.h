@@ -31,11 +31,7 @@ static inline void simd_fetch(const float *data, size_t n)
 extern const struct kernel simd_batch_norm;
 extern const struct kernel simd_batch_norm_grad;
 extern const struct kernel simd_batch_norm_infer;
-extern const struct kernel simd_batch_norm_relu;
-extern const struct kernel simd_batch_norm_relu_coef;
-extern const struct kernel simd_batch_norm_relu_grad;
-extern const struct kernel simd_batch_norm_relu_grad_coef;
-extern const struct kernel simd_batch_norm_relu_infer;
+extern const struct kernel simd_batch_norm_coef;
 extern const struct kernel simd_conv2d;
 extern const struct kernel simd_conv2d_relu;
 extern const struct kernel simd_conv2d_grad_input;

@@ -81,7 +81,7 @@ static bool supports(const struct op *op)
     split(op, &b);
     if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op) ||
         !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
-        (b.norm.kind && !simd_batch_norm_relu_grad.supports(&b.norm)))
+        (b.norm.kind && !simd_batch_norm_grad.supports(&b.norm)))
         return false;
     plan(op, &b);
     return b.w.nchunks > 0 && b.in.band == b.w.band;
@@ -92,7 +92,7 @@ static void release(struct op *op)
     struct both *b = op->priv;
 
     if (b->norm.priv)
-        simd_batch_norm_relu_grad.release(&b->norm);
+        simd_batch_norm_grad.release(&b->norm);
     free(b);
 }
 
@@ -114,7 +114,7 @@ static int prepare(struct op *op, struct err *e)
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
     split(op, b);
-    if (b->norm.kind && simd_batch_norm_relu_grad.prepare(&b->norm, e) < 0) {
+    if (b->norm.kind && simd_batch_norm_grad.prepare(&b->norm, e) < 0) {
         free(b);
         return -1;
     }

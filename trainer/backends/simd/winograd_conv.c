@@ -155,7 +155,7 @@ static int prepare_as(struct op *op, bool normed, struct err *e)
     g->parts = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
     g->parts = (g->parts + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
     g->coef = raw_norm_size(op);
-    g->relu = op->kind == &conv2d_relu_kind || op->kind == &concat_conv2d_relu_kind;
+    g->relu = op->attr.relu;
     op->workspace_size = (g->parts + g->coef) * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
     op->priv = g;
     return 0;
@@ -188,13 +188,14 @@ void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends
 const struct kernel simd_winograd = {KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE |
                                      OP_GIVES_MOMENTS,
                                      .types = KERNEL_ANY};
-const struct kernel simd_winograd_relu = {KERNEL_OF(conv2d_relu_kind, run_conv2d)};
+const struct kernel simd_winograd_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
 const struct kernel simd_winograd_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
                                                 .types = KERNEL_ANY};
 const struct kernel simd_winograd_concat = {
     KERNEL_OF(concat_conv2d_kind, run_conv2d), .may = OP_GIVES_MOMENTS | OP_HAS_COEF |
         OP_HAS_SECOND_COEF,
     .types = KERNEL_ANY};
-const struct kernel simd_winograd_concat_relu = {KERNEL_OF(concat_conv2d_relu_kind, run_conv2d)};
+const struct kernel simd_winograd_concat_relu = {KERNEL_OF(concat_conv2d_kind, run_conv2d),
+                                                 .must = OP_RELU};
 const struct kernel simd_winograd_concat_grad_input = {
     KERNEL_OF(concat_conv2d_grad_input_kind, run_grad_input), .types = KERNEL_ANY};

@@ -32,17 +32,19 @@ static void split(const struct op *op, struct parts *p)
 
     *p = (struct parts){
         .between = {.shape = in[up ? 3 : 0]->shape},
-        .front = {.kind = up ? &conv_transpose2d_kind : &conv2d_relu_kind, .in = {in[0], in[1], in[2]}, .out = {y}},
-        .conv = {.kind = up ? &concat_conv2d_relu_kind : &conv2d_relu_kind, .attr = op->attr,
+        .front = {.kind = up ? &conv_transpose2d_kind : &conv2d_kind, .in = {in[0], in[1], in[2]},
+                  .out = {y}},
+        .conv = {.kind = up ? &concat_conv2d_kind : &conv2d_kind, .attr = op->attr,
                  .in = {y, in[3], in[4], up ? in[5] : NULL}, .out = {op->out[0]}}};
     y->shape.dim[DIM_C] = in[1]->shape.dim[up ? 1 : 0];
+    p->conv.attr.relu = true;
     if (!up)
-        p->front.attr = op->attr;
+        p->front.attr = p->conv.attr;
 }
 
 static const struct kernel *front_of(const struct parts *p)
 {
-    return p->front.kind == &conv2d_relu_kind ? &simd_conv2d_relu : &simd_conv_transpose2d;
+    return p->front.kind == &conv2d_kind ? &simd_conv2d_relu : &simd_conv_transpose2d;
 }
 
 static bool supports(const struct op *op)

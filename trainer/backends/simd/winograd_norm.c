@@ -41,14 +41,14 @@ static bool supports_forward(const struct op *op)
 {
     struct parts p = split_forward(op);
 
-    return simd_batch_norm_relu.supports(&p.norm) && simd_winograd.supports(&p.conv);
+    return simd_batch_norm.supports(&p.norm) && simd_winograd.supports(&p.conv);
 }
 
 static bool supports_grad(const struct op *op)
 {
     struct parts p = split_grad(op);
 
-    return simd_batch_norm_relu_grad.supports(&p.norm) && simd_winograd_grad_weights.supports(&p.conv) &&
+    return simd_batch_norm_grad.supports(&p.norm) && simd_winograd_grad_weights.supports(&p.conv) &&
            simd_winograd_grad_input.supports(&p.input);
 }
 
@@ -62,7 +62,7 @@ static void release(struct op *op)
     struct parts *p = op->priv;
 
     if (p->norm.priv)
-        simd_batch_norm_relu.release(&p->norm);
+        simd_batch_norm.release(&p->norm);
     if (p->conv.priv)
         simd_winograd.release(&p->conv);
     if (p->input.priv)
@@ -76,8 +76,8 @@ static int prepare_parts(struct op *op, struct parts *p, struct err *e)
     size_t most;
 
     *p = forward ? split_forward(op) : split_grad(op);
-    if (forward ? simd_batch_norm_relu.prepare(&p->norm, e) || winograd_conv_prepare_normed(&p->conv, e)
-                : simd_batch_norm_relu_grad.prepare(&p->norm, e) ||
+    if (forward ? simd_batch_norm.prepare(&p->norm, e) || winograd_conv_prepare_normed(&p->conv, e)
+                : simd_batch_norm_grad.prepare(&p->norm, e) ||
                       winograd_weights_prepare_normed(&p->conv, e) ||
                       simd_winograd_grad_input.prepare(&p->input, e))
         return -1;
@@ -129,7 +129,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     winograd_weights_run_normed(&p->conv, 0, &map);
     if (simd_winograd_grad_input.run(&p->input, x, e) < 0)
         return -1;
-    return simd_batch_norm_relu_grad.run(&p->norm, x, e);
+    return simd_batch_norm_grad.run(&p->norm, x, e);
 }
 
 #define KERNEL_OF(_kind, direction)                                                               \

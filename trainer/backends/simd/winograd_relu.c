@@ -18,8 +18,12 @@ static struct op first_of(const struct op *op, struct tensor *y)
 {
     *y = (struct tensor){.shape = op->in[0]->shape};
     y->shape.dim[DIM_C] = op->in[1]->shape.dim[0];
-    return (struct op){.kind = &conv2d_relu_kind, .attr = op->attr, .in = {op->in[0], op->in[1], op->in[2]},
+    struct op first = {.kind = &conv2d_kind, .attr = op->attr, .in = {op->in[0], op->in[1],
+        op->in[2]},
                        .out = {has_head(op) ? y : op->out[0]}, .workspace = op->workspace, .priv = op->priv};
+
+    first.attr.relu = true;
+    return first;
 }
 
 void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,

@@ -223,6 +223,16 @@ static bool has_wide_kernels(const struct backend *backend)
     return has;
 }
 
+/* With or without a ReLU and coefficients, as form says. */
+static size_t count_as(const struct graph *g, const struct op_kind *kind, unsigned form)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->kind == kind && (op_form(g->ops[i]) & (OP_RELU | OP_AS_COEF)) == form;
+    return n;
+}
+
 /* Without bias. */
 static size_t count_bare(const struct graph *g, const struct op_kind *kind)
 {
@@ -292,10 +302,10 @@ static void check_training(const struct backend *backend)
        "%s: gradients of convolutions are one where there is a kernel", backend->name);
     ok(b.whole.graph->nops == b.parts.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);
-    ok(count(b.whole.graph, &batch_norm_relu_kind) == 2 - 2 * wide &&
-           count(b.whole.graph, &batch_norm_relu_coef_kind) == 2 * wide &&
-           count(b.whole.graph, &batch_norm_relu_grad_kind) == 2 - late &&
-           count(b.whole.graph, &batch_norm_relu_grad_coef_kind) == late &&
+    ok(count_as(b.whole.graph, &batch_norm_kind, OP_RELU) == 2 - 2 * wide &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 * wide &&
+           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU) == 2 - late &&
+           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == late &&
            count_late(b.whole.graph) == late &&
            count(b.whole.graph, &max_pool2d_grad_add_kind) == 1,
        "%s: of the right kinds", backend->name);
@@ -320,7 +330,7 @@ static void check_pools(const struct backend *backend)
     struct both b;
 
     create_both(&b, build_pools, backend, true);
-    size_t behind = count(b.whole.graph, &conv2d_relu_kind);
+    size_t behind = count_as(b.whole.graph, &conv2d_kind, OP_RELU);
     ok(count(b.whole.graph, &relu_max_pool2d_kind) == 1 &&
            count(b.whole.graph, &relu_max_pool2d_grad_kind) == 1 &&
            count(b.whole.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
@@ -353,7 +363,8 @@ static void check_block(bool bias)
            count_bare(b.whole.graph, &batch_norm_relu_conv2d_kind) == nobias &&
            count(b.whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 &&
            count_bare(b.whole.graph, &batch_norm_relu_conv2d_grad_kind) == nobias &&
-           count(b.whole.graph, &batch_norm_relu_kind) == 0 && count(b.whole.graph, &relu_kind) == 0 &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU) == 0 &&
+           count(b.whole.graph, &relu_kind) == 0 &&
            count(b.whole.graph, &conv2d_grad_input_kind) == 0,
        "a norm is fused with the convolution behind it");
     ok(b.whole.graph->nops == b.parts.graph->nops - 10 &&
@@ -391,11 +402,12 @@ static void check_ends(const struct backend *backend)
     create_both(&b, build_ends, backend, true);
     size_t wide = has_wide_kernels(backend);
     ok(count(b.whole.graph, &add_kind) == count(b.parts.graph, &add_kind) - 3 * wide &&
-           count(b.whole.graph, &batch_norm_relu_coef_kind) == 3 * wide &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 3 * wide &&
            count(b.whole.graph, &norm_add_relu_kind) == 5 * wide,
        "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
        "again for gradients", backend->name);
-    ok(b.whole.graph->nforward == b.parts.graph->nforward - 3 * wide - count(b.whole.graph, &conv2d_relu_kind),
+    size_t relus = count_as(b.whole.graph, &conv2d_kind, OP_RELU);
+    ok(b.whole.graph->nforward == b.parts.graph->nforward - 3 * wide - relus,
        "%s: not forward", backend->name);
     double loss = run(&b.whole), want = run(&b.parts);
     double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
@@ -423,10 +435,11 @@ static void check_inference(const struct backend *backend)
     create_both(&b, build, backend, false);
     size_t wide = has_wide_kernels(backend);
     ok(count(b.whole.graph, &fold_norm_kind) == 2 &&
-           count(b.whole.graph, &conv2d_relu_kind) + count(b.whole.graph, &conv2d_relu_max_pool2d_kind) == 2 * wide &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU) +
+                   count(b.whole.graph, &conv2d_relu_max_pool2d_kind) == 2 * wide &&
            count(b.whole.graph, &relu_kind) == 2 - 2 * wide &&
            count(b.whole.graph, &batch_norm_infer_kind) == 0 &&
-           count(b.whole.graph, &batch_norm_relu_infer_kind) == 0 &&
+           count_as(b.whole.graph, &batch_norm_infer_kind, OP_RELU) == 0 &&
            count(b.whole.graph, &concat_conv2d_kind) == wide,
        "%s: inference is fused too, norms with the weights in front of them", backend->name);
     check_logits(&b, backend);
@@ -442,7 +455,7 @@ static void check_nobias_inference(const struct backend *backend)
     create_both(&b, build_block, backend, false);
     ok(count_bare(b.whole.graph, &fold_norm_kind) == 2 && count_bare(b.whole.graph,
                                                                      &conv2d_kind) == 0 &&
-           count(b.whole.graph, &conv2d_relu_kind) == has_wide_kernels(backend) &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU) == has_wide_kernels(backend) &&
            count(b.whole.graph, &conv2d_relu_conv2d_kind) == has_wide_kernels(backend),
        "%s: convolutions without bias take one from the norms behind them", backend->name);
     check_logits(&b, backend);
@@ -477,7 +490,8 @@ static void check_chains(const struct backend *backend)
     ok(count(b.whole.graph, &conv2d_relu_conv2d_relu_max_pool2d_kind) == wide &&
            count(b.whole.graph, &conv_transpose2d_concat_conv2d_relu_kind) == wide &&
            count(b.whole.graph, &conv2d_relu_conv2d_kind) == wide &&
-           count(b.whole.graph, &conv2d_relu_kind) == wide && (!wide || b.whole.graph->nops == 4),
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU) == wide &&
+               (!wide || b.whole.graph->nops == 4),
        "%s: at inference what is in front of convolutions and behind them is computed with them", backend->name);
     check_logits(&b, backend);
     destroy_both(&b);

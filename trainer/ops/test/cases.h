@@ -13,7 +13,8 @@
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
      {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, 0, 0}
 #define CONV_RELU(n, h, w, ci, co, k) \
-    {&conv2d_relu_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
+    {&conv2d_kind, {.kernel = k, .relu = true}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), \
+                                                 VECTOR(co)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONV_RELU_POOL(n, h, w, ci, co) \
     {&conv2d_relu_max_pool2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
@@ -31,7 +32,7 @@
      {NHWC(n, h, w, ci), NHWC(ci, c, 2, 2), VECTOR(c), NHWC(n, 2 * h, 2 * w, skip), NHWC(co, c + skip, 3, 3), \
       VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONCAT_CONV_RELU(n, h, w, a, b, co) \
-    {&concat_conv2d_relu_kind, {.kernel = 3}, \
+    {&concat_conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, \
          0, 0, false, 0, 0}
 #define FOLD_NORM(ci, co, k) \
@@ -57,8 +58,10 @@
 #define CONV_TRANSPOSE(n, h, w, ci, co) \
     {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)}, \
      {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, 0, 0}
-#define BATCH_NORM(kind, n, h, w, c, step) \
-    {&kind, {.eps = 1e-5, .momentum = 0.1}, \
+#define BATCH_NORM(kind, n, h, w, c, step) BATCH_NORM_AS(kind, false, n, h, w, c, step)
+#define BATCH_NORM_RELU(kind, n, h, w, c, step) BATCH_NORM_AS(kind, true, n, h, w, c, step)
+#define BATCH_NORM_AS(kind, _relu, n, h, w, c, step) \
+    {&kind, {.eps = 1e-5, .momentum = 0.1, .relu = _relu}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0x6, \
          step, false, 0, 0}
@@ -92,8 +95,8 @@
     {&concat_conv2d_kind, {.kernel = 3}, \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, \
          0x3, 0xc, 0.5, false, OP_OUT_MOMENTS, 0}
-#define BATCH_NORM_MOMENTS(kind, n, h, w, c) \
-    {&kind, {.eps = 1e-5, .momentum = 0.1}, \
+#define BATCH_NORM_MOMENTS(_relu, _coef, n, h, w, c) \
+    {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = _relu, .coef = _coef}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c), [OP_MOMENTS] = {2, {2, c}}}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
       [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, 0, 0}
@@ -147,7 +150,7 @@
       [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, {VALUES_NORMAL}, 0x7, 0, \
           0, false, 0, 12}
 #define NORM_GRAD_COEF(n, h, w, c) \
-    {&batch_norm_relu_grad_coef_kind, {.eps = 1e-5}, \
+    {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = true}, \
      {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
 #define NORM_CONV_GRAD_LATE(n, h, w, ci, co) \
@@ -194,12 +197,12 @@
       [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}}, \
           {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 12}
 #define NORM_COEF(n, h, w, c) \
-    {&batch_norm_relu_coef_kind, {.eps = 1e-5, .momentum = 0.1}, \
+    {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = true, .coef = true}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0, 0, \
          false, 0, 0}
-#define NORM_GRAD_SUMS(kind, n, h, w, c) \
-    {&kind, {.eps = 1e-5}, \
+#define NORM_GRAD_SUMS(_coef, n, h, w, c) \
+    {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = _coef}, \
      {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c), \
       [OP_SUMS] = {2, {2, c}}}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}

@@ -178,7 +178,7 @@ static void make_numbers(struct rig *r)
         if (is_activation(r, i))
             round_numbers(r->numbers_of, r->numbers[i], count);
     }
-    if (r->dy && r->test->kind == &batch_norm_relu_kind)
+    if (r->dy && r->test->kind == &batch_norm_kind && r->test->attr.relu)
         weigh_kinks(r);
 }
 

@@ -257,7 +257,8 @@ static void check_bf16(void)
         bail_out("%s", e.text);
     double error = compare_logits(&cuda, &ref);
     ok(!has_op(cuda.network, "cast"), "bfloat16: no op needs casts");
-    ok(has_op(cuda.network, "batch_norm_relu_grad_coef") && !has_op(cuda.network, "batch_norm_relu_grad ") &&
+    ok(has_op(cuda.network, "batch_norm_grad_relu_coef") && !has_op(cuda.network,
+                                                                    "batch_norm_grad_relu ") &&
            !has_op(cuda.network, "concat_conv2d_grad_input"),
        "bfloat16: norms' gradients and those of inputs are no passes");
     ok(has_op(cuda.network, "batch_norm_relu_coef") && !has_op(cuda.network, "batch_norm_relu "),
