@@ -11,10 +11,8 @@
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
  *     conv2d, relu                  ->  conv2d with attr.relu, and so concat_conv2d (fuse_relu.h)
- *     conv2d_relu, max_pool2d       ->  conv2d_relu_max_pool2d
- *     conv2d_relu, conv2d of 1x1    ->  conv2d_relu_conv2d
- *     conv2d_relu, conv2d_relu_max_pool2d   ->  conv2d_relu_conv2d_relu_max_pool2d
- *     conv_transpose2d, concat_conv2d_relu  ->  conv_transpose2d_concat_conv2d_relu
+ *     that, max_pool2d, or conv2d of 1x1, behind it  ->  it with OP_OUT_POOLED, or OP_HEAD_W
+ *     conv2d, relu, or conv_transpose2d, in front    ->  it with OP_FRONT_W
  *     batch_norm, add, relu         ->  batch_norm with attr.coef, norm_add_relu (fuse_residual.h)
  *
  * They are fused where nothing else reads what is between; where a convolution, an addition or what is behind a

@@ -28,9 +28,7 @@ static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, 
 
     if (!pool)
         return;
-    both.kind = &conv2d_relu_max_pool2d_kind;
-    both.attr.relu = false;
-    both.out[1] = (*pool)->out[0];
+    both.out[OP_OUT_POOLED] = (*pool)->out[0];
     if (!backend_has_kernel(backend, &both))
         return;
     *conv = both;
@@ -45,10 +43,8 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
     if (!second || op_form(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
         !graph_is_private(g, conv, *second))
         return;
-    both.kind = &conv2d_relu_conv2d_kind;
-    both.attr.relu = false;
-    both.in[3] = (*second)->in[1];
-    both.in[4] = (*second)->in[2];
+    both.in[OP_HEAD_W] = (*second)->in[1];
+    both.in[OP_HEAD_B] = (*second)->in[2];
     both.out[0] = (*second)->out[0];
     if (!backend_has_kernel(backend, &both))
         return;
@@ -56,23 +52,20 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
     fuse_drop(&g->ops[i]);
 }
 
-/* What makes the input of one that has a kind for that. */
+/* What makes the input of one that can make it on the way. */
 static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
 {
     bool up = conv->kind == &concat_conv2d_kind && conv->attr.relu;
     struct op **front = NULL, both = *conv;
 
-    if (up || conv->kind == &conv2d_relu_max_pool2d_kind)
+    if (up || conv->out[OP_OUT_POOLED])
         front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_kind, conv->in[0]);
     if (!front || op_form(*front) != (up ? 0 : OP_RELU) || !graph_is_private(g, *front, conv) ||
         (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 || conv->attr.stride > 1)
         return; /* one attr is for both */
-    both.attr.relu = false;
-    both.kind = up ? &conv_transpose2d_concat_conv2d_relu_kind : &conv2d_relu_conv2d_relu_max_pool2d_kind;
-    for (int k = 0; k < 3; k++)
-        both.in[k] = (*front)->in[k];
-    for (int k = 1; k < conv->kind->nin; k++)
-        both.in[2 + k] = conv->in[k];
+    both.in[0] = (*front)->in[0];
+    both.in[OP_FRONT_W] = (*front)->in[1];
+    both.in[OP_FRONT_B] = (*front)->in[2];
     if (!backend_has_kernel(backend, &both))
         return;
     *conv = both;
@@ -81,7 +74,7 @@ static void fuse_front(struct graph *g, const struct backend *backend, struct op
 
 static bool is_conv_relu(const struct op *op)
 {
-    return op->kind == &conv2d_kind && op->attr.relu;
+    return op->kind == &conv2d_kind && op_form(op) == OP_RELU;
 }
 
 static void fuse_behind(struct graph *g, const struct backend *backend, size_t i)

@@ -103,7 +103,7 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
     return t;
 }
 
-static int fill_outputs(struct graph *g, struct op *op, struct tensor *const *out, struct err *e)
+static int fill_outputs(struct graph *g, struct op *op, struct err *e)
 {
     struct shape shapes[OP_MAX_OUT] = {0};
 
@@ -114,11 +114,10 @@ static int fill_outputs(struct graph *g, struct op *op, struct tensor *const *ou
 
         if (!shapes[i].ndim)
             continue;
-        if (out && out[i]) {
-            if (!shape_equal(&out[i]->shape, &shapes[i]))
+        if (op->out[i]) {
+            if (!shape_equal(&op->out[i]->shape, &shapes[i]))
                 return err_set(e, ERR_INTERNAL, "%s: result %s has the wrong shape",
-                               op->kind->name, out[i]->name);
-            op->out[i] = out[i];
+                               op->kind->name, op->out[i]->name);
             continue;
         }
         snprintf(suffix, sizeof suffix, "#%zu.%d", g->nops, i);
@@ -131,32 +130,41 @@ static int fill_outputs(struct graph *g, struct op *op, struct tensor *const *ou
     return 0;
 }
 
-struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
-                        struct tensor *const *in, struct tensor *const *out, struct err *e)
+struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e)
 {
     struct op *op;
 
-    for (int i = 0; i < kind->nin; i++)
-        if (!in[i] && !(attr && attr->bare && i == kind->nin - 1))
+    for (int i = 0; i < like->kind->nin; i++)
+        if (!like->in[i] && !(like->attr.bare && i == like->kind->nin - 1))
             return NULL;
     if (grow((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
         return NULL;
-    op = calloc(1, sizeof *op);
+    op = malloc(sizeof *op);
     if (!op) {
         err_set(e, ERR_INTERNAL, "graph: out of memory");
         return NULL;
     }
-    op->kind = kind;
-    if (attr)
-        op->attr = *attr;
-    for (int i = 0; i < kind->nin; i++)
-        op->in[i] = in[i];
-    if (fill_outputs(g, op, out, e) < 0) {
+    *op = *like;
+    if (fill_outputs(g, op, e) < 0) {
         free(op);
         return NULL;
     }
     g->ops[g->nops++] = op;
     return op;
+}
+
+struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
+                        struct tensor *const *in, struct tensor *const *out, struct err *e)
+{
+    struct op like = {.kind = kind};
+
+    if (attr)
+        like.attr = *attr;
+    for (int i = 0; i < kind->nin; i++)
+        like.in[i] = in[i];
+    for (int i = 0; out && i < kind->nout; i++)
+        like.out[i] = out[i];
+    return graph_append_op(g, &like, e);
 }
 
 struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e)

@@ -60,6 +60,9 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
 struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
                         struct tensor *const *in, struct tensor *const *out, struct err *e);
 
+/* The same of an op as it is described, with inputs and outputs beside its kind's own, too. */
+struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e);
+
 /* Does only `reader` read what `writer` writes first, and nobody later? Some of ops may be NULL. */
 bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader);
 

@@ -31,11 +31,21 @@ enum op_in {
      * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, the norm's gradient, of coef[5][C]. */
     OP_LATE_X,
     OP_LATE_COEF,
+    /* w[P][O][1][1], b[P] of a convolution behind the ReLU, whose result is out[0], at inference.
+     * */
+    OP_HEAD_W,
+    OP_HEAD_B,
+    /* w, b of a convolution whose result is the source that nobody writes, and whose source in[0]
+     * is,
+     * at inference: conv2d's, with ReLU and of the same attr, or concat_conv2d's, transposed. */
+    OP_FRONT_W,
+    OP_FRONT_B,
     OP_MAX_IN
 };
 enum op_out {
     OP_OUT_MOMENTS = OP_OWN, /* as OP_MOMENTS, of out[0] */
     OP_OUT_SUMS,             /* as OP_SUMS, of out[0] and the source with OP_COEF */
+    OP_OUT_POOLED,           /* max_pool2d of out[0], at inference */
     OP_OUT_COEF, /* as OP_LATE_COEF; out[0] is the gradient g of what the op's norm and ReLU gave */
     OP_MAX_OUT
 };
@@ -48,6 +58,7 @@ enum op_form {
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_TAKES_LATE = 1 << 7, OP_GIVES_COEF = 1 << 8,
     OP_RELU = 1 << 9, OP_AS_COEF = 1 << 10, /* attr.relu, attr.coef */
+    OP_HAS_HEAD = 1 << 11, OP_HAS_FRONT = 1 << 12, OP_GIVES_POOLED = 1 << 13,
 };
 
 struct graph;
@@ -128,7 +139,9 @@ static inline unsigned op_form(const struct op *op)
            (in[OP_COEF] ? OP_HAS_COEF : 0) | (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
            (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
            (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
-           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (out[OP_OUT_COEF] ? OP_GIVES_COEF : 0);
+           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (out[OP_OUT_COEF] ? OP_GIVES_COEF : 0) |
+           (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) | (in[OP_FRONT_W] ? OP_HAS_FRONT : 0) |
+           (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0);
 }
 
 /* The input whose memory out[k] may take, if it has the same size and is not read later; NULL: none. */
@@ -145,15 +158,6 @@ static inline struct tensor *op_over(const struct op *op, int k)
 extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx: a transposed convolution */
 extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
-
-/* conv2d_relu and what is behind it at inference (fuse.h): max_pool2d, or conv2d with one tap and without the
- * tensor in between. */
-extern const struct op_kind conv2d_relu_max_pool2d_kind; /* (x, w, b) -> y, pooled */
-extern const struct op_kind conv2d_relu_conv2d_kind;     /* (x, w, b, w2[P][O][1][1], b2[P]) -> z */
-
-/* What makes their input and them without the tensor in between, likewise. */
-extern const struct op_kind conv2d_relu_conv2d_relu_max_pool2d_kind;  /* (x, w1, b1, w, b) -> y, pooled */
-extern const struct op_kind conv_transpose2d_concat_conv2d_relu_kind; /* (x, wt, bt, skip, w, b) -> y */
 
 /* Both at once, of the same convolution (fuse.h). */
 extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
@@ -252,7 +256,8 @@ extern const struct op_kind *const op_kinds[];
 /* Losses begin the gradients: they wait for none. */
 bool op_is_loss(const struct op_kind *kind);
 
-/* The kind's name and, of what fusion added, a ReLU and coefficients in place of a result. */
+/* The kind's name and, of what fusion added, what is around a convolution or in place of a result.
+ * */
 #define OP_NAME_SIZE 64
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE]);
 

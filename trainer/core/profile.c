@@ -21,7 +21,6 @@ static bool is_norm_conv_grad(const struct op *op)
 static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind ||
-        op->kind == &conv2d_relu_max_pool2d_kind || op->kind == &conv2d_relu_conv2d_kind ||
         op->kind == &conv2d_grad_input_kind ||
         op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
         op->kind == &conv_transpose2d_grad_input_kind)
@@ -31,10 +30,8 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];
     if (op->kind == &batch_norm_relu_conv2d_kind ||
-        op->kind == &concat_conv2d_grad_kind || op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind)
+        op->kind == &concat_conv2d_grad_kind)
         return op->in[3];
-    if (op->kind == &conv_transpose2d_concat_conv2d_relu_kind)
-        return op->in[4];
     if (is_norm_conv_grad(op))
         return op->in[5];
     if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
@@ -52,11 +49,7 @@ static bool is_both_grads(const struct op *op)
 /* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is none. */
 static const struct tensor *find_second(const struct op *op)
 {
-    if (op->kind == &conv2d_relu_conv2d_kind)
-        return op->in[3];
-    return op->kind == &conv2d_relu_conv2d_relu_max_pool2d_kind ||
-                   op->kind == &conv_transpose2d_concat_conv2d_relu_kind
-               ? op->in[1] : NULL;
+    return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_FRONT_W];
 }
 
 /* A transposed convolution uses each weight once for each place of its smaller side. */
@@ -67,7 +60,7 @@ double profile_flop(const struct op *op)
 
     if (!w)
         return 0;
-    places = (double)tensor_pixels(op->in[op->kind == &conv_transpose2d_concat_conv2d_relu_kind ? 3 : 0]);
+    places = (double)tensor_pixels(op->in[op->kind == &concat_conv2d_kind]);
     if (w == op->out[0])
         other = op->in[1];
     double products = (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));

@@ -8,7 +8,7 @@ static int infer_forward(const struct op_attr *attr, struct tensor *const *in, s
     if (batch_norm_kind.infer(attr, (struct tensor *[]){in[0], in[1], in[2], in[4], in[5]},
                                    out, e) < 0)
         return -1;
-    return conv2d_kind.infer(attr, (struct tensor *[]){in[0], in[3]}, out, e);
+    return conv2d_kind.infer(attr, (struct tensor *[OP_MAX_IN]){in[0], in[3]}, out, e);
 }
 
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

@@ -14,11 +14,15 @@ static struct tensor join(const struct tensor *a, const struct tensor *b)
 static int infer_concat_conv2d(const struct op_attr *attr, struct tensor *const *in,
                                struct shape *out, struct err *e)
 {
-    struct tensor whole = join(in[0], in[1]);
+    struct tensor *front = in[OP_FRONT_W], first = *in[0];
 
-    if (concat_kind.infer(attr, in, out, e) < 0)
+    if (front &&
+        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], front}, &first.shape, e) < 0)
         return -1;
-    return conv2d_kind.infer(attr, (struct tensor *[]){&whole, in[2], in[3]}, out, e);
+    if (concat_kind.infer(attr, (struct tensor *[]){&first, in[1]}, out, e) < 0)
+        return -1;
+    struct tensor whole = join(&first, in[1]);
+    return conv2d_kind.infer(attr, (struct tensor *[OP_MAX_IN]){&whole, in[2], in[3]}, out, e);
 }
 
 static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

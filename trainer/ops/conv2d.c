@@ -22,11 +22,13 @@ static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, st
                         struct err *e)
 {
     const struct shape *x = &in[0]->shape, *w = &in[1]->shape;
+    const struct tensor *front = in[OP_FRONT_W], *last = in[OP_HEAD_W] ? in[OP_HEAD_W] : in[1];
+    int64_t channels = front ? front->shape.dim[OUT_CHANNELS] : x->dim[DIM_C];
 
-    if (x->dim[DIM_C] != w->dim[IN_CHANNELS] || w->dim[2] != attr->kernel)
+    if (channels != w->dim[IN_CHANNELS] || w->dim[2] != attr->kernel)
         return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
     out[0] = shape_nhwc(x->dim[DIM_N], divide(attr, x->dim[DIM_H]), divide(attr, x->dim[DIM_W]),
-                        w->dim[OUT_CHANNELS]);
+                        last->shape.dim[OUT_CHANNELS]);
     return 0;
 }
 

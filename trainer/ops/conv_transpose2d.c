@@ -68,16 +68,6 @@ static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct er
     return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
 }
 
-static int infer_concat_conv2d_relu(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                                    struct err *e)
-{
-    struct tensor up = {0};
-
-    if (conv_transpose2d_kind.infer(NULL, in, &up.shape, e) < 0)
-        return -1;
-    return concat_conv2d_kind.infer(attr, (struct tensor *[]){&up, in[3], in[4], in[5]}, out, e);
-}
-
 const struct op_kind conv_transpose2d_kind = {
     "conv_transpose2d", 3, 1, false, infer_conv_transpose2d, grad_conv_transpose2d};
 const struct op_kind conv_transpose2d_grad_input_kind = {
@@ -86,9 +76,6 @@ const struct op_kind conv_transpose2d_grad_weights_kind = {
     "conv_transpose2d_grad_weights", 2, 2, false, infer_grad_weights, NULL};
 const struct op_kind conv_transpose2d_grad_kind = {"conv_transpose2d_grad", 3, 3, false, infer_grad,
                                                    NULL};
-const struct op_kind conv_transpose2d_concat_conv2d_relu_kind = {"conv_transpose2d_concat_conv2d_relu", 6, 1, false,
-                                                                 infer_concat_conv2d_relu, NULL};
-
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e)
 {

@@ -9,10 +9,6 @@ const struct op_kind *const op_kinds[] = {
     &conv2d_kind,
     &conv2d_grad_input_kind,
     &conv2d_grad_weights_kind,
-    &conv2d_relu_max_pool2d_kind,
-    &conv2d_relu_conv2d_kind,
-    &conv2d_relu_conv2d_relu_max_pool2d_kind,
-    &conv_transpose2d_concat_conv2d_relu_kind,
     &conv2d_grad_kind,
     &conv_transpose2d_kind,
     &conv_transpose2d_grad_input_kind,
@@ -72,7 +68,8 @@ bool op_is_loss(const struct op_kind *kind)
 
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
 {
-    snprintf(dst, OP_NAME_SIZE, "%s%s%s", op->kind->name, op->attr.relu ? "_relu" : "",
-             op->attr.coef ? "_coef" : "");
+    snprintf(dst, OP_NAME_SIZE, "%s%s%s%s%s%s", op->in[OP_FRONT_W] ? "front_" : "", op->kind->name,
+             op->attr.relu ? "_relu" : "", op->attr.coef ? "_coef" : "",
+             op->out[OP_OUT_POOLED] ? "_max_pool2d" : "", op->in[OP_HEAD_W] ? "_head" : "");
     return dst;
 }

@@ -44,7 +44,7 @@ extern const struct kernel simd_conv_transpose2d_grad_weights;
 extern const struct kernel simd_conv_transpose2d_grad;
 extern const struct kernel simd_winograd;
 extern const struct kernel simd_winograd_relu;
-extern const struct kernel simd_winograd_relu_max_pool2d, simd_winograd_relu_conv2d;
+extern const struct kernel simd_winograd_pooled, simd_winograd_head;
 extern const struct kernel simd_winograd_front_conv2d, simd_winograd_front_transpose;
 extern const struct kernel simd_winograd_grad_input;
 extern const struct kernel simd_winograd_grad_weights;

@@ -141,7 +141,7 @@ struct winograd_conv_ends {
     winograd_conv_write_f *write;
     const struct op *op;
 };
-winograd_conv_write_f winograd_relu_pool; /* out[0] of op, and its maxima to out[1] */
+winograd_conv_write_f winograd_relu_pool; /* out[0] of op, and its maxima to OP_OUT_POOLED */
 
 /* In place of what simd_winograd does for an op that it has prepared; where rows are made, or results only written
  * to lines, winograd_conv_prepare_normed. */

@@ -21,7 +21,7 @@ struct parts {
 
 static bool is_up(const struct op *op)
 {
-    return op->kind == &conv_transpose2d_concat_conv2d_relu_kind;
+    return op->kind == &concat_conv2d_kind;
 }
 
 /* p stays where it is: its ops point into it. */
@@ -31,15 +31,14 @@ static void split(const struct op *op, struct parts *p)
     struct tensor *const *in = op->in, *y = &p->between;
 
     *p = (struct parts){
-        .between = {.shape = in[up ? 3 : 0]->shape},
-        .front = {.kind = up ? &conv_transpose2d_kind : &conv2d_kind, .in = {in[0], in[1], in[2]},
-                  .out = {y}},
-        .conv = {.kind = up ? &concat_conv2d_kind : &conv2d_kind, .attr = op->attr,
-                 .in = {y, in[3], in[4], up ? in[5] : NULL}, .out = {op->out[0]}}};
-    y->shape.dim[DIM_C] = in[1]->shape.dim[up ? 1 : 0];
-    p->conv.attr.relu = true;
+        .between = {.shape = in[up ? 1 : 0]->shape},
+        .front = {.kind = up ? &conv_transpose2d_kind : &conv2d_kind,
+                  .in = {in[0], in[OP_FRONT_W], in[OP_FRONT_B]}, .out = {y}},
+        .conv = {.kind = op->kind, .attr = op->attr, .in = {y, in[1], in[2], in[3]},
+                 .out = {op->out[0]}}};
+    y->shape.dim[DIM_C] = in[OP_FRONT_W]->shape.dim[up ? 1 : 0];
     if (!up)
-        p->front.attr = p->conv.attr;
+        p->front.attr = op->attr;
 }
 
 static const struct kernel *front_of(const struct parts *p)
@@ -117,7 +116,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
 #define KERNEL_OF(_kind)                                                                          \
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
 
-const struct kernel simd_winograd_front_conv2d =
-    {KERNEL_OF(conv2d_relu_conv2d_relu_max_pool2d_kind)};
-const struct kernel simd_winograd_front_transpose =
-    {KERNEL_OF(conv_transpose2d_concat_conv2d_relu_kind)};
+const struct kernel simd_winograd_front_conv2d = {
+    KERNEL_OF(conv2d_kind), .must = OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED};
+const struct kernel simd_winograd_front_transpose = {
+    KERNEL_OF(concat_conv2d_kind), .must = OP_RELU | OP_HAS_FRONT};

@@ -10,7 +10,7 @@
 
 static bool has_head(const struct op *op)
 {
-    return op->kind == &conv2d_relu_conv2d_kind;
+    return op->in[OP_HEAD_W] != NULL;
 }
 
 /* The convolution alone: to y, of which only lines hold anything, where there is a head. */
@@ -18,12 +18,9 @@ static struct op first_of(const struct op *op, struct tensor *y)
 {
     *y = (struct tensor){.shape = op->in[0]->shape};
     y->shape.dim[DIM_C] = op->in[1]->shape.dim[0];
-    struct op first = {.kind = &conv2d_kind, .attr = op->attr, .in = {op->in[0], op->in[1],
+    return (struct op){.kind = &conv2d_kind, .attr = op->attr, .in = {op->in[0], op->in[1],
         op->in[2]},
                        .out = {has_head(op) ? y : op->out[0]}, .workspace = op->workspace, .priv = op->priv};
-
-    first.attr.relu = true;
-    return first;
 }
 
 void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
@@ -34,7 +31,7 @@ void winograd_relu_pool(const struct op *op, const struct winograd *g, const str
     winograd_conv_write(g, roles, m, bias, b, lines);
     for (size_t row = b->from * g->rows->tile; row < b->to * g->rows->tile; row += 2)
         max_pool2d_rows(op->out[0]->data + row * line + b->x * n, line, b->width, n,
-                        op->out[1]->data + (row * line / 2 + b->x * n) / 2);
+                        op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
 }
 
 static void write_head(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
@@ -49,7 +46,8 @@ static void write_head(const struct op *op, const struct winograd *g, const stru
     for (size_t r = b->from; r < b->to; r++, m += b->width / tile * n) {
         g->rows->result(m, g->dst_place, b->width, n, n, bias, g->relu, rows);
         for (size_t i = 0; i < tile; i++)
-            head_rows_float.dot(rows[i], b->width, op->in[3]->data, n, op->in[4]->data[0],
+            head_rows_float.dot(rows[i], b->width, op->in[OP_HEAD_W]->data, n,
+                                op->in[OP_HEAD_B]->data[0],
                                 op->out[0]->data + (r * tile + i) * g->width + b->x);
     }
 }
@@ -92,5 +90,6 @@ static int run(struct op *op, struct exec *x, struct err *e)
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = \
         winograd_release
 
-const struct kernel simd_winograd_relu_max_pool2d = {KERNEL_OF(conv2d_relu_max_pool2d_kind)};
-const struct kernel simd_winograd_relu_conv2d = {KERNEL_OF(conv2d_relu_conv2d_kind)};
+const struct kernel simd_winograd_pooled = {KERNEL_OF(conv2d_kind), .must = OP_RELU |
+                                            OP_GIVES_POOLED};
+const struct kernel simd_winograd_head = {KERNEL_OF(conv2d_kind), .must = OP_RELU | OP_HAS_HEAD};

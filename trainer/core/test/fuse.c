@@ -223,13 +223,14 @@ static bool has_wide_kernels(const struct backend *backend)
     return has;
 }
 
-/* With or without a ReLU and coefficients, as form says. */
+/* With or without a ReLU, coefficients, and what is around a convolution, as form says. */
+#define FORMS (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_FRONT | OP_GIVES_POOLED)
 static size_t count_as(const struct graph *g, const struct op_kind *kind, unsigned form)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        n += g->ops[i]->kind == kind && (op_form(g->ops[i]) & (OP_RELU | OP_AS_COEF)) == form;
+        n += g->ops[i]->kind == kind && (op_form(g->ops[i]) & FORMS) == form;
     return n;
 }
 
@@ -436,7 +437,7 @@ static void check_inference(const struct backend *backend)
     size_t wide = has_wide_kernels(backend);
     ok(count(b.whole.graph, &fold_norm_kind) == 2 &&
            count_as(b.whole.graph, &conv2d_kind, OP_RELU) +
-                   count(b.whole.graph, &conv2d_relu_max_pool2d_kind) == 2 * wide &&
+                   count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_GIVES_POOLED) == 2 * wide &&
            count(b.whole.graph, &relu_kind) == 2 - 2 * wide &&
            count(b.whole.graph, &batch_norm_infer_kind) == 0 &&
            count_as(b.whole.graph, &batch_norm_infer_kind, OP_RELU) == 0 &&
@@ -456,7 +457,8 @@ static void check_nobias_inference(const struct backend *backend)
     ok(count_bare(b.whole.graph, &fold_norm_kind) == 2 && count_bare(b.whole.graph,
                                                                      &conv2d_kind) == 0 &&
            count_as(b.whole.graph, &conv2d_kind, OP_RELU) == has_wide_kernels(backend) &&
-           count(b.whole.graph, &conv2d_relu_conv2d_kind) == has_wide_kernels(backend),
+           count_as(b.whole.graph, &conv2d_kind,
+                    OP_RELU | OP_HAS_HEAD) == has_wide_kernels(backend),
        "%s: convolutions without bias take one from the norms behind them", backend->name);
     check_logits(&b, backend);
     destroy_both(&b);
@@ -487,9 +489,9 @@ static void check_chains(const struct backend *backend)
 
     create_both(&b, build_chains, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count(b.whole.graph, &conv2d_relu_conv2d_relu_max_pool2d_kind) == wide &&
-           count(b.whole.graph, &conv_transpose2d_concat_conv2d_relu_kind) == wide &&
-           count(b.whole.graph, &conv2d_relu_conv2d_kind) == wide &&
+    ok(count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED) == wide &&
+           count_as(b.whole.graph, &concat_conv2d_kind, OP_RELU | OP_HAS_FRONT) == wide &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_HEAD) == wide &&
            count_as(b.whole.graph, &conv2d_kind, OP_RELU) == wide &&
                (!wide || b.whole.graph->nops == 4),
        "%s: at inference what is in front of convolutions and behind them is computed with them", backend->name);

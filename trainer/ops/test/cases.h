@@ -17,20 +17,24 @@
                                                  VECTOR(co)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONV_RELU_POOL(n, h, w, ci, co) \
-    {&conv2d_relu_max_pool2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
-     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+    {&conv2d_kind, {.kernel = 3, .relu = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, \
+     OP_OUT_POOLED, 0}
 #define CONV_RELU_HEAD(n, h, w, ci, co, classes) \
-    {&conv2d_relu_conv2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), NHWC(classes, co, 1, 1), VECTOR(classes)}, \
+    {&conv2d_kind, {.kernel = 3, .relu = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), \
+      [OP_HEAD_W] = NHWC(classes, co, 1, 1), [OP_HEAD_B] = VECTOR(classes)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONV_RELU_TWICE_POOL(n, h, w, ci, c, co) \
-    {&conv2d_relu_conv2d_relu_max_pool2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, ci), NHWC(c, ci, 3, 3), VECTOR(c), NHWC(co, c, 3, 3), VECTOR(co)}, \
-         {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+    {&conv2d_kind, {.kernel = 3, .relu = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, c, 3, 3), VECTOR(co), \
+      [OP_FRONT_W] = NHWC(c, ci, 3, 3), [OP_FRONT_B] = VECTOR(c)}, \
+     {VALUES_NORMAL}, 0, 0, 0, false, OP_OUT_POOLED, 0}
 #define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co) \
-    {&conv_transpose2d_concat_conv2d_relu_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, ci), NHWC(ci, c, 2, 2), VECTOR(c), NHWC(n, 2 * h, 2 * w, skip), NHWC(co, c + skip, 3, 3), \
-      VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+    {&concat_conv2d_kind, {.kernel = 3, .relu = true}, \
+     {NHWC(n, h, w, ci), NHWC(n, 2 * h, 2 * w, skip), NHWC(co, c + skip, 3, 3), VECTOR(co), \
+      [OP_FRONT_W] = NHWC(ci, c, 2, 2), [OP_FRONT_B] = VECTOR(c)}, \
+     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONCAT_CONV_RELU(n, h, w, a, b, co) \
     {&concat_conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, \

@@ -147,7 +147,7 @@ static struct tensor *input_of(const struct rig *r, int i)
 static bool is_activation(const struct rig *r, int i)
 {
     if (i >= OP_OWN)
-        return i == OP_MAX_IN || r->test->in[i].ndim == 4;
+        return i == OP_MAX_IN || i == OP_LATE_X;
     return r->test->data >> i & 1 && !op_is_loss(r->test->kind);
 }
 
@@ -215,32 +215,31 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
         bail_out("%s: %s", t->kind->name, e->text);
 }
 
-/* Coefficients of a gradient, or moments. */
-static struct shape shape_of_more(const struct op *op)
+/* Of what pooling leaves, coefficients of a gradient, or moments and sums. */
+static struct shape shape_of_more(const struct op *op, int place)
 {
-    bool coef = op->kind == &batch_norm_relu_conv2d_grad_kind;
+    const int64_t *y = op->out[0]->shape.dim;
 
-    return (struct shape){2, {coef ? 5 : 2, op->out[0]->shape.dim[DIM_C]}};
+    if (place == OP_OUT_POOLED)
+        return shape_nhwc(y[DIM_N], y[DIM_H] / 2, y[DIM_W] / 2, y[DIM_C]);
+    return (struct shape){2, {place == OP_OUT_COEF ? 5 : 2, y[DIM_C]}};
 }
 
 struct graph *rig_graph(const struct test_case *test)
 {
     struct err e = {0};
     struct graph *g = graph_create(true, &e);
-    struct tensor *in[OP_MAX_IN] = {NULL};
-    struct op *op;
+    struct op like = {.kind = test->kind, .attr = test->attr}, *op;
 
     if (!g)
         bail_out("%s", e.text);
     for (int i = 0; i < OP_MAX_IN; i++)
-        in[i] = !test->in[i].ndim ? NULL : graph_input(g, "in", test->in[i], &e);
-    op = graph_append(g, test->kind, &test->attr, in, NULL, &e);
+        like.in[i] = !test->in[i].ndim ? NULL : graph_input(g, "in", test->in[i], &e);
+    op = graph_append_op(g, &like, &e);
     if (!op)
         bail_out("%s: %s", test->kind->name, e.text);
-    for (int i = OP_OWN; i < OP_MAX_IN; i++)
-        op->in[i] = in[i];
     if (test->more)
-        op->out[test->more] = graph_tensor(g, "more", shape_of_more(op), &e);
+        op->out[test->more] = graph_tensor(g, "more", shape_of_more(op, test->more), &e);
     for (int i = 0; i < test->kind->nout; i++)
         if (test->grads >> i & 1)
             op->out[i]->place = TENSOR_GRAD;
@@ -258,7 +257,7 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
 
     for (int i = -1; op_next_in(op, &i);)
         if (i < OP_OWN ? test->data >> i & 1 && !op_is_loss(test->kind)
-            : op->in[i]->shape.ndim == 4)
+            : i == OP_LATE_X)
             op->in[i]->dtype = t;
     if (test->logits)
         g->logits = op->out[0];
