@@ -26,3 +26,17 @@ def load(path):
         return None
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def settings(options):
+    """Pairs of option and value as `unet-train train` has them."""
+    keys = {"--classes": "data.classes", "--ignore": "data.ignore", "--class-file": "data.class_file",
+            "--base": "model.base", "--depth": "model.depth"}
+    words = []
+    for option, value in zip(options[::2], options[1::2]):
+        if option == "--augment":
+            for change in value.split(","):
+                words += ["--set", f"augment.{change}" + ("" if "=" in change else "=true")]
+        else:
+            words += ["--set", f"{keys[option]}={value}"] if option in keys else [option, value]
+    return words

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/buf.h"
 #include "src/completion.h"
 #include "src/log.h"
+#include "src/settings.h"
 
 #define MAX_WORD 64
 
@@ -248,6 +250,22 @@ static void print_group_help(const struct cli_program *p, const char *group)
             printf("  %-11s %s\n", (*c)->name, (*c)->summary);
 }
 
+/* The settings as lines, each through print. */
+static void print_settings(const struct cli_command *c, void (*print)(const char *text))
+{
+    struct buf b = {0};
+
+    settings_describe(c->settings, &b);
+    print("\nSettings, with their presets:\n");
+    print(b.data ? b.data : "");
+    buf_destroy(&b);
+}
+
+static void print_plain(const char *text)
+{
+    fputs(text, stdout);
+}
+
 static void print_command_help(const struct cli_program *p, const struct cli_command *c)
 {
     char left[64];
@@ -264,6 +282,8 @@ static void print_command_help(const struct cli_program *p, const struct cli_com
     }
     if (c->details)
         printf("\n%s", c->details);
+    if (c->settings)
+        print_settings(c, print_plain);
 }
 
 /* Text to roff: a backslash and a dot or quote at the start of a line have a meaning there. */
@@ -316,11 +336,12 @@ static void print_man(const struct cli_program *p)
             printf("%s%s\n", o->arg ? " " : "", o->arg ? o->arg : "");
             print_roff(o->help);
         }
-        if ((*c)->details) {
-            printf(".PP\n.nf\n");
+        printf(".PP\n.nf\n");
+        if ((*c)->details)
             print_roff((*c)->details);
-            printf(".fi\n");
-        }
+        if ((*c)->settings)
+            print_settings(*c, print_roff);
+        printf(".fi\n");
     }
     printf(".SH ENVIRONMENT\nEach option that takes a value can be given as %s and its name in "
            "capitals; the command line wins.\n.SH EXIT STATUS\n", p->env_prefix);

@@ -322,14 +322,14 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     explained mixed 'If both are foreground' "mixed masks"
     printf '0 ground\n1-255 thing\n' >two.txt
     exits 0 "a class file of two names without --classes" unet-train data split --data m/numbered --class-file two.txt --out m2.json
-    exits 0 "is foreground and background" unet-train train --data m/numbered --class-file two.txt --size 32x32 --base 2 \
-        --depth 1 --epochs 1 --threads 1 --out m-run
+    exits 0 "is foreground and background" unet-train train --data m/numbered --set data.class_file=two.txt --size 32x32 --set model.base=2 \
+        --set model.depth=1 --epochs 1 --threads 1 --out m-run
     exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered --class-file two.txt --threads 1 --json
     like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' "with the score of one class everywhere"
     printf '0 a\n85 b\n170 c\n255 d\n' >four.txt
     exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt --out m.json
     like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' "needs --classes"
-    exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 --base 2 --depth 1 --epochs 1 \
+    exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 --set model.base=2 --set model.depth=1 --epochs 1 \
         --threads 1 --out m-none
     like "$ERR" 'warning: but this score is meaningless: the truth is "background" everywhere' "with a warning"
 else

@@ -61,7 +61,7 @@ like "$OUT" 'IoU 0\.[01][0-9]+ at 48x64' "at another size neither"
 printf '0 ground\n255 mark\n' >two.txt
 ok "with classes" unet-train data stats --data a --classes 2 --class-file two.txt
 like "$OUT" '0 ground: [0-9.]+ % of the pixels that count, in [0-9]+ of [0-9]+ masks' "the share of each"
-like "$OUT" 'balanced by +--class-weights [0-9.]+,[0-9.]+$' "weights to copy"
+like "$OUT" 'balanced by +--set train.class_weights=[0-9.]+,[0-9.]+$' "weights to copy"
 ok "as JSON" unet-train data stats --data a --classes 2 --class-file two.txt --json
 like "$OUT" '"classes":\[\{"name":"ground","pixels":[0-9]+,"images":[0-9]+,"weight":[0-9.]+\}' "the same"
 ok "two classes are background and foreground" unet-train data stats --data a --class-file two.txt

@@ -6,35 +6,35 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 sanitized() { nm "$builddir/unet-train" 2>/dev/null | grep -q '__[at]san_init'; }
-train=(unet-train train --size 32x32 --base 4 --depth 2 --threads 1 --epochs 2 --batch-size 4
-    --batch-norm none --lr-scaling none)
+train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 --batch-size 4
+    --set model.batch_norm=none --set train.lr_scaling=none)
 weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
 files() { (cd "$1" && find . -name '*.cache' | wc -l); }
 decodings() { cat "$@" | grep -c 'decoding .* samples'; }
 ok "a set" unet-train data synth --out data --count 12 --size 48x40 --seed 3
 ok "its split" unet-train data split --data data --out split.json
-train+=(--data data --split split.json)
+train+=(--data data --set data.split=split.json)
 
-ok "from memory" "${train[@]}" --cache off --out memory
+ok "from memory" "${train[@]}" --set data.cache=off --out memory
 ok "a small set with auto" "${train[@]}" --out auto
 [ ! -e cache ]
 report $? "needs no file"
-ok "from a file" "${train[@]}" --cache here --out file
+ok "from a file" "${train[@]}" --set data.cache=here --out file
 cp "$ERR" first
 entries=(here/*)
 is "$(files here) ${#entries[@]}" "1 1" "which is there, and nothing else"
 is "$(weights file)" "$(weights memory)" "the same weights"
 mv data away
-ok "again, without the images" "${train[@]}" --cache here --out again
+ok "again, without the images" "${train[@]}" --set data.cache=here --out again
 cp "$ERR" second
 is "$(weights again)" "$(weights memory)" "the same weights"
 is "$(decodings first) $(decodings second)" "1 0" "decoded once"
 mv away data
-ok "another size" "${train[@]}" --size 16x16 --cache here --out other
+ok "another size" "${train[@]}" --size 16x16 --set data.cache=here --out other
 is "$(files here)" 2 "is another file"
 
 if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then
-    ok "three ranks" mpirun -np 3 "${train[@]}" --cache ranks --out ranks3
+    ok "three ranks" mpirun -np 3 "${train[@]}" --set data.cache=ranks --out ranks3
     is "$(files ranks)" 1 "share one"
 else
     skip "no MPI" "three ranks share a file"
@@ -43,21 +43,21 @@ fi
 # Killed while the file is made, at eight moments.
 for i in 1 2 3 4 5 6 7 8; do
     rm -rf killed
-    "${train[@]}" --cache killed --out "killed-$i" >/dev/null 2>&1 &
+    "${train[@]}" --set data.cache=killed --out "killed-$i" >/dev/null 2>&1 &
     pid=$!
     sleep "0.0$i"
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null
-    "${train[@]}" --cache killed --out "after-$i" >"$OUT" 2>"$ERR" || break
+    "${train[@]}" --set data.cache=killed --out "after-$i" >"$OUT" 2>"$ERR" || break
 done
 is "$(for i in 1 2 3 4 5 6 7 8; do weights "after-$i"; done | sort -u)" "$(weights memory)" \
     "killed while decoding: the next run has the same weights"
 is "$(find killed -name '*.tmp-*' | wc -l)" 0 "and leaves no half-made file"
 
-exits 7 "a folder that can't be written" "${train[@]}" --cache /proc/none --out bad1
+exits 7 "a folder that can't be written" "${train[@]}" --set data.cache=/proc/none --out bad1
 like "$ERR" 'data.cache' "says what to do"
 for f in here/*.cache; do printf x | dd of="$f" bs=1 seek=200 conv=notrunc 2>/dev/null; done
-exits 7 "a damaged record" "${train[@]}" --cache here --out bad2
+exits 7 "a damaged record" "${train[@]}" --set data.cache=here --out bad2
 like "$ERR" 'here/.*\.cache: record .* is damaged' "is named"
 
 # 100 pairs at 448 x 448 are 153 MiB decoded; the process may have 120 MiB.
@@ -66,22 +66,22 @@ if sanitized; then
 else
     ok "a larger set" unet-train data synth --out large --count 100 --size 64x64 --seed 4
     ok "its split" unet-train data split --data large --out large.json --val-fraction 0.05
-    large=(unet-train train --data large --split large.json --size 448x448 --base 1 --depth 1
-        --threads 1 --epochs 1 --batch-size 2 --workers 1)
+    large=(unet-train train --data large --set data.split=large.json --size 448x448 --set model.base=1 --set model.depth=1
+        --threads 1 --epochs 1 --batch-size 2 --set data.workers=1)
     limited() { (ulimit -d 120000 && exec "$@"); }
-    exits 3 "does not fit into memory" limited "${large[@]}" --cache off --out no
+    exits 3 "does not fit into memory" limited "${large[@]}" --set data.cache=off --out no
     like "$ERR" 'the decoded images need 0.15 GiB of memory and there are 0\.[0-9]+ GiB \(ulimit -d\): name a folder with data.cache' \
         "which is said"
-    ok "but trains from a file" limited "${large[@]}" --cache large-cache --out yes
+    ok "but trains from a file" limited "${large[@]}" --set data.cache=large-cache --out yes
     ok "which is all that is left" test "$(ls large-cache)" = "$(cd large-cache && echo *.cache)"
 
     # A step that does not fit is refused before anything is decoded.
-    exits 3 "a batch too large" limited "${large[@]}" --batch-size 64 --cache step-cache --out step
+    exits 3 "a batch too large" limited "${large[@]}" --batch-size 64 --set data.cache=step-cache --out step
     like "$ERR" 'a batch of 64 needs 0\.[0-9]+ GiB for activations and images, and there are 0\.[0-9]+ GiB \(ulimit -d\): a batch of [1-9][0-9]* fits' \
         "is refused"
     batch=$(sed -n 's/.* a batch of \([0-9]*\) fits.*/\1/p' "$ERR")
     ok "before a cache is made" test ! -e step-cache
-    ok "the batch that fits ($batch), in the same folder" limited "${large[@]}" --batch-size "$batch" --remainder drop --cache step-cache --out step
+    ok "the batch that fits ($batch), in the same folder" limited "${large[@]}" --batch-size "$batch" --set data.remainder=drop --set data.cache=step-cache --out step
 fi
 
 # A disk of 4 MiB has no room for 12 samples of 512x512 (24 MiB).
@@ -89,16 +89,16 @@ mkdir disk
 if mount -t tmpfs -o size=4m none disk 2>/dev/null; then
     unmount() { umount disk; }
     cleanup_hooks+=(unmount)
-    exits 7 "a disk too small" "${train[@]}" --size 512x512 --cache disk/cache --out full
+    exits 7 "a disk too small" "${train[@]}" --size 512x512 --set data.cache=disk/cache --out full
     like "$ERR" 'disk/cache: the cache of decoded images needs 0.02 GiB; make room.*No space left on device' "is told"
     is "$(ls -A disk)" "" "and nothing stays there"
-    ok "with another cache the same folder serves" "${train[@]}" --cache off --out full
+    ok "with another cache the same folder serves" "${train[@]}" --set data.cache=off --out full
 else
     skip "no right to mount a file system" "a disk too small"
 fi
 
 # Ctrl-C while images are decoded: nothing of the cache stays, and the same command starts.
-"${train[@]}" --size 2048x2048 --cache stopped-cache --out stopped 2>"$ERR" &
+"${train[@]}" --size 2048x2048 --set data.cache=stopped-cache --out stopped 2>"$ERR" &
 pid=$!
 ok "under way" wait_until 20 compgen -G 'stopped-cache/*.tmp-*'
 kill -INT $pid

@@ -31,19 +31,19 @@ is "$(samples tiles/images | wc -l)" 48 "four of each image"
 is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "of the size asked for"
 
 # --- training from shards ------------------------------------------------------------------------
-train=(unet-train train --size 32x32 --base 4 --depth 2 --threads 1 --epochs 2 --batch-size 4
-    --batch-norm none --lr-scaling none)
+train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 --batch-size 4
+    --set model.batch_norm=none --set train.lr_scaling=none)
 ok "train and validation given by names" unet-train data split --data png --out png.json
 ok "a split of the shards" unet-train data split --data shards --out shards.json
 is "$(count shards.json)" "tfrecord 10 2 0" "has all records"
-ok "training from shards" "${train[@]}" --data shards --split shards.json --out run
-ok "from their cache" "${train[@]}" --data shards --split shards.json --cache here --out run-cache
+ok "training from shards" "${train[@]}" --data shards --set data.split=shards.json --out run
+ok "from their cache" "${train[@]}" --data shards --set data.split=shards.json --set data.cache=here --out run-cache
 is "$(weights run-cache)" "$(weights run)" "the same weights"
 ok "a cache made beforehand" unet-train data convert --to cache --data png --split png.json --size 32x32 --out made
-ok "is used" "${train[@]}" --data png --split png.json --cache made --out run-made
+ok "is used" "${train[@]}" --data png --set data.split=png.json --set data.cache=made --out run-made
 unlike "$ERR" 'decoding .* samples' "as it is"
 printf 'X' | dd of=shards/1.records bs=1 seek=400 conv=notrunc 2>/dev/null
-exits 7 "a damaged record" "${train[@]}" --data shards --split shards.json --out run-bad
+exits 7 "a damaged record" "${train[@]}" --data shards --set data.split=shards.json --out run-bad
 like "$ERR" 'shards/1.records: record 0 is damaged' "is named"
 exits 7 "a conversion of it" unet-train data convert --data shards --to png --out broken
 mkdir empty
@@ -77,7 +77,7 @@ EOP
     ok "unchanged" cmp band-shards/0.records band-again/0.records
     ok "back to pictures" unet-train data convert --data band-shards --to png --out band-back
     is "$(samples band-back/images)" "$(samples bands/images)" "unchanged"
-    learn=(unet-train train --size 32x32 --base 4 --depth 2 --threads 1 --epochs 25 --batch-size 2 --lr 0.01)
+    learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 25 --batch-size 2 --lr 0.01)
     ok "a network of four channels" "${learn[@]}" --data band-shards --channels 4 --out band-run
     like band-run/DONE '"iou":(0\.9|1)' "sees the fourth"
     ok "predict" unet-train predict --checkpoint band-run --threads 1 --out band-masks bands/images/0.png

@@ -6,7 +6,7 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 # One thread: this test shares its machine with others.
-train=(unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --lr-scaling none)
+train=(unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none)
 field() { # FILE KEY: a number or word of a JSON line
     sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1
 }
@@ -89,12 +89,12 @@ exits 9 "eval of a checkpoint cut short" unet-train eval --checkpoint cut --data
 like "$ERR" 'cut/weights.safetensors: is not the file that was written' "names the file"
 
 # --- the same run again is the same run ---
-ok "again, same seed" "${train[@]}" --epochs 2 --batch-size 4 --split good/split.json --out again-1
-ok "and again" "${train[@]}" --epochs 2 --batch-size 4 --split good/split.json --out again-2
+ok "again, same seed" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json --out again-1
+ok "and again" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json --out again-2
 is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)" "give the same weights"
 
 # --- repeat and drop ---
-ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --repeat 2 --remainder drop --out drop
+ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --set data.repeat=2 --set data.remainder=drop --out drop
 is "$(images drop)" 63 "63 of 2 x 32 images fill batches of 7"
 
 # --- refusals ---
@@ -111,7 +111,7 @@ exits 2 "without --out" "${train[@]}"
 exits 2 "without data" unet-train train --out r
 exits 2 "a bad value" "${train[@]}" --epochs many --out r
 like "$ERR" 'train: [-]-epochs: .*not a number' "the text names the option"
-exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 --depth 2 --out r
+exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 --set model.depth=2 --out r
 exits 2 "--run with an option that it says" unet-train train --run r.json --epochs 3 --out r
 exits 3 "no run.json" unet-train train --run none.json --out r
 ok "nothing was made for what was refused" test ! -e r
@@ -142,7 +142,7 @@ like nan/FAILED 'diverged' "FAILED says why"
 like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "so does record.jsonl"
 
 # A step of seconds: 32 batches.
-"${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --accumulate 32 --out killed 2>/dev/null &
+"${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --set train.accumulate=32 --out killed 2>/dev/null &
 pid=$!
 ok "it is under way" wait_until 60 grep -q '"kind":"run"' killed/record.jsonl
 sleep 0.5
@@ -169,8 +169,8 @@ mkdir small
 if mount -t tmpfs -o size=64k none small 2>/dev/null; then
     unmount() { umount small; }
     cleanup_hooks+=(unmount)
-    exits 1 "a full disk" unet-train train --data data --size 64x64 --base 8 --depth 2 --threads 1 \
-        --epochs 1 --split good/split.json --out small/run
+    exits 1 "a full disk" unet-train train --data data --size 64x64 --set model.base=8 --set model.depth=2 --threads 1 \
+        --epochs 1 --set data.split=good/split.json --out small/run
     like "$ERR" 'No space left on device' "is told"
     ok "and is no success" test ! -e small/run/DONE
 else

@@ -19,19 +19,19 @@ close() {
 beats() { awk "BEGIN { exit !($(field "$1/DONE" iou) > $2) }"; }
 
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 1
-train=(unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --batch-size 4)
+train=(unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --batch-size 4)
 for loss in ce dice ce+dice; do
-    ok "$loss" "${train[@]}" --epochs 10 --lr 0.01 --loss $loss --out "$loss"
+    ok "$loss" "${train[@]}" --epochs 10 --lr 0.01 --set train.loss=$loss --out "$loss"
     ok "$loss finds the marks ($(field "$loss/DONE" iou))" beats "$loss" 0.4
 done
-ok "class weights" "${train[@]}" --epochs 10 --lr 0.01 --class-weights 0.1,2 --out weighted
+ok "class weights" "${train[@]}" --epochs 10 --lr 0.01 --set train.class_weights=0.1,2 --out weighted
 ok "more weight on the foreground finds more of it" \
     awk "BEGIN { exit !($(field weighted/DONE recall) > $(field ce/DONE recall)) }"
 like weighted/record.jsonl '"loss":"ce","class_weights":"0.1,2"' "the record has loss and weights"
-exits 3 "a weight too many" "${train[@]}" --class-weights 1,2,3 --out bad
+exits 3 "a weight too many" "${train[@]}" --set train.class_weights=1,2,3 --out bad
 like "$ERR" 'train.class_weights: 3 weights for 2 classes' "is told"
-exits 3 "weights that are none" "${train[@]}" --class-weights 1,x --out bad
-exits 2 "an unknown loss" "${train[@]}" --loss hinge --out bad
+exits 3 "weights that are none" "${train[@]}" --set train.class_weights=1,x --out bad
+exits 2 "an unknown loss" "${train[@]}" --set train.loss=hinge --out bad
 like "$ERR" 'not one of: ce, dice, ce\+dice' "is told what there is"
 
 # --- scores of each image ---
@@ -48,14 +48,14 @@ ok "three replicas" "${train[@]}" --epochs 1 --gpus 3 --out three
 is "$(sed 1d three/images.csv | wc -l)" 8 "write every image once"
 
 # --- pixels that do not count: with 255 ignored, all that counts is background ---
-ok "only background counts" "${train[@]}" --epochs 2 --ignore 255 --out blind
+ok "only background counts" "${train[@]}" --epochs 2 --set data.ignore=255 --out blind
 is "$(field blind/DONE truth)" 0 "the foreground is not there"
 ok "which leaves fewer pixels" test "$(field blind/DONE pixels)" -lt 32768
 
 # --- several classes: replicas share the weight of a step ---
 printf '0 ground\n255 mark\n' >two.txt
-two=("${train[@]}" --classes 2 --class-file two.txt --lr-scaling none --batch-norm none
-    --class-weights "1,3" --loss ce+dice)
+two=("${train[@]}" --set data.classes=2 --set data.class_file=two.txt --set train.lr_scaling=none --set model.batch_norm=none
+    --set train.class_weights="1,3" --set train.loss=ce+dice)
 ok "two classes" "${two[@]}" --epochs 3 --batch-size 12 --out two
 ok "two classes on 3 replicas" "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
 ok "the same weights" close two two-3
@@ -69,8 +69,8 @@ like "$OUT" '^all +0\.[0-9]+ +0\.[0-9]+' "and their mean"
 
 if shared data/camvid; then
     # 11 classes and a value that does not count.
-    camvid=(unet-train train --data "$UNETCTL_SHARED/data/camvid" --channels 3 --size 48x64 --base 8 --depth 2
-        --threads 1 --batch-size 4 --classes 11 --ignore 11)
+    camvid=(unet-train train --data "$UNETCTL_SHARED/data/camvid" --channels 3 --size 48x64 --set model.base=8 --set model.depth=2
+        --threads 1 --batch-size 4 --set data.classes=11 --set data.ignore=11)
     ok "11 classes" "${camvid[@]}" --epochs 8 --lr 0.005 --out camvid
     ok "road and building are found (accuracy $(field camvid/DONE accuracy))" \
         awk "BEGIN { exit !($(field camvid/DONE accuracy) > 0.4) }"

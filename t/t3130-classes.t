@@ -31,9 +31,9 @@ for name, count in (("train", 60), ("t10k", 20)):
     with gzip.open(f"idx/{name}-labels-idx1-ubyte.gz", "wb") as f:
         f.write(struct.pack(">II", 2049, count) + bytes(i % 2 for i in range(count)))
 EOP
-train=(unet-train train --model resnet20 --base 4 --threads 1 --lr 0.01 --batch-size 20)
-ok "CIFAR-10's format" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --augment hflip \
-    --eval-epochs 5 --out run
+train=(unet-train train --model resnet20 --set model.base=4 --threads 1 --lr 0.01 --batch-size 20)
+ok "CIFAR-10's format" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --set augment.hflip=true \
+    --set train.eval_epochs=5 --out run
 accuracy=$(field run/DONE accuracy)
 ok "more than half of ten classes are right ($accuracy)" awk "BEGIN { exit !($accuracy > 0.5) }"
 is "$(field run/DONE pixels)" 40 "each validation image counts once"
@@ -43,11 +43,11 @@ is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "and each class"
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
 is "$(field "$OUT" accuracy)" "$accuracy" "gives exactly the run's accuracy"
 unlike "$ERR" 'was "' "and no warning of other names"
-ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --augment hflip \
-    --eval-epochs 5 --out again
+ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --set augment.hflip=true \
+    --set train.eval_epochs=5 --out again
 ok "is the same" cmp run/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 
-ok "idx" "${train[@]}" --data idx --size 14x14 --epochs 40 --until 'acc>=0.9' --out idx-run
+ok "idx" "${train[@]}" --data idx --size 14x14 --epochs 40 --set train.until='acc>=0.9' --out idx-run
 is "$(field idx-run/DONE stopped_early)" true "ends when the accuracy is reached"
 ok "which it names" test "$(field idx-run/DONE reached_epochs)" -gt 0
 ok "best_accuracy" test -n "$(field idx-run/DONE best_accuracy)"
@@ -89,8 +89,8 @@ exits 3 "a residual network and masks" "${train[@]}" --data masks --size 32x32 -
 like "$ERR" 'use model unet' "is told which to use"
 exits 3 "a U-Net and classes" unet-train train --data cifar --size 32x32 --channels 3 --threads 1 --out no2
 like "$ERR" 'use model resnet20' "is told which to use"
-exits 3 "Dice" "${train[@]}" --data cifar --size 32x32 --channels 3 --loss dice --out no3
-exits 3 "another number of classes" "${train[@]}" --data cifar --size 32x32 --channels 3 --classes 7 --out no4
+exits 3 "Dice" "${train[@]}" --data cifar --size 32x32 --channels 3 --set train.loss=dice --out no3
+exits 3 "another number of classes" "${train[@]}" --data cifar --size 32x32 --channels 3 --set data.classes=7 --out no4
 exits 2 "an unknown model" unet-train train --data cifar --size 32x32 --model resnet21 --out no5
 exits 3 "eval of masks" unet-train eval --checkpoint run --data masks --threads 1
 done_testing

@@ -18,7 +18,7 @@ is "$(awk '$1 ~ /^dense/ { print $2 }' "$OUT" | xargs)" "dense dense" "dense lay
 exits 0 "print" unet-train model unet --print
 cp "$OUT" my.yaml
 ok "data" unet-train data synth --out data --count 8 --size 32x32 --seed 1
-train=(unet-train train --data data --size 32x32 --base 2 --depth 2 --threads 1 --epochs 2 --batch-size 2)
+train=(unet-train train --data data --size 32x32 --set model.base=2 --set model.depth=2 --threads 1 --epochs 2 --batch-size 2)
 ok "the built-in U-Net" "${train[@]}" --out a
 ok "the same from a file" "${train[@]}" --model my.yaml --out b
 is "$(sha b/DONE)" "$(sha a/DONE)" "gives the same weights to the last bit"

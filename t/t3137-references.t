@@ -14,26 +14,26 @@ close() { # A B: the losses of two runs, nearly the same
 # ---- chips
 make_cifar cifar 48 20
 ok "class folders" unet-train data convert --data cifar --to png --out folders
-train=(unet-train train --data folders --model chips --base 4 --size 32x32 --channels 3 --epochs 3
-    --lr 0.002 --threads 1 --seed 2 --lr-schedule constant --lr-scaling none)
+train=(unet-train train --data folders --model chips --set model.base=4 --size 32x32 --channels 3 --epochs 3
+    --lr 0.002 --threads 1 --seed 2 --set train.lr_schedule=constant --set train.lr_scaling=none)
 ok "one replica" "${train[@]}" --batch-size 8 --out one
 ok "two with half the batch" "${train[@]}" --batch-size 4 --gpus 2 --out two
 ok "drop the same numbers: the same losses" close one two
-ok "four batches of two in a step" "${train[@]}" --batch-size 2 --accumulate 4 --out four
+ok "four batches of two in a step" "${train[@]}" --batch-size 2 --set train.accumulate=4 --out four
 ok "as well" close one four
 ok "other numbers with another seed" "${train[@]}" --batch-size 8 --seed 3 --out other
 ok "other losses" test "$(losses one)" != "$(losses other)"
 for rule in linear sqrt two-thirds; do
-    ok "rate $rule" "${train[@]}" --batch-size 4 --gpus 2 --lr-scaling $rule --epochs 2 --out lr-$rule
+    ok "rate $rule" "${train[@]}" --batch-size 4 --gpus 2 --set train.lr_scaling=$rule --epochs 2 --out lr-$rule
 done
 is "$(for r in linear sqrt two-thirds; do sed -n '2s/.*,"lr":\([0-9.]*\).*/\1/p' lr-$r/record.jsonl; done | xargs)" \
     "0.004 0.00282842712 0.0031748021" "times 2, 2^1/2, 2^2/3"
-ok "six-fold" "${train[@]}" --batch-size 8 --augment six --repeat 6 --epochs 1 --out six
+ok "six-fold" "${train[@]}" --batch-size 8 --set augment.six=true --set data.repeat=6 --epochs 1 --out six
 is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' six/record.jsonl)" $((6 * 48)) "six times the images"
-exits 3 "five-fold" "${train[@]}" --batch-size 8 --augment six --repeat 5 --out five
+exits 3 "five-fold" "${train[@]}" --batch-size 8 --set augment.six=true --set data.repeat=5 --out five
 like "$ERR" 'no multiple of 6' "is refused"
-exits 3 "not square" "${train[@]}" --augment six --repeat 6 --size 32x48 --out wide
-ok "a generator's steps: full batches only" "${train[@]}" --batch-size 10 --gpus 2 --remainder drop --epochs 1 --out drop
+exits 3 "not square" "${train[@]}" --set augment.six=true --set data.repeat=6 --size 32x48 --out wide
+ok "a generator's steps: full batches only" "${train[@]}" --batch-size 10 --gpus 2 --set data.remainder=drop --epochs 1 --out drop
 is "$(sed -n 's/.*"kind":"epoch".*"steps":\([0-9]*\).*/\1/p' drop/record.jsonl)" 2 "48 images: 2 steps of 20"
 
 # ---- fcnn
@@ -41,15 +41,15 @@ ok "data" unet-train data synth --out pairs --count 26 --size 64x64 --seed 1
 ok "TFRecord files of 4" unet-train data convert --data pairs --to tfrecord --shard 4 --out shards
 files=$(find shards -name '*.records' | wc -l)
 ok "are several" test "$files" -ge 5
-fcnn=(unet-train train --data shards --model fcnn --base 4 --size 64x64 --threads 1 --epochs 2 --batch-size 2)
+fcnn=(unet-train train --data shards --model fcnn --set model.base=4 --size 64x64 --threads 1 --epochs 2 --batch-size 2)
 ok "all files" "${fcnn[@]}" --gpus 2 --out all
-exits 0 "as many for each of 4 workers" "${fcnn[@]}" --gpus 4 --files workers --out cut
+exits 0 "as many for each of 4 workers" "${fcnn[@]}" --gpus 4 --set data.files=workers --out cut
 like "$ERR" "[48] of [0-9]+ TFRecord files for 4 workers" "the rest is left"
 images() { sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' "$1/record.jsonl" | head -1; }
 ok "fewer images" test "$(images cut)" -lt "$(images all)"
-exits 7 "more workers than files" "${fcnn[@]}" --gpus 16 --files workers --out few
+exits 7 "more workers than files" "${fcnn[@]}" --gpus 16 --set data.files=workers --out few
 like "$ERR" 'TFRecord files? of training images for 16 workers: some would have none' "is an error"
-exits 3 "files of pairs" unet-train train --data pairs --model fcnn --base 4 --size 64x64 --files workers --out no
+exits 3 "files of pairs" unet-train train --data pairs --model fcnn --set model.base=4 --size 64x64 --set data.files=workers --out no
 is "$(find all -name 'weights.safetensors' | wc -l)" 1 "one checkpoint: rank 0 writes"
 ok "cropped outputs" unet-train predict --checkpoint all --crop 4,16 --out masks pairs/images/*0.png
 python3 - <<'EOF' >sizes

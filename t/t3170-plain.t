@@ -25,7 +25,7 @@ exits 1 "and what this build does not know" ./plain hard.yaml
 
 mkdir tree
 (cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name '*.cu' -o -name '*.inc' \
-    -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name builtin.inc -type f -print0 |
+    -o -name '*.def' -o -name '*.awk' -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name builtin.inc ! -name models.inc -type f -print0 |
     tar -cf - --null -T -) | tar -xf - -C tree
 cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
 exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree -f bench/gpu/plain/Makefile CUDA="$cuda" \

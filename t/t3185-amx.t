@@ -28,8 +28,8 @@ fi
 # --- a training ---
 ok "synthetic data" unet-train data synth --out data --count 20 --size 52x76 --seed 1
 train() { # UNET_ISA THREADS OUT DTYPE
-    UNET_ISA=$1 unet-train train --data data --size 52x76 --base 8 --depth 2 --threads "$2" --epochs 6 \
-        --batch-size 3 --lr 0.01 --lr-scaling none --seed 1 --dtype "$4" --out "$3"
+    UNET_ISA=$1 unet-train train --data data --size 52x76 --set model.base=8 --set model.depth=2 --threads "$2" --epochs 6 \
+        --batch-size 3 --lr 0.01 --set train.lr_scaling=none --seed 1 --dtype "$4" --out "$3"
 }
 field() { # FILE KEY: a number or word of a JSON line
     sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1

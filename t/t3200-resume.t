@@ -11,9 +11,9 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 RANDOM=20 # moments are random in what they hit, whatever the seed: no expectation rests on them
 
 # 32 images, 8 steps in an epoch; a checkpoint after each step, so that most kills hit its writing.
-train=(unet-train train --data data --split split.json --size 32x32 --base 4 --depth 2 --threads 1
-    --lr-scaling none --epochs 12 --timeout 60)
-often=(--checkpoint-seconds 0.000001)
+train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=4 --set model.depth=2 --threads 1
+    --set train.lr_scaling=none --epochs 12 --set train.timeout_s=60)
+often=(--set train.checkpoint_s=0.000001)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 curve() { cut -d, -f1,3,4,7 "$1/log.csv"; }
 result() { echo "$(field "$1/DONE" weights_sha256) $(field "$1/DONE" intersection) $(curve "$1" | cksum)"; }
@@ -72,7 +72,7 @@ ok "its split" unet-train data split --data data --out split.json
 
 # --- killed at any moment ---
 one=("${train[@]}" --batch-size 4)
-ok "a run that is left alone" "${one[@]}" --checkpoint-seconds 0 --out one
+ok "a run that is left alone" "${one[@]}" --set train.checkpoint_s=0 --out one
 is "$(find one/checkpoint -name 'state-*' | wc -l)" 1 "has the state of its end only"
 ok "the same, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
 is "$(result killed)" "$(result one)" "ends with the same weights and the same curve"
@@ -138,14 +138,14 @@ refused() { # REGEX TEXT OPTION...
     ok "as failed" test -e refused/FAILED
     rm -rf refused
 }
-refused 'was made with model.base 4, but this run has 6' "another network" --base 6
-refused "was made with train.optimizer adam, but this run has sgd" "another training" --optimizer sgd
+refused 'was made with model.base 4, but this run has 6' "another network" --set model.base=6
+refused "was made with train.optimizer adam, but this run has sgd" "another training" --set train.optimizer=sgd
 refused 'was made with seed 1, but this run has 2' "another seed" --seed 2
 cp -r data other
 mapfile -t images < <(grep -o '"image":"[^"]*"' split.json | sed 's/.*:"//; s/"$//')
 cp "other/${images[0]}" "other/${images[1]}"
 ok "a split of other data" unet-train data split --data other --out other.json
-refused 'was made with other images' "other data" --data other --split other.json
+refused 'was made with other images' "other data" --data other --set data.split=other.json
 exits 3 "a folder where the run is done" "${one[@]}" --out one
 exits 9 "another rate in its own folder" "${one[@]}" --lr 0.01 --out own
 like "$ERR" 'was made with train.lr 0.001.*begin in another folder with --resume' "is refused, and the way is told"
@@ -157,7 +157,7 @@ exits 9 "--resume of damaged checkpoints only" "${one[@]}" --resume hollow --out
 like "$ERR" 'hollow/checkpoint: no whole checkpoint' "is refused, too"
 
 # --- a run that is done is continued ---
-flat=("${one[@]}" --lr-schedule constant)
+flat=("${one[@]}" --set train.lr_schedule=constant)
 exits 0 "more epochs and another rate" "${flat[@]}" --epochs 14 --lr 0.002 --resume one --out more
 like "$ERR" "train.lr is 0.002 from here on, it was 0.001$" "are told"
 like more/record.jsonl '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001 -> 0.002, train.lr_schedule step -> constant"' \
@@ -187,7 +187,7 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 
 # --- another number of replicas ---
-two=("${train[@]}" --batch-norm none --batch-size 3)
+two=("${train[@]}" --set model.batch_norm=none --batch-size 3)
 is "$(leave USR1 wide "${two[@]}" --gpus 2 "${often[@]}" --out wide)" 75 "two replicas leave"
 ok "three go on" "${two[@]}" --gpus 3 --resume wide --out wider
 is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' wider/record.jsonl | tr '\n' ' ')" \

@@ -9,8 +9,8 @@ check() { unet-train data check "$1" | cut -f 2-5 | tr '\t' ' '; } # width heigh
 hash_of() { unet-train data check "$1" | cut -f 6; }
 
 ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 1
-ok "a network" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 20 \
-    --batch-size 4 --lr 0.01 --lr-schedule constant --loss dice --tensorboard --out run
+ok "a network" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --epochs 20 \
+    --batch-size 4 --lr 0.01 --set train.lr_schedule=constant --set train.loss=dice --set train.tensorboard=true --out run
 ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
 use=(--checkpoint run --threads 1)
 
@@ -139,22 +139,22 @@ exits 7 "a folder without images" unet-train predict "${use[@]}" --out bad empty
 
 # --- several classes ---
 printf '0 ground\n255 mark\n' >two.txt
-ok "a network of two classes" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 1 \
-    --batch-size 4 --classes 2 --class-file two.txt --out two
+ok "a network of two classes" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --epochs 1 \
+    --batch-size 4 --set data.classes=2 --set data.class_file=two.txt --out two
 ok "predicts" unet-train predict --checkpoint two --threads 1 --out classes --probabilities --overlay large/images/0001.png
 is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" "a probability per class"
 
 # --- what -c takes; model.json says how masks were read ---
 printf '7 ground\n255 "a, mark"\n0 ground\n99 ignore\n' >three.txt
-ok "classes with names, from a file" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 \
-    --epochs 1 --batch-size 4 --classes 2 --class-file three.txt --out named
+ok "classes with names, from a file" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 \
+    --epochs 1 --batch-size 4 --set data.classes=2 --set data.class_file=three.txt --out named
 mv three.txt gone.txt
 like named/checkpoint/model.json '"class_names":\["ground","\\"a, mark\\""\],"class_file":"7 ground' \
     "names and the class file are in model.json"
 exits 0 "eval needs neither" unet-train eval -c named --data data --threads 1 --json
 like "$OUT" '"name":"ground"' "and names the classes"
-ok "a value to ignore" unet-train train --data data --size 64x64 --base 4 --depth 2 --threads 1 --epochs 1 \
-    --batch-size 4 --classes 2 --ignore 255 --out ignoring
+ok "a value to ignore" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --epochs 1 \
+    --batch-size 4 --set data.classes=2 --set data.ignore=255 --out ignoring
 like ignoring/checkpoint/model.json '"ignore":"255"' "is in model.json"
 exits 0 "eval ignores it, too" unet-train eval -c ignoring --data data --threads 1
 sed 's/,"class_names":.*,"weights/,"weights/' ignoring/checkpoint/model.json >older.json

@@ -10,8 +10,8 @@ differ=$builddir/trainer/checkpoint/test/checkpoint.t
 mpi=
 if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then mpi=yes; fi
 
-train=(unet-train train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
-    --split split.json --timeout 20)
+train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
+    --set data.split=split.json --set train.timeout_s=20)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 mpirun_() { timeout 120 mpirun -np "$@"; }
 no_result() { [ ! -e "$1/DONE" ] && [ -e "$1/FAILED" ]; }
@@ -27,7 +27,7 @@ ok "its split" unet-train data split --data data --out split.json
 
 # 32 images in 3 steps of at most 12: steps of 10 and 11, so ranks have unequal shares.
 for norm in sync none; do
-    step=("${train[@]}" --epochs 3 --batch-norm "$norm")
+    step=("${train[@]}" --epochs 3 --set model.batch_norm="$norm")
     ok "$norm: 1 replica, batch 12" "${step[@]}" --batch-size 12 --out "$norm-1"
     for n in 2 3 4; do
         ok "$norm: $n threads, batch $((12 / n))" "${step[@]}" --gpus $n --batch-size $((12 / n)) --out "$norm-t$n"
@@ -43,7 +43,7 @@ for norm in sync none; do
 done
 # Plain gradient descent divides by no gradient: the weights and the running statistics are those of
 # one process and the whole batch to 1e-5.
-exact=("${train[@]}" --epochs 2 --batch-norm sync --optimizer sgd --lr 0.05)
+exact=("${train[@]}" --epochs 2 --set model.batch_norm=sync --set train.optimizer=sgd --lr 0.05)
 ok "sgd: 1 replica, batch 12" "${exact[@]}" --batch-size 12 --out exact-1
 tolerance=1e-5
 for n in 2 3; do
@@ -56,19 +56,19 @@ done
 tolerance=1e-4
 
 # A constant global batch: 10 images are shares of 2 and 3, and the rate does not grow with the GPUs.
-whole=("${train[@]}" --epochs 3 --batch-norm sync --global-batch 10 --lr-scaling linear)
+whole=("${train[@]}" --epochs 3 --set model.batch_norm=sync --set train.global_batch=10 --set train.lr_scaling=linear)
 ok "global batch 10: 1 replica" "${whole[@]}" --out whole-1
 ok "4 threads" "${whole[@]}" --gpus 4 --out whole-t4
 ok "4 threads give the same weights" close whole-1 whole-t4
 is "$(field whole-t4/record.jsonl global_batch) $(field whole-t4/record.jsonl batch_per_gpu)" "10 3" \
     "the record tells of both"
 
-ok "local batch norm" "${train[@]}" --epochs 3 --batch-norm local --gpus 3 --batch-size 4 --out local-t3
+ok "local batch norm" "${train[@]}" --epochs 3 --set model.batch_norm=local --gpus 3 --batch-size 4 --out local-t3
 ok "is another training, which this comparison sees" eval '! close sync-1 local-t3'
 is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \
     "1 3 thread" "a mirrored run is one process with three devices"
 
-ok "3 threads again" "${train[@]}" --epochs 3 --batch-norm sync --gpus 3 --batch-size 4 --out sync-t3b
+ok "3 threads again" "${train[@]}" --epochs 3 --set model.batch_norm=sync --gpus 3 --batch-size 4 --out sync-t3b
 is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)" "give the same bits"
 ok "eval with one process" eval 'unet-train eval --checkpoint sync-t3/checkpoint --split split.json --threads 1 --json >eval.json'
 is "$(field eval.json iou) $(field eval.json intersection)" "$(field sync-t3/DONE iou) $(field sync-t3/DONE intersection)" \
@@ -77,19 +77,19 @@ is "$(field eval.json iou) $(field eval.json intersection)" "$(field sync-t3/DON
 # Two training images for three replicas: one has none.
 ok "a tiny set" unet-train data synth --out tiny --count 3 --size 64x64 --seed 3
 ok "its split" unet-train data split --data tiny --out tiny.json
-few=(unet-train train --data tiny --split tiny.json --size 32x32 --base 4 --depth 2 --threads 1
-    --lr-scaling none --epochs 4)
-ok "1 replica on 2 images" "${few[@]}" --batch-norm none --batch-size 3 --out few-1
-ok "3 replicas on 2 images" "${few[@]}" --batch-norm none --batch-size 1 --gpus 3 --out few-3
+few=(unet-train train --data tiny --set data.split=tiny.json --size 32x32 --set model.base=4 --set model.depth=2 --threads 1
+    --set train.lr_scaling=none --epochs 4)
+ok "1 replica on 2 images" "${few[@]}" --set model.batch_norm=none --batch-size 3 --out few-1
+ok "3 replicas on 2 images" "${few[@]}" --set model.batch_norm=none --batch-size 1 --gpus 3 --out few-3
 ok "give the same weights" close few-1 few-3
-ok "1 replica, synchronised batch norm" "${few[@]}" --batch-norm sync --batch-size 3 --out few-s1
+ok "1 replica, synchronised batch norm" "${few[@]}" --set model.batch_norm=sync --batch-size 3 --out few-s1
 for n in 3 5; do
     ok "$n replicas on 2 images, synchronised batch norm" \
-        "${few[@]}" --batch-norm sync --global-batch $n --gpus $n --out few-s$n
+        "${few[@]}" --set model.batch_norm=sync --set train.global_batch=$n --gpus $n --out few-s$n
     ok "give the same weights and running statistics" close few-s1 few-s$n
 done
 [ -n "$mpi" ] || skip "no MPI" "5 MPI ranks"
-[ -z "$mpi" ] || ok "5 MPI ranks" mpirun_ 5 --oversubscribe "${few[@]}" --batch-norm sync --global-batch 5 --out few-m5
+[ -z "$mpi" ] || ok "5 MPI ranks" mpirun_ 5 --oversubscribe "${few[@]}" --set model.batch_norm=sync --set train.global_batch=5 --out few-m5
 [ -z "$mpi" ] || is "$(field few-m5/DONE weights_sha256)" "$(field few-s5/DONE weights_sha256)" "the same bits"
 
 # A replica that finds a broken image takes the others with it.
@@ -97,7 +97,7 @@ cp -r data broken
 ok "a set" unet-train data split --data broken --out broken.json
 mapfile -t images < <(grep -o '"image":"[^"]*"' broken.json | sed 's/.*:"//; s/"$//')
 ok "an image changed since the split" cp "broken/${images[1]}" "broken/${images[0]}"
-bad=("${train[@]}" --data broken --split broken.json --epochs 3 --batch-size 4)
+bad=("${train[@]}" --data broken --set data.split=broken.json --epochs 3 --batch-size 4)
 exits 7 "threads: a replica's error is the run's" timeout 60 "${bad[@]}" --gpus 3 --out bad-t
 ok "and marked" no_result bad-t
 

@@ -22,9 +22,9 @@ begin() { # OUT OPTIONS...
     local out=$TMP/$1
     shift
     port=$((port + 3))
-    H=$host P=$port mpirun -np 3 bash rank.sh unet-train train --data data --size 32x32 --base 4 --depth 2 \
-        --threads 1 --lr-scaling none --split split.json --batch-size 4 --timeout 4 \
-        --checkpoint-epochs 1 --out "$out" "$@" >"$OUT" 2>"$ERR" &
+    H=$host P=$port mpirun -np 3 bash rank.sh unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
+        --threads 1 --set train.lr_scaling=none --set data.split=split.json --batch-size 4 --set train.timeout_s=4 \
+        --set train.checkpoint_epochs=1 --out "$out" "$@" >"$OUT" 2>"$ERR" &
     launcher=$!
 }
 under_way() { wait_until 60 grep -q '"kind":"checkpoint"' "$1/record.jsonl"; }

@@ -16,10 +16,10 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 # 32 images in steps of at most 12: 3 of 10 and 11.
-train=(unet-train train --data data --split split.json --size 96x96 --base 8 --depth 2 --threads 1
-    --batch-norm none --optimizer sgd --lr 0.02 --lr-schedule constant --epochs 6 --batch-size 6 --timeout 60)
-kept=(--global-batch 12 --lr-gpus 2) # what two had
-often=(--checkpoint-seconds 0.000001)
+train=(unet-train train --data data --set data.split=split.json --size 96x96 --set model.base=8 --set model.depth=2 --threads 1
+    --set model.batch_norm=none --set train.optimizer=sgd --lr 0.02 --set train.lr_schedule=constant --epochs 6 --batch-size 6 --set train.timeout_s=60)
+kept=(--set train.global_batch=12 --set train.rate_gpus=2) # what two had
+often=(--set train.checkpoint_s=0.000001)
 newest() { find "$1/checkpoint" -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
 begun() { [ -n "$(newest "$1")" ]; }
 marked() { [ -e "$1/DONE" ] || [ -e "$1/FAILED" ]; }

@@ -13,8 +13,8 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 # 488,617 parameters: 82 tensors, 1.9 MB.
-train=(unet-train train --data data --split split.json --size 32x32 --base 8 --threads 1
-    --optimizer sgd --lr 0.02 --batch-norm none --epochs 6 --timeout 60)
+train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=8 --threads 1
+    --set train.optimizer=sgd --lr 0.02 --set model.batch_norm=none --epochs 6 --set train.timeout_s=60)
 weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
 # The same by threads and by ranks.
 both() { # NAME N OPTIONS...
@@ -26,8 +26,8 @@ both() { # NAME N OPTIONS...
 }
 for n in 2 3; do
     both bucketed "$n"
-    for way in "native --allreduce native" "horovod --allreduce horovod" \
-        "small --allreduce horovod --fusion-mib 1 --cycle-ms 5" "tuned --bucket-mib 0"; do
+    for way in "native --set train.allreduce=native" "horovod --set train.allreduce=horovod" \
+        "small --set train.allreduce=horovod --set train.fusion_mib=1 --set train.cycle_ms=5" "tuned --set train.bucket_mib=0"; do
         read -ra words <<<"$way"
         both "${words[0]}" "$n" "${words[@]:1}"
         for how in t m; do
@@ -40,36 +40,36 @@ like tuned-t2/record.jsonl '"kind":"bucket","bytes":[0-9]+,"tried":\[\{"bytes":2
     "the record says what was tried and chosen"
 is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "once"
 like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' "and how gradients were summed"
-ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --bucket-mib 0 --deterministic --out det
+ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --set train.bucket_mib=0 --set train.deterministic=true --out det
 unlike det/record.jsonl '"kind":"bucket"' "does not choose by time"
-ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync --allreduce native --out sync
-ok "bucketed with it" "${train[@]}" --batch-size 4 --gpus 2 --batch-norm sync --out sync-b
+ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --set model.batch_norm=sync --set train.allreduce=native --out sync
+ok "bucketed with it" "${train[@]}" --batch-size 4 --gpus 2 --set model.batch_norm=sync --out sync-b
 is "$(weights sync)" "$(weights sync-b)" "the same bits"
 for how in "--gpus 3" "mpi"; do # statistics are summed while the cycles go on
     if [ "$how" = mpi ]; then how=; set -- timeout 120 mpirun -np 3; else set --; fi
     [ -n "$mpi$how" ] || { skip "no MPI" "horovod with synchronised batch norm"; continue; }
     # shellcheck disable=SC2086
-    ok "bucketed with it ${how:-3 ranks}" "$@" "${train[@]}" --batch-size 4 $how --batch-norm sync --out sync-b3
+    ok "bucketed with it ${how:-3 ranks}" "$@" "${train[@]}" --batch-size 4 $how --set model.batch_norm=sync --out sync-b3
     # shellcheck disable=SC2086
-    ok "horovod with it" "$@" "${train[@]}" --batch-size 4 $how --batch-norm sync --allreduce horovod --out sync-h3
+    ok "horovod with it" "$@" "${train[@]}" --batch-size 4 $how --set model.batch_norm=sync --set train.allreduce=horovod --out sync-h3
     is "$(weights sync-h3)" "$(weights sync-b3)" "the same bits"
     rm -r sync-b3 sync-h3
 done
 
 # --- as 16 bits
-ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --compress bf16 --out half-node
+ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --set train.compress=bf16 --out half-node
 is "$(weights half-node)" "$(weights bucketed-t2)" "changes nothing: nothing is sent"
 if [ -n "$mpi" ]; then
     apart=(timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "${train[@]}" --batch-size 4)
     ok "3 ranks like 3 nodes" "${apart[@]}" --out wide
     for half in bf16 fp16; do
-        ok "$half between them" "${apart[@]}" --compress $half --out "wide-$half"
+        ok "$half between them" "${apart[@]}" --set train.compress=$half --out "wide-$half"
         ok "$half: other bits" test "$(weights "wide-$half")" != "$(weights wide)"
         d=$("$differ" wide/checkpoint/weights.safetensors "wide-$half/checkpoint/weights.safetensors")
         ok "$half: weights close to those of floats ($d)" awk -v d="${d%% *}" 'BEGIN { exit !(d > 0 && d <= 1e-3) }'
         like "wide-$half/record.jsonl" "\"compress\":\"$half\"" "$half: the record says so"
     done
-    ok "bf16, fused in cycles" "${apart[@]}" --compress bf16 --allreduce horovod --out wide-fused
+    ok "bf16, fused in cycles" "${apart[@]}" --set train.compress=bf16 --set train.allreduce=horovod --out wide-fused
     is "$(weights wide-fused)" "$(weights wide-bf16)" "the same bits as in buckets"
 else
     skip "no MPI" "gradients as 16 bits"

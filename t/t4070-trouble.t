@@ -14,8 +14,8 @@ ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --s
 ok "its split" unet-train data split --data data --out split.json
 host=$(uname -n)
 port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
-train=(unet-train train --data data --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
-    --split split.json --batch-size 4 --timeout 10)
+train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
+    --set data.split=split.json --batch-size 4 --set train.timeout_s=10)
 begin() { # OUT OPTIONS...: three ranks in the background
     local out=$1
     shift
@@ -47,7 +47,7 @@ ok "three ranks left alone" mpirun -np 3 "${train[@]}" --epochs 250 --out calm
 
 # --- full
 if disk full 2m; then
-    begin "$TMP/full/run" --epochs 250 --checkpoint-seconds 0.05
+    begin "$TMP/full/run" --epochs 250 --set train.checkpoint_s=0.05
     ok "three ranks write checkpoints" under_way full/run
     dd if=/dev/zero of=full/filler bs=64k 2>/dev/null
     end
@@ -66,7 +66,7 @@ else
 fi
 
 # --- only the checkpoints have no room, or no right
-begin "$TMP/tight" --epochs 250 --checkpoint-seconds 0.05
+begin "$TMP/tight" --epochs 250 --set train.checkpoint_s=0.05
 ok "three ranks write checkpoints" under_way tight
 if disk tight/checkpoint 16k; then
     told() { grep -q "no checkpoint: .*$1; the training continues" "$ERR.ranks"; }
@@ -75,7 +75,7 @@ if disk tight/checkpoint 16k; then
     end
     is "$code" 0 "to their end, with room again"
     is "$(weights tight)" "$(weights calm)" "and the same weights"
-    begin "$TMP/fixed" --epochs 100000 --checkpoint-seconds 0.05
+    begin "$TMP/fixed" --epochs 100000 --set train.checkpoint_s=0.05
     ok "three ranks write checkpoints" under_way fixed
     mount --bind fixed/checkpoint fixed/checkpoint && mounted+=("$TMP/fixed/checkpoint")
     ok "their folder becomes read-only" wait_until 30 mount -o remount,bind,ro fixed/checkpoint
@@ -100,7 +100,7 @@ else
 fi
 
 # --- a second start beside the first
-begin "$TMP/twice" --epochs 250 --checkpoint-epochs 1
+begin "$TMP/twice" --epochs 250 --set train.checkpoint_epochs=1
 ok "three ranks are under way" under_way twice
 exits 3 "the same run started again" mpirun -np 3 "${train[@]}" --epochs 250 --out "$TMP/twice"
 like "$ERR" 'twice: another process is writing this run.s results' "says that it is under way"

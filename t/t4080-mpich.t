@@ -55,8 +55,8 @@ like "$OUT" 'rank 1: image 7 is broken' "the others hear of it, and from whom"
 
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
 ok "its split" unet-train data split --data data --out split.json
-train=(unet-train train --data "$TMP/data" --size 32x32 --base 4 --depth 2 --threads 1 --lr-scaling none
-    --split "$TMP/split.json" --batch-size 4)
+train=(unet-train train --data "$TMP/data" --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
+    --set data.split="$TMP/split.json" --batch-size 4)
 weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
 ok "three threads" "${train[@]}" --gpus 3 --epochs 3 --out threads
 ok "three ranks of mpirun" timeout 60 mpirun.mpich -n 3 "${train[@]}" --epochs 3 --out ranks
@@ -78,7 +78,7 @@ export TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"work
 exec "$@"
 END
 begin() { # OUT
-    H=$(uname -n) P=$port mpirun.mpich -n 3 bash rank.sh "${train[@]}" --timeout 3 --epochs 100000 --checkpoint-epochs 1 \
+    H=$(uname -n) P=$port mpirun.mpich -n 3 bash rank.sh "${train[@]}" --set train.timeout_s=3 --epochs 100000 --set train.checkpoint_epochs=1 \
         --out "$TMP/$1" >"$1.out" 2>&1 &
     launcher=$!
 }

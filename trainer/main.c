@@ -33,7 +33,7 @@ static const struct cli_program program = {
         "OUT/record.jsonl              what happened, one JSON object a line\n"
         "OUT/log.csv                   one row per epoch, in the reference's columns\n"
         "OUT/checkpoint/               weights.safetensors, model.json; state-*: to continue from\n"
-        "OUT/best/                     best weights of a run that failed (--keep best)\n"
+        "OUT/best/                     best weights of a run that failed (train.keep: best)\n"
         "OUT/DONE, OUT/FAILED          the result, written last\n"
         "PREFIX/share/doc/unetctl/     README.md, doc/MODELS.md, logs/SCHEMA.md ...\n",
 };

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "launcher/plan/trainer_program.h"
-#include "launcher/study/engine.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
@@ -76,10 +75,10 @@ static int print_words(const char *kind, struct err *e)
     if (strcmp(kind, "sites") == 0)
         return print_sites(e);
     if (strcmp(kind, "engines") == 0)
-        for (const char *const *name = engine_names; *name; name++)
-            puts(*name);
+        for (const char *const *w = setting_find(settings_of_study, "engine")->words; *w; w++)
+            puts(*w);
     else if (strcmp(kind, "keys") == 0)
-        for (const struct yaml_key *k = study_keys; k->path; k++)
+        for (const struct setting *k = settings_of_study; k->path; k++)
             puts(k->path);
     else if (strcmp(kind, "shells") == 0)
         puts("bash\nzsh\nfish");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/study/setting_json.h"
 #include "launcher/study/workspace.h"
 
 static struct workspace_args args;
@@ -28,12 +29,12 @@ static const char *const layers[] = {"built-in",   "user", "site", "study",
 /* One effective value. */
 struct value {
     char name[128];
-    const struct yaml_key *key;
+    const struct setting *key;
     const void *src;
     const struct yaml_origin *origin;
 };
 
-#define MAX_VALUES (2 * YAML_KEYS_MAX)
+#define MAX_VALUES (2 * SETTINGS_MAX)
 
 struct values {
     struct value at[MAX_VALUES];
@@ -46,21 +47,18 @@ static bool is_shown_as_slurm(const char *path)
     char name[128];
 
     snprintf(name, sizeof name, "slurm.%s", path);
-    for (const struct yaml_key *k = study_keys; k->path; k++)
-        if (strcmp(k->path, name) == 0)
-            return true;
-    return false;
+    return setting_find(settings_of_study, name) != NULL;
 }
 
 static void list_values(const struct workspace *w, struct values *dst)
 {
     dst->count = 0;
-    for (const struct yaml_key *k = study_keys; k->path; k++) {
+    for (const struct setting *k = settings_of_study; k->path; k++) {
         struct value *v = &dst->at[dst->count++];
-        *v = (struct value){"", k, &w->study, &w->study.origins.at[k - study_keys]};
+        *v = (struct value){"", k, &w->study.settings, &w->study.origins.at[k - settings_of_study]};
         snprintf(v->name, sizeof v->name, "%s", k->path);
     }
-    for (const struct yaml_key *k = site_keys; k->path; k++) {
+    for (const struct setting *k = site_keys; k->path; k++) {
         if (is_shown_as_slurm(k->path))
             continue;
         struct value *v = &dst->at[dst->count++];
@@ -101,38 +99,8 @@ static int check_names(const struct values *all, int nnames, char **names, struc
     return 0;
 }
 
-static json_t *encode_lines(const struct yaml_lines *list)
-{
-    json_t *items = json_array();
-
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(items, json_string(list->lines[i]));
-    return items;
-}
-
-static json_t *encode_typed(const struct value *v)
-{
-    const void *p = (const char *)v->src + v->key->offset;
-    const char *text;
-
-    switch (v->key->type) {
-    case YAML_INT:
-        return json_integer(*(const long *)p);
-    case YAML_REAL:
-        return json_real(*(const double *)p);
-    case YAML_SWITCH:
-        return json_boolean(*(const bool *)p);
-    case YAML_LINES:
-    case YAML_PAIRS:
-        return encode_lines(p);
-    default:
-        text = *(const char *const *)p;
-        return json_string(text ? text : "");
-    }
-}
-
 static int print_settings_json(const struct workspace *w, const struct values *all, int nnames, char **names,
-                               struct err *e)
+                      struct err *e)
 {
     json_t *list = json_array(), *root;
     int rc;
@@ -140,7 +108,7 @@ static int print_settings_json(const struct workspace *w, const struct values *a
     for (size_t i = 0; i < all->count; i++)
         if (is_asked_for(&all->at[i], nnames, names))
             json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s?}", "key", all->at[i].name,
-                                                  "value", encode_typed(&all->at[i]), "layer",
+                                                  "value", setting_json_encode(all->at[i].key, all->at[i].src), "layer",
                                                   layers[all->at[i].origin->layer], "where",
                                                   all->at[i].origin->where));
     root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir, "site", w->site.file,
@@ -156,7 +124,7 @@ static int print_value(const struct value *v, struct err *e)
     struct buf text = {0};
     int n;
 
-    yaml_table_format(v->key, v->src, &text);
+    setting_format(v->key, v->src, &text);
     if (text.failed) {
         buf_destroy(&text);
         return err_errno(e, ERR_INTERNAL, ENOMEM, "config");
@@ -210,6 +178,7 @@ const struct cli_command cmd_config = {
         "a section; profile.* is what the site says beyond that.\n"
         "Example: unetctl config --origin train slurm\n",
     .options = options,
+    .settings = settings_of_study,
     .max_operands = -1,
     .run = cmd_config_run,
 };

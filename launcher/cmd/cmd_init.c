@@ -70,20 +70,18 @@ static long fit_side(double side, long step)
     return fitted < step ? step : fitted;
 }
 
-/* What the sides must be a multiple of: 2 to the power of the depth that is set or built in. */
+/* What the sides must be a multiple of, with the model and depth that are set. */
 static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
 {
-    long depth = user->model.depth ? user->model.depth : 4;
-    bool halves = study_model_halves(user->model.name);
+    const char *network = user->model.name;
+    int depth = user->model.depth;
 
     for (size_t i = 0; i < n; i++)
         if (strcmp(settings[i].path, "model.depth") == 0)
-            depth = strtol(settings[i].value, NULL, 10);
+            depth = atoi(settings[i].value);
         else if (strcmp(settings[i].path, "model.name") == 0)
-            halves = study_model_halves(settings[i].value);
-    if (!halves)
-        return 1;
-    return depth > 0 && depth < 16 ? 1L << depth : 1;
+            network = settings[i].value;
+    return study_sides(network, depth > 0 && depth < 16 ? depth : 0);
 }
 
 /* The size that images are trained at: their own, or smaller with the same aspect. */
@@ -205,7 +203,7 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 
 /* A path of the command line as study.yaml has it: from the study's folder where it lies there,
  * else absolute. */
-static int place_path(const char *folder, const struct yaml_key *key, struct yaml_setting *setting,
+static int place_path(const char *folder, const struct setting *key, struct yaml_setting *setting,
                       struct buf *dst, struct err *e)
 {
     char *path = yaml_table_resolve(key, NULL, setting->value), own[PATH_MAX];
@@ -224,10 +222,10 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
                        struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct yaml_key *key = yaml_table_find(study_keys, settings[i].path);
-        if (!key || key->type != YAML_PATH || strncmp(settings[i].where, "--", 2) != 0)
+        const struct setting *key = setting_find(settings_of_study, settings[i].path);
+        if (!key || key->type != SETTING_PATH || strncmp(settings[i].where, "--", 2) != 0)
             continue;
-        struct buf *text = &texts[YAML_KEYS_MAX + (key - study_keys)];
+        struct buf *text = &texts[SETTINGS_MAX + (key - settings_of_study)];
         buf_destroy(text);
         if (place_path(folder, key, &settings[i], text, e))
             return -1;
@@ -240,12 +238,12 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
 {
     size_t n = 0;
 
-    for (const struct yaml_key *k = study_keys; k->path; k++) {
-        struct buf *text = &texts[k - study_keys];
-        if (user->origins.at[k - study_keys].layer != YAML_USER || k->blank ||
-            k->type == YAML_LINES || k->type == YAML_PAIRS)
+    for (const struct setting *k = settings_of_study; k->path; k++) {
+        struct buf *text = &texts[k - settings_of_study];
+        if (user->origins.at[k - settings_of_study].layer != YAML_USER || k->blank ||
+            k->type == SETTING_LINES || k->type == SETTING_PAIRS)
             continue;
-        yaml_table_format(k, user, text);
+        setting_format(k, &user->settings, text);
         dst[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", "user"};
     }
     return n;
@@ -269,7 +267,7 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 static int encode(const char *folder, const struct study *user, struct buf *texts, struct buf *dst,
                   struct buf *class_file, struct err *e)
 {
-    struct yaml_setting settings[YAML_KEYS_MAX + NSET + CLI_LIST_MAX] = {
+    struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
     char data[PATH_MAX], derived[65], height[24], width[24], engine_paths[ENGINE_ROWS][64];
     char classes[24];
@@ -285,7 +283,7 @@ static int encode(const char *folder, const struct study *user, struct buf *text
     derive_name(folder, derived);
     settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
     settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
-    if (!model && look.classes && study_model_halves(user->model.name))
+    if (!model && look.classes && study_sides(user->model.name, user->model.depth) > 1)
         settings[n++] = (struct yaml_setting){"model.name", "resnet20", "--data"};
     if (model)
         settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
@@ -331,7 +329,7 @@ static int write_class_file(const char *folder, const struct buf *text, struct e
 
 static int write_study(const char *folder, const char *file, bool *classes, struct err *e)
 {
-    struct buf b = {0}, class_file = {0}, texts[2 * YAML_KEYS_MAX] = {{0}}; /* of the user's file, of the command line */
+    struct buf b = {0}, class_file = {0}, texts[2 * SETTINGS_MAX] = {{0}}; /* of the user's file, of the command line */
     struct study user;
     int rc;
 

@@ -45,8 +45,8 @@ static const struct cli_option options[] = {
     {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
     {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why",
      &as_rules, 0, 0},
-    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)",
-     &base, 1, STUDY_GPUS_MAX},
+    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)", &base, 1,
+     SETTINGS_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
      &deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
@@ -355,7 +355,7 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
 
     if (decode_network(&network, e))
         return -1;
-    if (range_decode(predict, 1, STUDY_GPUS_MAX, &gpus, e))
+    if (range_decode(predict, 1, SETTINGS_GPUS_MAX, &gpus, e))
         return err_prefix(e, "report: --predict");
     list = json_array();
     rc = check_base(in, facts->base, e);

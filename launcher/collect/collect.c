@@ -374,7 +374,7 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
     if (!engine)
         return -1;
     run_plan_label(study, engine, label);
-    if (range_decode(study->gpus, 1, STUDY_GPUS_MAX, &counts, e)) {
+    if (range_decode(study->gpus, 1, SETTINGS_GPUS_MAX, &counts, e)) {
         e->code = ERR_CONFIG;
         return err_prefix(e, "%s: gpus", study->file);
     }

@@ -3,12 +3,12 @@
 #include "launcher/collect/result_settings.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "launcher/collect/results/settings.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/run_plan.h"
+#include "launcher/study/setting_json.h"
 #include "launcher/study/study.h"
 
 /* The folder that the study lay in, and a slash; 0 where that is not known. */
@@ -64,13 +64,6 @@ static bool is_multi_worker(const json_t *plan)
            json_integer_value(json_object_get(layout, "tasks")) > 1;
 }
 
-static bool is_preset(const struct yaml_key *key, const json_t *value, const char *text)
-{
-    return key->preset &&
-           (json_is_number(value) ? strtod(key->preset, NULL) == json_number_value(value)
-                                  : strcmp(key->preset, text) == 0);
-}
-
 /* The batch is that of each GPU where the plan has none over all. */
 static bool is_other_batch(const json_t *plan, const char *path)
 {
@@ -84,7 +77,7 @@ static bool is_batch(const char *path)
     return strcmp(path, SETTINGS_BATCH_PER_GPU) == 0 || strcmp(path, SETTINGS_GLOBAL_BATCH) == 0;
 }
 
-static void add_setting(struct buf *dst, const struct yaml_key *key, const json_t *plan,
+static void add_setting(struct buf *dst, const struct setting *key, const json_t *plan,
                         const char *backend)
 {
     const json_t *value = run_plan_value(plan, key->path);
@@ -95,7 +88,7 @@ static void add_setting(struct buf *dst, const struct yaml_key *key, const json_
     if (!computed)
         add_setting_text(&text, plan, value);
     if (computed || (value && !is_other_batch(plan, key->path) && !text.failed &&
-                     (is_batch(key->path) || !is_preset(key, value, text.data))))
+                     (is_batch(key->path) || !setting_json_is_preset(key, value))))
         settings_add(dst, key->path, text.data);
     dst->failed |= text.failed;
     buf_destroy(&text);
@@ -107,7 +100,7 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
 
     if (is_multi_worker(plan))
         settings_add(&b, SETTINGS_STRATEGY, "multi-worker");
-    for (const struct yaml_key *key = study_keys; key->path; key++)
+    for (const struct setting *key = settings_of_study; key->path; key++)
         if (key->affects_result)
             add_setting(&b, key, plan, backend);
     if (strcmp(backend, "cuda") == 0 && *device)

@@ -90,8 +90,8 @@ static void borrow(const struct workspace *w, const struct rehearsal *r, char *t
 {
     *dst = *w;
     dst->study.dir = (char *)r->folder;
-    dst->study.markers = (struct yaml_lines){0};
-    dst->study.again.signal_s = dst->study.again.requeues = 0;
+    dst->study.markers = (struct setting_lines){0};
+    dst->study.slurm.signal_s = dst->study.slurm.requeues = 0;
     dst->site.trainer = trainer;
     dst->site.templates = "";
     dst->templates = "";

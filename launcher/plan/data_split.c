@@ -70,8 +70,8 @@ int data_split_make(const struct workspace *w, struct err *e)
     if (access(file, F_OK) == 0)
         return check_split(w, e);
     snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
-    snprintf(classes, sizeof classes, "%ld", w->study.data.classes);
-    snprintf(seed, sizeof seed, "%ld", w->study.data.split_seed);
+    snprintf(classes, sizeof classes, "%d", w->study.data.classes);
+    snprintf(seed, sizeof seed, "%d", w->study.data.split_seed);
     log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
     return trainer_program_run(argv, e) ? -1 : check_split(w, e);
 }

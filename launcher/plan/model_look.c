@@ -17,11 +17,11 @@ int model_look_open(const struct study *study, bool loud, struct model_look *dst
     int n = 7;
 
     *dst = (struct model_look){0};
-    snprintf(size, sizeof size, "%ldx%ld", study->data.height, study->data.width);
-    snprintf(channels, sizeof channels, "%ld", study->data.channels);
-    snprintf(classes, sizeof classes, "%ld", study->data.classes);
-    snprintf(base, sizeof base, "%ld", study->model.base);
-    snprintf(depth, sizeof depth, "%ld", study->model.depth);
+    snprintf(size, sizeof size, "%dx%d", study->data.height, study->data.width);
+    snprintf(channels, sizeof channels, "%d", study->data.channels);
+    snprintf(classes, sizeof classes, "%d", study->data.classes);
+    snprintf(base, sizeof base, "%d", study->model.base);
+    snprintf(depth, sizeof depth, "%d", study->model.depth);
     if (study->data.classes > 1) /* with classes for images, 1: the data tell */
         argv[n++] = "--classes", argv[n++] = classes;
     if (study->model.base)

@@ -95,7 +95,7 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
     bool shared = !s->train.batch_per_gpu && plan->count && plan->runs[0].engine->embedded;
     char batch[48]; /* in words */
 
-    snprintf(batch, sizeof batch, shared ? "%ld" : "%ld x GPUs",
+    snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
         int gpus = plan->runs[i].layout.gpus;
@@ -161,14 +161,14 @@ static void advise_trainer(const struct workspace *w, const struct run_plan *pla
 
 bool plan_advice_time(const struct workspace *w, char dst[256])
 {
-    const struct study_engine *section = study_engine(&w->study, w->study.engine);
+    const struct settings_program *section = study_engine(&w->study, w->study.engine);
     long limit_s = 60L * w->options.time_min;
 
-    if ((section && !section->resumes) || !limit_s || limit_s > w->study.again.signal_s)
+    if ((section && !section->resumes) || !limit_s || limit_s > w->study.slurm.signal_s)
         return false;
-    snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%ld s): a run "
-             "gets the signal to leave as soon as it begins; raise slurm.time, or lower "
-             "slurm.signal_s", w->options.time_min, w->study.again.signal_s);
+    snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%d s): a run "
+             "gets the signal to leave as soon as it begins; raise slurm.time, or lower slurm.signal_s",
+             w->options.time_min, w->study.slurm.signal_s);
     return true;
 }
 

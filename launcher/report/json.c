@@ -318,7 +318,7 @@ static json_t *encode_noise(const struct noise_scale *n)
 static json_t *encode_settings(const char *settings)
 {
     json_t *o = settings ? json_object() : json_null();
-    struct setting s;
+    struct setting_text s;
 
     while (settings && settings_next(&settings, &s)) {
         struct buf key = {0}, value = {0};

@@ -322,7 +322,7 @@ void tables_fill_settings(struct table *t, const struct report_series *rs)
 {
     static const struct table_column columns[] = {{"setting", true}, {"value", true}};
     const char *text = rs->as->series.settings;
-    struct setting s;
+    struct setting_text s;
 
     table_init(t, columns, COUNT(columns),
                "Settings of %s that can change time or quality; the others have their built-in "

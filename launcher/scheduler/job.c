@@ -13,6 +13,7 @@
 #include "launcher/scheduler/sbatch_help.h"
 #include "src/buf.h"
 #include "src/cli.h"
+#include "src/cluster/time_limit.h"
 
 enum word_kind { WORD_TEXT, WORD_TIME, WORD_MEM, WORD_NICE, WORD_FLAG };
 
@@ -141,38 +142,6 @@ static long take_number(const char **text, long max)
     return errno || v > max ? -1 : v;
 }
 
-int job_time_decode(const char *text)
-{
-    long part[4] = {0}, days = -1;
-    int n = 0;
-
-    for (;;) {
-        if (n == 4 || (part[n++] = take_number(&text, INT_MAX)) < 0)
-            return -1;
-        if (*text == '-' && n == 1 && days < 0) {
-            days = part[0];
-            n = 0;
-        } else if (*text == 0) {
-            break;
-        } else if (*text != ':') {
-            return -1;
-        }
-        text++;
-    }
-    if (n > 3)
-        return -1;
-    /* Behind days stand hours first; without days a lone number is minutes, two are M:S. */
-    double seconds = 0;
-    if (days >= 0)
-        seconds = days * 86400.0 + part[0] * 3600.0 + part[1] * 60.0 + part[2] * (n == 3);
-    else if (n == 3)
-        seconds = part[0] * 3600.0 + part[1] * 60.0 + part[2];
-    else
-        seconds = part[0] * 60.0 + part[1] * (n == 2);
-    double minutes = (seconds + 59) / 60;
-    return minutes >= 1 && minutes <= INT_MAX ? (int)minutes : -1;
-}
-
 long job_mem_decode(const char *text)
 {
     static const char units[] = "KMGT";
@@ -201,7 +170,7 @@ static int set_word(struct job_options *o, const struct word *w, const char *val
         *flag_of(o, w) = true;
         return 0;
     case WORD_TIME:
-        minutes = job_time_decode(value);
+        minutes = time_limit_decode(value);
         if (minutes < 0)
             return err_set(e, ERR_USAGE, "--time %s: not a time limit; write minutes, H:MM:SS or "
                            "D-HH:MM", value);

@@ -87,7 +87,7 @@ static size_t count_markers(void)
 /* The names: the user's first, so that a tag of theirs wins. */
 static int init_values(struct script_values *s, struct err *e)
 {
-    const struct yaml_lines *own = &s->w->study.markers;
+    const struct setting_lines *own = &s->w->study.markers;
 
     for (size_t i = 0; i < own->count; i++) {
         char *equals = strchr(own->lines[i], '=');
@@ -139,7 +139,7 @@ static int set_words(struct script_values *s, const char *name, const char *word
     return 0;
 }
 
-static void add_yaml_lines(struct buf *b, const struct yaml_lines *list)
+static void add_yaml_lines(struct buf *b, const struct setting_lines *list)
 {
     for (size_t i = 0; i < list->count; i++)
         buf_addf(b, "%s%s", b->length ? "\n" : "", list->lines[i]);
@@ -151,7 +151,7 @@ static void add_export(struct buf *b, const char *name, size_t length, const cha
     template_quote_sh(b, value);
 }
 
-static void add_exports(struct buf *b, const struct yaml_lines *list)
+static void add_exports(struct buf *b, const struct setting_lines *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const char *equals = strchr(list->lines[i], '=');
@@ -196,7 +196,7 @@ static void set_layout(struct script_values *s)
     set(s, "gpus_per_node", "%d", l->tasks_per_node * l->gpus_per_task);
     set(s, "cpus_per_task", "%d", s->job->cpus_per_task);
     set(s, "requeues", "%d", s->job->requeues);
-    set(s, "epochs", "%ld", study->train.epochs);
+    set(s, "epochs", "%d", study->train.epochs);
     set(s, "batch_per_gpu", "%ld", batch.per_gpu);
     set(s, "global_batch", "%ld", batch.global);
     set(s, "lr", "%.15g", study->train.lr);
@@ -483,7 +483,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_job(s);
     set_lines(s);
     if (site->port_base && !s->w->one_allocation) /* there each run has its own */
-        n = (size_t)snprintf(options, sizeof options, " --port-base %ld", site->port_base);
+        n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
     if (set_launcher(s, e))

@@ -11,7 +11,7 @@ struct script_values {
     const struct workspace *w;
     const struct run *run;
     const struct job *job;
-    const struct study_engine *section; /* NULL for the embedded engine */
+    const struct settings_program *section; /* NULL for the embedded engine */
     int attempt;
     struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then ours */
     size_t nuser, nvalues;

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "src/cli.h"
-
-const char *const engine_names[] = {"embedded", "tensorflow", "horovod", "pytorch", "command",
-                                    NULL};
+#include "src/settings.h"
 
 static const struct engine engines[] = {
     {.name = "embedded", .embedded = true},
@@ -26,9 +24,8 @@ const struct engine *engine_find(const char *name, struct err *e)
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         if (strcmp(engines[i].name, name) == 0)
             return &engines[i];
-    near = cli_nearest(name, engine_names);
-    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, "
-            "pytorch, command)", name, near ? "; did you mean '" : "", near ? near : "",
-            near ? "'?" : "");
+    near = cli_nearest(name, setting_find(settings_of_study, "engine")->words);
+    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, pytorch, "
+            "command)", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return NULL;
 }

@@ -19,9 +19,6 @@ struct engine {
                            * NULL */
 };
 
-/* The names, NULL-terminated; "embedded" first. */
-extern const char *const engine_names[];
-
 /* The engine of this name: NULL with ERR_CONFIG that lists the known ones. */
 const struct engine *engine_find(const char *name, struct err *e);
 

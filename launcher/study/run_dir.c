@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/terms.h"
+#include "src/settings.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"
@@ -109,15 +109,17 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
-/* A word of train; of runs that are older than the key the usual one, which comes first. */
-static const char *decode_word(const json_t *root, const char *key, const char *const words[])
+/* A word of the train section; of runs that are older than the setting its preset. */
+static const char *decode_word(const json_t *root, const char *path)
 {
-    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), key));
+    const struct setting *s = setting_find(settings_of_run, path);
+    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), setting_leaf(s)));
+    struct settings c;
+    struct err ignored;
 
-    for (size_t i = 0; text && words[i]; i++)
-        if (strcmp(words[i], text) == 0)
-            return words[i];
-    return words[0];
+    if (!text || setting_set(s, text, &c, &ignored))
+        (void)setting_set(s, s->preset, &c, &ignored);
+    return *(const char **)((char *)&c + s->offset);
 }
 
 static int decode_run(const char *file, const char *text, struct run *dst, struct err *e)
@@ -143,8 +145,8 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
         err_prefix(e, "%s", file);
     else
         rc = 0;
-    dst->allreduce = decode_word(root, "allreduce", terms_allreduces);
-    dst->dtype = decode_word(root, "dtype", terms_dtypes);
+    dst->allreduce = decode_word(root, "train.allreduce");
+    dst->dtype = decode_word(root, "train.dtype");
     json_decref(root);
     return rc;
 }

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/study/setting_json.h"
 #include "src/cluster/range.h"
 #include "src/plural.h"
-#include "src/terms.h"
 
 #define MAX_RUNS 100000
 
@@ -54,7 +54,7 @@ static void name_run(const struct study *study, const struct engine *engine, cha
     const char *slash = strrchr(name, '/');
     size_t n = 0;
 
-    if (!engine->embedded || !study_model_is_file(name)) {
+    if (!engine->embedded || !settings_model_is_file(name)) {
         snprintf(dst, 33, "%s", name);
         return;
     }
@@ -79,7 +79,8 @@ void run_plan_label(const struct study *study, const struct engine *engine, char
 {
     const struct {
         const char *value, *usual;
-    } parts[] = {{study->train.allreduce, terms_allreduces[0]}, {study->train.dtype, terms_dtypes[0]}};
+    } parts[] = {{study->train.allreduce, setting_find(settings_of_run, "train.allreduce")->preset},
+                 {study->train.dtype, setting_find(settings_of_run, "train.dtype")->preset}};
 
     name_run(study, engine, dst);
     for (size_t i = 0; i < 2 && engine->embedded; i++)
@@ -112,7 +113,7 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     int rc = 0;
 
     *dst = (struct run_plan){0};
-    if (range_decode(gpus, 1, STUDY_GPUS_MAX, &counts, e))
+    if (range_decode(gpus, 1, SETTINGS_GPUS_MAX, &counts, e))
         return err_prefix(e, "--gpus");
     if (counts.count > (size_t)(MAX_RUNS / seeds)) {
         err_set(e, ERR_USAGE, "%zu GPU counts x %ld seeds: a study has at most %d runs",
@@ -135,7 +136,7 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
 int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
                     bool scale, struct err *e)
 {
-    const struct study_engine *section = study_engine(study, run->engine->name);
+    const struct settings_program *section = study_engine(study, run->engine->name);
     int planned = run->layout.gpus;
 
     if (section && !section->resumes)
@@ -164,90 +165,53 @@ void run_plan_destroy(struct run_plan *plan)
     *plan = (struct run_plan){0};
 }
 
-static json_t *encode_layout(const struct layout *l)
+/* The settings of the run, which borrow their texts; path and split: room for data.dir and data.split. */
+static struct settings settings_of(const struct study *s, const char *study_id, const struct run *run,
+                                   char path[PATH_MAX], char split[PATH_MAX])
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:s}", "gpus", l->gpus, "nodes", l->nodes, "tasks",
-                     l->tasks, "tasks_per_node", l->tasks_per_node, "gpus_per_task",
-                     l->gpus_per_task, "strategy", layout_strategy_encode(l->strategy));
-}
-
-static json_t *encode_train(const struct study *s, const struct run *run)
-{
-    json_t *t = json_object();
-
-    json_object_set_new(t, "epochs", json_integer(s->train.epochs));
-    json_object_set_new(t, "batch_per_gpu", json_integer(run_plan_batch(s, run).per_gpu));
-    json_object_set_new(t, "global_batch",
-                        json_integer(run->batch ? run->batch : constant_batch(s, run->engine)));
-    if (run->rate_gpus)
-        json_object_set_new(t, "rate_gpus", json_integer(run->rate_gpus));
-    json_object_set_new(t, "loss", json_string(s->train.loss));
-    json_object_set_new(t, "class_weights", json_string(s->train.class_weights));
-    json_object_set_new(t, "accumulate", json_integer(s->train.accumulate));
-    json_object_set_new(t, "optimizer", json_string(s->train.optimizer));
-    json_object_set_new(t, "momentum", json_real(s->train.momentum));
-    json_object_set_new(t, "nesterov", json_boolean(s->train.nesterov));
-    json_object_set_new(t, "momentum_correction", json_boolean(s->train.momentum_correction));
-    json_object_set_new(t, "weight_decay", json_real(s->train.weight_decay));
-    json_object_set_new(t, "clip_norm", json_real(s->train.clip_norm));
-    json_object_set_new(t, "lr", json_real(s->train.lr));
-    json_object_set_new(t, "lr_scaling", json_string(s->train.lr_scaling));
-    json_object_set_new(t, "lr_schedule", json_string(s->train.lr_schedule));
-    json_object_set_new(t, "lr_steps", json_string(s->train.lr_steps));
-    json_object_set_new(t, "lr_plateau", json_string(s->train.lr_plateau));
-    json_object_set_new(t, "warmup_epochs", json_integer(s->train.warmup_epochs));
-    json_object_set_new(t, "warmup", json_string(s->train.warmup));
-    json_object_set_new(t, "eval_epochs", json_integer(s->train.eval_epochs));
-    json_object_set_new(t, "until", json_string(s->train.until));
-    json_object_set_new(t, "patience", json_integer(s->train.patience));
-    json_object_set_new(t, "keep", json_string(s->train.keep));
-    json_object_set_new(t, "deterministic", json_boolean(s->train.deterministic));
-    json_object_set_new(t, "tensorboard", json_boolean(s->train.tensorboard));
-    json_object_set_new(t, "trace", json_boolean(s->train.trace));
-    json_object_set_new(t, "backend", json_string(s->train.backend));
-    json_object_set_new(t, "dtype", json_string(run->dtype));
-    json_object_set_new(t, "comm", json_string(s->train.comm));
-    json_object_set_new(t, "threads", json_integer(s->train.threads));
-    json_object_set_new(t, "allreduce", json_string(run->allreduce));
-    json_object_set_new(t, "bucket_mib", json_integer(s->train.bucket_mib));
-    json_object_set_new(t, "fusion_mib", json_integer(s->train.fusion_mib));
-    json_object_set_new(t, "cycle_ms", json_real(s->train.cycle_ms));
-    json_object_set_new(t, "compress", json_string(s->train.compress));
-    json_object_set_new(t, "checkpoint_epochs", json_integer(s->train.checkpoint_epochs));
-    json_object_set_new(t, "checkpoint_s", json_real(s->train.checkpoint_s));
-    json_object_set_new(t, "timeout_s", json_integer(s->train.timeout_s));
-    return t;
-}
-
-static json_t *encode_augment(const struct study *s)
-{
-    return json_pack("{s:b, s:b, s:b, s:b, s:f, s:f, s:I, s:f, s:f}", "six", s->augment.six, "hflip",
-                     s->augment.hflip, "vflip", s->augment.vflip, "rot90", s->augment.rot90, "brightness",
-                     s->augment.brightness, "contrast", s->augment.contrast, "shift",
-                     (json_int_t)s->augment.shift, "crop", s->augment.crop, "elastic", s->augment.elastic);
-}
-
-static json_t *encode_data(const struct study *s)
-{
-    char path[PATH_MAX], split[PATH_MAX];
+    struct settings c = s->settings;
+    const struct layout *l = &run->layout;
 
     /* A folder that is not there (yet) keeps its written name. */
     if (!realpath(s->data.dir, path))
-        snprintf(path, sizeof path, "%s", s->data.dir);
-    snprintf(split, sizeof split, "%s/split.json", s->dir);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:s, s:s, s:s, s:I, s:s, s:s}", "dir", path, "split", split,
-                     "height", (json_int_t)s->data.height, "width", (json_int_t)s->data.width,
-                     "channels", (json_int_t)s->data.channels, "repeat",
-                     (json_int_t)s->data.repeat, "soft_masks", s->data.soft_masks, "classes",
-                     (json_int_t)s->data.classes, "ignore", s->data.ignore, "class_file",
-                     s->data.class_file, "cache", s->data.cache, "workers", (json_int_t)s->data.workers, "remainder", s->data.remainder,
-                     "files", s->data.files);
+        snprintf(path, PATH_MAX, "%s", s->data.dir);
+    snprintf(split, PATH_MAX, "%s/split.json", s->dir);
+    c.study = s->name;
+    c.study_id = (char *)study_id;
+    c.run = (char *)run->id;
+    c.engine = run->engine->name;
+    c.seed = run->seed;
+    c.data.dir = path;
+    c.data.split = split;
+    c.model.base = study_base(s);
+    c.model.depth = study_depth(s);
+    c.train.batch_per_gpu = (int)run_plan_batch(s, run).per_gpu;
+    c.train.global_batch = (int)(run->batch ? run->batch : constant_batch(s, run->engine));
+    c.train.rate_gpus = run->rate_gpus;
+    c.train.dtype = run->dtype;
+    c.train.allreduce = run->allreduce;
+    c.layout = (struct settings_layout){l->gpus, l->nodes, l->tasks, l->tasks_per_node, l->gpus_per_task,
+                                        layout_strategy_encode(l->strategy)};
+    return c;
+}
+
+static void encode_setting(json_t *root, const struct setting *s, const struct settings *c)
+{
+    char section[SETTING_PATH_SIZE];
+    json_t *object = root;
+
+    snprintf(section, sizeof section, "%.*s", (int)strcspn(s->path, "."), s->path);
+    if (s->path[strlen(section)] && !(object = json_object_get(root, section))) {
+        object = json_object();
+        json_object_set_new(root, section, object);
+    }
+    json_object_set_new(object, setting_leaf(s), setting_json_encode(s, c));
 }
 
 /* What an engine other than ours runs, so that a change of it is noticed. */
 static json_t *encode_program(const struct study *s, const struct run *run)
 {
-    const struct study_engine *section = study_engine(s, run->engine->name);
+    const struct settings_program *section = study_engine(s, run->engine->name);
     json_t *args;
 
     if (!section)
@@ -262,23 +226,19 @@ static json_t *encode_program(const struct study *s, const struct run *run)
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
                       struct err *e)
 {
-    json_t *data = encode_data(s), *train = encode_train(s, run);
-    json_t *layout = encode_layout(&run->layout);
-    json_t *model = json_pack("{s:s, s:I, s:I, s:s}", "name", s->model.name, "base",
-                              (json_int_t)study_base(s), "depth", (json_int_t)study_depth(s),
-                              "batch_norm", s->model.batch_norm);
-    json_error_t error;
-    json_t *root = json_pack_ex(&error, 0, "{s:i, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o}",
-                                "schema", 1, "study", s->name, "study_id", study_id, "run", run->id,
-                                "engine", run->engine->name, "seed", run->seed, "data", data,
-                                "augment", encode_augment(s), "model", model, "train", train, "layout", layout);
-    if (root && !run->engine->embedded)
+    char path[PATH_MAX], split[PATH_MAX];
+    struct settings c = settings_of(s, study_id, run, path, split);
+    json_t *root = json_pack("{s:i}", "schema", 1);
+
+    for (const struct setting *k = settings_of_run; k->path; k++)
+        if (!k->of_split)
+            encode_setting(root, k, &c);
+    if (!run->engine->embedded)
         json_object_set_new(root, "program", encode_program(s, run));
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 
     if (!text)
-        err_set(e, ERR_CONFIG, "%s: cannot be written as JSON: %s (is every name UTF-8?)", s->file,
-                error.text);
+        err_set(e, ERR_INTERNAL, "%s: no memory", run->id);
     json_decref(root);
     return text;
 }
@@ -349,6 +309,7 @@ static void compare_values(const char *path, const json_t *was, const json_t *is
                            struct run_difference *dst)
 {
     char inner[128];
+    const struct setting *s = setting_find(settings_of_run, path);
     const char *key;
     json_t *value;
 
@@ -357,7 +318,7 @@ static void compare_values(const char *path, const json_t *was, const json_t *is
             snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", key);
             compare_values(inner, json_object_get(was, key), value, dst);
         }
-    else if (!json_equal(was, is))
+    else if (was || !s || !setting_json_is_preset(s, is) ? !json_equal(was, is) : s->expected)
         note_difference(path, was, is, dst);
 }
 

@@ -21,7 +21,7 @@ struct run {
                            * not the usual ones; any other's its name */
     const struct engine *engine;
     int seed;
-    const char *allreduce, *dtype; /* of terms_allreduces and terms_dtypes */
+    const char *allreduce, *dtype; /* of train.allreduce and train.dtype */
     struct layout layout;
     bool resized;  /* an attempt with other than the planned GPUs (unetctl resume --gpus) */
     bool own_plan; /* an attempt with a run.json of its own: resized, or its files have moved */

@@ -20,6 +20,7 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 
 #define AT(member) offsetof(struct site, member)
 
+static const char *const interfaces[] = {"auto", "library", "commands", NULL};
 static const char *const gpu_requests[] = {"per-task", "gres", NULL};
 
 static const char *check_gpu_type(const char *text)
@@ -47,33 +48,33 @@ static const char *check_host_suffix(const char *text)
     return strspn(text, allowed) == strlen(text) ? NULL : "must be of letters, digits, . and -";
 }
 
-const struct yaml_key site_keys[] = {
-    YAML_KEY("scheduler", YAML_WORD, AT(scheduler), "slurm", .words = schedulers),
-    YAML_KEY("sandbox", YAML_SWITCH, AT(sandbox), "false"),
-    YAML_KEY("gpus_per_node", YAML_INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096),
-    YAML_KEY("max_in_flight", YAML_INT, AT(max_in_flight), "1", .min = 1, .max = 4096),
-    YAML_KEY("port_base", YAML_INT, AT(port_base), "0", .min = 0, .max = 65000),
-    YAML_KEY("launcher", YAML_TEXT, AT(launcher), ""),
-    YAML_KEY("spec", YAML_TEXT, AT(spec), ""),
-    YAML_KEY("trainer", YAML_PATH, AT(trainer), ""),
-    YAML_KEY("templates", YAML_PATH, AT(templates), ""),
-    YAML_KEY("shell", YAML_TEXT, AT(shell), "/bin/bash", .check = check_shell),
-    YAML_KEY("gpu_request", YAML_WORD, AT(gpu_request), "per-task", .words = gpu_requests),
-    YAML_KEY("gpu_type", YAML_TEXT, AT(gpu_type), "", .check = check_gpu_type),
-    YAML_KEY("host_suffix", YAML_TEXT, AT(host_suffix), "", .check = check_host_suffix),
-    YAML_KEY("setup", YAML_LINES, AT(setup), ""),
-    YAML_KEY("env", YAML_PAIRS, AT(env), ""),
-    YAML_KEY("partition", YAML_TEXT, AT(slurm.partition), "", .blank = true),
-    YAML_KEY("account", YAML_TEXT, AT(slurm.account), "", .blank = true),
-    YAML_KEY("qos", YAML_TEXT, AT(slurm.qos), "", .blank = true),
-    YAML_KEY("constraint", YAML_TEXT, AT(slurm.constraint), "", .blank = true),
-    YAML_KEY("licenses", YAML_TEXT, AT(licenses), ""),
-    YAML_KEY("time", YAML_TEXT, AT(slurm.time), "", .blank = true, .check = study_check_time),
-    YAML_KEY("cpus_per_gpu", YAML_INT, AT(slurm.cpus_per_gpu), "1", .min = 1, .max = 4096),
-    YAML_KEY("mem", YAML_TEXT, AT(slurm.mem), "", .blank = true),
-    YAML_KEY("interface", YAML_WORD, AT(slurm.interface), "auto", .words = study_interfaces),
-    YAML_KEY("options", YAML_LINES, AT(slurm.options), ""),
-    YAML_KEY(NULL, YAML_TEXT, 0, NULL),
+const struct setting site_keys[] = {
+    SETTING_ROW("scheduler", WORD, AT(scheduler), "slurm", .words = schedulers),
+    SETTING_ROW("sandbox", SWITCH, AT(sandbox), "false"),
+    SETTING_ROW("gpus_per_node", INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096),
+    SETTING_ROW("max_in_flight", INT, AT(max_in_flight), "1", .min = 1, .max = 4096),
+    SETTING_ROW("port_base", INT, AT(port_base), "0", .min = 0, .max = 65000),
+    SETTING_ROW("launcher", TEXT, AT(launcher), ""),
+    SETTING_ROW("spec", TEXT, AT(spec), ""),
+    SETTING_ROW("trainer", PATH, AT(trainer), ""),
+    SETTING_ROW("templates", PATH, AT(templates), ""),
+    SETTING_ROW("shell", TEXT, AT(shell), "/bin/bash", .check = check_shell),
+    SETTING_ROW("gpu_request", WORD, AT(gpu_request), "per-task", .words = gpu_requests),
+    SETTING_ROW("gpu_type", TEXT, AT(gpu_type), "", .check = check_gpu_type),
+    SETTING_ROW("host_suffix", TEXT, AT(host_suffix), "", .check = check_host_suffix),
+    SETTING_ROW("setup", LINES, AT(setup), ""),
+    SETTING_ROW("env", PAIRS, AT(env), ""),
+    SETTING_ROW("partition", TEXT, AT(slurm.partition), "", .blank = true),
+    SETTING_ROW("account", TEXT, AT(slurm.account), "", .blank = true),
+    SETTING_ROW("qos", TEXT, AT(slurm.qos), "", .blank = true),
+    SETTING_ROW("constraint", TEXT, AT(slurm.constraint), "", .blank = true),
+    SETTING_ROW("licenses", TEXT, AT(licenses), ""),
+    SETTING_ROW("time", TEXT, AT(slurm.time), "", .blank = true, .check = settings_check_time),
+    SETTING_ROW("cpus_per_gpu", INT, AT(slurm.cpus_per_gpu), "1", .min = 1, .max = 4096),
+    SETTING_ROW("mem", TEXT, AT(slurm.mem), "", .blank = true),
+    SETTING_ROW("interface", WORD, AT(slurm.interface), "auto", .words = interfaces),
+    SETTING_ROW("options", LINES, AT(slurm.options), ""),
+    {0},
 };
 
 static int compare_names(const void *a, const void *b)

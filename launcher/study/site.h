@@ -13,10 +13,10 @@ struct site {
     char *name, *file;
     const char *scheduler; /* "slurm" or "local" */
     bool sandbox;          /* the Slurm of `unetctl sandbox` */
-    long gpus_per_node;    /* 0: one node, any number */
-    long max_in_flight;    /* local: jobs at once */
+    int gpus_per_node;    /* 0: one node, any number */
+    int max_in_flight;    /* local: jobs at once */
     char *licenses;        /* slurm: what each job takes of the cluster's licenses */
-    long port_base;        /* 0: unetctl spec chooses by the job's number */
+    int port_base;        /* 0: unetctl spec chooses by the job's number */
     char *launcher; /* shell words before the rank program when there are several ranks; {{tasks}}
                      * and {{nodes}} are filled in */
     char *spec;     /* shell words behind `unetctl spec`, likewise */
@@ -26,13 +26,13 @@ struct site {
     const char *gpu_request; /* "per-task" or "gres" */
     char *gpu_type;    /* such as v100, or "" */
     char *host_suffix; /* behind each host's name in the cluster spec */
-    struct yaml_lines setup; /* shell lines: modules */
-    struct yaml_lines env;   /* NAME=VALUE */
-    struct study_slurm slurm;
+    struct setting_lines setup; /* shell lines: modules */
+    struct setting_lines env;   /* NAME=VALUE */
+    struct settings_slurm slurm;
     struct yaml_origins origins; /* by the row of site_keys */
 };
 
-extern const struct yaml_key site_keys[];
+extern const struct setting site_keys[];
 
 /* The profile called name; a name with a slash is the path of a file. 0, or -1 with ERR_CONFIG and
  * nothing to destroy; an unknown name lists the known ones. */

@@ -9,79 +9,26 @@
 #include "src/buf.h"
 #include "src/cli.h"
 #include "src/err.h"
+#include "src/settings.h"
 
 #define STUDY_FILE "study.yaml"
 #define STUDY_USER_FILE "config.yaml" /* in the user's folder (statedir_config_path) */
 #define STUDY_ENV_PREFIX "UNETCTL_"   /* train.lr falls back to $UNETCTL_TRAIN_LR */
-#define STUDY_GPUS_MAX 65536 /* the largest count in a list of GPU counts */
-
-/* What both a study and a site may say about jobs; "" and 0: not said. */
-struct study_slurm {
-    char *partition, *account, *qos, *constraint, *time, *mem;
-    const char *interface; /* how Slurm is asked: auto, library or commands */
-    long cpus_per_gpu;
-    struct yaml_lines options; /* further words of sbatch, one each */
-};
-
-/* What an engine other than the embedded one runs. */
-struct study_engine {
-    char *script, *python; /* script: absolute, or "" */
-    struct yaml_lines args, setup, env;
-    bool resumes; /* stops with a checkpoint on USR1 and TERM, and goes on from it */
-};
 
 struct study {
     char *dir;  /* absolute, without symbolic links */
     char *file; /* dir/study.yaml */
-    char *name, *site, *gpus, *templates; /* templates: absolute, or "" */
-    const char *engine, *strategy;
-    long seeds;
-    struct {
-        char *dir;
-        long height, width, channels, split_seed, repeat;
-        double val_fraction;
-        bool soft_masks;
-        long classes;
-        char *ignore, *class_file;
-        char *cache;
-        long workers;
-        const char *remainder, *files;
-    } data;
-    struct {
-        bool hflip, vflip, rot90, six;
-        long shift;
-        double brightness, contrast, crop, elastic;
-    } augment;
-    struct {
-        char *name;
-        const char *batch_norm;
-        long base, depth; /* 0: the model's usual (study_base, study_depth) */
-    } model;
-    struct {
-        const char *loss, *optimizer, *lr_scaling, *lr_schedule, *backend, *dtype, *comm, *allreduce, *compress;
-        long epochs, batch_per_gpu, global_batch, threads, bucket_mib, fusion_mib, checkpoint_epochs, timeout_s;
-        double lr, checkpoint_s, cycle_ms, momentum, weight_decay, clip_norm;
-        char *class_weights, *lr_steps, *lr_plateau, *until;
-        const char *warmup, *keep;
-        bool nesterov, momentum_correction, deterministic, tensorboard;
-        long warmup_epochs, accumulate, eval_epochs, patience;
-        bool trace;
-    } train;
-    struct study_slurm slurm;
-    struct {
-        long signal_s, requeues;
-    } again; /* of runs that do not end within their time */
-    struct study_engine tensorflow, horovod, pytorch, command;
-    struct yaml_lines markers; /* NAME=VALUE, for the templates */
-    struct yaml_origins origins; /* where each value comes from, by the row of study_keys */
+    union {
+        struct settings settings;
+        struct { /* its members */
+#define TOP(name, type, ...) SETTING_MEMBER_##type name;
+#define SECTION(name) struct settings_##name name;
+#define PROGRAM(name, help) struct settings_program name;
+#include "src/settings.def"
+        };
+    };
+    struct yaml_origins origins; /* where each value comes from, by the row of settings_of_study */
 };
-
-
-/* The words of slurm.interface. */
-extern const char *const study_interfaces[];
-
-/* The keys of study.yaml, of the user's file and of --set. */
-extern const struct yaml_key study_keys[];
 
 /* The study in folder dir, or for NULL in the current folder or the nearest one above that has a
  * study.yaml: what is built in, the user's file, study.yaml, the environment, and settings (what the
@@ -102,22 +49,14 @@ const char *study_place(const struct study *s, const char *path);
 int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
                  struct err *e);
 
-/* Is text a study's name ([a-z0-9._-]+, not starting with a dot)? NULL, or what is wrong with it. */
-const char *study_check_name(const char *text);
-
 /* Filters of the first level, and poolings, also where the study leaves them to the model; 0: only
  * the model knows. */
-long study_base(const struct study *s);
-long study_depth(const struct study *s);
+int study_base(const struct study *s);
+int study_depth(const struct study *s);
 
-/* Is it a FILE.yaml of the user's? study_open makes its path absolute. */
-bool study_model_is_file(const char *name);
-
-/* Does this model halve its images model.depth times? */
-bool study_model_halves(const char *name);
-
-/* Is text a Slurm time limit? NULL, or what is wrong with it. */
-const char *study_check_time(const char *text);
+/* What height and width must be a multiple of, with this model and depth (0: the model's own); 1 where
+ * only the model knows. */
+int study_sides(const char *model, int depth);
 
 /* What is built in and the user's file alone, for `unetctl init`. 0, or -1 as above. */
 int study_open_user(struct study *s, struct err *e);
@@ -127,6 +66,6 @@ int study_open_user(struct study *s, struct err *e);
 int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e);
 
 /* The section of an engine; NULL for the embedded one. */
-const struct study_engine *study_engine(const struct study *s, const char *engine);
+const struct settings_program *study_engine(const struct study *s, const char *engine);
 
 #endif

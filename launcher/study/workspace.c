@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cluster/time_limit.h"
+
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 
 static const char *const kinds[] = {"slurm", "local", "dry", NULL};
@@ -17,7 +19,7 @@ static const char *filled(const char *text)
 }
 
 /* The words of sbatch that a file lists, one an item. */
-static int take_words_of(const char *file, const char *key, const struct yaml_lines *list,
+static int take_words_of(const char *file, const char *key, const struct setting_lines *list,
                          struct job_options *dst, struct err *e)
 {
     if (job_options_decode(dst, (int)list->count, list->lines, e) == 0)
@@ -29,10 +31,10 @@ static int take_words_of(const char *file, const char *key, const struct yaml_li
 /* What the site says about jobs goes below the study's own words and above the user's file. */
 static int merge_options(struct workspace *w, struct err *e)
 {
-    const struct study_slurm *o = &w->study.slurm;
+    const struct settings_slurm *o = &w->study.slurm;
 
-    if (yaml_table_add_table(study_keys, "slurm", site_keys, &w->site, &w->site.origins, &w->study,
-                             &w->study.origins, e))
+    if (yaml_table_add_table(settings_of_study, "slurm", site_keys, &w->site, &w->site.origins,
+                             &w->study.settings, &w->study.origins, e))
         return -1;
     w->options = (struct job_options){
         .partition = filled(o->partition),
@@ -41,7 +43,7 @@ static int merge_options(struct workspace *w, struct err *e)
         .constraint = filled(o->constraint),
         .licenses = filled(w->site.licenses),
         .mem = filled(o->mem),
-        .time_min = *o->time ? job_time_decode(o->time) : 0,
+        .time_min = *o->time ? time_limit_decode(o->time) : 0,
         .in_sandbox = w->site.sandbox,
     };
     return take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||

@@ -14,7 +14,7 @@
 #define MAX_NAME 96
 
 /* train.lr as a variable: TRAIN_LR. */
-static void name_key(const struct yaml_key *k, char dst[MAX_NAME])
+static void name_key(const struct setting *k, char dst[MAX_NAME])
 {
     snprintf(dst, MAX_NAME, "%s", k->path);
     for (; *dst; dst++)
@@ -22,11 +22,11 @@ static void name_key(const struct yaml_key *k, char dst[MAX_NAME])
 }
 
 /* Does name begin like the variables of a section of keys? */
-static bool is_in_section(const struct yaml_key *keys, const char *name)
+static bool is_in_section(const struct setting *keys, const char *name)
 {
     char known[MAX_NAME];
 
-    for (const struct yaml_key *k = keys; k->path; k++) {
+    for (const struct setting *k = keys; k->path; k++) {
         const char *dot = strchr(k->path, '.');
         name_key(k, known);
         if (dot && strncmp(name, known, (size_t)(dot - k->path) + 1) == 0)
@@ -37,14 +37,14 @@ static bool is_in_section(const struct yaml_key *keys, const char *name)
 
 /* name: a variable's, without the prefix. Others than settings may begin with the prefix, too; what
  * belongs to a section, or looks like a slip of the fingers in its name, was meant as a setting. */
-static int check_variable(const struct yaml_key *keys, const char *prefix, const char *name,
+static int check_variable(const struct setting *keys, const char *prefix, const char *name,
                           struct err *e)
 {
-    char names[YAML_KEYS_MAX][MAX_NAME];
-    const char *pointers[YAML_KEYS_MAX + 1], *near, *end = strrchr(name, '_');
+    char names[SETTINGS_MAX][MAX_NAME];
+    const char *pointers[SETTINGS_MAX + 1], *near, *end = strrchr(name, '_');
     size_t n = 0;
 
-    for (; n < YAML_KEYS_MAX && keys[n].path; n++) {
+    for (; n < SETTINGS_MAX && keys[n].path; n++) {
         name_key(&keys[n], names[n]);
         pointers[n] = names[n];
         if (strcmp(names[n], name) == 0)
@@ -68,7 +68,7 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-static int check_names(const struct yaml_key *keys, const char *prefix, const char *const *others,
+static int check_names(const struct setting *keys, const char *prefix, const char *const *others,
                        struct err *e)
 {
     size_t length = strlen(prefix);
@@ -86,12 +86,12 @@ static int check_names(const struct yaml_key *keys, const char *prefix, const ch
     return 0;
 }
 
-int yaml_environment_add(const struct yaml_key *keys, const char *prefix, const char *const *others,
+int yaml_environment_add(const struct setting *keys, const char *prefix, const char *const *others,
                          void *dst, struct yaml_origins *origins, struct err *e)
 {
     char name[MAX_NAME], where[2 * MAX_NAME];
 
-    for (const struct yaml_key *k = keys; k->path; k++) {
+    for (const struct setting *k = keys; k->path; k++) {
         name_key(k, name);
         snprintf(where, sizeof where, "$%s%s", prefix, name);
         const char *value = getenv(where + 1);

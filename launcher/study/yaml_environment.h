@@ -8,7 +8,7 @@
 /* A layer over those that dst has: $PREFIX and the path in capitals, with _ for the dot. A variable
  * that looks like a setting and is none is refused, but for others (without prefix,
  * NULL-terminated). 0, or -1 with ERR_USAGE. */
-int yaml_environment_add(const struct yaml_key *keys, const char *prefix, const char *const *others,
+int yaml_environment_add(const struct setting *keys, const char *prefix, const char *const *others,
                          void *dst, struct yaml_origins *origins, struct err *e);
 
 #endif

@@ -15,7 +15,6 @@
 #include "src/atomicfile.h"
 #include "src/cli.h"
 
-#define MAX_NAME 96
 #define MAX_PLACE 4200
 #define MAX_FILE ((size_t)1 << 20)
 #define MAX_DEPTH 32
@@ -23,7 +22,7 @@
 
 /* One reading of a file, or of one word from elsewhere (document is NULL then). */
 struct yaml_reader {
-    const struct yaml_key *keys;
+    const struct setting *keys;
     const char *file; /* or what the word is called */
     enum yaml_layer layer;
     yaml_document_t *document;
@@ -48,8 +47,7 @@ static struct place place_of(const struct yaml_reader *r, size_t line)
 }
 
 /* The same with the key, unless it is plain from the name of the variable or option. */
-static struct place place_of_key(const struct yaml_reader *r, const struct yaml_key *key,
-                                 size_t line)
+static struct place place_of_key(const struct yaml_reader *r, const struct setting *key, size_t line)
 {
     struct place p = place_of(r, line);
     size_t n = strlen(p.text);
@@ -69,34 +67,19 @@ static size_t line_of(const yaml_node_t *node)
     return node->start_mark.line + 1;
 }
 
-static bool is_section(const struct yaml_key *key, const char *section, size_t length)
+static struct setting_lines *list_of(const struct yaml_reader *r, const struct setting *key)
 {
-    return strncmp(key->path, section, length) == 0 && key->path[length] == '.';
+    return (struct setting_lines *)((char *)r->dst + key->offset);
 }
 
-static bool is_list(const struct yaml_key *key)
-{
-    return key->type == YAML_LINES || key->type == YAML_PAIRS;
-}
-
-static bool is_text(const struct yaml_key *key)
-{
-    return key->type == YAML_TEXT || key->type == YAML_PATH;
-}
-
-static void *member(const struct yaml_reader *r, const struct yaml_key *key)
-{
-    return (char *)r->dst + key->offset;
-}
-
-static const char *type_name(const struct yaml_key *key)
+static const char *type_name(const struct setting *key)
 {
     switch (key->type) {
-    case YAML_INT: return "a whole number";
-    case YAML_REAL: return "a number";
-    case YAML_SWITCH: return "true or false";
-    case YAML_LINES: return "a list of texts";
-    case YAML_PAIRS: return "a mapping NAME: VALUE";
+    case SETTING_INT: return "a whole number";
+    case SETTING_REAL: return "a number";
+    case SETTING_SWITCH: return "true or false";
+    case SETTING_LINES: return "a list of texts";
+    case SETTING_PAIRS: return "a mapping NAME: VALUE";
     default: return "a text";
     }
 }
@@ -110,80 +93,11 @@ static bool is_one_line(const char *text, size_t length)
     return true;
 }
 
-static int wrong(const struct yaml_reader *r, const struct yaml_key *key, size_t line,
-                 const char *text, const char *why, struct err *e)
-{
-    return err_set(e, code_of(r), "%s: %s%s%s%s", place_of_key(r, key, line).text,
-                   text ? "'" : "", text ? text : "", text ? "' " : "", why);
-}
-
-static int out_of_bounds(const struct yaml_reader *r, const struct yaml_key *key, size_t line,
-                         const char *text, struct err *e)
-{
-    char why[96];
-
-    snprintf(why, sizeof why, "must be from %g to %g", key->min, key->max);
-    return wrong(r, key, line, text, why, e);
-}
-
-static bool in_bounds(const struct yaml_key *key, double v)
-{
-    return (key->min == 0 && key->max == 0) || (v >= key->min && v <= key->max);
-}
-
-static int set_word(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
-                    size_t line, struct err *e)
-{
-    char all[256] = "";
-    const char *near;
-
-    for (int i = 0; key->words[i]; i++) {
-        if (strcmp(key->words[i], text) == 0) {
-            *(const char **)member(r, key) = key->words[i];
-            return 0;
-        }
-        size_t n = strlen(all);
-        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", key->words[i]);
-    }
-    near = cli_nearest(text, key->words);
-    return err_set(e, code_of(r), "%s: unknown word '%s'%s%s%s (known: %s)",
-                   place_of_key(r, key, line).text, text, near ? "; did you mean '" : "",
-                   near ? near : "", near ? "'?" : "", all);
-}
-
-static int set_number(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
-                      size_t line, struct err *e)
-{
-    char *end;
-    char why[64];
-
-    errno = 0;
-    if (key->type == YAML_INT) {
-        long v = strtol(text, &end, 10);
-        if (end != text && !*end && !errno) {
-            if (!in_bounds(key, (double)v))
-                return out_of_bounds(r, key, line, text, e);
-            *(long *)member(r, key) = v;
-            return 0;
-        }
-    } else {
-        double v = strtod(text, &end);
-        if (end != text && !*end && isfinite(v)) {
-            if (!in_bounds(key, v))
-                return out_of_bounds(r, key, line, text, e);
-            *(double *)member(r, key) = v;
-            return 0;
-        }
-    }
-    snprintf(why, sizeof why, "is not %s", type_name(key));
-    return wrong(r, key, line, text, why, e);
-}
-
-char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const char *text)
+char *yaml_table_resolve(const struct setting *key, const char *folder, const char *text)
 {
     char here[PATH_MAX], *path;
 
-    if (key->type != YAML_PATH || !*text || *text == '/' || (key->is_path && !key->is_path(text)))
+    if (key->type != SETTING_PATH || !*text || *text == '/' || (key->is_path && !key->is_path(text)))
         return strdup(text);
     if (!folder)
         folder = getcwd(here, sizeof here);
@@ -193,7 +107,7 @@ char *yaml_table_resolve(const struct yaml_key *key, const char *folder, const c
 }
 
 /* The text as the key's member has it. */
-static char *resolve(const struct yaml_reader *r, const struct yaml_key *key, const char *text)
+static char *resolve(const struct yaml_reader *r, const struct setting *key, const char *text)
 {
     const char *slash = r->document ? strrchr(r->file, '/') : NULL;
     char folder[PATH_MAX];
@@ -203,55 +117,17 @@ static char *resolve(const struct yaml_reader *r, const struct yaml_key *key, co
     return yaml_table_resolve(key, slash ? folder : NULL, text);
 }
 
-static int set_scalar(const struct yaml_reader *r, const struct yaml_key *key, const char *text,
+static int set_scalar(const struct yaml_reader *r, const struct setting *key, const char *text,
                       size_t line, struct err *e)
 {
-    bool on;
+    char *value = resolve(r, key, text);
+    int rc = value ? setting_set(key, value, r->dst, e)
+                   : err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
 
-    switch (key->type) {
-    case YAML_WORD:
-        return set_word(r, key, text, line, e);
-    case YAML_INT:
-    case YAML_REAL:
-        return set_number(r, key, text, line, e);
-    case YAML_SWITCH:
-        on = strcmp(text, "true") == 0;
-        if (!on && strcmp(text, "false") != 0)
-            return wrong(r, key, line, text, "is not true or false", e);
-        *(bool *)member(r, key) = on;
-        return 0;
-    default:
-        if (key->check && !(key->preset && strcmp(text, key->preset) == 0) && key->check(text))
-            return wrong(r, key, line, text, key->check(text), e);
-        char **dst = member(r, key);
-        char *copy = resolve(r, key, text);
-        if (!copy)
-            return err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
-        free(*dst);
-        *dst = copy;
-        return 0;
-    }
-}
-
-static void clear_lines(struct yaml_lines *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->lines[i]);
-    free(list->lines);
-    *list = (struct yaml_lines){0};
-}
-
-static int append_line(const char *file, struct yaml_lines *list, char *line, struct err *e)
-{
-    char **lines = line ? realloc(list->lines, (list->count + 1) * sizeof *lines) : NULL;
-
-    if (!lines) {
-        free(line);
-        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", file);
-    }
-    list->lines = lines;
-    list->lines[list->count++] = line;
-    return 0;
+    free(value);
+    if (rc && e->code == ERR_USAGE)
+        e->code = code_of(r);
+    return rc ? err_prefix(e, "%s", place_of_key(r, key, line).text) : 0;
 }
 
 /* The text of a scalar node that is one line. */
@@ -274,10 +150,10 @@ static const char *node_text(const struct yaml_reader *r, const yaml_node_t *nod
     return text;
 }
 
-static int set_lines(const struct yaml_reader *r, const struct yaml_key *key,
-                     const yaml_node_t *node, struct err *e)
+static int set_lines(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
+                     struct err *e)
 {
-    struct yaml_lines *list = member(r, key);
+    struct setting_lines *list = list_of(r, key);
 
     if (node->type != YAML_SEQUENCE_NODE)
         return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
@@ -286,7 +162,7 @@ static int set_lines(const struct yaml_reader *r, const struct yaml_key *key,
          i++) {
         const char *text =
             node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
-        if (!text || append_line(r->file, list, strdup(text), e))
+        if (!text || setting_append_line(list, text, e))
             return -1;
     }
     return 0;
@@ -311,10 +187,10 @@ static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapp
     return 0;
 }
 
-static int set_pairs(const struct yaml_reader *r, const struct yaml_key *key,
-                     const yaml_node_t *node, struct err *e)
+static int set_pairs(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
+                     struct err *e)
 {
-    struct yaml_lines *list = member(r, key);
+    struct setting_lines *list = list_of(r, key);
 
     if (node->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
@@ -335,23 +211,25 @@ static int set_pairs(const struct yaml_reader *r, const struct yaml_key *key,
         if (!*name ||
             strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
                           != strlen(name) || (*name >= '0' && *name <= '9'))
-            return wrong(r, key, line_of(name_node), name, "is not a variable's name", e);
+            return err_set(e, ERR_CONFIG, "%s: '%s' is not a variable's name",
+                           place_of_key(r, key, line_of(name_node)).text, name);
         if (asprintf(&line, "%s=%s", name, value) < 0)
-            line = NULL;
-        if (append_line(r->file, list, line, e))
+            return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
+        int rc = setting_append_line(list, line, e);
+        free(line);
+        if (rc)
             return -1;
     }
     return 0;
 }
 
 /* Does the value leave the key to a lower layer? */
-static bool says_nothing(const struct yaml_key *key, const char *text)
+static bool says_nothing(const struct setting *key, const char *text)
 {
-    return key->blank && (!*text || (key->type == YAML_INT && strcmp(text, "0") == 0));
+    return key->blank && (!*text || (key->type == SETTING_INT && strcmp(text, "0") == 0));
 }
 
-static int note_origin(const struct yaml_reader *r, const struct yaml_key *key, size_t line,
-                       struct err *e)
+static int note_origin(const struct yaml_reader *r, const struct setting *key, size_t line, struct err *e)
 {
     struct yaml_origin *o = &r->origins->at[key - r->keys];
     char *where = strdup(place_of(r, line).text);
@@ -365,8 +243,8 @@ static int note_origin(const struct yaml_reader *r, const struct yaml_key *key, 
 }
 
 /* The items of a list with commas between. */
-static int join_items(const struct yaml_reader *r, const struct yaml_key *key,
-                      const yaml_node_t *node, struct buf *dst, struct err *e)
+static int join_items(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
+                      struct buf *dst, struct err *e)
 {
     for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
          i++) {
@@ -379,8 +257,8 @@ static int join_items(const struct yaml_reader *r, const struct yaml_key *key,
     return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
 }
 
-static int set_joined(const struct yaml_reader *r, const struct yaml_key *key,
-                      const yaml_node_t *node, struct err *e)
+static int set_joined(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
+                      struct err *e)
 {
     struct buf text = {0};
     int rc = join_items(r, key, node, &text, e);
@@ -391,15 +269,15 @@ static int set_joined(const struct yaml_reader *r, const struct yaml_key *key,
     return rc ? -1 : note_origin(r, key, line_of(node), e);
 }
 
-static int set_key(const struct yaml_reader *r, const struct yaml_key *key,
-                   const yaml_node_t *value, struct err *e)
+static int set_key(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *value,
+                   struct err *e)
 {
     const char *text;
     int rc;
 
-    if (is_list(key)) {
-        clear_lines(member(r, key));
-        rc = key->type == YAML_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
+    if (setting_is_list(key)) {
+        setting_clear_lines(list_of(r, key));
+        rc = key->type == SETTING_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
         return rc ? -1 : note_origin(r, key, line_of(value), e);
     }
     if (key->is_joined && value->type == YAML_SEQUENCE_NODE)
@@ -413,24 +291,17 @@ static int set_key(const struct yaml_reader *r, const struct yaml_key *key,
                                                                           e);
 }
 
-/* The last part of a path: what stands in the file inside its section. */
-static const char *leaf(const struct yaml_key *key)
-{
-    const char *dot = strchr(key->path, '.');
-    return dot ? dot + 1 : key->path;
-}
-
 /* Names allowed in a section (NULL: at the top, sections included). */
 static void list_names(const struct yaml_reader *r, const char *section,
-                       char names[YAML_KEYS_MAX][MAX_NAME], const char *pointers[YAML_KEYS_MAX + 1])
+                       char names[SETTINGS_MAX][SETTING_PATH_SIZE], const char *pointers[SETTINGS_MAX + 1])
 {
     size_t n = 0;
 
-    for (const struct yaml_key *k = r->keys; k->path && n < YAML_KEYS_MAX; k++) {
-        if (section && !is_section(k, section, strlen(section)))
+    for (const struct setting *k = r->keys; k->path && n < SETTINGS_MAX; k++) {
+        if (section && !setting_is_in(k, section, strlen(section)))
             continue;
-        snprintf(names[n], MAX_NAME, "%.*s", section ? MAX_NAME : (int)strcspn(k->path, "."),
-                 section ? leaf(k) : k->path);
+        snprintf(names[n], SETTING_PATH_SIZE, "%.*s", section ? SETTING_PATH_SIZE : (int)strcspn(k->path, "."),
+                 section ? setting_leaf(k) : k->path);
         if (n == 0 || strcmp(names[n], names[n - 1]) != 0) {
             pointers[n] = names[n];
             n++;
@@ -443,8 +314,8 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
                        size_t line, struct err *e)
 {
     static const char separator[] = ".";
-    char names[YAML_KEYS_MAX][MAX_NAME], all[512] = "";
-    const char *pointers[YAML_KEYS_MAX + 1], *near;
+    char names[SETTINGS_MAX][SETTING_PATH_SIZE], all[512] = "";
+    const char *pointers[SETTINGS_MAX + 1], *near;
 
     list_names(r, section, names, pointers);
     near = cli_nearest(name, pointers);
@@ -469,15 +340,15 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
 
     if (!name)
         return -1;
-    for (const struct yaml_key *k = r->keys; k->path; k++) {
-        if (!section && is_section(k, name, strlen(name))) {
+    for (const struct setting *k = r->keys; k->path; k++) {
+        if (!section && setting_is_in(k, name, strlen(name))) {
             if (value->type != YAML_MAPPING_NODE)
                 return err_set(e, ERR_CONFIG,
                                "%s:%zu: %s: is a section; its keys stand below it, indented",
                                r->file, line_of(value), name);
             return read_mapping(r, name, value, e);
         }
-        if (section ? is_section(k, section, strlen(section)) && strcmp(leaf(k), name) == 0
+        if (section ? setting_is_in(k, section, strlen(section)) && strcmp(setting_leaf(k), name) == 0
                     : strcmp(k->path, name) == 0)
             return set_key(r, k, value, e);
     }
@@ -530,59 +401,23 @@ static int read_document(const struct yaml_reader *r, struct err *e)
     return root ? read_mapping(r, NULL, root, e) : 0;
 }
 
-static void clear_members(const struct yaml_key *keys, void *dst)
-{
-    for (const struct yaml_key *k = keys; k->path; k++)
-        memset((char *)dst + k->offset, 0,
-               is_list(k) ? sizeof(struct yaml_lines) : is_text(k) ? sizeof(char *) : 0);
-}
-
-int yaml_table_create(const struct yaml_key *keys, void *dst, struct yaml_origins *origins,
+int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,
                       struct err *e)
 {
-    const struct yaml_reader r = {.keys = keys, .file = "built-in values", .dst = dst};
-
     *origins = (struct yaml_origins){0};
-    clear_members(keys, dst);
-    for (const struct yaml_key *k = keys; k->path; k++)
-        if (k->preset && !is_list(k) && set_scalar(&r, k, k->preset, 0, e))
-            return -1;
-    return 0;
+    return settings_create(keys, dst, e);
 }
 
-int yaml_table_set_lines(const struct yaml_key *key, const char *const *lines, size_t n, void *dst,
-                         struct err *e)
-{
-    struct yaml_lines *list = (struct yaml_lines *)((char *)dst + key->offset);
-
-    clear_lines(list);
-    for (size_t i = 0; i < n; i++)
-        if (append_line(key->path, list, strdup(lines[i]), e))
-            return -1;
-    return 0;
-}
-
-int yaml_table_copy(const struct yaml_key *keys, const void *src,
-                    const struct yaml_origins *src_origins,
+int yaml_table_copy(const struct setting *keys, const void *src, const struct yaml_origins *src_origins,
                     void *dst, struct yaml_origins *origins, struct err *e)
 {
     *origins = (struct yaml_origins){0};
-    clear_members(keys, dst);
-    for (const struct yaml_key *k = keys; k->path; k++) {
-        const void *from = (const char *)src + k->offset;
+    if (settings_copy(keys, src, dst, e))
+        return -1;
+    for (const struct setting *k = keys; k->path; k++) {
         const struct yaml_origin *o = &src_origins->at[k - keys];
         struct yaml_origin *copy = &origins->at[k - keys];
 
-        if (is_list(k)) {
-            const struct yaml_lines *list = from;
-            if (yaml_table_set_lines(k, (const char *const *)list->lines, list->count, dst, e))
-                return -1;
-        } else if (is_text(k)) {
-            char *text = strdup(*(char *const *)from);
-            if (!text)
-                return err_errno(e, ERR_INTERNAL, errno, "%s", k->path);
-            *(char **)((char *)dst + k->offset) = text;
-        }
         copy->layer = o->layer;
         copy->where = o->where ? strdup(o->where) : NULL;
         if (o->where && !copy->where)
@@ -591,10 +426,10 @@ int yaml_table_copy(const struct yaml_key *keys, const void *src,
     return 0;
 }
 
-int yaml_table_finish(const struct yaml_key *keys, const char *file,
+int yaml_table_finish(const struct setting *keys, const char *file,
                       const struct yaml_origins *origins, struct err *e)
 {
-    for (const struct yaml_key *k = keys; k->path; k++)
+    for (const struct setting *k = keys; k->path; k++)
         if (!k->preset && !origins->at[k - keys].where)
             return err_set(e, ERR_CONFIG, "%s: required key '%s' is missing", file, k->path);
     return 0;
@@ -656,7 +491,7 @@ static int read_text(const struct yaml_reader *r, const char *text, size_t n, st
     return rc;
 }
 
-int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml_layer layer,
+int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_layer layer,
                         void *dst, struct yaml_origins *origins, struct err *e)
 {
     struct yaml_reader r = {keys, file, layer, NULL, dst, origins};
@@ -672,40 +507,17 @@ int yaml_table_add_file(const struct yaml_key *keys, const char *file, enum yaml
     return rc;
 }
 
-const struct yaml_key *yaml_table_find(const struct yaml_key *keys, const char *path)
-{
-    while (keys->path && strcmp(keys->path, path) != 0)
-        keys++;
-    return keys->path ? keys : NULL;
-}
-
-/* Of a path that is not in the table. */
-static int unknown_path(const struct yaml_key *keys, const char *path, const char *where,
-                        struct err *e)
-{
-    const char *names[YAML_KEYS_MAX + 1], *near;
-    size_t n = 0;
-
-    for (; n < YAML_KEYS_MAX && keys[n].path; n++)
-        names[n] = keys[n].path;
-    names[n] = NULL;
-    near = cli_nearest(path, names);
-    return err_set(e, ERR_USAGE, "%s%sunknown key '%s'%s%s%s", where, *where ? ": " : "", path,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
-int yaml_table_add_text(const struct yaml_key *keys, const char *path, const char *text,
+int yaml_table_add_text(const struct setting *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e)
 {
     const struct yaml_reader r = {keys, where, layer, NULL, dst, origins};
-    const struct yaml_key *key = yaml_table_find(keys, path);
+    const struct setting *key = setting_find(keys, path);
 
     if (!key)
-        return unknown_path(keys, path, where, e);
-    if (is_list(key))
-        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where,
-                       path);
+        return setting_refuse(keys, path, e), err_prefix(e, "%s", where);
+    if (setting_is_list(key))
+        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where, path);
     if (!is_one_line(text, strlen(text)))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
                        where, path);
@@ -714,28 +526,25 @@ int yaml_table_add_text(const struct yaml_key *keys, const char *path, const cha
     return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
 }
 
-int yaml_table_add_table(const struct yaml_key *keys, const char *section,
-                         const struct yaml_key *from,
+int yaml_table_add_table(const struct setting *keys, const char *section, const struct setting *from,
                          const void *src, const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e)
 {
-    for (const struct yaml_key *k = from; k->path; k++) {
+    for (const struct setting *k = from; k->path; k++) {
         const struct yaml_origin *said = &src_origins->at[k - from];
-        char path[MAX_NAME];
+        char path[SETTING_PATH_SIZE];
         struct buf text = {0};
 
         snprintf(path, sizeof path, "%s.%s", section, k->path);
-        const struct yaml_key *own = yaml_table_find(keys, path);
-        if (!own || own->type != k->type || is_list(k))
+        const struct setting *own = setting_find(keys, path);
+        if (!own || own->type != k->type || setting_is_list(k))
             continue;
         struct yaml_origin *mine = &origins->at[own - keys];
         if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
             continue;
-        yaml_table_format(k, src, &text);
-        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst,
-                                      origins};
-        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0,
-                                                                             e);
+        setting_format(k, src, &text);
+        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
+        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0, e);
         if (rc == 0 && text.data && said->where && !says_nothing(own, text.data))
             rc = note_origin(&r, own, 0, e);
         buf_destroy(&text);
@@ -745,7 +554,7 @@ int yaml_table_add_table(const struct yaml_key *keys, const char *section,
     return 0;
 }
 
-int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_layer layer, void *dst,
+int yaml_table_read(const struct setting *keys, const char *file, enum yaml_layer layer, void *dst,
                     struct yaml_origins *origins, struct err *e)
 {
     return yaml_table_create(keys, dst, origins, e) ||
@@ -755,95 +564,67 @@ int yaml_table_read(const struct yaml_key *keys, const char *file, enum yaml_lay
                : 0;
 }
 
-const struct yaml_origin *yaml_table_origin(const struct yaml_key *keys,
+const struct yaml_origin *yaml_table_origin(const struct setting *keys,
                                             const struct yaml_origins *origins, const char *path)
 {
-    return &origins->at[yaml_table_find(keys, path) - keys];
+    return &origins->at[setting_find(keys, path) - keys];
 }
 
-static void format_lines(const struct yaml_lines *list, struct buf *dst)
-{
-    for (size_t i = 0; i < list->count; i++)
-        buf_addf(dst, "%s%s", i ? ", " : "", list->lines[i]);
-}
-
-void yaml_table_format(const struct yaml_key *key, const void *src, struct buf *dst)
-{
-    const void *p = (const char *)src + key->offset;
-
-    switch (key->type) {
-    case YAML_INT:
-        buf_addf(dst, "%ld", *(const long *)p);
-        break;
-    case YAML_REAL:
-        buf_addf(dst, "%.15g", *(const double *)p);
-        break;
-    case YAML_SWITCH:
-        buf_add(dst, *(const bool *)p ? "true" : "false");
-        break;
-    case YAML_LINES:
-    case YAML_PAIRS:
-        format_lines(p, dst);
-        break;
-    default:
-        buf_add(dst, *(const char *const *)p ? *(const char *const *)p : "");
-    }
-}
-
-static int check_settings(const struct yaml_key *keys, const struct yaml_setting *settings,
+static int check_settings(const struct setting *keys, const struct yaml_setting *settings,
                           size_t nsettings, struct err *e)
 {
     for (size_t i = 0; i < nsettings; i++)
-        if (!yaml_table_find(keys, settings[i].path))
-            return unknown_path(keys, settings[i].path, "", e);
+        if (!setting_find(keys, settings[i].path))
+            return setting_refuse(keys, settings[i].path, e);
     return 0;
 }
 
 /* A text that means itself in YAML stands bare, any other in JSON's quotes, which YAML reads. */
-static void add_value(struct buf *dst, const struct yaml_key *key, const char *value)
+static void add_value(struct buf *dst, const struct setting *key, const char *value)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,-";
 
-    if (!*value && is_list(key))
-        buf_add(dst, key->type == YAML_LINES ? "[]" : "{}");
+    if (!*value && setting_is_list(key))
+        buf_add(dst, key->type == SETTING_LINES ? "[]" : "{}");
     else if (*value && *value != '-' && *value != ',' && strspn(value, plain) == strlen(value))
         buf_add(dst, value);
-    else if (is_text(key) || !*value)
+    else if (setting_is_text(key) || !*value)
         buf_add_json_string(dst, value);
     else
         buf_add(dst, value);
 }
 
-static void add_key(struct buf *dst, const struct yaml_key *key, const char *value)
+static void add_key(struct buf *dst, const struct setting *key, const char *value)
 {
     size_t start = dst->length;
 
-    buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", leaf(key));
+    buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", setting_leaf(key));
     add_value(dst, key, value);
-    if (key->help && *key->help)
-        buf_addf(dst, "%*s # %s", dst->length - start < 30 ? (int)(30 - (dst->length - start)) : 0,
-                 "", key->help);
+    if (key->help && *key->help) {
+        buf_addf(dst, "%*s # ", dst->length - start < 30 ? (int)(30 - (dst->length - start)) : 0, "");
+        setting_describe(key, dst);
+    }
     buf_add(dst, "\n");
 }
 
-int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *settings,
+int yaml_table_encode(const struct setting *keys, const struct yaml_setting *settings,
                       size_t nsettings, struct buf *dst, struct err *e)
 {
-    char section[MAX_NAME] = "";
+    char section[SETTING_PATH_SIZE] = "";
 
     if (check_settings(keys, settings, nsettings, e))
         return -1;
-    for (const struct yaml_key *k = keys; k->path; k++) {
+    for (const struct setting *k = keys; k->path; k++) {
         const char *value = NULL, *dot = strchr(k->path, '.');
         for (size_t i = 0; i < nsettings; i++)
             if (strcmp(settings[i].path, k->path) == 0)
                 value = settings[i].value;
-        if (!value && (!k->help || k->on_demand))
+        if (!value && k->on_demand)
             continue;
         if (!value)
             value = k->preset ? k->preset : "";
-        if (dot && !is_section(k, section, strlen(section))) {
+        if (dot && !setting_is_in(k, section, strlen(section))) {
             snprintf(section, sizeof section, "%.*s", (int)(dot - k->path), k->path);
             buf_addf(dst, "%s:\n", section);
         }
@@ -852,18 +633,10 @@ int yaml_table_encode(const struct yaml_key *keys, const struct yaml_setting *se
     return 0;
 }
 
-void yaml_table_destroy(const struct yaml_key *keys, void *dst, struct yaml_origins *origins)
+void yaml_table_destroy(const struct setting *keys, void *dst, struct yaml_origins *origins)
 {
-    for (size_t i = 0; i < YAML_KEYS_MAX; i++)
+    for (size_t i = 0; i < SETTINGS_MAX; i++)
         free(origins->at[i].where);
     *origins = (struct yaml_origins){0};
-    for (const struct yaml_key *k = keys; k->path; k++) {
-        void *p = (char *)dst + k->offset;
-        if (is_text(k)) {
-            free(*(char **)p);
-            *(char **)p = NULL;
-        } else if (is_list(k)) {
-            clear_lines(p);
-        }
-    }
+    settings_destroy(keys, dst);
 }

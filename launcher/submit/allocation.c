@@ -139,10 +139,10 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
     struct buf waiting = {0}, all = {0}, b = {0};
 
     snprintf(gpus, sizeof gpus, "%d", a->job.job.tasks);
-    snprintf(per_node, sizeof per_node, "%ld", w->site.gpus_per_node);
+    snprintf(per_node, sizeof per_node, "%d", w->site.gpus_per_node);
     snprintf(requeues, sizeof requeues, "%d", a->job.job.requeues);
     if (w->site.port_base)
-        snprintf(port, sizeof port, "%ld", w->site.port_base);
+        snprintf(port, sizeof port, "%d", w->site.port_base);
     if (lines && *lines)
         lines[strlen(lines) - 1] = 0; /* the marker's own line has a newline */
     if (text && add_lists(runs, count, &waiting, &all, e) == 0) {

@@ -22,7 +22,7 @@
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e)
 {
-    const struct study_engine *section = study_engine(&w->study, run->engine->name);
+    const struct settings_program *section = study_engine(&w->study, run->engine->name);
     bool resumes = !section || section->resumes;
     struct buf output = {0};
     int n;
@@ -50,8 +50,8 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                             .gpus_per_task = run->layout.gpus_per_task,
                             .cpus_per_task =
                                 (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
-                            .signal_s = resumes ? (int)w->study.again.signal_s : 0,
-                            .requeues = resumes ? (int)w->study.again.requeues : 0,
+                            .signal_s = resumes ? (int)w->study.slurm.signal_s : 0,
+                            .requeues = resumes ? (int)w->study.slurm.requeues : 0,
                             .gres = strcmp(w->site.gpu_request, "gres") == 0,
                             .gpu_type = w->site.gpu_type,
                             .options = w->options};

@@ -31,16 +31,16 @@ static void take_batch(const json_t *plan, struct study *s)
     long each = (long)json_integer_value(run_plan_value(plan, "train.batch_per_gpu"));
 
     if (all)
-        s->train.global_batch = all;
-    s->train.batch_per_gpu = all ? 0 : each;
+        s->train.global_batch = (int)all;
+    s->train.batch_per_gpu = all ? 0 : (int)each;
 }
 
-static bool is_given(const struct study *s, const struct yaml_key *k)
+static bool is_given(const struct study *s, const struct setting *k)
 {
-    return s->origins.at[k - study_keys].layer == YAML_COMMAND;
+    return s->origins.at[k - settings_of_study].layer == YAML_COMMAND;
 }
 
-static int take_lines(struct study *s, const struct yaml_key *k, const json_t *value, struct err *e)
+static int take_lines(struct study *s, const struct setting *k, const json_t *value, struct err *e)
 {
     size_t n = json_array_size(value);
     const char **lines = calloc(n + 1, sizeof *lines);
@@ -50,12 +50,12 @@ static int take_lines(struct study *s, const struct yaml_key *k, const json_t *v
         if (!(lines[i] = json_string_value(json_array_get(value, i))))
             rc = err_set(e, ERR_CONFIG, "run.json: %s: texts are expected", k->path);
     if (rc == 0)
-        rc = yaml_table_set_lines(k, lines, n, s, e);
+        rc = setting_set_lines(k, lines, n, &s->settings, e);
     free(lines);
     return rc;
 }
 
-static int take_value(struct study *s, const struct yaml_key *k, const json_t *value, struct err *e)
+static int take_value(struct study *s, const struct setting *k, const json_t *value, struct err *e)
 {
     const char *text = json_string_value(value);
     char *dumped = text ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
@@ -66,8 +66,8 @@ static int take_value(struct study *s, const struct yaml_key *k, const json_t *v
     else if (!text && !dumped)
         rc = err_set(e, ERR_INTERNAL, "no memory");
     else if (dumped || *text || (k->preset && !*k->preset)) /* an engine without Python has "" for it */
-        rc = yaml_table_add_text(study_keys, k->path, text ? text : dumped, YAML_COMMAND, "run.json", s,
-                                 &s->origins, e);
+        rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND, "run.json",
+                                 &s->settings, &s->origins, e);
     free(dumped);
     return rc;
 }
@@ -75,7 +75,7 @@ static int take_value(struct study *s, const struct yaml_key *k, const json_t *v
 static int take_plan(const struct workspace *w, const json_t *plan, const struct run *run, struct study *s,
                      struct err *e)
 {
-    for (const struct yaml_key *k = study_keys; k->path; k++) {
+    for (const struct setting *k = settings_of_study; k->path; k++) {
         const json_t *value = run_plan_value(plan, k->path);
 
         if (!value || is_batch(k->path) || (k->is_place && is_given(&w->study, k)))
@@ -88,7 +88,7 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
 }
 
 /* Does the key say how a job runs, and not what? */
-static bool is_of_job(const struct yaml_key *k)
+static bool is_of_job(const struct setting *k)
 {
     static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.", "command."};
 
@@ -104,18 +104,18 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
 {
     int rc = 0;
 
-    for (const struct yaml_key *k = study_keys; rc == 0 && k->path; k++) {
+    for (const struct setting *k = settings_of_study; rc == 0 && k->path; k++) {
         bool has = run_plan_value(plan, k->path) != NULL;
         struct buf was = {0}, given = {0};
 
         if (!is_given(&w->study, k) || (!has && is_of_job(k)))
             continue;
-        yaml_table_format(k, own, &was);
-        yaml_table_format(k, &w->study, &given);
+        setting_format(k, &own->settings, &was);
+        setting_format(k, &w->study.settings, &given);
         if (!has || strcmp(was.data ? was.data : "", given.data ? given.data : "") != 0)
             rc = err_set(e, ERR_USAGE, "%s %s: run %s %s%s%s, and a run keeps what it began with (only slurm.* "
                          "and where its files are can change; for other settings make another study with "
-                         "'unetctl init')", w->study.origins.at[k - study_keys].where, k->path, run->id,
+                         "'unetctl init')", w->study.origins.at[k - settings_of_study].where, k->path, run->id,
                          has ? "began with " : "has begun", has && was.data ? was.data : "",
                          has && !was.data ? "an empty one" : "");
         buf_destroy(&was);

@@ -31,7 +31,7 @@ static int check_run_fits(const struct workspace *w, const struct run *run,
                        l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, p->gpus_per_node,
                        w->site.file);
     if (p->nodes && l->nodes > p->nodes)
-        return err_set(e, ERR_SCHED, "%d GPUs need %d nodes, but partition %s has %d: at most %ld "
+        return err_set(e, ERR_SCHED, "%d GPUs need %d nodes, but partition %s has %d: at most %d "
                        "GPUs; nothing was submitted",
                        l->gpus, l->nodes, p->name, p->nodes, p->nodes * w->site.gpus_per_node);
     return 0;

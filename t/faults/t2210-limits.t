@@ -15,7 +15,7 @@ ok "the controller preempts" sandbox_preempts REQUEUE 7
 # As many epochs as take a minute here and now: longer than Slurm needs to look at a limit.
 ok "a data set" unetctl data synth --out images --count 16 --size 64x64 --seed 1
 ok "a short training" unet-train train --data images --size 64x64 --out short --epochs 12 --batch-size 2 \
-    --base 4 --depth 3 --repeat 8 --threads 1 --gpus 1
+    --set model.base=4 --set model.depth=3 --set data.repeat=8 --threads 1 --gpus 1
 epochs=$(python3 -c 'import json, statistics, sys
 rows = [json.loads(line) for line in open("short/record.jsonl")]
 print(int(60 / statistics.median(r["seconds"] for r in rows if r["kind"] == "epoch")) + 1)')

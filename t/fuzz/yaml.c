@@ -18,7 +18,7 @@ static int make_file(const uint8_t *data, size_t n, char path[64])
     return fd;
 }
 
-static void check(const struct yaml_key *keys, enum yaml_layer layer, const char *path, void *dst,
+static void check(const struct setting *keys, enum yaml_layer layer, const char *path, void *dst,
                   struct yaml_origins *origins)
 {
     struct err e = {0};
@@ -26,9 +26,9 @@ static void check(const struct yaml_key *keys, enum yaml_layer layer, const char
 
     int rc = yaml_table_read(keys, path, layer, dst, origins, &e);
     FUZZ_REQUIRE(rc == 0 || (e.code == ERR_CONFIG && e.text[0]));
-    for (const struct yaml_key *k = keys; rc == 0 && k->path; k++) {
+    for (const struct setting *k = keys; rc == 0 && k->path; k++) {
         b.length = 0;
-        yaml_table_format(k, dst, &b);
+        setting_format(k, dst, &b);
         FUZZ_REQUIRE(!b.failed);
     }
     buf_destroy(&b);
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char path[64];
     int fd = make_file(data, n, path);
 
-    check(study_keys, YAML_STUDY, path, &study, &study.origins);
+    check(settings_of_study, YAML_STUDY, path, &study.settings, &study.origins);
     check(site_keys, YAML_SITE, path, &site, &site.origins);
     close(fd);
     return 0;

@@ -69,7 +69,7 @@ ok 'floats from 0 to 1, labels of int32, under other names' unet-train data spli
 ok 'uint16, masks of two dimensions' unet-train data convert --data deep --to png --out deep-back
 is "$(samples deep-back/images | cut -f 4 | sort -u)" 16 'stay 16 bits'
 is "$(samples deep-back/masks)" "$(samples png/masks)" 'the same masks again'
-train=(unet-train train --size 32x48 --base 4 --depth 2 --threads 1 --epochs 1 --batch-size 4)
+train=(unet-train train --size 32x48 --set model.base=4 --set model.depth=2 --threads 1 --epochs 1 --batch-size 4)
 ok 'training from shards of TensorFlow' "${train[@]}" --data theirs --out run
 ok 'four bands of uint16' "${train[@]}" --size 16x16 --channels 4 --data bands --out bands-run
 ok 'to shards of ours' unet-train data convert --data bands --to tfrecord --out bands-ours

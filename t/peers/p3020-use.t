@@ -73,8 +73,8 @@ compare() { # RUN PROBABILITIES NETWORK BASE CHANNELS CLASSES IMAGE...
     done
 }
 train=(unet-train train --data data --size 64x80 --threads 1 --epochs 5 --batch-size 4 --lr 0.01)
-ok "one class" "${train[@]}" --base 8 --depth 4 --tensorboard --eval-epochs 2 --out one
-ok "two classes" "${train[@]}" --base 4 --depth 3 --classes 2 --class-file two.txt --out two
+ok "one class" "${train[@]}" --set model.base=8 --set model.depth=4 --set train.tensorboard=true --set train.eval_epochs=2 --out one
+ok "two classes" "${train[@]}" --set model.base=4 --set model.depth=3 --set data.classes=2 --set data.class_file=two.txt --out two
 for net in "one 4 8 1" "two 3 4 2"; do
     read -r run depth base classes <<<"$net"
     ok "$run: probabilities" unet-train predict --checkpoint "$run" --size 96x112 --format tiff -p --threads 1 \

@@ -8,28 +8,26 @@
 #include <sys/stat.h>
 
 #include "src/log.h"
-#include "trainer/data/set/dataset.h"
-#include "trainer/data/image/png_file.h"
-#include "trainer/run/run_config.h"
 #include "trainer/cmd/size_option.h"
+#include "trainer/data/image/png_file.h"
+#include "trainer/data/set/augment.h"
+#include "trainer/data/set/dataset.h"
+#include "trainer/run/run_config.h"
 
-static const char *dir, *out, *size, *augment_list, *ignore, *class_file;
-static long channels = 1, classes = 1, count = 8, epoch, seed = 1;
-static bool soft_masks;
+static const char *dir, *out, *size;
+static struct cli_list set;
+static long channels = 1, count = 8, epoch, seed = 1;
+static int classes;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &dir, 0, 0},
     {"out", 'o', CLI_STRING, "DIR", "folder for the pictures; made if need be", &out, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "of training", &size, 0, 0},
-    {"augment", 0, CLI_STRING, "LIST", "as for train", &augment_list, 0, 0},
+    {"set", 0, CLI_LIST, "KEY=VALUE", "as for train: of augment.* and data.*", &set, 0, 0},
     {"count", 'n', CLI_INT, "N", "pictures (default 8)", &count, 1, 10000},
     {"epoch", 0, CLI_INT, "E", "whose changes (default 0)", &epoch, 0, INT_MAX},
     {"seed", 0, CLI_INT, "S", "of the run (default 1)", &seed, 0, INT_MAX},
     {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &channels, 1, 3},
-    {"soft-masks", 0, CLI_FLAG, NULL, "as for train", &soft_masks, 0, 0},
-    {"classes", 0, CLI_INT, "N", "as for train (default 1)", &classes, 1, 250},
-    {"ignore", 0, CLI_STRING, "V", "as for train", &ignore, 0, 0},
-    {"class-file", 0, CLI_STRING, "FILE", "as for train", &class_file, 0, 0},
     {0}};
 
 struct canvas {
@@ -62,7 +60,7 @@ static void draw(const struct canvas *c, const float *image, const float *mask, 
         }
 }
 
-static int preview_one(struct dataset *ds, struct augment *a, const struct augment_config *config,
+static int preview_one(struct dataset *ds, struct augment *a, const struct settings_augment *config,
                        const struct canvas *c, size_t i, struct err *e)
 {
     struct augment_draw changes;
@@ -78,7 +76,7 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct augme
     return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
 }
 
-static int preview(struct dataset *ds, const struct augment_config *config, struct err *e)
+static int preview(struct dataset *ds, const struct settings_augment *config, struct err *e)
 {
     struct canvas c;
     size_t n = dataset_count(ds, DATASET_VAL), pixels;
@@ -114,25 +112,30 @@ static int preview(struct dataset *ds, const struct augment_config *config, stru
 
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct dataset_config config = {
-        .dir = dir, .channels = (int)channels, .soft_masks = soft_masks, .classes = (int)classes,
-        .ignore = ignore, .class_file = class_file};
-    struct augment_config changes = {0};
+    struct dataset_config config = {.dir = dir, .channels = (int)channels};
+    struct settings c;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir || !out || !size)
         return err_set(e, ERR_USAGE, "data preview: --data DIR, --out DIR and --size HxW are "
                        "needed");
-    if (size_option_parse(size, &config.height, &config.width, e) ||
-        (augment_list && run_config_augment(augment_list, &changes, e)))
+    if (size_option_parse(size, &config.height, &config.width, e))
         return -1;
     if (channels == 2)
         return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
     if (mkdir(out, 0777) && errno != EEXIST)
         return err_errno(e, ERR_DATA, errno, "%s", out);
-    struct dataset *ds = dataset_open(&config, e);
-    int rc = ds ? preview(ds, &changes, e) : -1;
+    if (run_config_init(&c, e))
+        return -1;
+    int rc = run_config_set_words(&c, &set, e);
+    config.soft_masks = c.data.soft_masks;
+    config.classes = classes = c.data.classes;
+    config.ignore = c.data.ignore;
+    config.class_file = c.data.class_file;
+    struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
+    rc = ds ? preview(ds, &c.augment, e) : -1;
     dataset_close(ds);
+    run_config_destroy(&c);
     return rc;
 }
 
@@ -143,7 +146,8 @@ const struct cli_command cmd_data_preview = {
     .details =
         "One PNG per pair: image and mask at the size of training, and both augmented. Classes are\n"
         "spread over the grey values; pixels that do not count are red.\n\n"
-        "  unet-train data preview --data DIR --size 256x256 --augment hflip,elastic=8 --out look\n",
+        "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
+        "                         --set augment.hflip=true --set augment.elastic=8\n",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "src/buf.h"
-#include "trainer/data/image/classes.h"
-#include "trainer/data/prepare/frequency.h"
-#include "trainer/data/image/mask.h"
-#include "trainer/data/prepare/survey.h"
 #include "trainer/cmd/size_option.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/data/image/mask.h"
+#include "trainer/data/prepare/frequency.h"
+#include "trainer/data/prepare/survey.h"
 
 #define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
 
@@ -189,7 +189,7 @@ static void print_frequency(const struct frequency *f, const struct classes *c)
                k ? "" : "classes", k, classes_name(c, k),
                100.0 * (double)f->of_class[k] / (double)(f->pixels ? f->pixels : 1), f->images[k],
                f->masks);
-    printf("%-15s %.2f %% of all pixels\n%-15s --class-weights ", "ignored",
+    printf("%-15s %.2f %% of all pixels\n%-15s --set train.class_weights=", "ignored",
            100.0 * (double)f->ignored / (double)(f->pixels + f->ignored), "balanced by");
     for (int k = 0; k < classes_count(c); k++)
         printf("%s%.4g", k ? "," : "", weights[k]);

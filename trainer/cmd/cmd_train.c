@@ -14,94 +14,43 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/cmd/cmd.h"
+#include "trainer/cmd/compute_option.h"
+#include "trainer/cmd/size_option.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
+#include "trainer/comm/device_comm.h"
 #include "trainer/comm/rendezvous/lifeline.h"
-#include "trainer/run/compute.h"
-#include "trainer/cmd/compute_option.h"
 #include "trainer/core/model.h"
 #include "trainer/data/set/split.h"
-#include "trainer/comm/device_comm.h"
-#include "trainer/step/exchange.h"
+#include "trainer/run/compute.h"
 #include "trainer/run/record.h"
 #include "trainer/run/replicas.h"
 #include "trainer/run/shutdown.h"
-#include "trainer/cmd/size_option.h"
 #include "trainer/run/strategy.h"
 #include "trainer/run/task.h"
-#include "trainer/cmd/cmd.h"
+#include "trainer/step/exchange.h"
 
 /* Options that set one key of the run, as text. */
-enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_REPEAT, OPT_REMAINDER, OPT_BASE, OPT_DEPTH,
-       OPT_BATCH_NORM, OPT_LOSS, OPT_CLASS_WEIGHTS,
-       OPT_OPTIMIZER, OPT_MOMENTUM, OPT_WEIGHT_DECAY, OPT_LR_STEPS, OPT_WARMUP_EPOCHS, OPT_WARMUP,
-       OPT_ACCUMULATE, OPT_CLIP_NORM, OPT_EVAL_EPOCHS, OPT_UNTIL, OPT_PATIENCE, OPT_KEEP,
-       OPT_LR_PLATEAU,
-       OPT_EPOCHS, OPT_BATCH_SIZE, OPT_GLOBAL_BATCH, OPT_RATE_GPUS, OPT_LR, OPT_LR_SCALING, OPT_LR_SCHEDULE, OPT_SEED, OPT_BACKEND, OPT_DTYPE,
-       OPT_COMM, OPT_THREADS, OPT_BUCKET, OPT_ALLREDUCE, OPT_FUSION, OPT_CYCLE, OPT_COMPRESS, OPT_CHECKPOINT_EPOCHS, OPT_CHECKPOINT_S, OPT_TIMEOUT,
-       OPT_SPLIT, OPT_CLASSES, OPT_IGNORE, OPT_CLASS_FILE, OPT_CACHE, OPT_WORKERS, OPT_FILES,
-       NKEYED };
+enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_SEED, OPT_BACKEND,
+       OPT_DTYPE, OPT_THREADS, NKEYED };
 static const char *keyed[NKEYED];
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
     [OPT_MODEL] = {"model", "model.name"},
     [OPT_CHANNELS] = {"channels", "data.channels"},
-    [OPT_LOSS] = {"loss", "train.loss"},
-    [OPT_CLASS_WEIGHTS] = {"class-weights", "train.class_weights"},
-    [OPT_REPEAT] = {"repeat", "data.repeat"},
-    [OPT_REMAINDER] = {"remainder", "data.remainder"},
-    [OPT_BASE] = {"base", "model.base"},
-    [OPT_DEPTH] = {"depth", "model.depth"},
-    [OPT_BATCH_NORM] = {"batch-norm", "model.batch_norm"},
     [OPT_EPOCHS] = {"epochs", "train.epochs"},
     [OPT_BATCH_SIZE] = {"batch-size", "train.batch_per_gpu"},
-    [OPT_GLOBAL_BATCH] = {"global-batch", "train.global_batch"},
-    [OPT_RATE_GPUS] = {"lr-gpus", "train.rate_gpus"},
-    [OPT_OPTIMIZER] = {"optimizer", "train.optimizer"},
-    [OPT_MOMENTUM] = {"momentum", "train.momentum"},
-    [OPT_WEIGHT_DECAY] = {"weight-decay", "train.weight_decay"},
-    [OPT_LR_STEPS] = {"lr-steps", "train.lr_steps"},
-    [OPT_WARMUP_EPOCHS] = {"warmup-epochs", "train.warmup_epochs"},
-    [OPT_WARMUP] = {"warmup", "train.warmup"},
-    [OPT_ACCUMULATE] = {"accumulate", "train.accumulate"},
-    [OPT_CLIP_NORM] = {"clip-norm", "train.clip_norm"},
-    [OPT_EVAL_EPOCHS] = {"eval-epochs", "train.eval_epochs"},
-    [OPT_UNTIL] = {"until", "train.until"},
-    [OPT_PATIENCE] = {"patience", "train.patience"},
-    [OPT_KEEP] = {"keep", "train.keep"},
-    [OPT_LR_PLATEAU] = {"lr-plateau", "train.lr_plateau"},
     [OPT_LR] = {"lr", "train.lr"},
-    [OPT_LR_SCALING] = {"lr-scaling", "train.lr_scaling"},
-    [OPT_LR_SCHEDULE] = {"lr-schedule", "train.lr_schedule"},
     [OPT_SEED] = {"seed", "seed"},
     [OPT_BACKEND] = {"backend", "train.backend"},
     [OPT_DTYPE] = {"dtype", "train.dtype"},
-    [OPT_COMM] = {"comm", "train.comm"},
     [OPT_THREADS] = {"threads", "train.threads"},
-    [OPT_BUCKET] = {"bucket-mib", "train.bucket_mib"},
-    [OPT_ALLREDUCE] = {"allreduce", "train.allreduce"},
-    [OPT_FUSION] = {"fusion-mib", "train.fusion_mib"},
-    [OPT_CYCLE] = {"cycle-ms", "train.cycle_ms"},
-    [OPT_COMPRESS] = {"compress", "train.compress"},
-    [OPT_CHECKPOINT_EPOCHS] = {"checkpoint-epochs", "train.checkpoint_epochs"},
-    [OPT_CHECKPOINT_S] = {"checkpoint-seconds", "train.checkpoint_s"},
-    [OPT_TIMEOUT] = {"timeout", "train.timeout_s"},
-    [OPT_SPLIT] = {"split", "data.split"},
-    [OPT_CLASSES] = {"classes", "data.classes"},
-    [OPT_IGNORE] = {"ignore", "data.ignore"},
-    [OPT_CLASS_FILE] = {"class-file", "data.class_file"},
-    [OPT_CACHE] = {"cache", "data.cache"},
-    [OPT_WORKERS] = {"workers", "data.workers"},
-    [OPT_FILES] = {"files", "data.files"},
 };
 
 static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
-static const char *opt_augment;
+static struct cli_list opt_set;
 static long opt_gpus;
-static double opt_val_fraction = 0.2;
-static long opt_split_seed = 1244;
-static bool opt_soft_masks, opt_nesterov, opt_uncorrected, opt_deterministic;
-static bool opt_tensorboard, opt_trace;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE",
@@ -112,6 +61,8 @@ static const struct cli_option options[] = {
      &opt_out, 0, 0},
     {"resume", 0, CLI_STRING, "DIR",
      "results of a run, done or not, to continue from: its newest checkpoint", &opt_resume, 0, 0},
+    {"set", 0, CLI_LIST, "KEY=VALUE", "any setting of the list below, such as train.loss=dice",
+     &opt_set, 0, 0},
     {"data", 'd', CLI_STRING, "DIR",
      "images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
      &keyed[OPT_DATA], 0, 0},
@@ -122,96 +73,11 @@ static const struct cli_option options[] = {
     {"size", 's', CLI_STRING, "HxW", "resize to this, aspect kept, padded", &opt_size, 0, 0},
     {"channels", 0, CLI_STRING, "N",
      "1 grey, 3 RGB; as many as the images have: all as they are (1)", &keyed[OPT_CHANNELS], 0, 0},
-    {"split", 0, CLI_STRING, "FILE", "split.json (default: made in the results' folder)",
-     &keyed[OPT_SPLIT], 0, 0},
-    {"val-fraction", 0, CLI_DOUBLE, "F",
-     "share of images for validation in a split made here (0.2)", &opt_val_fraction, 0.001, 0.999},
-    {"split-seed", 0, CLI_INT, "N", "seed of a split made here (1244)",
-     &opt_split_seed, 0, INT_MAX},
-    {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
-     &opt_soft_masks, 0, 0},
-    {"classes", 0, CLI_STRING, "N", "classes of the masks (1: foreground and background)",
-     &keyed[OPT_CLASSES], 0, 0},
-    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &keyed[OPT_IGNORE],
-     0, 0},
-    {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
-     &keyed[OPT_CLASS_FILE], 0, 0},
-    {"augment", 0, CLI_STRING, "LIST", "of hflip,vflip,rot90,six and brightness=B,contrast=C,shift=P,crop=S,elastic=P",
-     &opt_augment, 0, 0},
-    {"cache", 0, CLI_STRING, "WORD", "decoded images: auto | off (memory) | a folder (auto)",
-     &keyed[OPT_CACHE], 0, 0},
-    {"workers", 0, CLI_STRING, "N", "threads that load images ahead of the step; 0: none (2)",
-     &keyed[OPT_WORKERS], 0, 0},
-    {"files", 0, CLI_STRING, "WORD",
-     "of TFRecord: all | workers: a multiple of the GPUs, as many for each (all)",
-     &keyed[OPT_FILES], 0, 0},
-    {"repeat", 0, CLI_STRING, "N", "times each training image is used per epoch (1)",
-     &keyed[OPT_REPEAT], 0, 0},
-    {"remainder", 0, CLI_STRING, "WORD", "images that fill no batch: keep | drop (keep)",
-     &keyed[OPT_REMAINDER], 0, 0},
-    {"base", 0, CLI_STRING, "N", "filters of the first level (the model's: 8; resnet 16)",
-     &keyed[OPT_BASE], 0, 0},
-    {"depth", 0, CLI_STRING, "N", "poolings of unet (the model's: 4)", &keyed[OPT_DEPTH], 0, 0},
-    {"batch-norm", 0, CLI_STRING, "WORD", "sync | local | none (sync)",
-     &keyed[OPT_BATCH_NORM], 0, 0},
-    {"loss", 0, CLI_STRING, "WORD",
-     "ce | dice | ce+dice: cross entropy (binary for 1 class), 1 - Dice, their sum (ce)",
-     &keyed[OPT_LOSS], 0, 0},
-    {"class-weights", 0, CLI_STRING, "W,W..",
-     "of ce, one per class; background,foreground for 1 class (all 1)", &keyed[OPT_CLASS_WEIGHTS],
-     0, 0},
     {"epochs", 'e', CLI_STRING, "N", "(200)", &keyed[OPT_EPOCHS], 0, 0},
-    {"batch-size", 'b', CLI_STRING, "N", "per GPU (16)", &keyed[OPT_BATCH_SIZE], 0, 0},
-    {"global-batch", 0, CLI_STRING, "N",
-     "images of a step over all GPUs, whose number then changes neither batch nor rate; 0: as many as "
-     "--batch-size x GPUs (0)", &keyed[OPT_GLOBAL_BATCH], 0, 0},
-    {"accumulate", 0, CLI_STRING, "N", "batches whose gradients make one step (1)",
-     &keyed[OPT_ACCUMULATE], 0, 0},
-    {"optimizer", 0, CLI_STRING, "WORD", "adam | adamw | sgd | lars | lamb (adam)",
-     &keyed[OPT_OPTIMIZER], 0, 0},
-    {"momentum", 0, CLI_STRING, "M", "of sgd and lars (0.9)", &keyed[OPT_MOMENTUM], 0, 0},
-    {"nesterov", 0, CLI_FLAG, NULL, "Nesterov's momentum for sgd", &opt_nesterov, 0, 0},
-    {"no-momentum-correction", 0, CLI_FLAG, NULL,
-     "sgd: momentum contains the rate and is left alone when that changes", &opt_uncorrected, 0, 0},
-    {"weight-decay", 0, CLI_STRING, "D", "(0)", &keyed[OPT_WEIGHT_DECAY], 0, 0},
-    {"clip-norm", 0, CLI_STRING, "N", "scale gradients down to this global norm; 0: never (0)",
-     &keyed[OPT_CLIP_NORM], 0, 0},
+    {"batch-size", 'b', CLI_STRING, "N",
+     "images of each GPU (16 in all: train.global_batch, shared by the GPUs)",
+     &keyed[OPT_BATCH_SIZE], 0, 0},
     {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &keyed[OPT_LR], 0, 0},
-    {"lr-scaling", 0, CLI_STRING, "WORD",
-     "with the number of GPUs: none | linear | sqrt | two-thirds (linear)",
-     &keyed[OPT_LR_SCALING], 0, 0},
-    {"lr-gpus", 0, CLI_STRING, "N",
-     "GPUs that it counts; 0: those there are, or 1 with --global-batch (0)", &keyed[OPT_RATE_GPUS],
-     0, 0},
-    {"lr-schedule", 0, CLI_STRING, "WORD",
-     "step | step-tf | constant (step: 1/2, 1/4, 1/8 from 40, 60, 75 % of the epochs)",
-     &keyed[OPT_LR_SCHEDULE], 0, 0},
-    {"lr-steps", 0, CLI_STRING, "E:F,..", "instead: factor F from epoch E on, such as 30:0.1,60:0.01",
-     &keyed[OPT_LR_STEPS], 0, 0},
-    {"lr-plateau", 0, CLI_STRING, "N:F",
-     "instead: times F whenever N epochs brought nothing better, such as 10:0.5",
-     &keyed[OPT_LR_PLATEAU], 0, 0},
-    {"warmup-epochs", 0, CLI_STRING, "N", "epochs from the unscaled rate to the scaled one (0)",
-     &keyed[OPT_WARMUP_EPOCHS], 0, 0},
-    {"warmup", 0, CLI_STRING, "WORD", "the rate rises each batch | epoch (batch)",
-     &keyed[OPT_WARMUP], 0, 0},
-    {"eval-epochs", 0, CLI_STRING, "N", "validate every N epochs; 0: only at the end (0)",
-     &keyed[OPT_EVAL_EPOCHS], 0, 0},
-    {"until", 0, CLI_STRING, "METRIC>=V",
-     "end when the validation's iou, dice, precision, recall or accuracy (acc) is that good",
-     &keyed[OPT_UNTIL], 0, 0},
-    {"patience", 0, CLI_STRING, "N",
-     "end after N epochs without a better IoU (accuracy of classes); 0: never (0)",
-     &keyed[OPT_PATIENCE], 0, 0},
-    {"keep", 0, CLI_STRING, "WORD", "weights that are the result: last | best validated (last)",
-     &keyed[OPT_KEEP], 0, 0},
-    {"tensorboard", 0, CLI_FLAG, NULL, "write loss, rate and quality for TensorBoard",
-     &opt_tensorboard, 0, 0},
-    {"trace", 0, CLI_FLAG, NULL,
-     "write trace-RANK.json: what each rank does when, for chrome://tracing or Perfetto",
-     &opt_trace, 0, 0},
-    {"deterministic", 0, CLI_FLAG, NULL, "the same bits on any number of threads",
-     &opt_deterministic, 0, 0},
     {"seed", 0, CLI_STRING, "N", "of weights and shuffling (1)", &keyed[OPT_SEED], 0, 0},
     {"gpus", 'g', CLI_INT, "N", "devices (default: as many as tasks were launched, else 1)",
      &opt_gpus, 1, 100000},
@@ -220,26 +86,8 @@ static const struct cli_option options[] = {
      &opt_strategy, 0, 0},
     COMPUTE_OPTION_BACKEND(keyed[OPT_BACKEND]),
     COMPUTE_OPTION_DTYPE(keyed[OPT_DTYPE]),
-    {"comm", 0, CLI_STRING, "WORD", "auto | self | thread | mpi | nccl (auto)",
-     &keyed[OPT_COMM], 0, 0},
     {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
      &keyed[OPT_THREADS], 0, 0},
-    {"allreduce", 0, CLI_STRING, "WORD",
-     "bucketed | native (each tensor by itself) | horovod (fused in cycles) (bucketed)",
-     &keyed[OPT_ALLREDUCE], 0, 0},
-    {"bucket-mib", 0, CLI_STRING, "N", "of bucketed; 0: chosen by the time of the first steps (1)",
-     &keyed[OPT_BUCKET], 0, 0},
-    {"fusion-mib", 0, CLI_STRING, "N", "of horovod: the buffer (128)", &keyed[OPT_FUSION], 0, 0},
-    {"cycle-ms", 0, CLI_STRING, "T", "of horovod: least time between two sums (1)",
-     &keyed[OPT_CYCLE], 0, 0},
-    {"compress", 0, CLI_STRING, "WORD", "gradients between nodes: none | bf16 | fp16 (none)",
-     &keyed[OPT_COMPRESS], 0, 0},
-    {"checkpoint-epochs", 0, CLI_STRING, "N", "a checkpoint every N epochs; 0: not by epochs (0)",
-     &keyed[OPT_CHECKPOINT_EPOCHS], 0, 0},
-    {"checkpoint-seconds", 0, CLI_STRING, "S", "and every S seconds; 0: not by time (600)",
-     &keyed[OPT_CHECKPOINT_S], 0, 0},
-    {"timeout", 0, CLI_STRING, "S", "seconds until a missing rank is given up (300)",
-     &keyed[OPT_TIMEOUT], 0, 0},
     {0}};
 
 static const char details[] =
@@ -262,19 +110,18 @@ static const char details[] =
     "leave with exit code 75 (130 after Ctrl-C) and no marker; a second Ctrl-C ends at once. The\n"
     "same command continues from there, and from the newest checkpoint after a crash. --resume\n"
     "continues in another folder: with another --gpus or batch, with more --epochs than a run had\n"
-    "that is done, and with other --lr, --lr-scaling, --lr-schedule, --lr-steps, --lr-plateau,\n"
-    "--warmup, --warmup-epochs, --eval-epochs, --until or --patience. A schedule by share of the\n"
-    "epochs follows the new number:\n"
+    "that is done, and with other --lr, train.lr_*, train.warmup*, train.eval_epochs, train.until or\n"
+    "train.patience. A schedule by share of the epochs follows the new number:\n"
     "\n"
     "  unet-train train --data DATA --size 96x128 --epochs 300 --resume RUN --out RUN-again\n"
     "\n"
     "With the same settings the result is that of a run that was never cut off, to the last bit.\n"
     "With another number of GPUs batch and rate follow it; what RUN had on K GPUs stays with\n"
-    "--global-batch (its batch-size times K) and --lr-gpus K. A checkpoint of another network,\n"
-    "data set or training is refused, and so is --resume without one (exit code 9).\n";
+    "train.global_batch (its batch-size times K) and train.rate_gpus K. A checkpoint of another\n"
+    "network, data set or training is refused, and so is --resume without one (exit code 9).\n";
 
 /* Tasks and devices when nothing but --gpus and --strategy is known. */
-static int set_layout(struct run_config *c, struct err *e)
+static int set_layout(struct settings *c, struct err *e)
 {
     int launched = strategy_launched_tasks();
     bool many;
@@ -295,27 +142,24 @@ static int set_layout(struct run_config *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
-static int configure_by_hand(struct run_config *c, struct err *e)
+/* Without a batch in words it is the preset's, shared by the GPUs. */
+static int configure_by_hand(struct settings *c, struct err *e)
 {
+    const char *batch = setting_find(settings_of_run, "train.global_batch")->preset;
+
     if (!keyed[OPT_DATA] || !opt_size)
         return err_set(e, ERR_USAGE, "train: give --run FILE, or --data DIR and --size HxW "
                        "(train --help)");
     if (size_option_parse(opt_size, &c->data.height, &c->data.width, e))
         return err_prefix(e, "train: --size");
+    c->train.global_batch = 0;
     for (int i = 0; i < NKEYED; i++)
         if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
             return err_prefix(e, "train: --%s", keys[i].option);
-    if (keyed[OPT_MODEL] && !model_open(keyed[OPT_MODEL], e)) {
-        e->code = strchr(keyed[OPT_MODEL], '.') ? e->code : ERR_USAGE; /* a file, or a name */
-        return err_prefix(e, "train: --model");
-    }
-    c->data.soft_masks = opt_soft_masks;
-    c->train.nesterov = opt_nesterov;
-    c->train.momentum_correction = !opt_uncorrected;
-    c->train.deterministic = opt_deterministic;
-    c->train.tensorboard = opt_tensorboard;
-    c->train.trace = opt_trace;
-    if (opt_augment && run_config_augment(opt_augment, &c->augment, e))
+    if (run_config_set_words(c, &opt_set, e))
+        return err_prefix(e, "train");
+    if (!c->train.batch_per_gpu && !c->train.global_batch &&
+        run_config_set(c, "train.global_batch", batch, e))
         return -1;
     return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
@@ -327,7 +171,7 @@ static const char *choose_plan(char own[PATH_MAX])
     return access(own, F_OK) == 0 ? own : opt_run;
 }
 
-static int configure(struct run_config *c, struct err *e)
+static int configure(struct settings *c, struct err *e)
 {
     char own[PATH_MAX];
 
@@ -341,14 +185,14 @@ static int configure(struct run_config *c, struct err *e)
         if (keyed[i])
             return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says "
                            "it; edit %s or leave --run out", keys[i].option, opt_run);
-    if (opt_size || opt_gpus || opt_augment)
+    if (opt_size || opt_gpus || opt_set.count)
         return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says it",
-                       opt_size ? "size" : opt_gpus ? "gpus" : "augment");
+                       opt_size ? "size" : opt_gpus ? "gpus" : "set");
     return run_config_read(c, choose_plan(own), e);
 }
 
 /* What depends on the model. */
-static void complete(struct run_config *c)
+static void complete(struct settings *c)
 {
     const struct model *model = model_find(c->model.name);
 
@@ -358,11 +202,11 @@ static void complete(struct run_config *c)
         c->model.depth = model->depth;
 }
 
-/* By hand without --split: rank 0 makes one among the results. */
-static int make_split(struct run_config *c, struct comm *comm, struct err *e)
+/* By hand without data.split: rank 0 makes one among the results. */
+static int make_split(struct settings *c, struct comm *comm, struct err *e)
 {
-    struct split_config config = {.dir = c->data.dir, .seed = opt_split_seed,
-                                  .val_fraction = opt_val_fraction,
+    struct split_config config = {.dir = c->data.dir, .seed = c->data.split_seed,
+                                  .val_fraction = c->data.val_fraction,
                                   .soft_masks = c->data.soft_masks,
                                   .classes = c->data.classes, .ignore = c->data.ignore,
                                   .class_file = c->data.class_file};
@@ -402,7 +246,7 @@ struct start {
 };
 
 /* 0, 1 when all ranks have left at a checkpoint, -1. */
-static int run_replicas(struct run_config *c, const struct strategy *strategy, struct comm *comm,
+static int run_replicas(struct settings *c, const struct strategy *strategy, struct comm *comm,
                         const struct start *start, struct err *e)
 {
     if (make_split(c, comm, e))
@@ -459,7 +303,7 @@ static int check_resume(struct err *e)
 /* Returns how long MPI_Init may take. Ranks that have met are all running, so it ends within seconds
  * where it ends at all; a third of train.timeout_s, but MPI_START_S at least, frees the GPUs of a
  * start that hangs. */
-static double mpi_timeout(const struct run_config *c, bool have_met)
+static double mpi_timeout(const struct settings *c, bool have_met)
 {
     double all = c->train.timeout_s, some = fmax(all / 3, MPI_START_S);
 
@@ -467,7 +311,7 @@ static double mpi_timeout(const struct run_config *c, bool have_met)
 }
 
 /* No signal may be lost while ranks that are not there yet are waited for. */
-static struct comm *open_comm(const struct run_config *c, const struct strategy *s,
+static struct comm *open_comm(const struct settings *c, const struct strategy *s,
                               const struct start *start, struct err *e)
 {
     struct lifeline *lifeline = start->lifeline;
@@ -496,7 +340,7 @@ static struct comm *open_comm(const struct run_config *c, const struct strategy 
 }
 
 /* From here on a failure of one rank must end the others, and rank 0 marks it. */
-static int run_connected(struct run_config *c, const struct strategy *strategy,
+static int run_connected(struct settings *c, const struct strategy *strategy,
                          const struct start *start, struct err *e)
 {
     int rc = -1;
@@ -539,7 +383,7 @@ static void mark_lost(void *arg, const struct err *e)
 
 /* auto and cpu become a backend's name. A process that was given GPUs and cannot use them has an error
  * that the others hear of when all have met. */
-static void choose_backend(struct run_config *c, struct start *start)
+static void choose_backend(struct settings *c, struct start *start)
 {
     int rc = compute_choose(&start->compute, c->train.backend, c->train.deterministic,
                             &start->device_error);
@@ -551,7 +395,7 @@ static void choose_backend(struct run_config *c, struct start *start)
 }
 
 /* What this process computes with, and which rank it is. */
-static int decide(struct run_config *c, struct strategy *strategy, struct start *start,
+static int decide(struct settings *c, struct strategy *strategy, struct start *start,
                   struct err *e)
 {
     choose_backend(c, start);
@@ -569,7 +413,7 @@ static int decide(struct run_config *c, struct strategy *strategy, struct start 
     return 0;
 }
 
-static int train(struct run_config *c, double process_start, struct err *e)
+static int train(struct settings *c, double process_start, struct err *e)
 {
     struct strategy strategy = {.tasks = 0};
     struct start start = {.process_start = process_start};
@@ -618,7 +462,7 @@ static int train(struct run_config *c, double process_start, struct err *e)
 static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     double process_start = clock_now();
-    struct run_config c = {0};
+    struct settings c = {0};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     int rc = configure(&c, e);
@@ -636,5 +480,6 @@ const struct cli_command cmd_train = {
     .summary = "Train one network, as one rank or several",
     .details = details,
     .options = options,
+    .settings = settings_of_run,
     .run = run,
 };

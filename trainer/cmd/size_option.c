@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#define MAX_SIDE 65535
+#include "src/settings.h"
 
 /* Digits only: strtol alone would take blanks and signs too. */
 static const char *parse_side(const char *text, int *side)
@@ -15,7 +15,7 @@ static const char *parse_side(const char *text, int *side)
     if (!isdigit((unsigned char)*text))
         return NULL;
     long v = strtol(text, &end, 10);
-    if (v < 1 || v > MAX_SIDE)
+    if (v < 1 || v > SETTINGS_SIDE_MAX)
         return NULL;
     *side = (int)v;
     return end;

@@ -95,7 +95,7 @@ static int load(struct err *e)
     int version = 0;
 
     if (!library)
-        return err_prefix(e, "several GPUs need NCCL (--comm thread or mpi does without)");
+        return err_prefix(e, "several GPUs need NCCL (train.comm thread or mpi does without)");
     if (library_find(library, "ncclGetVersion", &calls.get_version, e))
         return -1;
     if (calls.get_version(&version) || version < OLDEST)

@@ -23,8 +23,8 @@
 #include "src/run/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/snapshot.h"
-#include "trainer/step/evaluate.h"
 #include "trainer/export/events.h"
+#include "trainer/step/evaluate.h"
 
 #define PROGRESS_S 2.0
 
@@ -282,66 +282,45 @@ static int write_line(struct record *r, struct buf *b, struct err *e)
     return rc;
 }
 
-static void add_config(struct buf *b, const struct run_config *c, size_t parameters)
+/* The settings of a section; first stands before the first, a comma before each other. */
+static void add_section(struct buf *b, const struct settings *c, const char *section, const char *first)
 {
-    add_string(b, "strategy", c->layout.strategy);
-    buf_add(b, ",\"model\":{\"name\":");
-    buf_add_json_string(b, c->model.name);
-    buf_addf(b, ",\"base\":%d,\"depth\":%d,\"batch_norm\":\"%s\",\"parameters\":%zu}",
-             c->model.base, c->model.depth, c->model.batch_norm, parameters);
-    add_int(b, "height", c->data.height);
-    add_int(b, "width", c->data.width);
-    add_int(b, "channels", c->data.channels);
-    add_int(b, "batch_per_gpu", run_config_step_batch(c) / c->train.accumulate);
-    add_int(b, "global_batch", (int64_t)run_config_step_images(c));
-    add_int(b, "epochs", c->train.epochs);
-    add_int(b, "repeat", c->data.repeat);
-    add_string(b, "remainder", c->data.remainder);
-    add_int(b, "classes", c->data.classes);
-    add_string(b, "loss", c->train.loss);
-    add_string(b, "class_weights", c->train.class_weights);
-    add_string(b, "optimizer", c->train.optimizer);
-    add_double(b, "lr", c->train.lr);
-    add_string(b, "lr_scaling", c->train.lr_scaling);
-    add_string(b, "lr_schedule", c->train.lr_schedule);
-    add_string(b, "lr_steps", c->train.lr_steps);
-    add_int(b, "warmup_epochs", c->train.warmup_epochs);
-    add_string(b, "warmup", c->train.warmup);
-    add_double(b, "momentum", c->train.momentum);
-    buf_addf(b, ",\"nesterov\":%s,\"momentum_correction\":%s,\"deterministic\":%s",
-             c->train.nesterov ? "true" : "false",
-             c->train.momentum_correction ? "true" : "false",
-             c->train.deterministic ? "true" : "false");
-    add_double(b, "weight_decay", c->train.weight_decay);
-    add_int(b, "accumulate", c->train.accumulate);
-    add_double(b, "clip_norm", c->train.clip_norm);
-    add_int(b, "eval_epochs", c->train.eval_epochs);
-    add_string(b, "until", c->train.until);
-    add_int(b, "patience", c->train.patience);
-    add_string(b, "keep", c->train.keep);
-    add_string(b, "lr_plateau", c->train.lr_plateau);
-    add_string(b, "allreduce", c->train.allreduce);
-    add_int(b, "bucket_mib", c->train.bucket_mib);
-    add_int(b, "fusion_mib", c->train.fusion_mib);
-    add_double(b, "cycle_ms", c->train.cycle_ms);
-    add_string(b, "compress", c->train.compress);
-    add_int(b, "checkpoint_epochs", c->train.checkpoint_epochs);
-    add_double(b, "checkpoint_s", c->train.checkpoint_s);
+    for (const struct setting *s = settings_of_run; s->path; s++)
+        if (!s->of_split && setting_is_in(s, section, strlen(section))) {
+            buf_addf(b, "%s\"%s\":", first, setting_leaf(s));
+            setting_format_json(s, c, b);
+            first = ",";
+        }
+}
+
+/* The settings, with what was made of them in this run. */
+static void add_settings(struct buf *b, const struct record_run *run)
+{
+    struct settings c = *run->config;
+
+    c.train.batch_per_gpu = run_config_step_batch(run->config) / c.train.accumulate;
+    c.train.global_batch = (int)run_config_step_images(run->config);
+    c.train.backend = run->compute->backend->name;
+    c.train.comm = run->comm;
+    c.train.threads = run->threads;
+    add_section(b, &c, "", ",");
+    add_section(b, &c, "data", ",");
+    add_section(b, &c, "train", ",");
+    add_section(b, &c, "augment", ",\"augment\":{");
+    add_section(b, &c, "model", "},\"model\":{");
+    buf_addf(b, ",\"parameters\":%zu}", run->parameters);
 }
 
 int record_run(struct record *r, const struct record_run *run, struct err *e)
 {
-    const struct run_config *c = run->config;
+    const struct settings *c = run->config;
     const char *job = getenv("SLURM_JOB_ID");
     char date[32];
     struct buf b = {0};
 
     clock_date(date);
     buf_add(&b, "{\"kind\":\"run\",\"schema\":1");
-    add_string(&b, "study", c->study);
-    add_string(&b, "run", c->run);
-    add_int(&b, "seed", c->seed);
-    add_string(&b, "engine", c->engine);
+    add_settings(&b, run);
     add_string(&b, "attempt_dir", r->dir);
     add_string(&b, "started", date);
     add_string(&b, "version", run->version);
@@ -356,15 +335,11 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
     add_int(&b, "nodes", c->layout.nodes);
     add_int(&b, "world_size", run->ranks);
     add_int(&b, "devices", c->layout.gpus);
-    add_string(&b, "backend", run->compute->backend->name);
     add_string(&b, "device", run->compute->device);
     add_string(&b, "why_cpu", run->compute->why);
-    add_string(&b, "comm", run->comm);
-    add_string(&b, "dtype", c->train.dtype);
-    add_int(&b, "threads", run->threads);
     add_int(&b, "cores", run->cores);
     buf_addf(&b, ",\"oversubscribed\":%s", run->oversubscribed ? "true" : "false");
-    add_config(&b, c, run->parameters);
+    add_string(&b, "strategy", c->layout.strategy);
     add_int(&b, "train_images", (int64_t)run->train_images);
     add_int(&b, "val_images", (int64_t)run->val_images);
     buf_add(&b, ",\"versions\":{\"compiler\":");

@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 #include "src/buf.h"
-#include "src/run/epoch_csv.h"
 #include "src/err.h"
-#include "trainer/run/compute.h"
+#include "src/run/epoch_csv.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/run/goal.h"
-#include "trainer/step/gradient_noise.h"
 #include "trainer/metric/score.h"
+#include "trainer/run/compute.h"
+#include "trainer/run/goal.h"
 #include "trainer/run/run_config.h"
+#include "trainer/step/gradient_noise.h"
 
 struct record;
 
@@ -35,7 +35,7 @@ int record_check(struct record *r, struct err *e);
 
 /* The first line: what the run is, besides its configuration. */
 struct record_run {
-    const struct run_config *config;
+    const struct settings *config;
     const char *const *hosts; /* by rank */
     const struct compute *compute;
     const char *comm, *compiler, *dnnl, *mpi, *version; /* "": not there */

@@ -12,9 +12,9 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/plural.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/run/session.h"
-#include "src/plural.h"
 
 /* What is read besides s->at. */
 struct origin {
@@ -53,15 +53,20 @@ static struct safetensors_entry *list_state(struct session *s, bool best, size_t
     return list;
 }
 
-static void encode_config(const struct run_config *c, struct buf *b)
+static void encode_config(const struct settings *c, struct buf *b)
 {
-    char key[64], number[64];
-    const char *text;
-    bool adjustable;
+    const char *comma = "";
 
-    for (size_t i = 0; run_config_fixed(c, i, key, number, &text, &adjustable); i++) {
-        buf_addf(b, "%s\"%s\":", i ? "," : "", key);
-        buf_add_json_string(b, text);
+    for (const struct setting *s = settings_of_run; s->path; s++) {
+        struct buf text = {0};
+        if (s->resume == SETTING_OPEN)
+            continue;
+        setting_format(s, c, &text);
+        buf_addf(b, "%s\"%s\":", comma, s->path);
+        buf_add_json_string(b, text.data ? text.data : "");
+        b->failed |= text.failed;
+        buf_destroy(&text);
+        comma = ",";
     }
 }
 
@@ -206,18 +211,17 @@ static double number(const cJSON *root, const char *name)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
 }
 
-/* As a person writes it: numbers are compared with all their digits. */
-static const char *readable(const char *text, char number[32])
+/* Of a checkpoint that is older than the setting: its preset. */
+static const char *value_of(const cJSON *config, const struct setting *s)
 {
-    char *end;
-    double v = strtod(text, &end);
+    const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, s->path));
 
-    if (!*text)
-        return "none";
-    if (*end)
-        return text;
-    snprintf(number, 32, "%.9g", v);
-    return number;
+    return was || s->expected ? was : s->preset;
+}
+
+static bool agrees(const struct setting *s, const char *was, const char *text)
+{
+    return s->type == SETTING_REAL ? strtod(was, NULL) == strtod(text, NULL) : strcmp(was, text) == 0;
 }
 
 static void add_change(struct origin *from, const char *key, const char *was, const char *text)
@@ -229,26 +233,37 @@ static void add_change(struct origin *from, const char *key, const char *was, co
              text);
 }
 
-static int check_config(const cJSON *root, const struct run_config *c, struct origin *from,
+static int check_setting(const cJSON *config, const struct setting *s, const char *text,
+                         struct origin *from, struct err *e)
+{
+    const char *was = value_of(config, s);
+
+    if (was && agrees(s, was, text))
+        return 0;
+    if (!was || s->resume == SETTING_FIXED || !from->other)
+        return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
+                       "with the same value, or begin in another folder %s --resume", s->path,
+                       !was ? "unknown" : *was ? was : "none", *text ? text : "none",
+                       s->resume == SETTING_ADJUSTABLE ? "with" : "without");
+    add_change(from, s->path, *was ? was : "none", *text ? text : "none");
+    return 0;
+}
+
+static int check_config(const cJSON *root, const struct settings *c, struct origin *from,
                         struct err *e)
 {
     const cJSON *config = cJSON_GetObjectItemCaseSensitive(root, "config");
-    char key[64], digits[64], old[32], new[32];
-    const char *text;
-    bool adjustable;
+    int rc = 0;
 
-    for (size_t i = 0; run_config_fixed(c, i, key, digits, &text, &adjustable); i++) {
-        const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, key));
-        if (was && strcmp(was, text) == 0)
+    for (const struct setting *s = settings_of_run; rc == 0 && s->path; s++) {
+        struct buf text = {0};
+        if (s->resume == SETTING_OPEN)
             continue;
-        if (!was || !adjustable || !from->other)
-            return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
-                           "with the same value, or begin in another folder %s --resume", key,
-                           was ? readable(was, old) : "unknown", readable(text, new),
-                           adjustable ? "with" : "without");
-        add_change(from, key, readable(was, old), readable(text, new));
+        setting_format(s, c, &text);
+        rc = check_setting(config, s, text.data ? text.data : "", from, e);
+        buf_destroy(&text);
     }
-    return 0;
+    return rc;
 }
 
 static int check_hash(const cJSON *root, const char *name, uint64_t own, const char *what,
@@ -272,7 +287,7 @@ static int check_state(const struct session *s, const cJSON *root, struct origin
         check_hash(root, "plan", network_plan_hash(s->network), "another plan of the network, by "
                    "another unet-train; continue with that one", e) ||
         check_hash(root, "data", dataset_hash(s->dataset), "other images or masks, or another "
-                   "split (data.split, --split)", e))
+                   "split (data.split)", e))
         return -1;
     return 0;
 }

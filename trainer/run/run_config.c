@@ -3,9 +3,7 @@
 #include "trainer/run/run_config.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,302 +13,81 @@
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/run/schedule.h"
-#include "src/terms.h"
 #include "trainer/core/model.h"
 #include "trainer/run/goal.h"
 
 #define SIZE_LIMIT (1 << 20)
-#define MAX_SIDE 65535
-
-enum key_type { KEY_STRING, KEY_WORD, KEY_INT, KEY_DOUBLE, KEY_BOOL };
-
-struct key {
-    const char *section, *name; /* section "": top level */
-    enum key_type type;
-    size_t offset;
-    const char *initial; /* as text; NULL: must be set */
-    double min, max;
-    const char *const *words;
-    unsigned flags;
-};
-
-enum {
-    OPEN = 1,    /* may change when a run is continued: who it is, where, with what means */
-    OPTIONAL = 2, /* may be absent from run.json, for its default */
-    ADJUSTABLE = 4 /* another run that continues this one may have another value */
-};
-
-static const char *const engines[] = {"embedded", NULL};
-static const char *const strategies[] = {"mirrored", "multi-worker", NULL};
-
-#define AT(member) offsetof(struct run_config, member)
-static const struct key keys[] = {
-    {"", "study", KEY_STRING, AT(study), "by-hand", 0, 0, NULL, OPEN},
-    {"", "study_id", KEY_STRING, AT(study_id), "", 0, 0, NULL, OPEN},
-    {"", "run", KEY_STRING, AT(run), "by-hand", 0, 0, NULL, OPEN},
-    {"", "engine", KEY_WORD, AT(engine), "embedded", 0, 0, engines, OPEN},
-    {"", "seed", KEY_INT, AT(seed), "1", 0, INT_MAX, NULL, 0},
-    {"data", "dir", KEY_STRING, AT(data.dir), NULL, 0, 0, NULL, OPEN},
-    {"data", "split", KEY_STRING, AT(data.split), "", 0, 0, NULL, OPEN},
-    {"data", "height", KEY_INT, AT(data.height), NULL, 1, MAX_SIDE, NULL, 0},
-    {"data", "width", KEY_INT, AT(data.width), NULL, 1, MAX_SIDE, NULL, 0},
-    {"data", "channels", KEY_INT, AT(data.channels), "1", 1, 64, NULL, 0},
-    {"data", "repeat", KEY_INT, AT(data.repeat), "1", 1, 1000000, NULL, 0},
-    {"data", "soft_masks", KEY_BOOL, AT(data.soft_masks), "false", 0, 0, NULL, 0},
-    {"data", "classes", KEY_INT, AT(data.classes), "1", 1, RUN_CONFIG_CLASSES, NULL, OPTIONAL},
-    {"data", "ignore", KEY_STRING, AT(data.ignore), "", 0, 0, NULL, OPTIONAL},
-    {"data", "class_file", KEY_STRING, AT(data.class_file), "", 0, 0, NULL, OPTIONAL},
-    {"data", "cache", KEY_STRING, AT(data.cache), "auto", 0, 0, NULL, OPEN | OPTIONAL},
-    {"data", "workers", KEY_INT, AT(data.workers), "2", 0, 256, NULL, OPEN | OPTIONAL},
-    {"data", "files", KEY_WORD, AT(data.files), "all", 0, 0, terms_files, OPTIONAL},
-    {"data", "remainder", KEY_WORD, AT(data.remainder), "keep", 0, 0, terms_remainders, 0},
-    {"augment", "hflip", KEY_BOOL, AT(augment.hflip), "false", 0, 0, NULL, OPTIONAL},
-    {"augment", "vflip", KEY_BOOL, AT(augment.vflip), "false", 0, 0, NULL, OPTIONAL},
-    {"augment", "rot90", KEY_BOOL, AT(augment.rot90), "false", 0, 0, NULL, OPTIONAL},
-    {"augment", "six", KEY_BOOL, AT(augment.six), "false", 0, 0, NULL, OPTIONAL},
-    {"augment", "brightness", KEY_DOUBLE, AT(augment.brightness), "0", 0, 1, NULL, OPTIONAL},
-    {"augment", "contrast", KEY_DOUBLE, AT(augment.contrast), "0", 0, 1, NULL, OPTIONAL},
-    {"augment", "shift", KEY_INT, AT(augment.shift), "0", 0, 1000, NULL, OPTIONAL},
-    {"augment", "crop", KEY_DOUBLE, AT(augment.crop), "0", 0, 0.9, NULL, OPTIONAL},
-    {"augment", "elastic", KEY_DOUBLE, AT(augment.elastic), "0", 0, 1000, NULL, OPTIONAL},
-    {"model", "name", KEY_STRING, AT(model.name), "unet", 0, 0, NULL, 0},
-    {"model", "base", KEY_INT, AT(model.base), "0", 0, 1024, NULL, 0},
-    {"model", "depth", KEY_INT, AT(model.depth), "0", 0, 8, NULL, 0},
-    {"model", "batch_norm", KEY_WORD, AT(model.batch_norm), "sync", 0, 0, terms_batch_norms, 0},
-    {"train", "epochs", KEY_INT, AT(train.epochs), "200", 1, 1000000, NULL, ADJUSTABLE},
-    {"train", "batch_per_gpu", KEY_INT, AT(train.batch_per_gpu), "16", 1, 65536, NULL, OPEN},
-    {"train", "global_batch", KEY_INT, AT(train.global_batch), "0", 0, 1 << 24, NULL, OPEN | OPTIONAL},
-    {"train", "rate_gpus", KEY_INT, AT(train.rate_gpus), "0", 0, 100000, NULL, OPEN | OPTIONAL},
-    {"train", "loss", KEY_WORD, AT(train.loss), "ce", 0, 0, terms_losses, OPTIONAL},
-    {"train", "class_weights", KEY_STRING, AT(train.class_weights), "", 0, 0, NULL, OPTIONAL},
-    {"train", "optimizer", KEY_WORD, AT(train.optimizer), "adam", 0, 0, terms_optimizers, 0},
-    {"train", "momentum", KEY_DOUBLE, AT(train.momentum), "0.9", 0, 0.999999, NULL, OPTIONAL},
-    {"train", "nesterov", KEY_BOOL, AT(train.nesterov), "false", 0, 0, NULL, OPTIONAL},
-    {"train", "weight_decay", KEY_DOUBLE, AT(train.weight_decay), "0", 0, 1, NULL, OPTIONAL},
-    {"train", "lr", KEY_DOUBLE, AT(train.lr), "0.001", 1e-12, 1e12, NULL, ADJUSTABLE},
-    {"train", "lr_scaling", KEY_WORD, AT(train.lr_scaling), "linear", 0, 0,
-     terms_lr_scalings, ADJUSTABLE},
-    {"train", "lr_schedule", KEY_WORD, AT(train.lr_schedule), "step", 0, 0,
-     terms_lr_schedules, ADJUSTABLE},
-    {"train", "lr_steps", KEY_STRING, AT(train.lr_steps), "", 0, 0, NULL, OPTIONAL | ADJUSTABLE},
-    {"train", "lr_plateau", KEY_STRING, AT(train.lr_plateau), "", 0, 0,
-     NULL, OPTIONAL | ADJUSTABLE},
-    {"train", "warmup_epochs", KEY_INT, AT(train.warmup_epochs), "0", 0, 1000000,
-     NULL, OPTIONAL | ADJUSTABLE},
-    {"train", "warmup", KEY_WORD, AT(train.warmup), "batch", 0, 0,
-     terms_warmups, OPTIONAL | ADJUSTABLE},
-    {"train", "momentum_correction", KEY_BOOL, AT(train.momentum_correction), "true", 0, 0, NULL,
-     OPTIONAL},
-    {"train", "accumulate", KEY_INT, AT(train.accumulate), "1", 1, 4096, NULL, OPEN | OPTIONAL},
-    {"train", "clip_norm", KEY_DOUBLE, AT(train.clip_norm), "0", 0, 1e12, NULL, OPTIONAL},
-    {"train", "eval_epochs", KEY_INT, AT(train.eval_epochs), "0", 0, 1000000,
-     NULL, OPTIONAL | ADJUSTABLE},
-    {"train", "until", KEY_STRING, AT(train.until), "", 0, 0, NULL, OPTIONAL | ADJUSTABLE},
-    {"train", "patience", KEY_INT, AT(train.patience), "0", 0, 1000000,
-     NULL, OPTIONAL | ADJUSTABLE},
-    {"train", "keep", KEY_WORD, AT(train.keep), "last", 0, 0, terms_keeps, OPTIONAL},
-    {"train", "deterministic", KEY_BOOL, AT(train.deterministic), "false", 0, 0, NULL, OPTIONAL},
-    {"train", "tensorboard", KEY_BOOL, AT(train.tensorboard), "false", 0, 0, NULL,
-     OPEN | OPTIONAL},
-    {"train", "trace", KEY_BOOL, AT(train.trace), "false", 0, 0, NULL, OPEN | OPTIONAL},
-    {"train", "backend", KEY_WORD, AT(train.backend), "auto", 0, 0, terms_backends, OPEN},
-    {"train", "dtype", KEY_WORD, AT(train.dtype), "f32", 0, 0, terms_dtypes, OPTIONAL},
-    {"train", "comm", KEY_WORD, AT(train.comm), "auto", 0, 0, terms_comms, OPEN},
-    {"train", "threads", KEY_INT, AT(train.threads), "0", 0, 4096, NULL, OPEN},
-    {"train", "allreduce", KEY_WORD, AT(train.allreduce), "bucketed", 0, 0, terms_allreduces,
-     OPEN | OPTIONAL},
-    {"train", "bucket_mib", KEY_INT, AT(train.bucket_mib), "1", 0, 4096, NULL, OPEN},
-    {"train", "fusion_mib", KEY_INT, AT(train.fusion_mib), "128", 1, 4096, NULL, OPEN | OPTIONAL},
-    {"train", "cycle_ms", KEY_DOUBLE, AT(train.cycle_ms), "1", 0, 1000, NULL, OPEN | OPTIONAL},
-    {"train", "compress", KEY_WORD, AT(train.compress), "none", 0, 0, terms_compressions,
-     OPEN | OPTIONAL},
-    {"train", "checkpoint_epochs", KEY_INT, AT(train.checkpoint_epochs), "0", 0, 1000000, NULL,
-     OPEN | OPTIONAL},
-    {"train", "checkpoint_s", KEY_DOUBLE, AT(train.checkpoint_s), "600", 0, 1e9, NULL,
-     OPEN | OPTIONAL},
-    {"train", "timeout_s", KEY_INT, AT(train.timeout_s), "300", 1, 1000000, NULL, OPEN},
-    {"layout", "gpus", KEY_INT, AT(layout.gpus), "1", 1, 100000, NULL, OPEN},
-    {"layout", "nodes", KEY_INT, AT(layout.nodes), "1", 1, 100000, NULL, OPEN},
-    {"layout", "tasks", KEY_INT, AT(layout.tasks), "1", 1, 100000, NULL, OPEN},
-    {"layout", "tasks_per_node", KEY_INT, AT(layout.tasks_per_node), "1", 1, 100000, NULL, OPEN},
-    {"layout", "gpus_per_task", KEY_INT, AT(layout.gpus_per_task), "1", 1, 1024, NULL, OPEN},
-    {"layout", "strategy", KEY_WORD, AT(layout.strategy), "mirrored", 0, 0, strategies, OPEN},
-};
-#undef AT
-#define NKEYS (sizeof keys / sizeof *keys)
 
 static const char *const sections[] = {"data", "augment", "model", "train", "layout"};
 #define NSECTIONS (sizeof sections / sizeof *sections)
 
-static void *member(struct run_config *c, const struct key *k)
+int run_config_init(struct settings *c, struct err *e)
 {
-    return (char *)c + k->offset;
-}
-
-static void path_of(const struct key *k, char dst[64])
-{
-    snprintf(dst, 64, "%s%s%s", k->section, *k->section ? "." : "", k->name);
-}
-
-static int set_string(struct run_config *c, const struct key *k, const char *text, struct err *e)
-{
-    char *copy = strdup(text), **dst = member(c, k);
-
-    if (!copy)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    free(*dst);
-    *dst = copy;
-    return 0;
-}
-
-static int set_word(struct run_config *c, const struct key *k, const char *text, int code,
-                    struct err *e)
-{
-    char path[64], list[256] = "";
-
-    for (const char *const *w = k->words; *w; w++) {
-        if (strcmp(*w, text) == 0) {
-            *(const char **)member(c, k) = *w;
-            return 0;
-        }
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *w);
-    }
-    path_of(k, path);
-    return err_set(e, code, "%s: '%s' is not one of: %s", path, text, list);
-}
-
-static int set_number(struct run_config *c, const struct key *k, double v, int code, struct err *e)
-{
-    char path[64];
-
-    path_of(k, path);
-    if (k->type == KEY_INT && v != floor(v))
-        return err_set(e, code, "%s: %g is not a whole number", path, v);
-    if (!(v >= k->min && v <= k->max))
-        return err_set(e, code, "%s: %.17g is not from %.10g to %.10g", path, v, k->min, k->max);
-    if (k->type == KEY_INT)
-        *(int *)member(c, k) = (int)v;
-    else
-        *(double *)member(c, k) = v;
-    return 0;
-}
-
-static int set_text(struct run_config *c, const struct key *k, const char *text, struct err *e)
-{
-    char path[64], *end;
-
-    path_of(k, path);
-    switch (k->type) {
-    case KEY_STRING:
-        return set_string(c, k, text, e);
-    case KEY_WORD:
-        return set_word(c, k, text, ERR_USAGE, e);
-    case KEY_BOOL:
-        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-            return err_set(e, ERR_USAGE, "%s: '%s' is neither true nor false", path, text);
-        *(bool *)member(c, k) = text[0] == 't';
+    *c = (struct settings){0};
+    if (settings_create(settings_of_run, c, e) == 0)
         return 0;
-    case KEY_INT:
-    case KEY_DOUBLE:
-        errno = 0;
-        double v = strtod(text, &end);
-        if (end == text || *end || !isfinite(v))
-            return err_set(e, ERR_USAGE, "%s: '%s' is not a number", path, text);
-        return set_number(c, k, v, ERR_USAGE, e);
-    }
-    return err_set(e, ERR_INTERNAL, "%s: key of unknown type", path);
+    run_config_destroy(c);
+    return -1;
 }
 
-static const struct key *find_key(const char *section, const char *name)
+void run_config_destroy(struct settings *c)
 {
-    for (size_t i = 0; i < NKEYS; i++)
-        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
-            return &keys[i];
-    return NULL;
+    if (c)
+        settings_destroy(settings_of_run, c);
 }
 
-int run_config_init(struct run_config *c, struct err *e)
+int run_config_set(struct settings *c, const char *key, const char *text, struct err *e)
 {
-    memset(c, 0, sizeof *c);
-    for (size_t i = 0; i < NKEYS; i++)
-        if (keys[i].initial && set_text(c, &keys[i], keys[i].initial, e)) {
-            run_config_destroy(c);
+    const struct setting *s = setting_find(settings_of_run, key);
+
+    if (!s)
+        return setting_refuse(settings_of_run, key, e);
+    return setting_set(s, text, c, e) ? err_prefix(e, "%s", key) : 0;
+}
+
+static int set_word(struct settings *c, const char *word, struct err *e)
+{
+    const char *equals = strchr(word, '=');
+    char key[SETTING_PATH_SIZE];
+
+    if (!equals)
+        return err_set(e, ERR_USAGE, "--set %s: KEY=VALUE is expected", word);
+    snprintf(key, sizeof key, "%.*s", (int)(equals - word), word);
+    if (strncmp(key, "layout.", 7) == 0)
+        return err_set(e, ERR_USAGE, "--set %s: --gpus and --strategy decide", word);
+    return run_config_set(c, key, equals + 1, e) ? err_prefix(e, "--set") : 0;
+}
+
+int run_config_set_words(struct settings *c, const struct cli_list *words, struct err *e)
+{
+    for (size_t i = 0; i < words->count; i++)
+        if (set_word(c, words->values[i], e))
             return -1;
-        }
     return 0;
 }
 
-void run_config_destroy(struct run_config *c)
+/* The text of a JSON value of the setting's type; NULL with an error. number: room for it. */
+static const char *text_of(const struct setting *s, const cJSON *item, char number[40], struct err *e)
 {
-    if (!c)
-        return;
-    for (size_t i = 0; i < NKEYS; i++)
-        if (keys[i].type == KEY_STRING) {
-            char **text = member(c, &keys[i]);
-            free(*text);
-            *text = NULL;
+    switch (s->type) {
+    case SETTING_INT:
+    case SETTING_REAL:
+        if (cJSON_IsNumber(item)) {
+            snprintf(number, 40, "%.17g", item->valuedouble);
+            return number;
         }
-}
-
-int run_config_set(struct run_config *c, const char *key, const char *text, struct err *e)
-{
-    char section[64];
-    const char *dot = strchr(key, '.');
-
-    snprintf(section, sizeof section, "%.*s", dot ? (int)(dot - key) : 0, key);
-    const struct key *k = find_key(section, dot ? dot + 1 : key);
-    if (!k)
-        return err_set(e, ERR_INTERNAL, "%s: no such key of a run", key);
-    return set_text(c, k, text, e);
-}
-
-int run_config_augment(const char *list, struct augment_config *dst, struct err *e)
-{
-    struct run_config c = {.augment = *dst};
-    char copy[256], key[64], *rest = copy, *word;
-
-    snprintf(copy, sizeof copy, "%s", list);
-    while ((word = strsep(&rest, ","))) {
-        char *value = strchr(word, '=');
-        if (value)
-            *value++ = 0;
-        snprintf(key, sizeof key, "augment.%s", word);
-        if (run_config_set(&c, key, value ? value : "true", e)) {
-            e->code = ERR_USAGE; /* an unknown key too */
-            return err_prefix(e, "--augment");
-        }
-    }
-    *dst = c.augment;
-    return 0;
-}
-
-static int set_json(struct run_config *c, const struct key *k, const cJSON *item, struct err *e)
-{
-    char path[64];
-
-    path_of(k, path);
-    switch (k->type) {
-    case KEY_STRING:
+        err_set(e, ERR_CONFIG, "%s: must be a number", s->path);
+        return NULL;
+    case SETTING_SWITCH:
+        if (cJSON_IsBool(item))
+            return cJSON_IsTrue(item) ? "true" : "false";
+        err_set(e, ERR_CONFIG, "%s: must be true or false", s->path);
+        return NULL;
+    default:
         if (!cJSON_IsString(item))
-            return err_set(e, ERR_CONFIG, "%s: must be a string", path);
-        return set_string(c, k, item->valuestring, e);
-    case KEY_WORD:
-        if (!cJSON_IsString(item))
-            return err_set(e, ERR_CONFIG, "%s: must be a string", path);
-        return set_word(c, k, item->valuestring, ERR_CONFIG, e);
-    case KEY_BOOL:
-        if (!cJSON_IsBool(item))
-            return err_set(e, ERR_CONFIG, "%s: must be true or false", path);
-        *(bool *)member(c, k) = cJSON_IsTrue(item);
-        return 0;
-    case KEY_INT:
-    case KEY_DOUBLE:
-        if (!cJSON_IsNumber(item))
-            return err_set(e, ERR_CONFIG, "%s: must be a number", path);
-        return set_number(c, k, item->valuedouble, ERR_CONFIG, e);
+            err_set(e, ERR_CONFIG, "%s: must be a string", s->path);
+        return cJSON_GetStringValue(item);
     }
-    return err_set(e, ERR_INTERNAL, "%s: key of unknown type", path);
 }
 
 static bool is_section(const char *name)
@@ -323,12 +100,12 @@ static bool is_section(const char *name)
 
 static int unknown_key(const char *section, const char *name, struct err *e)
 {
-    const char *names[NKEYS + NSECTIONS + 2];
+    const char *names[SETTINGS_MAX + NSECTIONS + 2];
     size_t n = 0;
 
-    for (size_t i = 0; i < NKEYS; i++)
-        if (strcmp(keys[i].section, section) == 0)
-            names[n++] = keys[i].name;
+    for (const struct setting *s = settings_of_run; s->path; s++)
+        if (setting_is_in(s, section, strlen(section)))
+            names[n++] = setting_leaf(s);
     for (size_t i = 0; i < NSECTIONS && !*section; i++)
         names[n++] = sections[i];
     names[n] = NULL;
@@ -337,33 +114,39 @@ static int unknown_key(const char *section, const char *name, struct err *e)
                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* All members of one object, each once, each known. seen: by index in keys. */
-static int read_object(struct run_config *c, const char *section, const cJSON *object, bool *seen,
+/* All members of one object, each once, each known. seen: by row. */
+static int read_object(struct settings *c, const char *section, const cJSON *object, bool *seen,
                        struct err *e)
 {
+    char path[SETTING_PATH_SIZE], number[40];
     const cJSON *item;
 
     cJSON_ArrayForEach(item, object) {
-        const struct key *k = find_key(section, item->string);
-        if (!k && !*section && (is_section(item->string) || strcmp(item->string, "schema") == 0))
+        snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", item->string);
+        const struct setting *s = setting_find(settings_of_run, path);
+        if (!*section && (is_section(item->string) || strcmp(item->string, "schema") == 0))
             continue;
-        if (!k)
+        if (!s || s->of_split)
             return unknown_key(section, item->string, e);
-        if (seen[k - keys])
-            return err_set(e, ERR_CONFIG, "%s%s%s: given twice", section, *section ? "." : "",
-                           item->string);
-        seen[k - keys] = true;
-        if (set_json(c, k, item, e))
+        if (seen[s - settings_of_run])
+            return err_set(e, ERR_CONFIG, "%s: given twice", path);
+        seen[s - settings_of_run] = true;
+        const char *text = text_of(s, item, number, e);
+        if (!text)
             return -1;
+        if (setting_set(s, text, c, e)) {
+            e->code = ERR_CONFIG;
+            return err_prefix(e, "%s", path);
+        }
     }
     return 0;
 }
 
-static int read_document(struct run_config *c, const cJSON *root, struct err *e)
+static int read_document(struct settings *c, const cJSON *root, struct err *e)
 {
-    bool seen[NKEYS] = {false};
-    char path[64];
+    bool seen[SETTINGS_MAX] = {false};
 
+    c->train.global_batch = 0; /* run.json is older than it */
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
         return err_set(e, ERR_CONFIG, "schema: must be 1, the only one this unet-train knows");
@@ -376,15 +159,13 @@ static int read_document(struct run_config *c, const cJSON *root, struct err *e)
         if (object && read_object(c, sections[i], object, seen, e))
             return -1;
     }
-    for (size_t i = 0; i < NKEYS; i++) {
-        path_of(&keys[i], path);
-        if (!seen[i] && !(keys[i].flags & OPTIONAL))
-            return err_set(e, ERR_CONFIG, "%s: missing", path);
-    }
+    for (const struct setting *s = settings_of_run; s->path; s++)
+        if (!seen[s - settings_of_run] && s->expected)
+            return err_set(e, ERR_CONFIG, "%s: missing", s->path);
     return 0;
 }
 
-int run_config_read(struct run_config *c, const char *path, struct err *e)
+int run_config_read(struct settings *c, const char *path, struct err *e)
 {
     size_t n;
     const char *end = NULL;
@@ -409,7 +190,7 @@ int run_config_read(struct run_config *c, const char *path, struct err *e)
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-static int check_masks(const struct run_config *c, struct err *e)
+static int check_masks(const struct settings *c, struct err *e)
 {
     if (c->augment.six && c->data.height != c->data.width)
         return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, and they are "
@@ -423,7 +204,7 @@ static int check_masks(const struct run_config *c, struct err *e)
     return 0;
 }
 
-static int check_layout(const struct run_config *c, struct err *e)
+static int check_layout(const struct settings *c, struct err *e)
 {
     bool mirrored = strcmp(c->layout.strategy, "mirrored") == 0;
 
@@ -447,7 +228,7 @@ static int check_layout(const struct run_config *c, struct err *e)
     return 0;
 }
 
-static int check_comm(const struct run_config *c, struct err *e)
+static int check_comm(const struct settings *c, struct err *e)
 {
     const char *comm = c->train.comm;
     bool one = c->layout.gpus == 1;
@@ -466,11 +247,11 @@ static int check_comm(const struct run_config *c, struct err *e)
 }
 
 /* Texts that are parsed again where they are used. */
-static int check_texts(const struct run_config *c, struct err *e)
+static int check_texts(const struct settings *c, struct err *e)
 {
     struct schedule schedule;
     struct goal goal;
-    float weights[RUN_CONFIG_CLASSES];
+    float weights[SETTINGS_CLASSES_MAX];
 
     if (*c->train.lr_plateau && *c->train.lr_steps)
         return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: set only one of them");
@@ -493,21 +274,21 @@ static bool is_deterministic(const char *backend)
     return false;
 }
 
-int run_config_step_batch(const struct run_config *c)
+int run_config_step_batch(const struct settings *c)
 {
     size_t gpus = (size_t)c->layout.gpus;
 
     return (int)((run_config_step_images(c) + gpus - 1) / gpus);
 }
 
-size_t run_config_step_images(const struct run_config *c)
+size_t run_config_step_images(const struct settings *c)
 {
     if (c->train.global_batch)
         return (size_t)c->train.global_batch;
     return (size_t)c->train.batch_per_gpu * (size_t)c->train.accumulate * (size_t)c->layout.gpus;
 }
 
-int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CLASSES],
+int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
                              struct err *e)
 {
     int n = 0, want = c->data.classes == 1 ? 2 : c->data.classes;
@@ -521,7 +302,7 @@ int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CL
         if (end == text || (*end && *end != ',') || !(v >= 0 && v <= 1e6))
             return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is not a list of numbers, "
                            "0 or more, such as 1,2.5", c->train.class_weights);
-        if (n < RUN_CONFIG_CLASSES)
+        if (n < SETTINGS_CLASSES_MAX)
             dst[n] = (float)v;
         n++;
         if (!*end)
@@ -532,11 +313,15 @@ int run_config_class_weights(const struct run_config *c, float dst[RUN_CONFIG_CL
                                                 ? " (background, foreground)" : "");
 }
 
-int run_config_check(const struct run_config *c, struct err *e)
+int run_config_check(const struct settings *c, struct err *e)
 {
     struct network_config network = {.base = c->model.base, .depth = c->model.depth};
     int side;
 
+    if (strcmp(c->engine, "embedded") != 0)
+        return err_set(e, ERR_CONFIG, "engine: unet-train is the embedded engine, not %s", c->engine);
+    if (!c->train.global_batch && !c->train.batch_per_gpu)
+        return err_set(e, ERR_CONFIG, "train.global_batch or train.batch_per_gpu must be 1 or more");
     if (!c->data.dir || !*c->data.dir)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
     if (c->data.height < 1 || c->data.width < 1)
@@ -567,46 +352,15 @@ static uint64_t hash_text(uint64_t h, const char *text)
     return h;
 }
 
-/* The value as text that says all of it; number: room for 64. */
-static const char *text_of(const struct run_config *c, const struct key *k, char *number)
-{
-    const void *at = (const char *)c + k->offset;
-    const char *s;
-
-    switch (k->type) {
-    case KEY_STRING:
-    case KEY_WORD:
-        s = *(const char *const *)at;
-        return s ? s : "";
-    case KEY_INT: snprintf(number, 64, "%d", *(const int *)at); break;
-    case KEY_DOUBLE: snprintf(number, 64, "%.17g", *(const double *)at); break;
-    case KEY_BOOL: return *(const bool *)at ? "true" : "false";
-    }
-    return number;
-}
-
-uint64_t run_config_hash(const struct run_config *c)
+uint64_t run_config_hash(const struct settings *c)
 {
     uint64_t h = UINT64_C(14695981039346656037);
-    char path[64], number[64];
 
-    for (size_t i = 0; i < NKEYS; i++) {
-        path_of(&keys[i], path);
-        h = hash_text(hash_text(h, path), text_of(c, &keys[i], number));
+    for (const struct setting *s = settings_of_run; s->path; s++) {
+        struct buf text = {0};
+        setting_format(s, c, &text);
+        h = hash_text(hash_text(h, s->path), text.data ? text.data : "");
+        buf_destroy(&text);
     }
     return h;
-}
-
-bool run_config_fixed(const struct run_config *c, size_t i, char path[64], char number[64],
-                      const char **text, bool *adjustable)
-{
-    for (size_t k = 0; k < NKEYS; k++) {
-        if ((keys[k].flags & OPEN) || i-- > 0)
-            continue;
-        path_of(&keys[k], path);
-        *text = text_of(c, &keys[k], number);
-        *adjustable = keys[k].flags & ADJUSTABLE;
-        return true;
-    }
-    return false;
 }

@@ -15,17 +15,17 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
-#include "trainer/data/set/shard.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/data/set/shard.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/roster.h"
+#include "trainer/step/evaluate.h"
 #include "trainer/step/step.h"
 
 static int describe_network(struct session *s, struct err *e)
 {
-    const struct run_config *c = s->config;
+    const struct settings *c = s->config;
     int nweights = run_config_class_weights(c, s->class_weights, e);
     enum dtype dtype;
     bool tf32;
@@ -74,7 +74,7 @@ static bool tells_evals(const struct session *s)
 
 static int open_session(struct session *s, struct err *e)
 {
-    const struct run_config *c = s->config;
+    const struct settings *c = s->config;
 
     s->network = describe_network(s, e) ? NULL : network_create(&s->network_config, e);
     if (!s->network || step_open(s, e))
@@ -102,7 +102,7 @@ static int open_session(struct session *s, struct err *e)
 
 static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
 {
-    const struct run_config *c = s->config;
+    const struct settings *c = s->config;
     struct loader_config config = {
         .dataset = s->dataset, .plan = *plan, .part = s->comm->rank,
         .repeat = (size_t)c->data.repeat, .batch = run_config_step_batch(c),
@@ -444,8 +444,8 @@ static int evaluate(struct session *s, struct record_end *end, struct err *e)
 
 static int write_weights(struct session *s, const char *dir, char sha256[65], struct err *e)
 {
-    const struct run_config *c = s->config;
-    char *names[RUN_CONFIG_CLASSES];
+    const struct settings *c = s->config;
+    char *names[SETTINGS_CLASSES_MAX];
     struct checkpoint_classes classes = {
         .names = names, .count = dataset_classes(s->dataset), .ignore = c->data.ignore,
         .file = (char *)(uintptr_t)dataset_class_file(s->dataset),
@@ -545,7 +545,7 @@ static void rescue_best(struct session *s, struct err *e)
 
 static int make_plan(const struct session *s, struct shard_plan *plan, struct err *e)
 {
-    const struct run_config *c = s->config;
+    const struct settings *c = s->config;
     bool drop = strcmp(c->data.remainder, "drop") == 0;
     size_t images = dataset_count(s->dataset, DATASET_TRAIN);
 
@@ -555,7 +555,7 @@ static int make_plan(const struct session *s, struct shard_plan *plan, struct er
 
 static int make_schedule(struct session *s, struct err *e)
 {
-    const struct run_config *c = s->config;
+    const struct settings *c = s->config;
 
     s->schedule = (struct schedule){
         .base = c->train.lr, .epochs = c->train.epochs,
@@ -672,7 +672,7 @@ static void open_progress(const struct session *s, const struct shard_plan *plan
 /* Before anything is decoded: is there memory for a step, with the images that are loaded ahead? */
 static int check_room(const struct session *s, int sharers, struct err *e)
 {
-    const struct run_config *c = s->config;
+    const struct settings *c = s->config;
     const struct network_config *n = &s->network_config;
     size_t all = dataset_count(s->dataset, DATASET_TRAIN) * (size_t)c->data.repeat;
     size_t step = MIN((size_t)run_config_step_batch(c), MAX(all / (size_t)c->layout.gpus, 1));

@@ -15,14 +15,14 @@
 #include "trainer/core/network.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/data/set/loader.h"
-#include "trainer/step/evaluate.h"
-#include "trainer/step/exchange.h"
-#include "trainer/run/goal.h"
-#include "trainer/step/gradient_noise.h"
 #include "trainer/optim/optim.h"
+#include "trainer/run/goal.h"
 #include "trainer/run/record.h"
 #include "trainer/run/resume.h"
 #include "trainer/run/trace.h"
+#include "trainer/step/evaluate.h"
+#include "trainer/step/exchange.h"
+#include "trainer/step/gradient_noise.h"
 
 #define LINKED_STEPS 4 /* more than DEVICE_SLOTS, a power of 2 */
 
@@ -41,7 +41,7 @@ struct linked {
 
 struct session {
     /* Given: */
-    const struct run_config *config;
+    const struct settings *config;
     struct dataset *dataset;
     struct comm *comm;
     struct record *record; /* rank 0 only */
@@ -57,7 +57,7 @@ struct session {
 
     /* Its own, from session_run to session_destroy: */
     struct network_config network_config;
-    float class_weights[RUN_CONFIG_CLASSES];
+    float class_weights[SETTINGS_CLASSES_MAX];
     struct network *network;
     struct optim *optim;
     struct loader *loader;

@@ -207,7 +207,7 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
 }
 
 /* Tasks on this task's node, at most. */
-static int tasks_here(const struct run_config *config, const struct strategy *s)
+static int tasks_here(const struct settings *config, const struct strategy *s)
 {
     int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
 
@@ -228,7 +228,7 @@ int strategy_own_cores(void)
 
 /* What the allocation gives to one replica: Slurm's cores per task, else an equal share of the
  * cores that this process may use. */
-static int share_of_cores(const struct run_config *config, const struct strategy *s)
+static int share_of_cores(const struct settings *config, const struct strategy *s)
 {
     int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
     int cores = strategy_own_cores();
@@ -244,7 +244,7 @@ static int share_of_cores(const struct run_config *config, const struct strategy
     return cores / s->replicas > 1 ? cores / s->replicas : 1;
 }
 
-static enum strategy_comm choose_comm(const struct run_config *config)
+static enum strategy_comm choose_comm(const struct settings *config)
 {
     bool several = config->layout.gpus > 1;
     bool automatic = strcmp(config->train.comm, "auto") == 0;
@@ -259,7 +259,7 @@ static enum strategy_comm choose_comm(const struct run_config *config)
     return STRATEGY_SELF;
 }
 
-int strategy_decide(const struct run_config *config, bool by_hand, struct strategy *s,
+int strategy_decide(const struct settings *config, bool by_hand, struct strategy *s,
                     struct err *e)
 {
     struct launcher launcher = find_launcher();
@@ -283,7 +283,7 @@ int strategy_decide(const struct run_config *config, bool by_hand, struct strate
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
         return err_set(e, ERR_PEER, "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
                        "is not set; export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
-                       "(--comm mpi)");
+                       "(train.comm mpi)");
     s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);
     return 0;
 }
@@ -301,7 +301,7 @@ void strategy_destroy(struct strategy *s)
     spec_destroy(&s->spec);
 }
 
-int strategy_meet(const struct strategy *s, const struct run_config *config, const char *out,
+int strategy_meet(const struct strategy *s, const struct settings *config, const char *out,
                   const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
                   struct rendezvous **dst, bool *relayed, struct err *e)
 {

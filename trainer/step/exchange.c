@@ -11,12 +11,12 @@
 /* Of a device: what is recorded once can't be tried with several sizes. */
 #define DEVICE_BUCKET (4 * MIB)
 
-static bool is_bucketed(const struct run_config *c)
+static bool is_bucketed(const struct settings *c)
 {
     return strcmp(c->train.allreduce, "bucketed") == 0;
 }
 
-struct comm *exchange_open_comm(const struct run_config *c, struct comm *inner, struct err *e)
+struct comm *exchange_open_comm(const struct settings *c, struct comm *inner, struct err *e)
 {
     struct comm_async_fusion fusion = {(size_t)c->train.fusion_mib * MIB, c->train.cycle_ms / 1e3};
 
@@ -36,7 +36,7 @@ struct comm *exchange_open_comm(const struct run_config *c, struct comm *inner, 
     return comm_async_open(inner, strcmp(c->train.allreduce, "horovod") == 0 ? &fusion : NULL, e);
 }
 
-int exchange_begin(struct exchange *x, const struct run_config *c, const struct weights *w,
+int exchange_begin(struct exchange *x, const struct settings *c, const struct weights *w,
                    size_t bucket, struct err *e)
 {
     *x = (struct exchange){0};

@@ -13,16 +13,16 @@
 #ifndef UNETCTL_TRAINER_STEP_EXCHANGE_H
 #define UNETCTL_TRAINER_STEP_EXCHANGE_H
 
-#include "trainer/step/bucket_tuner.h"
 #include "trainer/comm/comm.h"
 #include "trainer/core/weights.h"
-#include "trainer/step/gradient_cuts.h"
 #include "trainer/run/record.h"
 #include "trainer/run/run_config.h"
+#include "trainer/step/bucket_tuner.h"
+#include "trainer/step/gradient_cuts.h"
 
 /* The communicator for c over inner, which is taken over and may be what is returned. NULL on error,
  * and inner stays the caller's. */
-struct comm *exchange_open_comm(const struct run_config *c, struct comm *inner, struct err *e);
+struct comm *exchange_open_comm(const struct settings *c, struct comm *inner, struct err *e);
 
 struct exchange {
     struct gradient_cuts cuts;
@@ -31,7 +31,7 @@ struct exchange {
 };
 
 /* bucket: numbers of a bucket that was chosen before, 0: none was. */
-int exchange_begin(struct exchange *x, const struct run_config *c, const struct weights *w,
+int exchange_begin(struct exchange *x, const struct settings *c, const struct weights *w,
                    size_t bucket, struct err *e);
 void exchange_end(struct exchange *x);
 

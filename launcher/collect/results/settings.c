@@ -12,11 +12,11 @@ void settings_add(struct buf *dst, const char *key, const char *value)
                  (unsigned char)*value < ' ' ? ' ' : *value);
 }
 
-bool settings_next(const char **text, struct setting *dst)
+bool settings_next(const char **text, struct setting_text *dst)
 {
     const char *p = *text + strspn(*text, "; ");
 
-    *dst = (struct setting){.key = p, .nkey = strcspn(p, "=;")};
+    *dst = (struct setting_text){.key = p, .nkey = strcspn(p, "=;")};
     if (dst->nkey == 0 || p[dst->nkey] != '=')
         return false;
     dst->value = p += dst->nkey + 1;
@@ -27,7 +27,7 @@ bool settings_next(const char **text, struct setting *dst)
     return true;
 }
 
-void settings_add_value(struct buf *dst, const struct setting *s)
+void settings_add_value(struct buf *dst, const struct setting_text *s)
 {
     buf_add(dst, "");
     for (size_t i = 0; i < s->nvalue; i++) {
@@ -41,9 +41,9 @@ bool settings_equal(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool has(const char *text, const struct setting *wanted)
+static bool has(const char *text, const struct setting_text *wanted)
 {
-    struct setting s;
+    struct setting_text s;
 
     while (text && settings_next(&text, &s))
         if (s.nkey == wanted->nkey && memcmp(s.key, wanted->key, s.nkey) == 0)
@@ -54,7 +54,7 @@ static bool has(const char *text, const struct setting *wanted)
 void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst)
 {
     const char *text = texts[i];
-    struct setting s;
+    struct setting_text s;
 
     while (text && settings_next(&text, &s)) {
         bool everywhere = true;
@@ -72,7 +72,7 @@ void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct bu
         }
 }
 
-static bool is_key(const struct setting *s, const char *key)
+static bool is_key(const struct setting_text *s, const char *key)
 {
     return s->nkey == strlen(key) && memcmp(s->key, key, s->nkey) == 0;
 }
@@ -80,7 +80,7 @@ static bool is_key(const struct setting *s, const char *key)
 char *settings_common(const char *text, bool one_gpu)
 {
     struct buf b = {0};
-    struct setting s;
+    struct setting_text s;
 
     if (!text)
         return NULL;

@@ -14,7 +14,7 @@
 #define SETTINGS_STRATEGY "strategy"
 
 /* One of them, within the text; the value still has its backslashes. */
-struct setting {
+struct setting_text {
     const char *key, *value;
     size_t nkey, nvalue;
 };
@@ -23,9 +23,9 @@ void settings_add(struct buf *dst, const char *key, const char *value);
 
 /* The setting at *text, which then moves behind it. false at the end, or where text is malformed.
  */
-bool settings_next(const char **text, struct setting *dst);
+bool settings_next(const char **text, struct setting_text *dst);
 
-void settings_add_value(struct buf *dst, const struct setting *s);
+void settings_add_value(struct buf *dst, const struct setting_text *s);
 
 /* Are they equal? NULL stands for settings that are not known, and equals only NULL. */
 bool settings_equal(const char *a, const char *b);

@@ -3,6 +3,7 @@
 #include "launcher/scheduler/job.h"
 
 #include "launcher/scheduler/sbatch_help.h"
+#include "src/cluster/time_limit.h"
 #include "t/tap.h"
 
 static int decode(struct job_options *o, char **words, struct err *e)
@@ -135,7 +136,7 @@ static void test_times(void)
         {"1-1:1:1:1", -1}, {"99999999999", -1}, {"10m", -1}, {"UNLIMITED", -1}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        is_int(job_time_decode(cases[i].text), cases[i].minutes, "time '%s'", cases[i].text);
+        is_int(time_limit_decode(cases[i].text), cases[i].minutes, "time '%s'", cases[i].text);
 }
 
 static void test_memory(void)

@@ -15,7 +15,7 @@ static struct study study = {
     .data = {.dir = "/nowhere/data", .height = 96, .width = 128, .channels = 1, .split_seed = 1244,
              .repeat = 1, .val_fraction = 0.2, .classes = 1, .ignore = "", .class_file = "", .cache = "auto",
              .remainder = "keep", .files = "all"},
-    .model = {"unet", "local", 8, 4},
+    .model = {.name = "unet", .batch_norm = "local", .base = 8, .depth = 4},
     .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .keep = "last",
               .lr_plateau = "", .warmup = "batch",
               .optimizer = "adam", .lr_scaling = "linear", .lr_schedule = "step",
@@ -52,7 +52,7 @@ static void check_engines(void)
     char *text;
 
     study.engine = "pytorch";
-    study.pytorch = (struct study_engine){.script = (char *)"/t.py", .python = (char *)"python3"};
+    study.pytorch = (struct settings_program){.script = (char *)"/t.py", .python = (char *)"python3"};
     ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "PyTorch on 2 GPUs");
     is_str(p.runs[0].id, "pytorch-g02-s1", "its runs are called by its name");
     is_int(p.runs[0].layout.tasks, 2, "a process for each GPU, on one node too");

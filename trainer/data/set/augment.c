@@ -27,13 +27,13 @@ struct spline {
 };
 
 struct augment {
-    struct augment_config config;
+    struct settings_augment config;
     int height, width, channels;
     size_t mask_size;
     struct spline *rows, *columns;
 };
 
-bool augment_is_active(const struct augment_config *c)
+bool augment_is_active(const struct settings_augment *c)
 {
     return c->six || c->hflip || c->vflip || c->rot90 || c->brightness > 0 || c->contrast > 0 ||
            c->shift > 0 || c->crop > 0 || c->elastic > 0;
@@ -44,7 +44,7 @@ static double number(uint64_t seed, size_t epoch, size_t index, unsigned which)
     return rng_uniform(seed, STREAM_AUGMENT + epoch, (uint64_t)index * NUMBERS_PER_PICTURE + which);
 }
 
-void augment_draw(const struct augment_config *c, bool square, uint64_t seed, size_t epoch,
+void augment_draw(const struct settings_augment *c, bool square, uint64_t seed, size_t epoch,
                   size_t index, struct augment_draw *d)
 {
     const size_t npoints = AUGMENT_POINTS * AUGMENT_POINTS;
@@ -92,7 +92,7 @@ static struct spline spline_at(int i, int n)
                                   (3 * u * u * u - 6 * u * u + 4) / 6, t * t * t / 6}};
 }
 
-struct augment *augment_create(const struct augment_config *config, int height, int width,
+struct augment *augment_create(const struct settings_augment *config, int height, int width,
                                int channels, size_t mask_size, struct err *e)
 {
     struct augment *a = calloc(1, sizeof *a);

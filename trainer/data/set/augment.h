@@ -14,21 +14,10 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "src/settings.h"
 
 #define AUGMENT_CELLS 4                     /* of the deformation, on each side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */
-
-struct augment_config {
-    bool hflip, vflip;  /* left and right, top and bottom: one half of the pictures each */
-    bool rot90;         /* 0 to 3 quarter turns; of pictures that are not square 0 or 2 */
-    double brightness;  /* adds up to this, or takes away */
-    double contrast;    /* times 1 - contrast to 1 + contrast around the mean of each channel */
-    int shift;          /* moves by up to so many whole pixels, in each direction by itself */
-    double crop;        /* cuts up to this share off each side's length, keeping the aspect */
-    double elastic;     /* moves each pixel by up to so many pixels, smoothly */
-    bool six;           /* copy k of a picture (data.repeat) is: itself, top to bottom, left to right,
-                         * turned by one, two, three quarters; over again from the seventh on */
-};
 
 /* What was drawn for one picture. */
 struct augment_draw {
@@ -41,7 +30,7 @@ struct augment_draw {
 };
 
 /* index: the picture's position in the epoch's order. */
-void augment_draw(const struct augment_config *config, bool square, uint64_t seed, size_t epoch,
+void augment_draw(const struct settings_augment *config, bool square, uint64_t seed, size_t epoch,
                   size_t index, struct augment_draw *dst);
 
 /* With config.six, after augment_draw: the turns and flips of this copy in place of those drawn. */
@@ -51,12 +40,12 @@ struct augment;
 
 /* For pictures [height][width][channels] and masks [height][width] of mask_size bytes a value. Used
  * by one thread at a time; augment_apply allocates nothing. */
-struct augment *augment_create(const struct augment_config *config, int height, int width,
+struct augment *augment_create(const struct settings_augment *config, int height, int width,
                                int channels, size_t mask_size, struct err *e);
 void augment_destroy(struct augment *a);
 
 /* Does the configuration change anything at all? */
-bool augment_is_active(const struct augment_config *config);
+bool augment_is_active(const struct settings_augment *config);
 
 /* src and dst do not overlap. mask NULL: there is none, nothing is written to dst_mask. */
 void augment_apply(struct augment *a, const struct augment_draw *draw, const float *image,

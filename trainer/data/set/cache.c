@@ -147,7 +147,7 @@ static int write_all(int fd, const void *data, size_t n, uint64_t offset)
 static int set_write_error(const char *path, struct err *e)
 {
     return err_errno(e, ERR_DATA, errno, "%s: the cache of decoded images can't be written; name "
-                     "another folder with data.cache (--cache), or off", path);
+                     "another folder with data.cache, or off", path);
 }
 
 static bool is_interrupted(const struct cache_config *config)
@@ -172,7 +172,7 @@ static int reserve(const struct build *b, struct err *e)
                      ? ENOSPC
                      : 0;
     return reason ? err_errno(e, ERR_DATA, reason, "%s: the cache of decoded images needs %.2f GiB; "
-                              "make room, or name another folder with data.cache (--cache)",
+                              "make room, or name another folder with data.cache",
                               config->dir, (double)config->nbytes / 0x1p30)
                   : 0;
 }

@@ -11,14 +11,14 @@
 #include "src/format/sha256.h"
 #include "src/log.h"
 #include "trainer/core/host_memory.h"
-#include "trainer/data/set/cache.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
-#include "trainer/data/source/source.h"
+#include "trainer/data/set/cache.h"
 #include "trainer/data/set/split.h"
 #include "trainer/data/set/split_files.h"
+#include "trainer/data/source/source.h"
 
 /* What a sample is kept as: this, the image, the target, each from a multiple of 16 bytes on.
  * 8-bit samples where nothing had to be resized (a quarter of the memory), numbers otherwise. */
@@ -431,7 +431,7 @@ static int check_memory(uint64_t nbytes, int sharers, struct err *e)
     return nbytes <= room.nbytes
                ? 0
                : err_set(e, ERR_CONFIG, "the decoded images need %.2f GiB of memory and there are "
-                         "%.2f GiB (%s): name a folder with data.cache (--cache)",
+                         "%.2f GiB (%s): name a folder with data.cache",
                          (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
 }
 

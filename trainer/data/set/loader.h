@@ -16,7 +16,7 @@ struct loader_config {
     int batch;                    /* the most items of a share */
     size_t epochs;
     uint64_t seed;
-    struct augment_config augment;
+    struct settings_augment augment;
     bool labels;                  /* targets are uint8_t labels, not numbers (dataset.h) */
     int threads;                  /* 0: pictures are loaded when they are asked for */
 };

@@ -25,7 +25,7 @@ static const char good[] =
 
 static char path[64];
 
-static int read_text(struct run_config *c, const char *text, struct err *e)
+static int read_text(struct settings *c, const char *text, struct err *e)
 {
     FILE *f = fopen(path, "w");
 
@@ -40,7 +40,7 @@ static int read_text(struct run_config *c, const char *text, struct err *e)
 static void refuse(const char *from, const char *to, const char *want)
 {
     char text[4096];
-    struct run_config c;
+    struct settings c;
     struct err e = {0};
     const char *at = strstr(good, from);
 
@@ -55,7 +55,7 @@ static void refuse(const char *from, const char *to, const char *want)
 
 static void test_read(void)
 {
-    struct run_config c, again;
+    struct settings c, again;
     struct err e = {0};
 
     ok(read_text(&c, good, &e) == 0, "the documented run.json is read %s", e.text);
@@ -83,14 +83,14 @@ static void test_refusals(void)
     refuse("\"seed\":7", "\"seed\":7,\"color\":1", "color: unknown key");
     refuse("\"lr\":0.001,", "", "train.lr: missing");
     refuse("\"lr\":0.001", "\"lr\":\"0.001\"", "train.lr: must be a number");
-    refuse("\"lr\":0.001", "\"lr\":0", "train.lr: 0 is not from");
-    refuse("\"epochs\":200", "\"epochs\":2.5", "train.epochs: 2.5 is not a whole number");
+    refuse("\"lr\":0.001", "\"lr\":0", "train.lr: '0' must be from");
+    refuse("\"epochs\":200", "\"epochs\":2.5", "train.epochs: '2.5' is not a whole number");
     refuse("\"epochs\":200", "\"epochs\":1e99", "train.epochs: ");
     refuse("\"epochs\":200", "\"epochs\":200,\"epochs\":3", "train.epochs: given twice");
     refuse("\"soft_masks\":false", "\"soft_masks\":true", "data.soft_masks: grey values have no");
     refuse("\"soft_masks\":false", "\"soft_masks\":1", "data.soft_masks: must be true or false");
     refuse("\"local\"", "\"global\"",
-           "model.batch_norm: 'global' is not one of: local, sync, none");
+           "model.batch_norm: unknown word 'global'; did you mean 'local'? (known: local, sync, none)");
     refuse("\"study\":\"demo\"", "\"study\":null", "study: must be a string");
     refuse("{\"gpus\":3", "{\"gpus\":4", "layout: 3 tasks with 1 GPUs each are not the 4 GPUs");
     refuse("\"nodes\":2", "\"nodes\":1", "do not fit on 1 nodes");
@@ -105,7 +105,7 @@ static void test_refusals(void)
 
 static void test_by_hand(void)
 {
-    struct run_config c;
+    struct settings c;
     struct err e = {0};
 
     ok(run_config_init(&c, &e) == 0 && run_config_check(&c, &e) == -1 && strstr(e.text, "data.dir"),
@@ -124,7 +124,7 @@ static void test_by_hand(void)
 
 int main(void)
 {
-    struct run_config c;
+    struct settings c;
     struct err e = {0};
 
     snprintf(path, sizeof path, "/tmp/run_config.%d.json", (int)getpid());

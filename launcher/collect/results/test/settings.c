@@ -48,12 +48,12 @@ static void check_plans(void)
         "", "pytorch.script=/a\\;b\\\\c.py; pytorch.args=-x 1", "what another engine runs");
 }
 
-/* Every key of a plan is known by its row in study_keys: no second list. */
+/* Every key of a plan is known by its row in settings_of_study: no second list. */
 static void check_table(void)
 {
     size_t n = 0;
 
-    for (const struct yaml_key *k = study_keys; k->path; k++)
+    for (const struct setting *k = settings_of_study; k->path; k++)
         if (strncmp(k->path, "augment.", 8) == 0 || strncmp(k->path, "model.", 6) == 0) {
             n++;
             ok(k->affects_result, "%s changes a result", k->path);
@@ -64,7 +64,7 @@ static void check_table(void)
 static void check_values(void)
 {
     struct buf b = {0}, value = {0};
-    struct setting s;
+    struct setting_text s;
 
     settings_add(&b, "a", "1;2\\3");
     settings_add(&b, "b", "");

@@ -16,6 +16,7 @@
 #include "launcher/scheduler/slurm/request.h"
 #include "launcher/scheduler/slurm/sbatch.h"
 #include "launcher/scheduler/slurm/slurm_words.h"
+#include "src/cluster/time_limit.h"
 
 #define FIELDS_MAX 12
 
@@ -113,7 +114,7 @@ static json_t *ping(void)
 
 static int minutes_of(const char *limit)
 {
-    int minutes = job_time_decode(limit);
+    int minutes = time_limit_decode(limit);
 
     return minutes > 0 ? minutes : 0; /* "infinite" and "n/a" are no limit */
 }

@@ -13,7 +13,7 @@ static float image[N * N], mask[N * N], out[N * N], out_mask[N * N], again[N * N
 
 static const struct augment_draw still = {.contrast = 1, .zoom = 1};
 
-static void apply(const struct augment_config *config, const struct augment_draw *draw, int height,
+static void apply(const struct settings_augment *config, const struct augment_draw *draw, int height,
                   int width, const float *src, const float *src_mask, float *dst, float *dst_mask)
 {
     struct augment *a = augment_create(config, height, width, 1, sizeof(float), &e);
@@ -24,7 +24,7 @@ static void apply(const struct augment_config *config, const struct augment_draw
     augment_destroy(a);
 }
 
-static const struct augment_config exact = {.hflip = true, .vflip = true, .rot90 = true};
+static const struct settings_augment exact = {.hflip = true, .vflip = true, .rot90 = true};
 
 /* What becomes of 1 2 3 / 4 5 6 / 7 8 9. */
 static bool becomes(int turns, bool hflip, bool vflip, const char *want)
@@ -93,7 +93,7 @@ static void test_group(void)
 
 static void test_light(void)
 {
-    const struct augment_config light = {.brightness = 0.5, .contrast = 0.5};
+    const struct settings_augment light = {.brightness = 0.5, .contrast = 0.5};
     const float four[4] = {0, 0.25f, 0.5f, 0.25f}; /* mean 1/4 */
     struct augment_draw d = still;
 
@@ -116,7 +116,7 @@ static void test_light(void)
 
 static void test_shift(void)
 {
-    const struct augment_config shift = {.shift = 2};
+    const struct settings_augment shift = {.shift = 2};
     const float four[4] = {1, 2, 3, 4}; /* 2x2 */
     struct augment_draw d = still;
     int seen[5][5] = {{0}}, all = 0;
@@ -140,7 +140,7 @@ static void test_shift(void)
 
 static void test_crop(void)
 {
-    const struct augment_config crop = {.crop = 0.5};
+    const struct settings_augment crop = {.crop = 0.5};
     const float row[4] = {0, 1, 2, 3};
     struct augment_draw d = still;
 
@@ -156,7 +156,7 @@ static void test_crop(void)
 
 static void test_elastic(void)
 {
-    const struct augment_config elastic = {.elastic = 3};
+    const struct settings_augment elastic = {.elastic = 3};
     struct augment_draw d = still;
     bool shifted = true;
 
@@ -180,7 +180,8 @@ static void test_elastic(void)
 
 static void test_draws(void)
 {
-    const struct augment_config all = {true, true, true, 0.2, 0.3, 2, 0.4, 5, false};
+    const struct settings_augment all = {.hflip = true, .vflip = true, .rot90 = true, .brightness = 0.2,
+                                       .contrast = 0.3, .shift = 2, .crop = 0.4, .elastic = 5};
     struct augment_draw a, b;
     int turns[4] = {0}, flips = 0, odd = 0, out_of_range = 0;
 
@@ -209,7 +210,7 @@ static void test_draws(void)
     ok(flips > 420 && flips < 580, "about one half is flipped: %d", flips);
     is_int(out_of_range, 0, "all within what was asked");
     is_int(odd, 0, "no quarter turns of what is not square");
-    ok(!augment_is_active(&(struct augment_config){0}) && augment_is_active(&all), "active or not");
+    ok(!augment_is_active(&(struct settings_augment){0}) && augment_is_active(&all), "active or not");
 }
 
 /* The six of the article: as it is, two mirrors, three turns. */

@@ -8,8 +8,8 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "t/tap.h"
-#include "trainer/data/set/split.h"
 #include "trainer/data/prepare/synth.h"
+#include "trainer/data/set/split.h"
 
 #define SIDE 32
 #define PIXELS (SIDE * SIDE)
@@ -70,7 +70,8 @@ static struct loader_config config_of(int parts, int part, int threads, bool aug
                               .threads = threads};
 
     if (augment)
-        c.augment = (struct augment_config){true, true, true, 0.1, 0.1, 1, 0.2, 2, false};
+        c.augment = (struct settings_augment){.hflip = true, .vflip = true, .rot90 = true, .brightness = 0.1,
+                                                .contrast = 0.1, .shift = 1, .crop = 0.2, .elastic = 2};
     if (shard_plan(dataset_count(ds, DATASET_TRAIN), 2, parts, (size_t)parts * BATCH, SHARD_KEEP, &c.plan, &e))
         bail_out("%s", e.text);
     return c;

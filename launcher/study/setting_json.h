@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values of settings as JSON. */
+#ifndef UNETCTL_LAUNCHER_STUDY_SETTING_JSON_H
+#define UNETCTL_LAUNCHER_STUDY_SETTING_JSON_H
+
+#include <jansson.h>
+
+#include "src/settings.h"
+
+json_t *setting_json_encode(const struct setting *s, const void *src);
+
+/* Is this the setting's preset? */
+bool setting_json_is_preset(const struct setting *s, const json_t *value);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cli.h"
+#include "src/cluster/range.h"
+#include "src/cluster/time_limit.h"
+#include "src/models.h"
+#include "src/run/schedule.h"
+
+/* ---- what a row's text has to be ---- */
+
+static const char *check_filled(const char *text)
+{
+    return *text ? NULL : "must not be empty";
+}
+
+static const char *check_study_name(const char *text)
+{
+    if (!*text || *text == '.' || strlen(text) > 64 ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-") != strlen(text))
+        return "must be 1 to 64 of a-z 0-9 . _ - (and not start with a dot)";
+    return NULL;
+}
+
+static const char *check_gpus(const char *text)
+{
+    struct err e;
+    struct range r;
+
+    if (range_decode(text, 1, SETTINGS_GPUS_MAX, &r, &e))
+        return "is not a list of GPU counts (N, N..M, N..M:STEP, or several with commas, from 1)";
+    range_destroy(&r);
+    return NULL;
+}
+
+static const char *check_mask_value(const char *text)
+{
+    if (strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) || atoi(text) > 65535)
+        return "is not a mask value (0 to 65535)";
+    return NULL;
+}
+
+static const char *check_lr_steps(const char *text)
+{
+    struct schedule schedule;
+    struct err e;
+
+    return *text && schedule_parse(&schedule, text, &e)
+               ? "is not a list of EPOCH:FACTOR, such as 30:0.1,60:0.01, with rising epochs and "
+                 "factors above 0 and at most 1e6"
+               : NULL;
+}
+
+static const char *check_model(const char *text)
+{
+    return models_find(text) || settings_model_is_file(text)
+               ? NULL
+               : "is no model (unet; fcnn; chips; resnet20, 32, 44, 56, 110, or "
+                 "one of these with -projection; or a FILE.yaml)";
+}
+
+const char *settings_check_time(const char *text)
+{
+    return time_limit_decode(text) > 0 ? NULL : "is no time limit such as 01:30:00 or 2-00:00:00";
+}
+
+static bool has_slash(const char *text)
+{
+    return strchr(text, '/') != NULL;
+}
+
+static bool is_folder(const char *text)
+{
+    return strcmp(text, "auto") != 0 && strcmp(text, "off") != 0;
+}
+
+bool settings_model_is_file(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".yaml") == 0);
+}
+
+/* ---- the tables ---- */
+
+#define check_time settings_check_time
+#define RESULT .affects_result = true
+#define ADJUSTABLE .resume = SETTING_ADJUSTABLE
+#define FIXED .resume = SETTING_FIXED
+#define EXPECTED .expected = true
+#define OF_SPLIT .of_split = true
+#define ON_DEMAND .on_demand = true
+#define BLANK .blank = true
+#define JOINED .is_joined = true
+#define PLACE .is_place = true
+#define RANGE(min_, max_) .min = min_, .max = max_
+#define UNIT(text) .unit = text
+#define WORDS(...) .words = (const char *const[]){__VA_ARGS__, NULL}
+#define HELP(text) .help = text
+#define ONLY(text) .only = text
+#define CHECK(name) .check = check_##name
+#define IS_PATH(name) .is_path = name
+
+#define AT(member) offsetof(struct settings, member)
+#define ROW(section, name, type, ...) \
+    SETTING_ROW(#section "." #name, type, AT(section.name), __VA_ARGS__),
+#define TOP_ROW(name, type, ...) SETTING_ROW(#name, type, AT(name), __VA_ARGS__),
+
+const struct setting settings_of_study[] = {
+#define SETTING ROW
+#define TOP TOP_ROW
+#define RUN_SETTING(...)
+#define RUN_TOP(...)
+#define PROGRAM(engine, text)                                                                   \
+    ROW(engine, script, PATH, "", RESULT, ON_DEMAND, PLACE, HELP(text))                         \
+    ROW(engine, args, LINES, "", RESULT, ON_DEMAND,                                             \
+        HELP("its words, with markers such as {{attempt_dir}}"))                                \
+    ROW(engine, python, TEXT, "python3", RESULT, ON_DEMAND, CHECK(filled),                      \
+        HELP("what runs a Python script"))                                                      \
+    ROW(engine, resumes, SWITCH, "false", ON_DEMAND,                                            \
+        HELP("true: on USR1 it writes a checkpoint, exits with 75, and continues from it"))     \
+    ROW(engine, setup, LINES, "", RESULT, ON_DEMAND,                                            \
+        HELP("shell lines before it, behind the site's"))                                       \
+    ROW(engine, env, PAIRS, "", RESULT, ON_DEMAND, HELP("its environment, over the site's"))
+#include "src/settings.def"
+    {0},
+};
+
+const struct setting settings_of_run[] = {
+#define SETTING ROW
+#define TOP TOP_ROW
+#define STUDY_SETTING(...)
+#define STUDY_TOP(...)
+#include "src/settings.def"
+    {0},
+};
+
+const struct setting *setting_find(const struct setting *table, const char *path)
+{
+    while (table->path && strcmp(table->path, path) != 0)
+        table++;
+    return table->path ? table : NULL;
+}
+
+int setting_refuse(const struct setting *table, const char *path, struct err *e)
+{
+    const char *names[SETTINGS_MAX + 1], *near;
+    size_t n = 0;
+
+    for (; n < SETTINGS_MAX && table[n].path; n++)
+        names[n] = table[n].path;
+    names[n] = NULL;
+    near = cli_nearest(path, names);
+    return err_set(e, ERR_USAGE, "unknown key '%s'%s%s%s", path, near ? "; did you mean '" : "",
+                   near ? near : "", near ? "'?" : "");
+}
+
+const char *setting_leaf(const struct setting *s)
+{
+    const char *dot = strchr(s->path, '.');
+
+    return dot ? dot + 1 : s->path;
+}
+
+bool setting_is_in(const struct setting *s, const char *section, size_t length)
+{
+    return length ? strncmp(s->path, section, length) == 0 && s->path[length] == '.'
+                  : !strchr(s->path, '.');
+}
+
+bool setting_is_text(const struct setting *s)
+{
+    return s->type == SETTING_TEXT || s->type == SETTING_PATH;
+}
+
+bool setting_is_list(const struct setting *s)
+{
+    return s->type == SETTING_LINES || s->type == SETTING_PAIRS;
+}
+
+/* ---- values ---- */
+
+static void *member(const struct setting *s, void *dst)
+{
+    return (char *)dst + s->offset;
+}
+
+static const void *const_member(const struct setting *s, const void *src)
+{
+    return (const char *)src + s->offset;
+}
+
+static int set_text(const struct setting *s, const char *text, void *dst, struct err *e)
+{
+    char **at = member(s, dst), *copy;
+
+    if (s->check && !(s->preset && strcmp(text, s->preset) == 0) && s->check(text))
+        return err_set(e, ERR_USAGE, "'%s' %s", text, s->check(text));
+    copy = strdup(text);
+    if (!copy)
+        return err_errno(e, ERR_INTERNAL, errno, "%s", s->path);
+    free(*at);
+    *at = copy;
+    return 0;
+}
+
+static int set_word(const struct setting *s, const char *text, void *dst, struct err *e)
+{
+    char all[256] = "";
+    const char *near;
+
+    for (int i = 0; s->words[i]; i++) {
+        if (strcmp(s->words[i], text) == 0) {
+            *(const char **)member(s, dst) = s->words[i];
+            return 0;
+        }
+        size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", s->words[i]);
+    }
+    near = cli_nearest(text, s->words);
+    return err_set(e, ERR_USAGE, "unknown word '%s'%s%s%s (known: %s)", text,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);
+}
+
+static int set_number(const struct setting *s, const char *text, void *dst, struct err *e)
+{
+    bool whole = s->type == SETTING_INT;
+    char *end;
+
+    errno = 0;
+    double v = whole ? (double)strtol(text, &end, 10) : strtod(text, &end);
+    if (end == text || *end || !isfinite(v) || (whole && (errno || v < INT_MIN || v > INT_MAX)))
+        return err_set(e, ERR_USAGE, "'%s' is not a%s number", text, whole ? " whole" : "");
+    if ((s->min != 0 || s->max != 0) && !(v >= s->min && v <= s->max))
+        return err_set(e, ERR_USAGE, "'%s' must be from %.10g to %.10g", text, s->min, s->max);
+    if (whole)
+        *(int *)member(s, dst) = (int)v;
+    else
+        *(double *)member(s, dst) = v;
+    return 0;
+}
+
+int setting_set(const struct setting *s, const char *text, void *dst, struct err *e)
+{
+    switch (s->type) {
+    case SETTING_WORD: return set_word(s, text, dst, e);
+    case SETTING_INT:
+    case SETTING_REAL: return set_number(s, text, dst, e);
+    case SETTING_SWITCH:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+            return err_set(e, ERR_USAGE, "'%s' is not true or false", text);
+        *(bool *)member(s, dst) = *text == 't';
+        return 0;
+    case SETTING_TEXT:
+    case SETTING_PATH: return set_text(s, text, dst, e);
+    case SETTING_LINES:
+    case SETTING_PAIRS: break;
+    }
+    return err_set(e, ERR_USAGE, "is a list; it can only stand in a file");
+}
+
+void setting_clear_lines(struct setting_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->lines[i]);
+    free(list->lines);
+    *list = (struct setting_lines){0};
+}
+
+int setting_append_line(struct setting_lines *list, const char *line, struct err *e)
+{
+    char **lines = realloc(list->lines, (list->count + 1) * sizeof *lines);
+
+    if (lines)
+        list->lines = lines;
+    if (!lines || !(lines[list->count] = strdup(line)))
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "a list");
+    list->count++;
+    return 0;
+}
+
+int setting_set_lines(const struct setting *s, const char *const *lines, size_t n, void *dst,
+                      struct err *e)
+{
+    struct setting_lines *list = member(s, dst);
+
+    setting_clear_lines(list);
+    for (size_t i = 0; i < n; i++)
+        if (setting_append_line(list, lines[i], e))
+            return err_prefix(e, "%s", s->path);
+    return 0;
+}
+
+/* The fewest digits that say all of it. */
+static void format_real(double v, struct buf *dst)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%.15g", v);
+    buf_addf(dst, "%.*g", strtod(text, NULL) == v ? 15 : 17, v);
+}
+
+void setting_format(const struct setting *s, const void *src, struct buf *dst)
+{
+    const void *at = const_member(s, src);
+    const struct setting_lines *list = at;
+
+    switch (s->type) {
+    case SETTING_INT: buf_addf(dst, "%d", *(const int *)at); break;
+    case SETTING_REAL: format_real(*(const double *)at, dst); break;
+    case SETTING_SWITCH: buf_add(dst, *(const bool *)at ? "true" : "false"); break;
+    case SETTING_LINES:
+    case SETTING_PAIRS:
+        for (size_t i = 0; i < list->count; i++)
+            buf_addf(dst, "%s%s", i ? ", " : "", list->lines[i]);
+        break;
+    default: buf_add(dst, *(char *const *)at ? *(char *const *)at : "");
+    }
+}
+
+void setting_format_json(const struct setting *s, const void *src, struct buf *dst)
+{
+    const struct setting_lines *list = const_member(s, src);
+    struct buf text = {0};
+
+    if (setting_is_list(s)) {
+        buf_add(dst, "[");
+        for (size_t i = 0; i < list->count; i++) {
+            buf_add(dst, i ? "," : "");
+            buf_add_json_string(dst, list->lines[i]);
+        }
+        buf_add(dst, "]");
+        return;
+    }
+    setting_format(s, src, &text);
+    dst->failed |= text.failed;
+    if (setting_is_text(s) || s->type == SETTING_WORD)
+        buf_add_json_string(dst, text.data ? text.data : "");
+    else
+        buf_add(dst, text.data ? text.data : "0");
+    buf_destroy(&text);
+}
+
+static void clear_members(const struct setting *table, void *dst)
+{
+    for (const struct setting *s = table; s->path; s++)
+        if (setting_is_list(s))
+            *(struct setting_lines *)member(s, dst) = (struct setting_lines){0};
+        else if (setting_is_text(s))
+            *(char **)member(s, dst) = NULL;
+}
+
+int settings_create(const struct setting *table, void *dst, struct err *e)
+{
+    clear_members(table, dst);
+    for (const struct setting *s = table; s->path; s++)
+        if (s->preset && !setting_is_list(s) && setting_set(s, s->preset, dst, e))
+            return err_prefix(e, "%s", s->path);
+    return 0;
+}
+
+int settings_copy(const struct setting *table, const void *src, void *dst, struct err *e)
+{
+    clear_members(table, dst);
+    for (const struct setting *s = table; s->path; s++) {
+        const struct setting_lines *list = const_member(s, src);
+        char *text = setting_is_text(s) ? *(char *const *)const_member(s, src) : NULL;
+
+        if (setting_is_list(s) &&
+            setting_set_lines(s, (const char *const *)list->lines, list->count, dst, e))
+            return -1;
+        if (text && !(*(char **)member(s, dst) = strdup(text)))
+            return err_errno(e, ERR_INTERNAL, errno, "%s", s->path);
+    }
+    return 0;
+}
+
+void settings_destroy(const struct setting *table, void *dst)
+{
+    for (const struct setting *s = table; s->path; s++)
+        if (setting_is_text(s))
+            free(*(char **)member(s, dst));
+        else if (setting_is_list(s))
+            setting_clear_lines(member(s, dst));
+    clear_members(table, dst);
+}
+
+/* ---- for people ---- */
+
+void setting_describe(const struct setting *s, struct buf *dst)
+{
+    if (s->help && *s->help)
+        buf_addf(dst, "%s%s%s%s", s->only ? "of " : "", s->only ? s->only : "", s->only ? ": " : "",
+                 s->help);
+}
+
+/* Are all words in the help? */
+static bool has_words(const struct setting *s)
+{
+    for (const char *const *w = s->words; *w; w++)
+        if (!strstr(s->help, *w))
+            return false;
+    return true;
+}
+
+static void describe_bounds(const struct setting *s, struct buf *dst)
+{
+    bool bounded = s->min != 0 || s->max != 0, words = s->words && !has_words(s);
+
+    for (size_t i = 0; words && s->words[i]; i++)
+        buf_addf(dst, "%s%s", i ? " | " : " (", s->words[i]);
+    if (bounded)
+        buf_addf(dst, " (%.10g to %.10g", s->min, s->max);
+    if (bounded && s->unit)
+        buf_addf(dst, " %s", s->unit);
+    if (words || bounded)
+        buf_add(dst, ")");
+    if (s->type == SETTING_SWITCH)
+        buf_add(dst, " (true | false)");
+}
+
+void settings_describe(const struct setting *table, struct buf *dst)
+{
+    for (const struct setting *s = table; s->path; s++) {
+        size_t start = dst->length;
+
+        if (!s->help)
+            continue;
+        buf_addf(dst, "  %s=%s ", s->path, s->preset ? s->preset : "");
+        buf_addf(dst, "%*s", start + 32 > dst->length ? (int)(start + 32 - dst->length) : 0, "");
+        setting_describe(s, dst);
+        describe_bounds(s, dst);
+        buf_add(dst, "\n");
+    }
+}
