@@ -99,6 +99,13 @@ static int check_names(const struct values *all, int nnames, char **names, struc
     return 0;
 }
 
+static json_t *encode_value(const struct value *v)
+{
+    return json_pack("{s:s, s:o, s:s, s:s?}", "key", v->name, "value",
+                     setting_json_encode(v->key, v->src), "layer", layers[v->origin->layer],
+                     "where", v->origin->where);
+}
+
 static int print_settings_json(const struct workspace *w, const struct values *all, int nnames, char **names,
                       struct err *e)
 {
@@ -107,10 +114,7 @@ static int print_settings_json(const struct workspace *w, const struct values *a
 
     for (size_t i = 0; i < all->count; i++)
         if (is_asked_for(&all->at[i], nnames, names))
-            json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s?}", "key", all->at[i].name,
-                                                  "value", setting_json_encode(all->at[i].key, all->at[i].src), "layer",
-                                                  layers[all->at[i].origin->layer], "where",
-                                                  all->at[i].origin->where));
+            json_array_append_new(list, encode_value(&all->at[i]));
     root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir, "site", w->site.file,
                      "values", list);
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : -1;

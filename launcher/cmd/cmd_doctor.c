@@ -260,10 +260,13 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
         findings_add(f, FINDING_ERROR, "partition", "%s", e.text);
         findings_remedy(f, "set slurm.partition in %s to one of them", w->study.file);
     } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
-        findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of partition %s "
-                     "have %d", w->site.name, w->site.gpus_per_node, p.name, p.gpus_per_node);
-        findings_remedy(f, p.gpus_per_node ? "set gpus_per_node: %2$d in %1$s, or choose another partition"
-                                           : "choose a partition with GPUs (sinfo -o '%%P %%G'), or correct %s",
+        findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of "
+                     "partition %s have %d", w->site.name, w->site.gpus_per_node, p.name,
+                     p.gpus_per_node);
+        findings_remedy(f, p.gpus_per_node ? "set gpus_per_node: %2$d in %1$s, or choose another "
+                        "partition"
+                                           : "choose a partition with GPUs (sinfo -o '%%P %%G'), "
+                                           "or correct %s",
                         w->site.file, p.gpus_per_node);
     } else {
         findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
@@ -360,7 +363,8 @@ static int decode_gpus(const struct workspace *w, struct err *e)
         return gpus_here(w, e);
     n = strtol(args.gpus, &end, 10);
     if (end == args.gpus || *end || n < 1 || n > SETTINGS_GPUS_MAX)
-        return err_set(e, ERR_USAGE, "doctor: --gpus %s: one number of GPUs is expected", args.gpus);
+        return err_set(e, ERR_USAGE, "doctor: --gpus %s: one number of GPUs is expected",
+                       args.gpus);
     return (int)n;
 }
 

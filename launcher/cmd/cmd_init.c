@@ -329,7 +329,7 @@ static int write_class_file(const char *folder, const struct buf *text, struct e
 
 static int write_study(const char *folder, const char *file, bool *classes, struct err *e)
 {
-    struct buf b = {0}, class_file = {0}, texts[2 * SETTINGS_MAX] = {{0}}; /* of the user's file, of the command line */
+    struct buf b = {0}, class_file = {0}, texts[2 * SETTINGS_MAX] = {{0}};
     struct study user;
     int rc;
 
