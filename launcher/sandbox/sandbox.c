@@ -208,10 +208,14 @@ static int set_environment(const struct sandbox *sb)
         return setenv("OMPI_MCA_btl_tcp_if_include", "10.77.0.0/24", 0);
     /* Flat nodes have names that nobody else knows, and share host name and /dev/shm, which the
      * shared-memory transport can't stand. They also share their addresses: to the kernel's routes,
-     * which Open MPI 5 asks, the way to one's own address is not the interface that has it. */
+     * which Open MPI 5 asks, the way to one's own address is not the interface that has it, and
+     * Open MPI 6 takes no peer's address that is its own. UCX, where it is built in, does. */
     snprintf(conf, sizeof conf, "%s/etc/hosts", sb->dir);
     return setenv("UNETCTL_HOSTS", conf, 1) || setenv("OMPI_MCA_btl", "self,tcp", 0) ||
-                   setenv("OMPI_MCA_reachable", "weighted", 0)
+                   setenv("OMPI_MCA_reachable", "weighted", 0) ||
+                   setenv("OMPI_MCA_pml_ucx_tls", "any", 0) ||
+                   setenv("OMPI_MCA_pml_ucx_devices", "any", 0) ||
+                   setenv("UCX_TLS", "self,tcp", 0)
                ? -1
                : 0;
 }
