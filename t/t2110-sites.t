@@ -121,6 +121,20 @@ if command -v mpirun >/dev/null; then
     else
         skip "zsh is not installed" "in zsh: TERM"
     fi
+    make_study unbound sandbox --set gpus=2 --set strategy=multi-worker
+    { grep -v '^launcher:' unbound/site.yaml; sed -n '/^spec:/p' "$srcdir/templates/sites/claix-2018.yaml"; } >unbound/mpirun.yaml
+    sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 1/' unbound/mpirun.yaml
+    cat >>unbound/mpirun.yaml <<'END'
+launcher: mpirun --bind-to none -np {{tasks}}
+setup:
+  - echo "seen on $SLURMD_NODENAME:${CUDA_VISIBLE_DEVICES-all}"
+END
+    sed -i 's/^site:.*/site: .\/mpirun.yaml/' unbound/study.yaml
+    login sbatch -w node2 -n1 --gpus-per-task=1 -J stranger -o /dev/null --wrap 'sleep 1000' >/dev/null
+    exits 0 "mpirun beside a stranger" unetctl submit -C unbound --gpus 2 --wait --timeout 120
+    is "$(grep -h 'seen on' unbound/runs/*/attempt-1/*.out | sort -u | xargs)" "seen on node1:0 seen on node2:1" \
+        "its ranks see the GPUs of their job"
+    login scancel -n stranger
 else
     skip "mpirun is not installed" "\$MPIEXEC"
 fi

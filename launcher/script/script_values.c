@@ -441,18 +441,32 @@ static bool lacks_pmix(const struct site *site)
            sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
 }
 
+/* Does this program start daemons of its own, by srun on a job's other nodes? */
+static bool is_mpirun(const char *launcher)
+{
+    return strncmp(launcher, "mpirun ", 7) == 0 || strncmp(launcher, "mpiexec ", 8) == 0;
+}
+
+/* Slurm binds a job's GPUs to its tasks by these, and gives none to daemons, which are no tasks. */
+#define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
+
 /* The words that start the ranks. Steps side by side in one job are srun's alone: --exact takes no
  * more than a step needs, and no step takes all of the memory. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
-    const char *launcher = lacks_pmix(site) ? "mpirun -np {{tasks}}" : site->launcher;
+    const char *launcher = lacks_pmix(site) ? "mpirun --bind-to none -np {{tasks}}" : site->launcher;
+    bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
     struct buf words = {0};
     int rc;
 
     if (!s->w->one_allocation) {
-        if (set_words(s, "launcher", launched ? launcher : "", e))
+        buf_addf(&words, "%s%s", launched && unbound ? UNBOUND : "", launched ? launcher : "");
+        rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
+                          : set_words(s, "launcher", words.data, e);
+        buf_destroy(&words);
+        if (rc)
             return -1;
         if (launched && !*script_values_get(s, "launcher"))
             return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
@@ -460,6 +474,9 @@ static int set_launcher(struct script_values *s, struct err *e)
                            s->run->layout.tasks);
         return 0;
     }
+    if (lacks_pmix(site))
+        return err_set(e, ERR_CONFIG, "--one-allocation starts the ranks of each run by srun, which has no "
+                       "PMIx in this sandbox (srun --mpi=list); leave the option out");
     if (strncmp(launcher, "srun", 4) != 0 || (launcher[4] && launcher[4] != ' '))
         return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun: "
                        "only Slurm divides a job's nodes among runs", site->file);
