@@ -148,7 +148,7 @@ make_study mpirun sandbox
 sed -i 's/^launcher:.*/launcher: mpirun -np {{tasks}}/' mpirun/site.yaml
 exits 3 "a launcher that is not srun" unetctl submit -C mpirun --gpus 1 --one-allocation
 like "$ERR" 'launcher.* is srun' "cannot divide a job"
-make_study tagged sandbox
+launched_study tagged sandbox
 mkdir tags
 printf '#!/bin/bash\npython3 tag_program2 tag_epoch\n' >tags/run_file.sh
 printf '#!/bin/bash\n#SBATCH --nodes=tag_node --ntasks-per-node=tag_task\nbash script.sh\n' >tags/submit_file.sh
