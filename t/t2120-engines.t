@@ -86,7 +86,7 @@ END
     printf 'horovod:\n  script: %s\n  python: sh\n' "$TMP/ranks.sh" >>study/study.yaml
     exits 0 "submit --engine horovod --gpus 1,2,3" unetctl submit -C study --engine horovod --gpus 1,2,3 --wait --timeout 180
     is "$(states study | grep -c 'horovod.* COMPLETED')" 3 "one MPI world each, a single rank's too"
-    like study/runs/horovod-g01-s1/submit_file.sh '^ *srun .*--ntasks=1 ' "which the launcher starts as well"
+    like study/runs/horovod-g01-s1/submit_file.sh '^ *(srun .*--ntasks=1|env .*mpirun .*-np 1) ' "which the launcher starts as well"
 else
     skip "mpicc is not installed" "horovod"
 fi
@@ -122,7 +122,7 @@ if rank == 0:
             f.write(f"{i},1.0,0.5,0.001,2.0,0.1,0.25\n")
 END
 printf 'tensorflow:\n  script: %s\n' "$TMP/train.py" >>study/study.yaml
-export MPIEXEC="srun --mpi=pmix" FLAGS_MPI_BATCH=--kill-on-bad-exit=1
+export MPIEXEC=srun FLAGS_MPI_BATCH=--kill-on-bad-exit=1
 exits 0 "submit --engine tensorflow --templates tags --gpus 1,4" \
     unetctl submit -C study --engine tensorflow --templates tags --gpus 1,4 --wait --timeout 180 -- --nice=7
 is "$(cat study/runs/tensorflow-g04-s1/attempt-1/*.out | sed -n 's/^train //p' | cut -d' ' -f1-3 | sort | tr '\n' ,)" \
