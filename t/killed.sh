@@ -37,7 +37,7 @@ killed_submit() { # SITE DIR [KILLAT AND ITS OPTIONS]
     "${@:3}" unetctl submit -C "$2" --gpus 1..14 ${words[@]+"${words[@]}"}
 }
 killed_study() { # SITE DIR
-    [ -d "fresh-$1" ] || make_study "fresh-$1" "${1/one/sandbox}"
+    [ -d "fresh-$1" ] || make_step_study "fresh-$1" "${1/one/sandbox}"
     if [ "$1" = local ]; then echo hang >fresh-local/behave; fi
     cp -r "fresh-$1" "$2"
 }

@@ -4,6 +4,8 @@
 #
 #   make_study DIR SITE [UNETCTL INIT OPTIONS]   a study whose trainer is t/trainer.sh; SITE is the
 #                                                profile that its site file starts from; no data is read
+#   make_step_study DIR SITE [...]               likewise, with ranks that srun starts also where Slurm has
+#                                                no PMIx: the stand-in for the trainer needs none
 #   states STUDY                                 "RUN STATE" of each run, by run
 #   all_states STUDY STATE                       true when every run has it
 #   field FILE EXPRESSION                        a value of a JSON file, as Python writes it
@@ -16,6 +18,10 @@ make_study() {
     unetctl init "$dir" --data "$TMP/data" --name demo --site "$dir/site.yaml" --set data.height=96 \
         --set data.width=128 "$@" 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
     echo '{"schema":1}' >"$dir/split.json"
+}
+make_step_study() {
+    make_study "$@"
+    login srun --mpi=list 2>&1 | grep -q '\<pmix$' || sed -i 's/^launcher: srun --mpi=pmix/launcher: srun/' "$1/site.yaml"
 }
 states() { unetctl status -C "$1" 2>/dev/null | awk 'NR > 1 { print $1, $2 }'; }
 all_states() { states "$1" | awk -v want="$2" '$2 != want { bad = 1 } END { exit bad || NR == 0 }'; }

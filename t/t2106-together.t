@@ -41,7 +41,7 @@ together() { # TEXT JOBS FIRST.. + SECOND..: both start at the same time, in a n
     is "$wrong" "" "$text: $jobs"
 }
 
-make_study fresh sandbox
+make_step_study fresh sandbox
 together "two submits of 14 runs" 14 --gpus 1..14 + --gpus 1..14
 together "overlapping ones" 14 --gpus 1..10 + --gpus 1..14
 together "with --one-allocation" 1 --gpus 1..14 --one-allocation + --gpus 1..14 --one-allocation

@@ -9,17 +9,10 @@
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 7 --gpus-per-node 2
 gone() { [ -z "$(login squeue -h)" ]; }
-# Where Slurm has no PMIx, srun starts ranks that need none: those of the stand-in for the trainer.
-pmix=yes
-login srun --mpi=list 2>&1 | grep -q '\<pmix$' || pmix=
-launched_study() { # as make_study
-    make_study "$@"
-    [ -n "$pmix" ] || sed -i 's/^launcher: srun --mpi=pmix/launcher: srun/' "$1/site.yaml"
-}
 jobs_of() { login squeue -h -a -t all -o '%i %k' | grep -c "unetctl:$(cat "$1/.unetctl/id"):"; }
 
 # ---- what it costs and looks like, before
-launched_study all sandbox
+make_step_study all sandbox
 exits 0 "plan" unetctl plan -C all --gpus 1..14 --one-allocation --json
 is "$(field "$OUT" 'd["allocation"]["nodes"], d["allocation"]["gpus"], d["allocation"]["gpu_hours"]')" "(7, 14, 14.0)" \
     "one job of 7 nodes and 14 GPUs"
@@ -61,7 +54,7 @@ is "$(jobs_of all) $(find all/runs -name attempt-2 | wc -l)" "2 2" "in one more 
 ok "a data set" unetctl data synth --out "$TMP/images" --count 8 --size 32x32 --seed 1
 ok "a study of it" unetctl init real --data "$TMP/images" --site sandbox --set data.height=32 \
     --set data.width=32 --set train.epochs=2 --set train.batch_per_gpu=2 --set model.base=2 --set model.depth=2
-if [ -n "$pmix" ]; then
+if login srun --mpi=list 2>&1 | grep -q '\<pmix$'; then
     exits 0 "1, 2, 3 and 5 GPUs" unetctl submit -C real --gpus 1..3,5 --one-allocation --wait --timeout 300
     exits 0 "collect takes the results" unetctl collect -C real
     is "$(cut -d, -f2 real/logs/results.csv | wc -l)" 5 "of all four"
@@ -71,7 +64,7 @@ else
 fi
 
 # ---- turns, cancelling
-launched_study turns sandbox
+make_step_study turns sandbox
 echo "slow 300" >turns/behave
 exits 0 "three that must take turns" unetctl submit -C turns --gpus 11,13,14 --one-allocation
 job=$(cat turns/runs/unet-g14-s1/attempt-1/job 2>/dev/null)
@@ -93,7 +86,7 @@ exits 0 "cancel the last" unetctl cancel -C turns unet-g11-s1
 ok "ends the job" wait_until 60 gone
 
 # ---- time runs out
-launched_study night sandbox
+make_step_study night sandbox
 echo "slow 40" >night/behave
 exits 0 "two that take turns" unetctl submit -C night --gpus 13,14 --one-allocation
 trains() { [ "$(cat "night/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/null || echo 0)" -ge 2 ]; }
@@ -104,7 +97,7 @@ waits() { [ "$(job_state "$job")" = PENDING ]; }
 ok "the job is requeued" wait_until 60 waits
 exits 0 "and works off the rest" unetctl watch -C night --timeout 200
 like <(cat night/runs/unet-g14-s1/attempt-1/slurm-*.out) 'goes on after [0-9]+ epochs of attempt-1' "from the checkpoint"
-launched_study short sandbox --set slurm.requeues=0
+make_step_study short sandbox --set slurm.requeues=0
 echo "slow 300" >short/behave
 exits 0 "one that is not requeued" unetctl submit -C short --gpus 13,14 --one-allocation
 trains() { [ "$(cat "short/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/null || echo 0)" -ge 2 ]; }
@@ -119,13 +112,13 @@ like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "from the checkpoin
 
 # ---- a folder whose name a shell would like to read
 odd="it's 50% \$(touch pwned) é"
-launched_study "$odd" sandbox
+make_step_study "$odd" sandbox
 exits 0 "in an oddly named folder" unetctl submit -C "$odd" --gpus 1,3 --one-allocation --wait --timeout 60
 ok "nothing of its name is carried out" test ! -e pwned -a ! -e "$odd/pwned"
 
 # ---- exactly once
 RANDOM=${SEED:-20261121}
-launched_study killed sandbox
+make_step_study killed sandbox
 for _ in $(seq 15); do
     unetctl submit -C killed --gpus 1..14 --one-allocation -- --hold 2>/dev/null &
     pid=$!
@@ -148,7 +141,7 @@ make_study mpirun sandbox
 sed -i 's/^launcher:.*/launcher: mpirun -np {{tasks}}/' mpirun/site.yaml
 exits 3 "a launcher that is not srun" unetctl submit -C mpirun --gpus 1 --one-allocation
 like "$ERR" 'launcher.* is srun' "cannot divide a job"
-launched_study tagged sandbox
+make_step_study tagged sandbox
 mkdir tags
 printf '#!/bin/bash\npython3 tag_program2 tag_epoch\n' >tags/run_file.sh
 printf '#!/bin/bash\n#SBATCH --nodes=tag_node --ntasks-per-node=tag_task\nbash script.sh\n' >tags/submit_file.sh

@@ -301,7 +301,7 @@ static void check_numbering(const json_t *ranks, struct findings *dst)
             continue;
         c.host = text_of(r, "host");
         snprintf(number, sizeof number, "%zu", c.rank);
-        snprintf(problem, sizeof problem, "it is Slurm's task %.20s", procid);
+        snprintf(problem, sizeof problem, "its launcher calls it rank %.20s", procid);
         if (*procid && strcmp(procid, number) != 0)
             add_difference(&c, problem, SPEC_VIEW_ONE_STEP);
         else

@@ -196,9 +196,20 @@ static int write_facts(const char *folder, int index, const json_t *facts, struc
     return rc;
 }
 
+/* The rank as the launcher counts. mpirun starts its daemons by srun, whose tasks are no ranks. */
+static const char *launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
+    const char *const *name = names;
+
+    while (*name && !getenv(*name))
+        name++;
+    return *name ? getenv(*name) : NULL;
+}
+
 int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e)
 {
-    const char *procid = getenv("SLURM_PROCID"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *procid = launched_rank(), *visible = getenv("CUDA_VISIBLE_DEVICES");
     char taken[100] = "";
     char host[MAX_HOST];
     struct spec s;

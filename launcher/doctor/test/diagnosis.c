@@ -111,7 +111,7 @@ int main(void)
     finds(FINDING_ERROR, "numbering", "'N=n[1-2]'", "'N=n[1-3]'",
           "rank 1 (n2): it sees another cluster: N=n[1-3] T=1(x2); rank 0 on n1 has N=n[1-2]");
     finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'",
-          "rank 1 (n2): it is Slurm's task 0");
+          "rank 1 (n2): its launcher calls it rank 0");
     finds(FINDING_ERROR, "ports", "'number':9,'error':''",
           "'number':9,'error':'port 9: Address already in use'",
           "n2: port 9: Address already in use");
