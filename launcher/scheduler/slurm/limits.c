@@ -248,7 +248,8 @@ json_t *limits_explain(const json_t *job, json_t *answer)
         better = explain_limit(job, name ? name : "");
     else if (text && (strstr(text, "Invalid account") || strstr(text, "Invalid qos")))
         better = explain_account(job, text);
-    else if (text && strstr(text, "Resource temporarily unavailable"))
+    else if (text && (strstr(text, "Resource temporarily unavailable") ||
+                      strstr(text, "MaxJobCount limit reached")))
         better = explain_full(text);
     if (!better)
         return answer;

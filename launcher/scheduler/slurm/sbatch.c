@@ -98,7 +98,7 @@ static bool may_pass(const char *text, int away)
                                         "QOS usage threshold",
                                         "Job violates accounting/QOS policy",
                                         "Waiting for burst buffer",
-                                        "Resource temporarily unavailable",
+                                        "Resource temporarily unavailable", "MaxJobCount limit reached",
                                         NULL};
 
     return has_one_of(text, signs) ||

@@ -12,6 +12,7 @@
 #include "launcher/scheduler/slurm/message.h"
 #include "launcher/scheduler/slurm/request.h"
 #include "launcher/scheduler/slurm/sbatch.h"
+#include "launcher/scheduler/slurm/library/version.h"
 
 bool forecast_may_pass(int code)
 {
@@ -27,7 +28,7 @@ bool forecast_may_pass(int code)
     case ESLURM_QOS_THRES:
     case ESLURM_ACCOUNTING_POLICY:
     case ESLURM_BURST_BUFFER_WAIT:
-    case EAGAIN: /* MaxJobCount */
+    case VERSION_FULL:
         return true;
     default:
         return false;

@@ -38,8 +38,12 @@ typedef struct listIterator list_itr_t;
 #define VERSION_JOB_ID(response) ((response)->step_id.job_id)
 #endif
 
+/* The answer of a controller that has as many jobs as MaxJobCount allows. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
 #define slurm_free_conf slurm_free_ctl_conf
+#define VERSION_FULL EAGAIN
+#else
+#define VERSION_FULL ESLURM_MAX_JOB_COUNT
 #endif
 
 #endif
