@@ -60,6 +60,18 @@ static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
 }
 
 /* As `unetctl spec --check` has it, which the ranks are compared like. */
+/* The variable that has the rank. mpirun starts its daemons by srun, whose tasks and nodes are not its
+ * ranks'. */
+static const char *launched_rank_name(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return names[i];
+    return "SLURM_PROCID";
+}
+
 static json_t *describe_spec(const char *text, const char *host, int port)
 {
     bool in_step = getenv("SLURM_STEP_NODELIST");
@@ -68,8 +80,10 @@ static json_t *describe_spec(const char *text, const char *host, int port)
         .nodes_name = in_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST",
         .tasks_name = in_step ? "SLURM_STEP_TASKS_PER_NODE" : "SLURM_TASKS_PER_NODE"};
 
-    r.nodes_text = getenv(r.nodes_name);
-    r.tasks_text = getenv(r.tasks_name);
+    if (strcmp(launched_rank_name(), "SLURM_PROCID") == 0) {
+        r.nodes_text = getenv(r.nodes_name);
+        r.tasks_text = getenv(r.tasks_name);
+    }
     r.nodes_text = r.nodes_text ? r.nodes_text : "";
     r.tasks_text = r.tasks_text ? r.tasks_text : "";
     return spec_report_encode(&r);
@@ -196,20 +210,9 @@ static int write_facts(const char *folder, int index, const json_t *facts, struc
     return rc;
 }
 
-/* The rank as the launcher counts. mpirun starts its daemons by srun, whose tasks are no ranks. */
-static const char *launched_rank(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
-    const char *const *name = names;
-
-    while (*name && !getenv(*name))
-        name++;
-    return *name ? getenv(*name) : NULL;
-}
-
 int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e)
 {
-    const char *procid = launched_rank(), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *procid = getenv(launched_rank_name()), *visible = getenv("CUDA_VISIBLE_DEVICES");
     char taken[100] = "";
     char host[MAX_HOST];
     struct spec s;

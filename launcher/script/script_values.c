@@ -444,7 +444,7 @@ static bool lacks_pmix(const struct site *site)
 /* Does this program start daemons of its own, by srun on a job's other nodes? */
 static bool is_mpirun(const char *launcher)
 {
-    return strncmp(launcher, "mpirun ", 7) == 0 || strncmp(launcher, "mpiexec ", 8) == 0;
+    return strncmp(launcher, "mpirun", 6) == 0 || strncmp(launcher, "mpiexec", 7) == 0;
 }
 
 /* Slurm binds a job's GPUs to its tasks by these, and gives none to daemons, which are no tasks. */
