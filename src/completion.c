@@ -331,7 +331,9 @@ static void print_fish_command(const struct cli_program *p, const struct cli_com
         putchar('\n');
     }
     if (memchr(c->args, '|', strcspn(c->args, "["))) {
-        printf("complete -c %s -n '%s' -a '", p->name, condition);
+        printf("complete -c %s -n '%s; and not __fish_seen_subcommand_from ", p->name, condition);
+        print_choices(c);
+        printf("' -a '");
         print_choices(c);
         printf("'\n");
     }
