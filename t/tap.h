@@ -11,22 +11,41 @@
 
 static int tap_count, tap_failures;
 
-__attribute__((format(printf, 4, 5), unused)) static bool
-tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
+static void tap_report(bool pass, const char *file, int line, const char *fmt, va_list ap)
 {
-    va_list ap;
-
     printf("%sok %d - ", pass ? "" : "not ", ++tap_count);
-    va_start(ap, fmt);
     vprintf(fmt, ap);
-    va_end(ap);
     putchar('\n');
     if (!pass) {
         tap_failures++;
         printf("# failed at %s:%d\n", file, line);
     }
     fflush(stdout);
+}
+
+__attribute__((format(printf, 4, 5), unused)) static bool
+tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    tap_report(pass, file, line, fmt, ap);
+    va_end(ap);
     return pass;
+}
+
+/* A function: what got and want point to may end with the expression. */
+__attribute__((format(printf, 5, 6), unused)) static void
+tap_is_str(const char *got, const char *want, const char *file, int line, const char *fmt, ...)
+{
+    bool pass = got && want ? strcmp(got, want) == 0 : got == want;
+    va_list ap;
+
+    va_start(ap, fmt);
+    tap_report(pass, file, line, fmt, ap);
+    va_end(ap);
+    if (!pass)
+        printf("# got  '%s'\n# want '%s'\n", got ? got : "(null)", want ? want : "(null)");
 }
 
 /* ok(condition, "what is true", ...) */
@@ -40,13 +59,7 @@ tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
             printf("# got %lld, want %lld\n", tap_g, tap_w);                   \
     } while (0)
 
-#define is_str(got, want, ...)                                                         \
-    do {                                                                               \
-        const char *tap_g = (got), *tap_w = (want);                                    \
-        if (!ok(tap_g && tap_w ? strcmp(tap_g, tap_w) == 0 : tap_g == tap_w, __VA_ARGS__)) \
-            printf("# got  '%s'\n# want '%s'\n", tap_g ? tap_g : "(null)",             \
-                   tap_w ? tap_w : "(null)");                                          \
-    } while (0)
+#define is_str(got, want, ...) tap_is_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
 
 __attribute__((unused)) static void tap_skip(int n, const char *reason)
 {
