@@ -189,7 +189,8 @@ INLINE void forward_tile(const uint32_t *const *rows, size_t npairs, size_t stri
                     s[v] = (__m512bh)_mm512_loadu_si512(src + v * LANES);
 #pragma GCC unroll 8
                 for (size_t o = 0; o < BLOCK; o++) {
-                    __m512bh w = (__m512bh)_mm512_set1_epi32((int)weights[o]);
+                    /* clang 17 ends in a fault of its own at _mm512_set1_epi32 */
+                    __m512bh w = (__m512bh)_mm512_broadcastd_epi32(_mm_loadu_si32(weights + o));
 #pragma GCC unroll 3
                     for (size_t v = 0; v < nvectors; v++)
                         sum[o * nvectors + v] =
