@@ -9,7 +9,7 @@
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
  *     batch_norm, relu, conv2d      ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
- *     relu, max_pool2d              ->  relu_max_pool2d, and so their gradients
+ *     relu, max_pool2d              ->  max_pool2d with attr.relu, and so their gradients
  *     conv2d, relu                  ->  conv2d with attr.relu, and so concat_conv2d (fuse_relu.h)
  *     that, max_pool2d, or conv2d of 1x1, behind it  ->  it with OP_OUT_POOLED, or OP_HEAD_W
  *     conv2d, relu, or conv_transpose2d, in front    ->  it with OP_FRONT_W

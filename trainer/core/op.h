@@ -75,7 +75,7 @@ struct op_attr {
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
-    bool relu; /* behind a convolution, a norm, or what a norm's gradient belongs to */
+    bool relu; /* in front of max_pool2d, behind a convolution or a norm; and of their gradients' */
     bool coef; /* norms: in place of the result out[0] tells what it is made by (below) */
     bool bare; /* a convolution without bias: the kind's last input is missing, and its gradient */
     bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
@@ -191,18 +191,17 @@ extern const struct op_kind batch_norm_relu_conv2d_grad_kind;
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
-/* 2x2, stride 2; an odd last row or column is left out. The gradient goes to the first largest value in reading order, as in PyTorch. */
+/* 2x2, stride 2; an odd last row or column is left out. The gradient goes to the first largest
+ * value in
+ * reading order, as in PyTorch. With attr.relu (fuse.h) a ReLU is in front, and which of four
+ * numbers
+ * was the largest, 0 to 3 in reading order, takes two bits. places[i]: of the numbers of y from
+ * OP_PLACES i on, the first in the lowest bits; in all less than 2^16, so a float holds it exactly.
+ * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
+#define OP_PLACES 8
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
 extern const struct op_kind max_pool2d_grad_add_kind; /* (a, dy, x) -> a + dx */
-
-/* relu and the max_pool2d behind it without the tensor in between (fuse.h): which of four numbers was the
- * largest, 0 to 3 in reading order, takes two bits. places[i]: of the numbers of y from OP_PLACES i on, the
- * first in the lowest bits; in all less than 2^16, so a float holds it exactly.
- * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
-#define OP_PLACES 8
-extern const struct op_kind relu_max_pool2d_kind;
-extern const struct op_kind relu_max_pool2d_grad_kind;
 
 extern const struct op_kind avg_pool2d_kind;      /* the mean of 2x2, stride 2; likewise */
 extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx */

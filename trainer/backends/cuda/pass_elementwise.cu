@@ -72,10 +72,10 @@ C_BEGIN
 
 bool pass_supports(const struct op *op)
 {
-    for (int i = 0; i < op->kind->nin; i++)
+    for (int i = -1; op_next_in(op, &i) && i < OP_OWN;)
         if (op->in[i]->dtype != DTYPE_BF16 || tensor_channels(op->in[i]) % 8)
             return false;
-    for (int i = 0; i < op->kind->nout; i++)
+    for (int i = -1; op_next_out(op, &i) && i < OP_OWN;)
         if (op->out[i]->dtype != DTYPE_BF16 || tensor_channels(op->out[i]) % 8)
             return false;
     return cuda_supports(op) && cuda_has_bf16();

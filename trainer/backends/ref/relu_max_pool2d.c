@@ -65,6 +65,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_relu_max_pool2d = {.kind = &relu_max_pool2d_kind, .run = run_forward};
+const struct kernel ref_relu_max_pool2d = {.kind = &max_pool2d_kind, .run = run_forward,
+                                           .must = OP_RELU};
 const struct kernel ref_relu_max_pool2d_grad = {
-    .kind = &relu_max_pool2d_grad_kind, .run = run_grad};
+    .kind = &max_pool2d_grad_kind, .run = run_grad, .must = OP_RELU};

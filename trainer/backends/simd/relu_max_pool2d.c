@@ -116,6 +116,6 @@ static bool supports_grad(const struct op *op)
 }
 
 const struct kernel simd_relu_max_pool2d = {
-    .kind = &relu_max_pool2d_kind, .supports = supports_forward, .run = run_forward};
+    .kind = &max_pool2d_kind, .supports = supports_forward, .run = run_forward, .must = OP_RELU};
 const struct kernel simd_relu_max_pool2d_grad = {
-    .kind = &relu_max_pool2d_grad_kind, .supports = supports_grad, .run = run_grad};
+    .kind = &max_pool2d_grad_kind, .supports = supports_grad, .run = run_grad, .must = OP_RELU};

@@ -212,6 +212,9 @@
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0, 0}
+#define RELU_POOL(n, h, w, c) \
+    {&max_pool2d_kind, {.relu = true}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, \
+     0, 0}
 #define AVG_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 /* Of an image, which is of floats: the backend needs a cast. */
